@@ -1,0 +1,1 @@
+"""Our Triton kernels and the suite that proves them. Imports torch and triton, and nothing else of ours."""

@@ -1,0 +1,3 @@
+"""The command line of wheelproof and its applications."""
+
+__version__ = "0.1.0"

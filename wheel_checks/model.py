@@ -1,0 +1,210 @@
+"""The one result model: what a rule is, what it found, and the report that every renderer reads.
+
+Rules produce findings and never format them; renderers format results and never decide.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+SCHEMA = "wheelproof.report/1"
+
+T = TypeVar("T")
+
+
+class Severity(enum.StrEnum):
+    """How much a finding matters, in ascending order."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def rank(self) -> int:
+        """0 for a note, 1 for a warning, 2 for an error."""
+        return list(Severity).index(self)
+
+
+class Outcome(enum.StrEnum):
+    """How a check ended: ``SKIP`` means a fact was not asked for, ``ERROR`` that the check could not be made."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    SKIP = "skip"
+    ERROR = "error"
+
+
+class FailOn(enum.StrEnum):
+    """The lowest severity of a failed check that fails the whole run."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NEVER = "never"
+
+    def includes(self, severity: Severity) -> bool:
+        """True when a failure of ``severity`` fails the run."""
+        return self is not FailOn.NEVER and severity.rank >= Severity(self.value).rank
+
+
+class Verdict(enum.StrEnum):
+    """The verdict of a report or a subject: undecided when something could not be checked and nothing failed."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One observed value: what it is, what it says, and where it was read."""
+
+    label: str
+    value: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in a wheel (``member``) or on disk (``path``); lines and columns count from 1."""
+
+    member: str = ""
+    path: str = ""
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What to do: a sentence, and complete commands to copy."""
+
+    summary: str
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One failure that a rule found. ``severity`` overrides the rule's own."""
+
+    message: str
+    evidence: tuple[Evidence, ...] = ()
+    fix: Fix | None = None
+    location: Location | None = None
+    severity: Severity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """A fact that could not be had: why, and what would make it available."""
+
+    reason: str
+    hint: str = ""
+
+
+class FactUnavailable(Exception):
+    """Raised by :func:`need`; the runner turns it into a skipped check."""
+
+    def __init__(self, unavailable: Unavailable) -> None:
+        super().__init__(unavailable.reason)
+        self.unavailable = unavailable
+
+
+def need(fact: T | Unavailable) -> T:
+    """Return ``fact``, or raise :class:`FactUnavailable` so that the check is skipped with the reason."""
+    if isinstance(fact, Unavailable):
+        raise FactUnavailable(fact)
+    return fact
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: its page in the manual, and the pure function ``check(facts, expectations) -> findings``.
+
+    ``kind`` is the kind of subject that it judges (``wheel``, ``requirement``, ...).
+    """
+
+    id: str
+    title: str
+    kind: str
+    severity: Severity
+    why: str
+    example: str
+    fix: str
+    check: Callable[[Any, Any], Iterable[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One check of one subject. A rule that found three faults gives three results with the same ``rule``."""
+
+    rule: str
+    title: str
+    outcome: Outcome
+    severity: Severity
+    message: str
+    evidence: tuple[Evidence, ...] = ()
+    fix: Fix | None = None
+    location: Location | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What was judged. ``facts`` is JSON-ready; ``headline`` is one short sentence for people ("CUDA 13.0")."""
+
+    id: str
+    kind: str
+    headline: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    results: tuple[CheckResult, ...] = ()
+
+    def count(self, outcome: Outcome) -> int:
+        """How many results have this outcome."""
+        return sum(result.outcome is outcome for result in self.results)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that one command found out.
+
+    ``started`` is UTC in ISO 8601 with a trailing Z; ``seconds`` is wall time; ``bytes_read`` and ``requests``
+    count what was read over the network or from disk, index pages included, the byte cache excluded.
+    """
+
+    command: str
+    version: str
+    started: str
+    seconds: float
+    subjects: tuple[Subject, ...]
+    fail_on: FailOn = FailOn.ERROR
+    bytes_read: int = 0
+    requests: int = 0
+
+    def count(self, outcome: Outcome) -> int:
+        """How many results of all subjects have this outcome."""
+        return sum(subject.count(outcome) for subject in self.subjects)
+
+    def verdict_of(self, subject: Subject) -> Verdict:
+        """The verdict of one subject under this report's ``fail_on``."""
+        if any(r.outcome is Outcome.FAIL and self.fail_on.includes(r.severity) for r in subject.results):
+            return Verdict.FAIL
+        if subject.count(Outcome.ERROR):
+            return Verdict.UNDECIDED
+        return Verdict.PASS
+
+    @property
+    def verdict(self) -> Verdict:
+        """Fail if any subject fails, else undecided if any is (or there is none), else pass."""
+        verdicts = {self.verdict_of(subject) for subject in self.subjects}
+        if Verdict.FAIL in verdicts:
+            return Verdict.FAIL
+        if Verdict.UNDECIDED in verdicts or not verdicts:
+            return Verdict.UNDECIDED
+        return Verdict.PASS
+
+    @property
+    def exit_code(self) -> int:
+        """0 pass, 1 fail, 3 undecided."""
+        return {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.UNDECIDED: 3}[self.verdict]

@@ -1,0 +1,1 @@
+"""Renderers: each module has ``render(report, stream)``. A renderer never decides."""

@@ -1,0 +1,1 @@
+"""The rules, one module per theme. Importing this package registers all of them."""

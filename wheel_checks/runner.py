@@ -1,0 +1,59 @@
+"""Runs rules on facts. A rule that crashes is an error result, never a silent pass."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from wheel_checks.model import CheckResult, Evidence, FactUnavailable, Outcome, Rule
+
+
+def run_rules(rules: Iterable[Rule], facts: Any, expectations: Any) -> tuple[CheckResult, ...]:
+    """Judge ``facts`` by every rule: one result per finding, or one pass, skip or error per rule."""
+    results: list[CheckResult] = []
+    for rule in rules:
+        results.extend(_run(rule, facts, expectations))
+    return tuple(results)
+
+
+def _run(rule: Rule, facts: Any, expectations: Any) -> list[CheckResult]:
+    start = time.perf_counter()
+
+    def result(outcome: Outcome, message: str, **details: Any) -> CheckResult:
+        details.setdefault("severity", rule.severity)
+        return CheckResult(
+            rule.id, rule.title, outcome, message=message, seconds=time.perf_counter() - start, **details
+        )
+
+    try:
+        findings = list(rule.check(facts, expectations))
+    except FactUnavailable as missing:
+        reason = missing.unavailable
+        return [result(Outcome.SKIP, reason.reason + (f" ({reason.hint})" if reason.hint else ""))]
+    except Exception as crash:  # noqa: BLE001  # a defect in one rule must not hide what the others found
+        evidence = (Evidence("exception", f"{type(crash).__name__}: {crash}", _crash_site(crash)),)
+        return [result(Outcome.ERROR, "the check itself crashed; please report this as a bug", evidence=evidence)]
+    if not findings:
+        return [result(Outcome.PASS, rule.title)]
+    return [
+        result(
+            Outcome.FAIL,
+            finding.message,
+            severity=finding.severity or rule.severity,
+            evidence=finding.evidence,
+            fix=finding.fix,
+            location=finding.location,
+        )
+        for finding in findings
+    ]
+
+
+def _crash_site(crash: BaseException) -> str:
+    traceback = crash.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return ""
+    code = traceback.tb_frame.f_code
+    return f"{code.co_filename.rpartition('/')[2]}:{traceback.tb_lineno} in {code.co_name}"
