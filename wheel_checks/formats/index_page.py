@@ -2,8 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import codecs
+import json
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+from packaging.utils import canonicalize_name
+
+from wheel_checks.errors import FormatError
+from wheel_checks.formats.html_tags import start_tags
+
+WHEEL_SUFFIX = ".whl"
+SDIST_SUFFIXES = (".tar.gz", ".zip", ".tar.bz2", ".tar.xz", ".tgz", ".tar")
+
+KNOWN_API_VERSION = 1  # the major version of the repository API that this module understands (PEP 629)
+
+# Attackers and proxies choose the charset; codecs that are slow, or are no character sets at all, are not tried.
+_CHARSETS = frozenset({"utf-8", "utf-8-sig", "ascii", "iso8859-1", "iso8859-15", "cp1252", "utf-16"})
+_LONGEST_NAME = 255  # characters in a file name, as in the file systems that files are installed from
+_DIGEST = re.compile(r"[0-9a-fA-F]{32,128}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +45,242 @@ class IndexFile:
     size: int | None = None
     upload_time: str = ""
     index: str = ""
+
+    @property
+    def is_wheel(self) -> bool:
+        """True when the name ends as a wheel's does."""
+        return self.file_name.endswith(WHEEL_SUFFIX)
+
+
+def sdist_version(file_name: str, project: str) -> str | None:
+    """The text after ``project-`` in the name of a source archive, None for any other file.
+
+    Names that predate PEP 625 may hold dashes in both parts, so the project tells where its name ends.
+    """
+    suffix = next((suffix for suffix in SDIST_SUFFIXES if file_name.endswith(suffix)), None)
+    if suffix is None:
+        return None
+    stem, name = file_name.removesuffix(suffix), canonicalize_name(project)
+    for dash in re.finditer("-", stem):
+        if canonicalize_name(stem[: dash.start()]) == name:
+            return stem[dash.end() :]
+    return None
+
+
+def is_file_of(file_name: str, project: str) -> bool:
+    """True when ``file_name`` is a wheel or a source archive of ``project``, whose name need not be normalised."""
+    if file_name.endswith(WHEEL_SUFFIX):
+        return canonicalize_name(file_name.partition("-")[0]) == canonicalize_name(project)
+    return sdist_version(file_name, project) is not None
+
+
+def file_from_url(url: str, index: str) -> IndexFile | None:
+    """The file that a link leads to, its hashes from the fragment (PEP 503); None when the link leads to no file.
+
+    Links that are not http, https or file (``javascript:``, ``mailto:``, ...) lead to no file.
+    """
+    address, _, fragment = url.partition("#")
+    scheme, _, location = address.partition("?")[0].partition("://")
+    _, _, file_name = location.rpartition("/")
+    if scheme.lower() not in {"http", "https", "file"} or "/" not in location or not _is_url(address):
+        return None
+    if "%" in file_name:
+        file_name = unquote(file_name).rpartition("/")[2]
+    if not _is_file_name(file_name):
+        return None
+    pairs = (pair.partition("=") for pair in fragment.split("&")) if fragment else ()
+    return IndexFile(file_name, address, _hashes((name, value) for name, _, value in pairs), index=index)
+
+
+def parse_index_page(body: bytes, content_type: str, url: str, index: str) -> tuple[IndexFile, ...]:
+    """The files that a page lists, in the order of the page.
+
+    ``content_type`` is the HTTP header ("" when there is none), ``url`` the final address of the page, against which
+    its relative links are resolved, ``index`` what ``IndexFile.index`` shall say. Entries that are malformed are
+    skipped, as installers do. Raises FormatError when the page as a whole is no index: neither HTML nor JSON, a major
+    API version that is not known (PEP 629), or an HTML page such as a login form.
+    """
+    media_type, charset = _media_type(content_type)
+    text = body.decode(charset, "replace")
+    page_url = _without_credentials(url)
+    if media_type.endswith("+json") or media_type == "application/json":
+        return _parse_json(text, page_url, index)
+    if media_type in {"text/html", "application/xhtml+xml"} or media_type.endswith("+html"):
+        return _parse_html(text, page_url, index)
+    if not media_type:
+        return (_parse_json if text.lstrip().startswith("{") else _parse_html)(text, page_url, index)
+    raise FormatError(
+        f"{index} answered with the content type {media_type!r}",
+        expected="an index page in HTML or JSON (PEP 503, PEP 691)",
+        hint="check the address of the index",
+    )
+
+
+# JSON (PEP 691, 700, 714)
+
+
+def _parse_json(text: str, url: str, index: str) -> tuple[IndexFile, ...]:
+    try:
+        page = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(
+            f"{index} answered with JSON that cannot be read: {error}", expected="an index page as in PEP 691"
+        ) from error
+    files = page.get("files") if isinstance(page, dict) else None
+    if not isinstance(files, list):
+        raise FormatError(
+            f"{index} answered with JSON that is no project page",
+            expected='an object with a list of "files" (PEP 691)',
+            hint="check the address of the index",
+        )
+    meta = page.get("meta")
+    _check_api_version(meta.get("api-version") if isinstance(meta, dict) else None, index)
+    listed = (_json_file(entry, url, index) for entry in files if isinstance(entry, dict))
+    return tuple(file for file in listed if file is not None)
+
+
+def _json_file(entry: dict[str, Any], url: str, index: str) -> IndexFile | None:
+    file_name, link = entry.get("filename"), entry.get("url")
+    if not isinstance(file_name, str) or not isinstance(link, str) or not _is_file_name(file_name):
+        return None
+    linked = _resolve(link, url, index)
+    if linked is None:
+        return None
+    size, yanked = entry.get("size"), entry.get("yanked")
+    hashes = entry.get("hashes")
+    sidecar = entry.get("core-metadata", entry.get("dist-info-metadata"))
+    return IndexFile(
+        file_name,
+        linked.url,
+        _hashes(hashes.items()) if isinstance(hashes, dict) else linked.hashes,
+        requires_python=_text(entry.get("requires-python")),
+        yanked=yanked if isinstance(yanked, str) else ("" if yanked is True else None),
+        core_metadata=_hashes(sidecar.items()) if isinstance(sidecar, dict) else ({} if sidecar is True else None),
+        size=size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
+        upload_time=_text(entry.get("upload-time")),
+        index=index,
+    )
+
+
+# HTML (PEP 503, 592, 658, 714), and the pages that --find-links points to
+
+
+def _parse_html(text: str, url: str, index: str) -> tuple[IndexFile, ...]:
+    anchors: list[Mapping[str, str | None]] = []
+    api_version: str | None = None
+    base = ""
+    names: set[str] = set()
+    for name, attributes in start_tags(text):
+        names.add(name)
+        if name == "a":
+            anchors.append(attributes)
+        elif name == "base":
+            base = base or attributes.get("href") or ""
+        elif name == "meta" and attributes.get("name") == "pypi:repository-version":
+            api_version = attributes.get("content") or ""
+    _check_api_version(api_version, index)
+    try:
+        base = _without_credentials(urljoin(url, base))
+    except ValueError:
+        base = url
+    listed = (_html_file(anchor, base, index) for anchor in anchors)
+    files = tuple(file for file in listed if file is not None)
+    if not files and api_version is None and (not names or names & {"form", "input", "script"}):
+        what = "a page with a form or a script and no file, such as a login page" if names else "no HTML at all"
+        raise FormatError(
+            f"{index} answered with {what}",
+            expected="an index page that links to files (PEP 503)",
+            hint="check the address of the index and your credentials for it",
+        )
+    return files
+
+
+def _html_file(anchor: Mapping[str, str | None], base: str, index: str) -> IndexFile | None:
+    link = anchor.get("href")
+    linked = _resolve(link, base, index) if link else None
+    if linked is None or not linked.file_name.endswith((WHEEL_SUFFIX, *SDIST_SUFFIXES)):
+        return None
+    sidecar = anchor.get("data-core-metadata", anchor.get("data-dist-info-metadata", "false"))
+    return IndexFile(
+        linked.file_name,
+        linked.url,
+        linked.hashes,
+        requires_python=anchor.get("data-requires-python") or "",
+        yanked=(anchor["data-yanked"] or "") if "data-yanked" in anchor else None,
+        core_metadata=None if sidecar == "false" else _hashes([(sidecar or "").partition("=")[::2]]),
+        index=index,
+    )
+
+
+# What both have in common
+
+
+def _media_type(content_type: str) -> tuple[str, str]:
+    """The media type in lower case, and the codec to decode with (UTF-8 unless a charset that we accept is named)."""
+    media_type, *parameters = (part.strip() for part in content_type.split(";"))
+    charset = "utf-8"
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            charset = value.strip().strip("\"'")
+    try:
+        codec = codecs.lookup(charset).name
+    except (LookupError, ValueError):  # ValueError: a null character in the name
+        codec = "utf-8"
+    return media_type.lower(), "utf-8-sig" if codec == "utf-8" or codec not in _CHARSETS else codec
+
+
+def _check_api_version(version: object, index: str) -> None:
+    """PEP 629: a newer major version must be refused, a newer minor one may be read. A page may state none."""
+    if version is None:
+        return
+    major = re.match(r"\s*(\d{1,9})\.\d", version) if isinstance(version, str) else None
+    if major is None or int(major[1]) > KNOWN_API_VERSION:
+        raise FormatError(
+            f"{index} speaks version {version!r} of the repository API",
+            expected=f"a version {KNOWN_API_VERSION}.x (PEP 629)",
+            hint="a newer wheelproof may understand it",
+        )
+
+
+def _resolve(link: str, base: str, index: str) -> IndexFile | None:
+    if not link.startswith(("https://", "http://")):  # urljoin is the costly part of a page with thousands of links
+        try:
+            link = urljoin(base, link.strip())
+        except ValueError:
+            return None
+    return file_from_url(link, index)
+
+
+def _without_credentials(url: str) -> str:
+    """``url`` without user and password, so that the links resolved against it carry none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else url
+
+
+def _hashes(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
+    return {
+        name.lower(): digest.lower()
+        for name, digest in pairs
+        if isinstance(name, str) and isinstance(digest, str) and _DIGEST.fullmatch(digest)
+    }
+
+
+def _is_url(address: str) -> bool:
+    if not address.isprintable():
+        return False
+    try:
+        return "[" not in address or bool(urlsplit(address))  # urlsplit is costly, and rejects nothing but bad brackets
+    except ValueError:
+        return False
+
+
+def _is_file_name(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and name.isprintable() and "/" not in name
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) and value.isprintable() else ""
