@@ -22,7 +22,7 @@ class Cost:
 
 
 class ByteSource(Protocol):
-    """A file that can be read at any offset. Every method raises SourceError (or a subclass) when bytes cannot be had."""
+    """A file that can be read at any offset. Methods raise SourceError, or a subclass, when bytes cannot be had."""
 
     @property
     def location(self) -> str:
@@ -33,13 +33,13 @@ class ByteSource(Protocol):
         """True when every byte costs a transfer."""
 
     def read_tail(self, length: int) -> tuple[int, bytes]:
-        """``(size of the file, its last min(length, size) bytes)``. The cheapest way to learn the size of a remote file."""
+        """The file's size, and its last ``min(length, size)`` bytes: the cheapest way to learn a remote file's size."""
 
     def read(self, offset: int, length: int) -> bytes:
         """Exactly ``length`` bytes at ``offset``; raises SourceError when the file ends before."""
 
     def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The bytes of each ``(offset, length)``, in order; remote sources fetch them at once, near ones in one request."""
+        """The bytes of each ``(offset, length)``, in order. Remote sources fetch them at once, near ones together."""
 
     def stream(self, offset: int, length: int) -> Iterator[bytes]:
         """The bytes of one long range in chunks of at most 1 MiB, never held whole and not put in the cache."""

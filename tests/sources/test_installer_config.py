@@ -1,0 +1,191 @@
+"""Given these flags, variables and files, these indexes are asked."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from wheel_checks.errors import UsageError
+from wheel_checks.sources.installer_config import FIRST_INDEX, MERGE, IndexConfig, configured_indexes
+
+A, B, C = "https://a.example.org/simple/", "https://b.example.org/simple/", "https://c.example.org/simple/"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The current folder of these tests, two levels deep in a project; user and system folders are its siblings."""
+    deep = tmp_path / "project" / "src"
+    deep.mkdir(parents=True)
+    return deep
+
+
+def configured(folder: Path, environ: dict[str, str] | None = None, **flags: object) -> IndexConfig:
+    base = folder.parent.parent
+    own = {
+        "HOME": str(base / "home"),
+        "XDG_CONFIG_DIRS": str(base / "system"),
+        "VIRTUAL_ENV": str(base / "venv"),
+        **(environ or {}),
+    }
+    return configured_indexes(own, folder, **flags)  # type: ignore[arg-type]  # each test gives the right ones
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_flags_win_over_everything(folder: Path) -> None:
+    environ = {"UV_INDEX_URL": B, "PIP_EXTRA_INDEX_URL": B, "PIP_FIND_LINKS": "/dist", "PIP_NO_INDEX": "1"}
+    config = configured(folder, environ, index_url=A, extra_index_urls=[C], find_links=["wheels"])
+    assert config.indexes == (A, C)
+    assert config.find_links == ((folder / "wheels").as_uri(),)
+    assert config.origin[A] == "--index-url"
+
+
+def test_no_index_leaves_the_links(folder: Path) -> None:
+    config = configured(folder, {"PIP_INDEX_URL": A}, no_index=True, find_links=[B])
+    assert (config.indexes, config.find_links) == ((), (B,))
+
+
+@pytest.mark.parametrize(
+    ("environ", "indexes"),
+    [
+        ({"UV_DEFAULT_INDEX": A, "UV_INDEX_URL": B, "PIP_INDEX_URL": C}, (A,)),
+        ({"UV_DEFAULT_INDEX": f"mirror={A}"}, (A,)),
+        ({"UV_INDEX_URL": B, "PIP_INDEX_URL": C}, (B,)),
+        ({"PIP_INDEX_URL": f" {C} "}, (C,)),
+        ({"PIP_INDEX_URL": A, "PIP_EXTRA_INDEX_URL": f"{B} {C}\n{B}"}, (A, B, C)),
+        ({"PIP_INDEX_URL": A, "PIP_NO_INDEX": "true"}, ()),
+        ({"PIP_INDEX_URL": A, "PIP_NO_INDEX": "0"}, (A,)),
+        ({"PIP_INDEX_URL": "", "UV_INDEX_URL": A}, (A,)),
+    ],
+)
+def test_the_environment(folder: Path, environ: dict[str, str], indexes: tuple[str, ...]) -> None:
+    config = configured(folder, environ)
+    assert (config.indexes, config.strategy) == (indexes, MERGE)
+
+
+def test_extra_indexes_of_uv_come_first_and_are_combined_as_uv_does(folder: Path) -> None:
+    environ = {"UV_INDEX": f"torch={A} {B}", "UV_DEFAULT_INDEX": C}
+    config = configured(folder, environ)
+    assert (config.indexes, config.strategy) == ((A, B, C), FIRST_INDEX)
+    assert config.origin == {A: "UV_INDEX", B: "UV_INDEX", C: "UV_DEFAULT_INDEX"}
+    merged = configured(folder, {**environ, "UV_INDEX_STRATEGY": "unsafe-best-match"})
+    assert (merged.indexes, merged.strategy) == ((C, A, B), MERGE)
+
+
+def test_find_links_of_the_environment(folder: Path) -> None:
+    assert configured(folder, {"PIP_FIND_LINKS": f"dist {A}", "PIP_NO_INDEX": "1"}).find_links == (
+        (folder / "dist").as_uri(),
+        A,
+    )
+    assert configured(folder, {"UV_FIND_LINKS": f"my dist,{A}", "UV_NO_INDEX": "1"}).find_links == (
+        (folder / "my dist").as_uri(),
+        A,
+    )
+
+
+def test_named_indexes_of_a_pyproject_found_upwards(folder: Path) -> None:
+    path = write(
+        folder.parent / "pyproject.toml",
+        f"""
+        [[tool.uv.index]]
+        name = "torch"
+        url = "{A}"
+        [[tool.uv.index]]
+        name = "mirror"
+        url = "{B}"
+        default = true
+        [[tool.uv.index]]
+        name = "private"
+        url = "{C}"
+        explicit = true
+        [[tool.uv.index]]
+        url = "dist"
+        format = "flat"
+        """,
+    )
+    config = configured(folder, {"PIP_CONFIG_FILE": str(write(folder / "pip.conf", f"[global]\nindex-url = {C}"))})
+    assert (config.indexes, config.strategy) == ((A, B), FIRST_INDEX)
+    assert config.find_links == ((folder.parent / "dist").as_uri(),)
+    assert config.origin[A] == str(path)
+    assert config.notes == (f"the index private in {path} is explicit: it is not asked unless --index-url names it",)
+
+
+def test_the_nearest_uv_file_wins_over_the_user_and_the_system(folder: Path) -> None:
+    base = folder.parent.parent
+    write(base / "system" / "uv" / "uv.toml", f'index-url = "{A}"\nextra-index-url = ["{C}"]')
+    assert configured(folder).indexes == (C, A)
+    write(base / "home" / ".config" / "uv" / "uv.toml", f'index-url = "{B}"')
+    assert configured(folder).indexes == (C, B)
+    write(folder.parent / "pyproject.toml", '[project]\nname = "x"')
+    assert configured(folder).indexes == (C, B)
+    write(folder.parent / "uv.toml", f'[pip]\nindex-url = "{C}"')
+    assert configured(folder).indexes == (C,)
+    assert configured(folder, {"UV_NO_CONFIG": "1", "PIP_INDEX_URL": A}).indexes == (A,)
+    only = write(base / "only.toml", f'index-url = "{A}"')
+    assert configured(folder, {"UV_CONFIG_FILE": str(only)}).indexes == (A,)
+
+
+def test_pips_files_from_the_weakest_to_the_strongest(folder: Path) -> None:
+    base = folder.parent.parent
+    write(base / "system" / "pip" / "pip.conf", f"[global]\nindex-url = {A}\nextra-index-url =\n    {B}\n    {C}")
+    assert configured(folder).indexes == (A, B, C)
+    write(base / "home" / ".config" / "pip" / "pip.conf", f"[global]\nindex_url = {B}\n[list]\nformat = columns")
+    assert configured(folder).indexes == (B, C)
+    write(base / "venv" / "pip.conf", f"[global]\nindex-url = {A}\n[install]\nindex-url = {C}\nextra-index-url = {B}")
+    assert configured(folder).indexes == (C, B)
+    assert configured(folder).origin[C] == str(base / "venv" / "pip.conf")
+    assert configured(folder, {"PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": A}).indexes == (A,)
+
+
+def test_the_last_resort_is_the_default_of_pip(folder: Path) -> None:
+    from pip._internal.models.index import PyPI
+
+    environ = {"PIP_CONFIG_FILE": "/dev/null"}
+    assert configured(folder, environ).indexes == (PyPI.simple_url,)
+    assert configured(folder, environ).origin == {PyPI.simple_url: "the default of pip"}
+
+
+def test_without_pip_a_sentence_asks_for_an_index(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pip._internal.models.index", None)
+    with pytest.raises(UsageError, match=r"no index is configured, .*--index-url"):
+        configured(folder, {"PIP_CONFIG_FILE": "/dev/null"})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("uv.toml", "index-url = ", r"uv\.toml is no valid TOML"),
+        ("uv.toml", "index-url = 3", r"index-url in .*uv\.toml is of type int; expected str"),
+        ("uv.toml", "extra-index-url = [1]", r"extra-index-url in .* holds something that is no string"),
+        ("uv.toml", "index = [{name = 'x'}]", r'an entry of "index" in .*uv\.toml has no url'),
+        ("uv.toml", "index-strategy = 'best'", r"the index strategy 'best' .* is not known"),
+        ("uv.toml", "index-url = 'ftp://example.org/'", r"names a place of the kind 'ftp'"),
+        ("uv.toml", "x = " + "[" * 5000, r"uv\.toml is no valid TOML"),
+        ("pyproject.toml", "[tool", r"pyproject\.toml is no valid TOML"),
+        ("pyproject.toml", "\0\udcff", r"cannot be read"),
+        ("pyproject.toml", "#" * (1 << 20) + "##", r"is too long"),
+    ],
+)
+def test_a_malformed_file_is_named(folder: Path, name: str, content: str, sentence: str) -> None:
+    (folder / name).write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(UsageError, match=sentence):
+        configured(folder)
+
+
+@pytest.mark.parametrize("content", ["index-url = https://me:secret@example.org/", "[global]\nhttps//me secret"])
+def test_a_malformed_pip_file_is_named_and_not_quoted(folder: Path, content: str) -> None:
+    path = write(folder / "pip.conf", content)
+    with pytest.raises(UsageError, match=r"pip\.conf is no valid pip configuration \(see line \d\)") as caught:
+        configured(folder, {"PIP_CONFIG_FILE": str(path)})
+    assert "secret" not in str(caught.value)
+
+
+def test_a_named_file_that_is_not_there(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"there is no file .*gone\.toml; expected the file that UV_CONFIG_FILE names"):
+        configured(folder, {"UV_CONFIG_FILE": "gone.toml"})

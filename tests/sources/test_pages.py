@@ -1,0 +1,192 @@
+"""Index pages and sidecars: transferred again only when they changed, never larger than they may be."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tests.sources.conftest import MakeClient
+from tests.support.range_server import (
+    RangeServer,
+    Request,
+    Resource,
+    change_to,
+    drop_after,
+    endless,
+    fail,
+    redirect,
+)
+from wheel_checks.errors import NotFoundError, OfflineError, SourceError
+from wheel_checks.sources import file_urls, pages, transport
+from wheel_checks.sources.cache import ByteCache
+from wheel_checks.sources.http import HttpClient
+
+PAGE = b"<a href=x-1-py3-none-any.whl>x</a>"
+HTML = {"Accept": "text/html"}
+
+
+def test_a_page_says_where_it_came_from(client: HttpClient) -> None:
+    with RangeServer({"/simple/x/": Resource(PAGE, content_type="text/html; charset=utf-8")}) as server:
+        page = client.get_page(server.url("/simple/x"), HTML)
+        assert page.body == PAGE
+        assert page.content_type == "text/html; charset=utf-8"
+        assert page.final_url == server.url("/simple/x/")
+        assert not page.from_cache
+        assert (page.cost.bytes_read, page.cost.requests) == (len(PAGE), 2)
+    assert server.requests[0].headers["accept"] == "text/html"
+
+
+def test_a_page_may_come_compressed(client: HttpClient) -> None:
+    body = PAGE * 1000
+    packed = Resource(gzip.compress(body), headers={"Content-Encoding": "gzip"})
+    with RangeServer({"/x/": packed}) as server:
+        page = client.get_page(server.url("/x/"))
+        assert page.body == body
+        assert page.cost.bytes_read == len(packed.body)
+    assert server.requests[0].headers["accept-encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    ("resource", "message"),
+    [
+        (Resource(PAGE, headers={"Content-Encoding": "gzip"}), "does not unpack as gzip"),
+        (Resource(gzip.compress(PAGE)[:-9], headers={"Content-Encoding": "gzip"}), "in the middle of its gzip"),
+        (Resource(PAGE, headers={"Content-Encoding": "br"}), "encoded as 'br'"),
+        (Resource(behave=[endless()]), "too large for a page"),
+        (Resource(gzip.compress(bytes(1 << 20)), headers={"Content-Encoding": "gzip"}), "too large for a page"),
+        (Resource(behave=[fail(204)]), "answers HTTP 204"),
+        (Resource(behave=[fail(418)]), "answers HTTP 418"),
+    ],
+)
+def test_a_page_that_cannot_be_used_is_refused_in_one_sentence(
+    client: HttpClient, resource: Resource, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "LARGEST_PAGE", 100_000)
+    with RangeServer({"/x/": resource}) as server, pytest.raises(SourceError, match=message):
+        client.get_page(server.url("/x/"))
+    assert client.cost.bytes_read < 10_000_000
+
+
+def test_a_page_that_breaks_off_is_asked_for_again(client: HttpClient) -> None:
+    with RangeServer({"/x/": Resource(PAGE, behave=[drop_after(5, times=1)])}) as server:
+        assert client.get_page(server.url("/x/")).body == PAGE
+
+
+def test_a_stale_page_is_asked_for_with_its_validators(make_client: MakeClient, tmp_path: Path) -> None:
+    cache = ByteCache(tmp_path / "cache")
+    with RangeServer({"/x/": Resource(PAGE, last_modified="yesterday", behave=[change_to(b"new", after=2)])}) as server:
+        client = make_client(cache)
+        first, second, third = (client.get_page(server.url("/x/"), HTML) for _ in range(3))
+    cache.close()
+    assert [page.body for page in (first, second, third)] == [PAGE, PAGE, b"new"]
+    assert [page.from_cache for page in (first, second, third)] == [False, True, False]
+    assert (second.cost.bytes_read, second.cost.requests, second.cost.bytes_cached) == (0, 1, len(PAGE))
+    assert "if-none-match" not in server.requests[0].headers
+    assert server.requests[1].headers["if-none-match"].startswith('"')
+    assert server.requests[1].headers["if-modified-since"] == "yesterday"
+
+
+def test_a_fresh_page_is_not_asked_for(make_client: MakeClient, tmp_path: Path) -> None:
+    cache = ByteCache(tmp_path / "cache")
+    with RangeServer({"/x/": Resource(PAGE, headers={"Cache-Control": "public, max-age=600"})}) as server:
+        client = make_client(cache)
+        client.get_page(server.url("/x/"), HTML)
+        assert client.get_page(server.url("/x/"), HTML).from_cache
+        assert len(server.requests) == 1
+        client.get_page(server.url("/x/"), {"Accept": "application/json"})
+        client.get_page(server.url("/x/"), {**HTML, "Cache-Control": "max-age=0"})
+        assert len(server.requests) == 3
+    cache.close()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Cache-Control": "max-age=600", "Age": "600"},
+        {"Cache-Control": "no-cache, max-age=600"},
+        {"Cache-Control": "max-age=0"},
+        {"Cache-Control": "max-age=nonsense"},
+        {},
+    ],
+)
+def test_a_page_that_is_not_fresh_is_asked_for(
+    make_client: MakeClient, tmp_path: Path, headers: dict[str, str]
+) -> None:
+    cache = ByteCache(tmp_path / "cache")
+    with RangeServer({"/x/": Resource(PAGE, headers=headers)}) as server:
+        client = make_client(cache)
+        for _ in range(2):
+            client.get_page(server.url("/x/"))
+        assert len(server.requests) == 2
+    assert make_client(cache, offline=True).get_page(server.url("/x/")).body == PAGE
+    cache.close()
+
+
+def test_a_page_that_may_not_be_stored_is_not(make_client: MakeClient, tmp_path: Path) -> None:
+    cache = ByteCache(tmp_path / "cache")
+    with RangeServer({"/x/": Resource(PAGE, headers={"Cache-Control": "no-store"})}) as server:
+        make_client(cache).get_page(server.url("/x/"))
+        with pytest.raises(OfflineError, match="run once without --offline"):
+            make_client(cache, offline=True).get_page(server.url("/x/"))
+    cache.close()
+
+
+@pytest.mark.parametrize("target", ["ftp://example.org/x", "file:///etc/passwd", "http://[broken", ""])
+def test_a_redirect_to_what_is_no_web_page_is_refused(client: HttpClient, target: str) -> None:
+    refused = pytest.raises(SourceError, match=r"redirects to .*; expected an https or http URL")
+    with RangeServer({"/x/": Resource(behave=[redirect(target)])}) as server, refused:
+        client.get_page(server.url("/x/"))
+
+
+def test_a_redirect_away_from_encryption_is_refused() -> None:
+    assert transport._redirected("http://example.org/x", "https://example.org/y") == "https://example.org/y"
+    with pytest.raises(SourceError, match=r"redirects to http://example\.org/y, which is not encrypted"):
+        transport._redirected("https://example.org/x", "http://me:secret@example.org/y")
+
+
+def test_endless_redirects_end(client: HttpClient) -> None:
+    refused = pytest.raises(SourceError, match="redirects more than 10 times")
+    with RangeServer({"/x/": Resource(behave=[redirect("/x/")])}) as server, refused:
+        client.get_page(server.url("/x/"))
+    assert len(server.requests) == 11
+
+
+def test_the_proxy_of_the_environment_is_used(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Request] = []
+    with RangeServer({"/x/": PAGE}) as server:
+        monkeypatch.setenv("http_proxy", server.url("", credentials="me:s3cret"))
+        assert make_client().get_page("http://index.example.test/x/").body == PAGE
+        seen += server.requests
+    assert [request.headers["host"] for request in seen] == ["index.example.test"]
+    assert seen[0].headers["proxy-authorization"].startswith("Basic ")
+
+
+def test_file_urls_name_files_and_folders(client: HttpClient, tmp_path: Path) -> None:
+    folder = tmp_path / "simple index" / "x"
+    folder.mkdir(parents=True)
+    (folder / "index.html").write_bytes(PAGE)
+    page = client.get_page(folder.as_uri())
+    assert (page.body, page.content_type) == (PAGE, "text/html")
+    assert page.final_url == (folder / "index.html").as_uri()
+    assert client.get_page(folder.as_uri() + "/index.html#fragment").body == PAGE
+    file = client.open((folder / "index.html").as_uri())
+    assert file.read_tail(4) == (len(PAGE), PAGE[-4:])
+    assert not file.remote
+    file.close()
+
+
+def test_file_urls_that_lead_nowhere_say_so(
+    client: HttpClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(NotFoundError, match=r"there is no file .*index\.html"):
+        client.get_page(tmp_path.as_uri())
+    with pytest.raises(NotFoundError, match="there is no file"):
+        client.open((tmp_path / "absent.whl").as_uri())
+    with pytest.raises(SourceError, match="expected file:///an/absolute/path"):
+        client.get_page("file://elsewhere.example.org/x")
+    (tmp_path / "index.html").write_bytes(PAGE)
+    monkeypatch.setattr(file_urls, "LARGEST_PAGE", 10)
+    with pytest.raises(SourceError, match="too large for a page"):
+        client.get_page(tmp_path.as_uri())

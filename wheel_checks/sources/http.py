@@ -1,0 +1,91 @@
+"""The client through which everything remote is read: index pages, sidecars, and files by ranges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Self
+from urllib.parse import urldefrag
+
+from wheel_checks.sources.byte_source import ByteSource, Cost
+from wheel_checks.sources.cache import ByteCache
+from wheel_checks.sources.file_urls import is_file_url, path_of, read_page
+from wheel_checks.sources.http_file import HttpFile
+from wheel_checks.sources.local import LocalFile
+from wheel_checks.sources.pages import Page, fetch_page
+from wheel_checks.sources.retry import Deadline, RetryPolicy
+from wheel_checks.sources.session import Session, SessionOptions
+
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+
+
+class HttpClient:
+    """Reads http, https and file URLs; one client serves many threads. Close it, or use it in a ``with`` block.
+
+    ``cache`` stays open after :meth:`close`: it belongs to who made it. ``offline`` reads from the cache alone.
+    ``timeout`` is the seconds to wait for a connection and for bytes; ``deadline`` the seconds for everything, from now
+    on. ``retries`` more attempts follow a failure that may pass, the first after about ``backoff`` seconds, each later
+    one after twice as long. At most ``max_connections`` requests run at once (streams are not counted).
+    ``allow_download`` fetches files whole from servers without ranges. ``on_bytes`` is called, from any thread, with
+    the size of each piece that arrives. ``user_agent`` is "wheelproof/" and the installed version unless given.
+    """
+
+    def __init__(
+        self,
+        cache: ByteCache | None = None,
+        *,
+        offline: bool = False,
+        timeout: float = 20.0,
+        deadline: float | None = None,
+        retries: int = 3,
+        backoff: float = 0.25,
+        max_connections: int = 8,
+        allow_download: bool = False,
+        user_agent: str = "",
+        on_bytes: Callable[[int], object] | None = None,
+    ) -> None:
+        options = SessionOptions(offline, allow_download, timeout, max_connections, user_agent, on_bytes)
+        self._session = Session(options, cache, Deadline(deadline), RetryPolicy(retries, backoff))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def cost(self) -> Cost:
+        """What all pages and files of this client have cost; local files are not counted."""
+        return self._session.meter.cost
+
+    def get_page(self, url: str, headers: Mapping[str, str] | None = None) -> Page:
+        """The document at ``url``, at most 64 MiB; for a file URL of a folder its ``index.html``.
+
+        A stored one is used while it is fresh, or offline; else the server is asked whether it changed.
+        Raises NotFoundError, AuthenticationError, OfflineError, DeadlineError, SourceError.
+        """
+        url = urldefrag(url).url
+        if is_file_url(url):
+            return read_page(url, self._session.meter)
+        return fetch_page(self._session, url, headers or {})
+
+    def open(self, url: str, *, expected_hash: str = "", size: int | None = None) -> ByteSource:
+        """The file at ``url``; nothing is read yet from a remote one.
+
+        ``expected_hash`` ("sha256=..." or its digest alone, or else the URL's fragment) and ``size`` in bytes are what
+        an index says; with a hash, what the cache holds is used unasked.
+        Raises SourceError for a URL that cannot be read; reading raises
+        NotFoundError, AuthenticationError, OfflineError, RangesUnsupportedError, ChangedFileError, DeadlineError.
+        """
+        url, fragment = urldefrag(url)
+        if is_file_url(url):
+            return LocalFile(path_of(url))
+        named = expected_hash or (fragment if fragment.startswith("sha256=") else "")
+        return HttpFile(self._session, url, f"sha256={named}" if _SHA256.fullmatch(named) else named, size)
+
+    def close(self) -> None:
+        """Close the connections; the cache stays open."""
+        self._session.close()

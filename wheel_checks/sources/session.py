@@ -1,0 +1,148 @@
+"""What the pages and files of one run share: connections, deadline, retries, credentials, cache, the count of costs."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from wheel_checks.errors import OfflineError, SourceError
+from wheel_checks.sources.cache import ByteCache
+from wheel_checks.sources.credentials import Credentials, origin_of, redact, split_login
+from wheel_checks.sources.meter import Meter
+from wheel_checks.sources.retry import Deadline, RetryPolicy
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    from wheel_checks.sources.transport import Response, Transport
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """The choices of :class:`wheel_checks.sources.http.HttpClient`, where they are explained."""
+
+    offline: bool
+    allow_download: bool
+    timeout: float
+    max_connections: int
+    user_agent: str
+    on_bytes: Callable[[int], object] | None
+
+
+class Session:
+    """Safe for many threads. Nothing of the network is imported before the first request."""
+
+    def __init__(
+        self, options: SessionOptions, cache: ByteCache | None, deadline: Deadline, retry: RetryPolicy
+    ) -> None:
+        self.options = options
+        self.cache = cache
+        self.deadline = deadline
+        self.retry = retry
+        self.meter = Meter()
+        self._credentials = Credentials()
+        self._slots = threading.BoundedSemaphore(options.max_connections)
+        self._lock = threading.Lock()
+        self._transport: Transport | None = None
+        self._workers: ThreadPoolExecutor | None = None
+
+    def adopt(self, url: str) -> str:
+        """``url`` without its credentials, which are kept for its origin. Raises SourceError when it is no http URL."""
+        try:
+            clean, login = split_login(url)
+            scheme, host, _ = origin_of(clean)
+        except ValueError as error:
+            raise SourceError(f"{redact(url)!r} is not a valid URL") from error
+        if scheme not in ("http", "https") or not host:
+            raise SourceError(f"{redact(url)!r} cannot be read", expected="an https, http or file URL")
+        if login is not None:
+            self._credentials.remember(clean, login)
+        return clean
+
+    def fetch(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        meter: Meter,
+        read: Callable[[Response], T],
+        accept: Set[int] = frozenset(),
+    ) -> T:
+        """What ``read`` makes of the answer to a GET, tried again as the retry policy allows.
+
+        Takes one of the ``max_connections`` places. ``accept`` names statuses beside 2xx that ``read`` understands.
+        """
+
+        def attempt() -> T:
+            with self._slot(), self.exchange(url, headers, meter, accept) as response:
+                return read(response)
+
+        return self.retry.run(attempt, self.deadline)
+
+    @contextlib.contextmanager
+    def exchange(
+        self, url: str, headers: Mapping[str, str], meter: Meter, accept: Set[int] = frozenset()
+    ) -> Iterator[Response]:
+        """One GET without a second try and outside the places; see :meth:`Transport.exchange`. Raises OfflineError."""
+        if self.options.offline:
+            raise OfflineError(f"{redact(url)} is needed and not in the cache", hint="run once without --offline")
+        with self._connected().exchange(url, headers, meter, accept) as response:
+            yield response
+
+    def in_parallel(self, function: Callable[[S], T], items: Sequence[S]) -> list[T]:
+        """``function`` of every item, in order. The first exception ends it; what has not begun is not begun."""
+        if len(items) <= 1:
+            return [function(item) for item in items]
+        futures = self._submit(function, items)
+        try:
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def close(self) -> None:
+        """Close the connections. The cache stays open: it belongs to who made it."""
+        with self._lock:
+            workers, self._workers = self._workers, None
+            transport, self._transport = self._transport, None
+        if workers is not None:
+            workers.shutdown(cancel_futures=True)
+        if transport is not None:
+            transport.close()
+
+    def _submit(self, function: Callable[[S], T], items: Sequence[S]) -> list[Future[T]]:
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # many runs transfer nothing
+
+        with self._lock:
+            if self._workers is None:
+                self._workers = ThreadPoolExecutor(self.options.max_connections, thread_name_prefix="ranges")
+            return [self._workers.submit(function, item) for item in items]
+
+    def _connected(self) -> Transport:
+        with self._lock:
+            if self._transport is None:
+                from wheel_checks.sources.transport import Transport  # noqa: PLC0415  # brings urllib3 and ssl
+
+                self._transport = Transport(
+                    timeout=self.options.timeout,
+                    deadline=self.deadline,
+                    credentials=self._credentials,
+                    max_connections=self.options.max_connections,
+                    user_agent=self.options.user_agent,
+                    on_bytes=self.options.on_bytes,
+                )
+            return self._transport
+
+    @contextlib.contextmanager
+    def _slot(self) -> Iterator[None]:
+        if not self._slots.acquire(timeout=self.deadline.remaining(threading.TIMEOUT_MAX)):
+            raise self.deadline.error()
+        try:
+            yield
+        finally:
+            self._slots.release()
