@@ -2,16 +2,197 @@
 
 from __future__ import annotations
 
+import functools
+import platform
+import re
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+
+from packaging.tags import Tag, compatible_tags, cpython_tags
+
+from wheel_checks.errors import UsageError
+
+# What plain "x86_64" and "aarch64" mean, as of November 2026: glibc 2.39, which RHEL 10 and Ubuntu 24.04 ship (their
+# glibc packages), and DGX OS 7, which is built on Ubuntu 24.04. Debian 13 has 2.41. An older server is asked for by its
+# own policy: manylinux_2_34_aarch64 for RHEL 9. uv's plain "aarch64-unknown-linux-gnu" means manylinux_2_28.
+DEFAULT_GLIBC = (2, 39)
+
+# The oldest glibc whose wheels are accepted (PEP 600 and PEP 599, PEP 513 for x86_64), as packaging.tags has it.
+OLDEST_GLIBC = {"x86_64": (2, 5), "aarch64": (2, 17)}
+
+LEGACY_MANYLINUX = {"manylinux2014": (2, 17), "manylinux2010": (2, 12), "manylinux1": (2, 5)}  # PEP 599, 571, 513
+_LEGACY_NAMES = {glibc: name for name, glibc in LEGACY_MANYLINUX.items()}
+
+OLDEST_PYTHON = (3, 8)  # before it, CPython's ABI tags carry an "m"
+OLDEST_FREE_THREADED = (3, 13)  # PEP 703
+
+_ALIASES = {"arm64": "aarch64", "amd64": "x86_64"}
+_PLATFORM = re.compile(r"(?:(?P<policy>manylinux_2_(?P<minor>\d{1,2})|manylinux\d{1,4}|linux)_)?(?P<machine>\w+)")
+_PYTHON = re.compile(r"(?:cp)?3\.?(?P<minor>\d{1,2})(?:\.(?P<patch>\d{1,2}))?(?P<threads>t?)")
+
+KNOWN_PLATFORMS = "x86_64 (or amd64), aarch64 (or arm64), all, manylinux_2_<minor>_<machine>, manylinux2014_<machine>"
+KNOWN_PYTHONS = "3.8 or newer, written 3.12, 3.12.4, cp312 or 312, with a t for the free-threaded build from 3.13 on"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """``python`` is (major, minor), ``free_threaded`` the "t" builds; ``machine`` is "x86_64" or "aarch64";
     ``glibc`` the newest glibc (major, minor) whose manylinux wheels the target accepts.
+
+    ``patch`` is 0 unless it was asked for: the meaning that pip and uv give to ``--python-version 3.12``.
     """
 
     python: tuple[int, int]
     machine: str
     glibc: tuple[int, int]
     free_threaded: bool = False
+    patch: int = 0
+
+    @property
+    def interpreter(self) -> str:
+        """The interpreter tag, with the "t" of free-threaded builds: ``cp312``, ``cp313t``."""
+        return f"cp{self.python[0]}{self.python[1]}" + ("t" if self.free_threaded else "")
+
+    @property
+    def platform(self) -> str:
+        """The newest platform tag that the target accepts: ``manylinux_2_39_aarch64``."""
+        return f"manylinux_{self.glibc[0]}_{self.glibc[1]}_{self.machine}"
+
+    @property
+    def label(self) -> str:
+        """For people: ``cp312 aarch64``."""
+        return f"{self.interpreter} {self.machine}"
+
+    @property
+    def id(self) -> str:
+        """Unambiguous but for the patch release: ``cp312-manylinux_2_39_aarch64``."""
+        return f"{self.interpreter}-{self.platform}"
+
+    @property
+    def python_full_version(self) -> str:
+        """Such as ``3.12.0``."""
+        return f"{self.python[0]}.{self.python[1]}.{self.patch}"
+
+    def supported_tags(self) -> Mapping[Tag, int]:
+        """Every tag that an installer accepts there, with its rank: 0 is preferred most.
+
+        The order is packaging's, and so pip's on such a machine: CPython's own ABI, the stable ABI, no ABI, pure
+        Python; within each the platforms from ``linux_<machine>`` and the newest glibc downwards (PEP 425, PEP 600).
+        """
+        return _ranked_tags(self)
+
+    def markers(self) -> dict[str, str]:
+        """The environment of PEP 508 markers on this target; complete, so that nothing of this machine shows through.
+
+        What cannot be known from afar (``platform_release``, ``platform_version``) is empty.
+        """
+        return {
+            "implementation_name": "cpython",
+            "implementation_version": self.python_full_version,
+            "os_name": "posix",
+            "platform_machine": self.machine,
+            "platform_python_implementation": "CPython",
+            "platform_release": "",
+            "platform_system": "Linux",
+            "platform_version": "",
+            "python_full_version": self.python_full_version,
+            "python_version": f"{self.python[0]}.{self.python[1]}",
+            "sys_platform": "linux",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ThisMachine:
+    """The target that describes this machine and Python; ``note`` says what was assumed ("" when nothing was)."""
+
+    target: Target
+    note: str = ""
+
+
+@functools.cache
+def this_machine() -> ThisMachine:
+    """The target of this machine and this Python, or the nearest one that wheelproof knows, with a note about it."""
+    notes = []
+    machine = _ALIASES.get(platform.machine().lower(), platform.machine().lower())
+    library, version = platform.libc_ver()
+    found = re.match(r"2\.(\d+)", version) if library == "glibc" else None
+    if sys.platform != "linux" or machine not in OLDEST_GLIBC or found is None:
+        machine = machine if machine in OLDEST_GLIBC else "x86_64"
+        glibc = DEFAULT_GLIBC
+        notes.append(f"this is no glibc Linux on x86_64 or aarch64: judging for {machine} Linux (see --platform)")
+    else:
+        glibc = (2, int(found[1]))
+    if sys.implementation.name != "cpython":
+        notes.append(f"this Python is {sys.implementation.name}: judging for CPython (see --python)")
+    python = (sys.version_info[0], sys.version_info[1])
+    threads = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    return ThisMachine(Target(python, machine, glibc, threads, sys.version_info[2]), "; ".join(notes))
+
+
+def parse_platform(text: str) -> tuple[tuple[str, tuple[int, int]], ...]:
+    """The machines and glibc versions that ``--platform TEXT`` names: one, or two for "all". Raises UsageError."""
+    name = text.strip().lower()
+    if name == "all":
+        return tuple((machine, DEFAULT_GLIBC) for machine in OLDEST_GLIBC)
+    matched = _PLATFORM.fullmatch(name)
+    machine = _ALIASES.get(matched["machine"], matched["machine"]) if matched else ""
+    if matched is None or machine not in OLDEST_GLIBC:
+        raise UsageError(f"the platform {text!r} is not known", expected=f"one of {KNOWN_PLATFORMS}")
+    policy = matched["policy"]
+    if policy is None or policy == "linux":
+        return ((machine, DEFAULT_GLIBC),)
+    glibc = (2, int(matched["minor"])) if matched["minor"] else LEGACY_MANYLINUX.get(policy)
+    if glibc is None or glibc < OLDEST_GLIBC[machine]:
+        oldest = ".".join(map(str, OLDEST_GLIBC[machine]))
+        raise UsageError(
+            f"there are no {policy} wheels for {machine}", expected=f"manylinux of glibc {oldest} or newer"
+        )
+    return ((machine, glibc),)
+
+
+def parse_python(text: str) -> tuple[tuple[int, int], int, bool]:
+    """(major, minor), patch release and whether it is free-threaded, of ``--python TEXT``. Raises UsageError."""
+    matched = _PYTHON.fullmatch(text.strip().lower())
+    python = (3, int(matched["minor"])) if matched else (0, 0)
+    free_threaded = bool(matched and matched["threads"])
+    if matched is None or python < (OLDEST_FREE_THREADED if free_threaded else OLDEST_PYTHON):
+        raise UsageError(f"the Python {text!r} is not known", expected=f"CPython {KNOWN_PYTHONS}")
+    return python, int(matched["patch"] or 0), free_threaded
+
+
+def parse_targets(platforms: Sequence[str] = (), pythons: Sequence[str] = ()) -> tuple[Target, ...]:
+    """Every combination of ``--platform`` and ``--python``, each once; this machine and Python for what is not given.
+
+    Raises UsageError, which lists what is known, for a name that is not.
+    """
+    here = this_machine().target
+    machines = [pair for text in platforms for pair in parse_platform(text)] or [(here.machine, here.glibc)]
+    versions = [parse_python(text) for text in pythons] or [(here.python, here.patch, here.free_threaded)]
+    targets = (
+        Target(python, machine, glibc, free_threaded, patch)
+        for machine, glibc in machines
+        for python, patch, free_threaded in versions
+    )
+    return tuple(dict.fromkeys(targets))
+
+
+def _platform_tags(machine: str, glibc: tuple[int, int]) -> Iterator[str]:
+    yield f"linux_{machine}"
+    for minor in range(glibc[1], OLDEST_GLIBC[machine][1] - 1, -1):
+        yield f"manylinux_{glibc[0]}_{minor}_{machine}"
+        if (glibc[0], minor) in _LEGACY_NAMES:
+            yield f"{_LEGACY_NAMES[glibc[0], minor]}_{machine}"
+
+
+@functools.cache
+def _ranked_tags(target: Target) -> Mapping[Tag, int]:
+    platforms = list(_platform_tags(target.machine, target.glibc))
+    ranks: dict[Tag, int] = {}
+    for tag in cpython_tags(target.python, abis=[target.interpreter], platforms=platforms):
+        ranks.setdefault(tag, len(ranks))
+    for tag in compatible_tags(target.python, target.interpreter.removesuffix("t"), platforms=platforms):
+        ranks.setdefault(tag, len(ranks))
+    return MappingProxyType(ranks)

@@ -1,0 +1,135 @@
+"""Targets: what --platform and --python name, and the tags and markers of a machine that is not here."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from packaging.markers import Marker, default_environment
+from packaging.tags import Tag, sys_tags
+
+from wheel_checks.errors import UsageError
+from wheel_checks.targets.target import DEFAULT_GLIBC, Target, parse_targets, this_machine
+
+GRACE = Target((3, 12), "aarch64", (2, 28))
+
+
+@pytest.mark.parametrize(
+    ("platform", "expected"),
+    [
+        ("x86_64", [("x86_64", DEFAULT_GLIBC)]),
+        ("amd64", [("x86_64", DEFAULT_GLIBC)]),
+        ("arm64", [("aarch64", DEFAULT_GLIBC)]),
+        ("linux_aarch64", [("aarch64", DEFAULT_GLIBC)]),
+        ("manylinux_2_28_aarch64", [("aarch64", (2, 28))]),
+        ("manylinux2014_x86_64", [("x86_64", (2, 17))]),
+        ("manylinux1_x86_64", [("x86_64", (2, 5))]),
+        ("all", [("x86_64", DEFAULT_GLIBC), ("aarch64", DEFAULT_GLIBC)]),
+    ],
+)
+def test_a_platform_names_machines_and_a_glibc(platform: str, expected: list[tuple[str, tuple[int, int]]]) -> None:
+    assert parse_targets([platform], ["3.12"]) == tuple(Target((3, 12), *pair) for pair in expected)
+
+
+@pytest.mark.parametrize(
+    ("python", "expected"),
+    [
+        ("3.12", Target((3, 12), "aarch64", DEFAULT_GLIBC)),
+        ("cp312", Target((3, 12), "aarch64", DEFAULT_GLIBC)),
+        ("312", Target((3, 12), "aarch64", DEFAULT_GLIBC)),
+        ("39", Target((3, 9), "aarch64", DEFAULT_GLIBC)),
+        ("3.12.4", Target((3, 12), "aarch64", DEFAULT_GLIBC, patch=4)),
+        ("3.13t", Target((3, 13), "aarch64", DEFAULT_GLIBC, free_threaded=True)),
+        ("cp314t", Target((3, 14), "aarch64", DEFAULT_GLIBC, free_threaded=True)),
+    ],
+)
+def test_a_python_is_written_in_many_ways(python: str, expected: Target) -> None:
+    assert parse_targets(["aarch64"], [python]) == (expected,)
+
+
+@pytest.mark.parametrize("platform", ["", "sparc", "win_amd64", "manylinux_2_28", "musllinux_1_2_x86_64", "x86_64 x"])
+def test_an_unknown_platform_is_refused_with_the_known_ones(platform: str) -> None:
+    with pytest.raises(UsageError, match=r"is not known; expected one of x86_64 .*aarch64"):
+        parse_targets([platform], ["3.12"])
+
+
+@pytest.mark.parametrize("platform", ["manylinux_2_12_aarch64", "manylinux1_aarch64", "manylinux2525_x86_64"])
+def test_a_policy_that_never_was_is_refused(platform: str) -> None:
+    with pytest.raises(UsageError, match=r"there are no manylinux\w* wheels for"):
+        parse_targets([platform], ["3.12"])
+
+
+@pytest.mark.parametrize("python", ["", "2.7", "3.7", "3.12t", "python", "4.0", "3", "3.12.x", "pp310"])
+def test_an_unknown_python_is_refused_with_the_known_ones(python: str) -> None:
+    with pytest.raises(UsageError, match=r"is not known; expected CPython 3\.8 or newer"):
+        parse_targets(["aarch64"], [python])
+
+
+def test_several_platforms_and_pythons_give_every_combination_once() -> None:
+    targets = parse_targets(["all", "arm64"], ["3.12", "cp312", "3.13"])
+    assert [target.label for target in targets] == ["cp312 x86_64", "cp313 x86_64", "cp312 aarch64", "cp313 aarch64"]
+
+
+def test_names_for_people_and_for_machines() -> None:
+    target = Target((3, 13), "aarch64", (2, 28), free_threaded=True)
+    assert (target.label, target.id) == ("cp313t aarch64", "cp313t-manylinux_2_28_aarch64")
+
+
+def test_a_target_accepts_its_glibc_and_older_ones_newest_first() -> None:
+    ranks = GRACE.supported_tags()
+    assert Tag("cp312", "cp312", "manylinux_2_29_aarch64") not in ranks
+    assert Tag("cp312", "cp312", "manylinux_2_28_x86_64") not in ranks
+    newest, oldest, legacy = (
+        ranks[Tag("cp312", "cp312", f"{policy}_aarch64")]
+        for policy in ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
+    )
+    assert newest < oldest < legacy
+    assert Tag("cp312", "cp312", "manylinux2010_aarch64") not in ranks
+    assert ranks[Tag("cp39", "abi3", "manylinux_2_28_aarch64")] > ranks[Tag("cp312", "abi3", "manylinux2014_aarch64")]
+    assert max(ranks, key=ranks.__getitem__) == Tag("py30", "none", "any")
+
+
+def test_free_threaded_builds_take_no_stable_abi() -> None:
+    ranks = Target((3, 13), "x86_64", (2, 28), free_threaded=True).supported_tags()
+    assert Tag("cp313", "cp313t", "manylinux_2_28_x86_64") in ranks
+    assert Tag("cp313", "cp313", "manylinux_2_28_x86_64") not in ranks
+    assert Tag("cp313", "abi3", "manylinux_2_28_x86_64") not in ranks
+    assert Tag("cp313", "none", "any") in ranks
+
+
+on_linux = pytest.mark.skipif(this_machine().note != "", reason="compares with this machine, which is no target")
+
+
+@on_linux
+def test_the_tags_of_this_machine_are_those_of_packaging_in_the_same_order() -> None:
+    here = this_machine().target
+    real = [tag for tag in sys_tags() if "musllinux" not in tag.platform]
+    assert list(here.supported_tags()) == real
+
+
+@on_linux
+def test_the_markers_of_this_machine_are_those_of_packaging() -> None:
+    unknowable = {"platform_release", "platform_version"}
+    real = {name: value for name, value in default_environment().items() if name not in unknowable}
+    ours = {name: value for name, value in this_machine().target.markers().items() if name not in unknowable}
+    assert ours == real
+
+
+@pytest.mark.parametrize(
+    ("marker", "holds"),
+    [
+        ('platform_machine == "x86_64"', False),
+        ('platform_machine == "aarch64" and platform_system == "Linux"', True),
+        ('python_version < "3.13" and python_full_version >= "3.12.0"', True),
+        ('sys_platform == "win32" or implementation_name == "pypy"', False),
+        ('platform_release >= "5"', False),
+    ],
+)
+def test_markers_are_evaluated_for_the_target_and_not_for_this_machine(marker: str, holds: bool) -> None:
+    assert Marker(marker).evaluate(GRACE.markers()) is holds
+
+
+def test_this_machine_is_the_default() -> None:
+    (target,) = parse_targets()
+    assert target == this_machine().target
+    assert target.python_full_version == ".".join(map(str, sys.version_info[:3]))
