@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from xml.etree import ElementTree as ET
+
+import html5lib
+import pytest
+
+from tests.support import reports
+from tests.support.rendering import rendered
+from wheel_checks.model import Report
+
+
+def page_of(report: Report) -> ET.Element:
+    """The page, parsed by the letter of the HTML standard: any parse error raises."""
+    parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
+    page: ET.Element = parser.parse(rendered(report, "html"))
+    return page
+
+
+def text_of(element: ET.Element | None) -> str:
+    assert element is not None
+    return " ".join(" ".join(element.itertext()).split())
+
+
+def by_class(page: ET.Element, tag: str, name: str) -> Iterator[ET.Element]:
+    return (element for element in page.iter(tag) if name in element.get("class", "").split())
+
+
+@pytest.mark.parametrize(
+    "build", [reports.passing, reports.mixed, reports.empty, reports.missing_wheel, reports.hostile, reports.forty]
+)
+def test_pages_are_strict_html_with_unique_ids_and_no_dead_link(build: Callable[[], Report]) -> None:
+    page = page_of(build())
+    ids = [element.get("id") for element in page.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+    links = [str(a.get("href")) for a in page.iter("a")]
+    assert {link.removeprefix("#") for link in links} <= set(ids)
+
+
+@pytest.mark.parametrize("build", [reports.mixed, reports.hostile])
+def test_a_page_is_self_contained_and_runs_nothing(build: Callable[[], Report]) -> None:
+    page = page_of(build())
+    used = {name for element in page.iter() for name in element.attrib}
+    assert not {"src", "srcset", "action", "style", "background"} & used
+    assert not [name for name in used if name.startswith("on")]
+    assert not {"script", "link", "img", "iframe", "object", "embed", "base", "form"} & {e.tag for e in page.iter()}
+    [style] = page.iter("style")
+    assert not re.search(r"url\(|@import", style.text or "")
+
+
+def test_the_policy_allows_only_the_own_style_sheet() -> None:
+    page = page_of(reports.mixed())
+    [policy] = [m.get("content") for m in page.iter("meta") if m.get("http-equiv") == "Content-Security-Policy"]
+    [style] = page.iter("style")
+    digest = base64.b64encode(hashlib.sha256((style.text or "").encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def test_the_banner_tells_the_verdict() -> None:
+    [banner] = by_class(page_of(reports.mixed()), "div", "banner")
+    assert text_of(banner).startswith("FAIL 3 wheels 3 findings (2 errors, 1 warning), 1 not checked")
+
+
+def test_the_table_shows_subjects_by_rules_in_symbols_as_well_as_colours() -> None:
+    [table] = by_class(page_of(reports.mixed()), "table", "heat")
+    rules = [text_of(th) for th in table.iter("th") if th.get("class") == "rule"]
+    assert rules == ["WHL001", "WHL101", "WHL301", "WHL401", "WHL501", "WHL601"]
+    rows = [[text_of(td) for td in row.iter("td")] for row in table.iter("tr")][1:]
+    assert rows == [
+        ["fail", "✓", "✗", "✗", "-", "", ""],
+        ["pass", "✓", "", "", "-", "!", ""],
+        ["undecided", "✓", "", "", "", "", "?"],
+    ]
+
+
+def test_every_header_has_a_scope_and_every_symbol_a_name() -> None:
+    [table] = by_class(page_of(reports.mixed()), "table", "heat")
+    assert {th.get("scope") for th in table.iter("th")} == {"col", "row"}
+    cells = [child for td in by_class(table, "td", "cell") for child in td]
+    assert cells
+    assert all(re.match(r"WHL\d+ .+: .+", cell.get("aria-label", "")) for cell in cells)
+
+
+def test_evidence_and_fix_are_in_the_details_of_their_subject() -> None:
+    page = page_of(reports.mixed())
+    subject = next(by_class(page, "details", "subject"))
+    assert subject.get("open") is not None
+    assert "version.py 2.10.0+cpu torch/version.py" in text_of(subject)
+    assert [text_of(pre) for pre in subject.iter("pre")] == ["pip install 'torch>=2.11'"]
+    assert "certainty.accelerator exact" in text_of(subject)
+
+
+def test_many_subjects_start_folded() -> None:
+    subjects = list(by_class(page_of(reports.forty()), "details", "subject"))
+    assert len(subjects) == 40
+    assert not [subject for subject in subjects if "open" in subject.attrib]
+
+
+def test_hostile_strings_are_text() -> None:
+    heading = text_of(page_of(reports.hostile()).find(".//h1"))
+    assert "<script>alert(1)</script>" in heading
+    assert "\\x1b[31mred" in heading
+    assert "\\u202egpj.exe" in heading

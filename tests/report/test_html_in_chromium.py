@@ -1,0 +1,99 @@
+"""The page as a browser shows it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import reports
+from tests.support.rendering import rendered
+from wheel_checks.model import Report
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+
+# Runs in a page around the report: the report itself forbids scripts, its frame may still be looked into from outside.
+PROBE = """
+const frame = document.querySelector("iframe"), inner = frame.contentDocument;
+const visible = (element) => element.checkVisibility();
+const subject = inner.querySelector("details.subject"), evidence = subject.querySelector(".problem details");
+const value = evidence.querySelector("dd");
+const states = [visible(value)];
+evidence.querySelector("summary").click(); states.push(visible(value));
+evidence.querySelector("summary").click(); states.push(visible(value));
+subject.querySelector("summary").click(); states.push(visible(value));
+document.querySelector("#result").textContent = JSON.stringify({
+  states,
+  overflow: inner.documentElement.scrollWidth - inner.documentElement.clientWidth,
+  requests: frame.contentWindow.performance.getEntriesByType("resource").map((entry) => entry.name),
+  styled: frame.contentWindow.getComputedStyle(inner.querySelector(".banner")).borderLeftWidth,
+  color: frame.contentWindow.getComputedStyle(inner.body).backgroundColor,
+});
+"""
+
+
+def chromium(tmp_path: Path, page: str, *options: str) -> tuple[str, str]:
+    """The DOM after loading ``page``, and the lines that it wrote to the console."""
+    assert CHROMIUM is not None
+    file = tmp_path / "page.html"
+    file.write_text(page, encoding="utf-8")
+    quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+    quiet += ["--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    command = [CHROMIUM, "--headless", "--no-sandbox", *quiet, f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--enable-logging=stderr", "--dump-dom", *options, file.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60, check=True)
+    return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
+
+
+def probed(tmp_path: Path, report: Report, width: int, *options: str) -> dict[str, Any]:
+    inner = html.escape(rendered(report, "html"))
+    page = f'<!DOCTYPE html><iframe style="border:0;width:{width}px;height:900px" srcdoc="{inner}"></iframe>'
+    page += f'<pre id="result"></pre><script>onload = () => {{ {PROBE} }};</script>'
+    dom, console = chromium(tmp_path, page, *options)
+    assert console == ""
+    found = re.search(r'<pre id="result">(.*?)</pre>', dom, re.DOTALL)
+    assert found is not None
+    result: dict[str, Any] = json.loads(html.unescape(found.group(1)))
+    return result
+
+
+def test_the_page_is_drawn_without_a_word_on_the_console(tmp_path: Path) -> None:
+    shot = tmp_path / "shot.png"
+    dom, console = chromium(
+        tmp_path, rendered(reports.hostile(), "html"), f"--screenshot={shot}", "--window-size=900,700"
+    )
+    assert console == ""
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in dom
+    assert "<script" not in dom
+    assert struct.unpack(">II", shot.read_bytes()[16:24]) == (900, 700)
+
+
+def test_the_console_would_tell_about_a_request(tmp_path: Path) -> None:
+    page = rendered(reports.mixed(), "html").replace("<main>", '<main><img src="https://example.test/x.png" alt="">')
+    _, console = chromium(tmp_path, page)
+    assert "Content Security Policy" in console
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+def test_evidence_folds_and_nothing_is_wider_than_the_window(tmp_path: Path, width: int) -> None:
+    assert probed(tmp_path, reports.mixed(), width) == {
+        "states": [True, False, True, False],
+        "overflow": 0,
+        "requests": [],
+        "styled": "8px",
+        "color": "rgb(246, 247, 249)",
+    }
+
+
+def test_a_reader_who_prefers_dark_gets_dark(tmp_path: Path) -> None:
+    dark = probed(tmp_path, reports.hostile(), 400, "--blink-settings=preferredColorScheme=0")
+    assert (dark["color"], dark["overflow"]) == ("rgb(17, 21, 26)", 0)

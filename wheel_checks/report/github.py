@@ -1,0 +1,67 @@
+"""The report as workflow commands of GitHub Actions, which become annotations of the run."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject
+from wheel_checks.report import wording
+from wheel_checks.report.wording import neutral, shortened
+
+PER_LEVEL = 10
+"""GitHub shows this many annotations of each level per step and drops the others silently."""
+
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
+def render(report: Report, stream: TextIO) -> None:
+    """Write the worst findings as annotations, those beyond ``PER_LEVEL`` as plain lines, and the verdict last."""
+    found = [(subject, result) for subject in report.subjects for result in wording.problems(subject)]
+    order = {id(result): rank for rank, result in enumerate(wording.worst_first(result for _, result in found))}
+    found.sort(key=lambda pair: order[id(pair[1])])
+    used = dict.fromkeys(_COMMANDS.values(), 0)
+    lines, rest = [], []
+    for subject, result in found:
+        command = "error" if result.outcome is Outcome.ERROR else _COMMANDS[result.severity]
+        used[command] += 1
+        if used[command] <= PER_LEVEL:
+            lines.append(_annotation(command, subject, result))
+        else:
+            rest.append(_plain(f"{wording.label_of(result)} {result.rule} {subject.id}: {result.message}"))
+    if rest:
+        lines.append(
+            _plain(f"{wording.plural(len(rest), 'more finding')}, which GitHub would not show as annotations:")
+        )
+        lines += rest
+    counts = wording.counts_phrase(wording.all_results(report))
+    judged, cost = wording.judged_phrase(report), wording.cost_phrase(report)
+    lines.append(_plain(f"wheelproof {report.command}: {report.verdict.value.upper()}, {judged}: {counts} ({cost})"))
+    wording.write(stream, "".join(f"{line}\n" for line in lines))
+
+
+def _annotation(command: str, subject: Subject, result: CheckResult) -> str:
+    place = result.location
+    properties = {"file": neutral(place.path if place and place.path else subject.id)}
+    if place and place.path and place.line is not None:
+        properties["line"] = str(place.line)
+        if place.column is not None:
+            properties["col"] = str(place.column)
+    prefix = "not checked: " if result.outcome is Outcome.ERROR else ""
+    properties["title"] = neutral(f"{prefix}{result.rule} {result.title}")
+    message = "\n".join([neutral(f"{subject.id}: {result.message}"), *wording.detail_lines(result)])
+    listed = ",".join(f"{name}={_property(shortened(value))}" for name, value in properties.items())
+    return f"::{command} {listed}::{_data(shortened(message))}"
+
+
+def _data(text: str) -> str:
+    """Escapes as the runner's toolkit does: the percent sign first, then what ends a line."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _plain(text: str) -> str:
+    """A line that is no command: the runner also obeys ``##[command]`` anywhere in a line, the older syntax."""
+    return shortened(neutral(text)).replace("##[", "## [")

@@ -1,0 +1,70 @@
+"""The report for programs: ``wheelproof.report/1``, described by ``report.schema.json`` beside this module."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TextIO
+
+from wheel_checks.model import SCHEMA, CheckResult, Location, Outcome, Report, Subject
+from wheel_checks.report.wording import json_ready
+
+
+def render(report: Report, stream: TextIO) -> None:
+    """Write the report as one JSON document in ASCII, so that no encoding can spoil it."""
+    json.dump(as_dict(report), stream, indent=2, allow_nan=False)
+    stream.write("\n")
+
+
+def as_dict(report: Report) -> dict[str, Any]:
+    """The report in the shape of ``wheelproof.report/1``, ready for ``json.dumps``."""
+    document: dict[str, Any] = json_ready(
+        {
+            "schema": SCHEMA,
+            "tool": {"name": "wheelproof", "version": report.version},
+            "command": report.command,
+            "started": report.started,
+            "seconds": report.seconds,
+            "fail_on": report.fail_on,
+            "summary": {
+                "verdict": report.verdict,
+                **{outcome.value: report.count(outcome) for outcome in Outcome},
+                "bytes_read": report.bytes_read,
+                "requests": report.requests,
+            },
+            "subjects": [_subject(report, subject) for subject in report.subjects],
+        }
+    )
+    return document
+
+
+def _subject(report: Report, subject: Subject) -> dict[str, Any]:
+    return {
+        "id": subject.id,
+        "kind": subject.kind,
+        "headline": subject.headline,
+        "verdict": report.verdict_of(subject),
+        "facts": subject.facts,
+        "results": [_result(result) for result in subject.results],
+    }
+
+
+def _result(result: CheckResult) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "rule": result.rule,
+        "title": result.title,
+        "outcome": result.outcome,
+        "severity": result.severity,
+        "message": result.message,
+        "evidence": [{"label": e.label, "value": e.value, "source": e.source} for e in result.evidence],
+    }
+    if result.fix:
+        document["fix"] = {"summary": result.fix.summary, "commands": result.fix.commands}
+    if result.location:
+        document["location"] = _location(result.location)
+    document["seconds"] = result.seconds
+    return document
+
+
+def _location(location: Location) -> dict[str, Any]:
+    parts = {"member": location.member, "path": location.path, "line": location.line, "column": location.column}
+    return {name: value for name, value in parts.items() if value not in ("", None)}

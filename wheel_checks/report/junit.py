@@ -1,0 +1,76 @@
+"""The report for test dashboards: JUnit XML as Jenkins' ``junit-10.xsd`` describes it."""
+
+from __future__ import annotations
+
+from typing import TextIO
+from xml.etree import ElementTree as ET  # builds XML only; nothing is parsed
+
+from wheel_checks.model import CheckResult, Outcome, Report, Subject
+from wheel_checks.report import wording
+from wheel_checks.report.wording import neutral
+
+
+def render(report: Report, stream: TextIO) -> None:
+    """Write one test suite per subject and one test case per result, in ASCII with character references.
+
+    A failed check is a failure whatever its severity (the ``type`` tells it); one that could not be made is an error.
+    """
+    suites = ET.Element(
+        "testsuites",
+        name=f"wheelproof {neutral(report.command)}",
+        tests=str(sum(len(subject.results) for subject in report.subjects)),
+        failures=str(report.count(Outcome.FAIL)),
+        errors=str(report.count(Outcome.ERROR)),
+        time=f"{report.seconds:.3f}",
+    )
+    for subject in report.subjects:
+        suites.append(_suite(report, subject))
+    ET.indent(suites)
+    body = ET.tostring(suites, encoding="us-ascii", xml_declaration=False).decode("ascii")
+    stream.write(f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n')
+
+
+def _suite(report: Report, subject: Subject) -> ET.Element:
+    seconds = wording.json_ready(subject.facts.get("seconds"))
+    suite = ET.Element(
+        "testsuite",
+        name=neutral(subject.id),
+        tests=str(len(subject.results)),
+        failures=str(subject.count(Outcome.FAIL)),
+        errors=str(subject.count(Outcome.ERROR)),
+        skipped=str(subject.count(Outcome.SKIP)),
+        time=f"{seconds if isinstance(seconds, (int, float)) else sum(r.seconds for r in subject.results):.3f}",
+        timestamp=neutral(report.started),
+    )
+    facts = [
+        ("kind", neutral(subject.kind)),
+        ("headline", neutral(subject.headline)),
+        *wording.flat_facts(subject.facts),
+    ]
+    properties = ET.SubElement(suite, "properties")
+    for name, value in facts:
+        ET.SubElement(properties, "property", name=name, value=value)
+    seen: dict[str, int] = {}
+    for result in subject.results:
+        name = neutral(f"{result.rule} {result.title}")
+        seen[name] = seen.get(name, 0) + 1
+        # Dashboards take two cases with one name for two runs of one case.
+        numbered = name if seen[name] == 1 else f"{name} ({seen[name]})"
+        suite.append(_case(subject, result, numbered))
+    return suite
+
+
+def _case(subject: Subject, result: CheckResult, name: str) -> ET.Element:
+    case = ET.Element("testcase", classname=neutral(subject.id), name=name, time=f"{result.seconds:.3f}")
+    message = neutral(result.message)
+    if result.outcome is Outcome.FAIL:
+        ET.SubElement(case, "failure", type=result.severity.value, message=message).text = _details(result)
+    elif result.outcome is Outcome.ERROR:
+        ET.SubElement(case, "error", type="could not check", message=message).text = _details(result)
+    elif result.outcome is Outcome.SKIP:
+        ET.SubElement(case, "skipped", message=message)
+    return case
+
+
+def _details(result: CheckResult) -> str:
+    return "\n".join([neutral(result.message), *wording.detail_lines(result)])

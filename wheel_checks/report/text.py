@@ -1,0 +1,165 @@
+"""The report for people at a terminal or in a log. The only module that imports rich."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from typing import TextIO
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from wheel_checks.model import CheckResult, Outcome, Report, Subject, Verdict
+from wheel_checks.report import wording
+from wheel_checks.report.wording import neutral
+
+_VERDICT_STYLES = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
+_LABEL_STYLES = {
+    "error": "bold red",
+    "warning": "yellow",
+    "note": "cyan",
+    "not checked": "bold magenta",
+    "passed": "green",
+}
+_UNLIMITED = 100_000
+
+
+def render(
+    report: Report,
+    stream: TextIO,
+    *,
+    color: bool | None = None,
+    width: int | None = None,
+    quiet: bool = False,
+    verbose: int = 0,
+) -> None:
+    """Write the report for people: the verdict in the first line, then what is wrong, the evidence, and the fix.
+
+    ``color`` None means: when ``stream`` is a terminal and NO_COLOR is unset or empty. ``width`` None means the
+    terminal's own; elsewhere lines are not wrapped, so that a log can be searched. ``quiet`` leaves the verdict line
+    only; ``verbose`` 1 adds skipped and passed checks, 2 the facts.
+    """
+    terminal = stream.isatty()
+    if color is None:
+        color = terminal and not os.environ.get("NO_COLOR")
+    if width is None:
+        width = shutil.get_terminal_size().columns if terminal else _UNLIMITED
+    console = Console(
+        file=io.StringIO(),
+        force_terminal=color,
+        no_color=not color,
+        color_system="standard" if color else None,
+        width=max(width, 40),
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    with console.capture() as capture:
+        _verdict(console, report)
+        if not quiet:
+            _body(console, report, verbose)
+    # Columns are padded to their width; a log does not need that.
+    wording.write(stream, "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+
+
+def _verdict(console: Console, report: Report) -> None:
+    line = Text()
+    line.append(report.verdict.value.upper(), style=_VERDICT_STYLES[report.verdict])
+    line.append(f"  {wording.judged_phrase(report)}", style="bold")
+    if len(report.subjects) == 1 and report.subjects[0].headline:
+        line.append(f", {neutral(report.subjects[0].headline)}")
+    line.append(f": {wording.counts_phrase(wording.all_results(report))}")
+    line.append(f" ({wording.cost_phrase(report)})", style="dim")
+    console.print(line, soft_wrap=True)
+
+
+def _body(console: Console, report: Report, verbose: int) -> None:
+    subjects = report.subjects
+    if len(subjects) > wording.MANY:
+        console.print()
+        console.print(_overview(report))
+        if not verbose:
+            subjects = tuple(subject for subject in subjects if wording.problems(subject))
+    for subject in subjects:
+        console.print()
+        _subject(console, subject, verbose)
+
+
+def _overview(report: Report) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("file", overflow="fold")
+    table.add_column("version", overflow="fold")
+    table.add_column("accelerator", overflow="fold")
+    table.add_column("size", justify="right", overflow="fold")
+    table.add_column("verdict", overflow="fold")
+    for subject in report.subjects:
+        verdict = report.verdict_of(subject)
+        table.add_row(
+            Text(neutral(subject.id)),
+            Text(wording.fact(subject, "version")),
+            Text(wording.accelerator_label(subject)),
+            wording.size_label(subject),
+            Text(verdict.value.upper(), style=_VERDICT_STYLES[verdict]),
+        )
+    return table
+
+
+def _subject(console: Console, subject: Subject, verbose: int) -> None:
+    console.print(Text(neutral(subject.id), style="bold"), soft_wrap=True)
+    if subject.headline:
+        console.print(Padding(Text(neutral(subject.headline), overflow="fold"), (0, 0, 0, 2)))
+    for result in wording.problems(subject):
+        _problem(console, result)
+    others = wording.worst_first(r for r in subject.results if r.outcome in (Outcome.SKIP, Outcome.PASS))
+    if verbose and others:
+        table = _grid(3)
+        for result in others:
+            label = wording.label_of(result)
+            style = _LABEL_STYLES.get(label, "dim")
+            table.add_row(Text(label, style=style), Text(neutral(result.rule)), _folded(result.message))
+        console.print(Padding(table, (0, 0, 0, 2)))
+    elif others:
+        console.print(Text(f"  {wording.counts_phrase(others)}", style="dim"))
+    if verbose > 1:
+        table = _grid(2)
+        for name, value in wording.flat_facts(subject.facts):
+            table.add_row(Text(f"{name}:", style="dim"), _folded(value))
+        console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def _problem(console: Console, result: CheckResult) -> None:
+    label = wording.label_of(result)
+    table = _grid(3)
+    message = _folded(result.message)
+    if place := wording.place_of(result):
+        message.append(f"  {place}", style="dim")
+    table.add_row(Text(label, style=_LABEL_STYLES[label]), Text(neutral(result.rule)), message)
+    console.print(Padding(table, (0, 0, 0, 2)))
+    if result.evidence:
+        table = _grid(2)
+        for evidence in result.evidence:
+            value = _folded(evidence.value)
+            if evidence.source:
+                value.append(f"  {neutral(evidence.source)}", style="dim")
+            table.add_row(Text(f"{neutral(evidence.label)}:"), value)
+        console.print(Padding(table, (0, 0, 0, 6)))
+    if result.fix:
+        console.print(Padding(_folded(f"fix: {result.fix.summary}"), (0, 0, 0, 6)))
+        for command in result.fix.commands:
+            console.print(Text(f"        {neutral(command)}", style="green"), soft_wrap=True)
+
+
+def _folded(text: str) -> Text:
+    return Text(neutral(text), overflow="fold")
+
+
+def _grid(columns: int) -> Table:
+    """Columns without lines; every column but the last keeps its width."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for index in range(columns):
+        table.add_column(no_wrap=index < columns - 1, overflow="fold")
+    return table

@@ -1,0 +1,229 @@
+"""What the renderers share: safe strings, human numbers, and the phrases that describe a report."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TextIO
+
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject
+
+MANY = 6
+"""Up to this many subjects are told one by one; more are summed up first."""
+
+LONGEST = 2000
+"""The longest single string, in characters, that a format with a size limit repeats."""
+
+# Control characters, surrogates, noncharacters, and everything that hides or reorders its neighbours (bidirectional
+# controls, zero-width characters, line separators, tag characters): a wheel chooses its member names, so a terminal,
+# an XML parser or a reader must not be made to obey them.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    code = ord(character)
+    if character in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[character]
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def neutral(text: str) -> str:
+    r"""``text`` on one line, with every character that could act rather than be read shown as an escape (``\x1b``)."""
+    return _UNSAFE.sub(_escape, text)
+
+
+def shortened(text: str, limit: int = LONGEST) -> str:
+    """``text``, or its first ``limit`` characters and how many were left out."""
+    return text if len(text) <= limit else f"{text[:limit]} [{len(text) - limit} more characters]"
+
+
+def json_ready(value: Any) -> Any:
+    r"""``value`` as JSON can hold it: lone surrogates are shown as ``\udc80``, NaN and infinities are None."""
+    if isinstance(value, str):
+        return _SURROGATE.sub(_escape, value)
+    if isinstance(value, Mapping):
+        return {json_ready(str(key)): json_ready(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [json_ready(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int)) else json_ready(str(value))
+
+
+def write(stream: TextIO, text: str) -> None:
+    """Write ``text``; what the encoding of ``stream`` cannot hold becomes an escape instead of a crash."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def human_bytes(count: int) -> str:
+    """A size in decimal units, as package indexes print it: 0 bytes, 999 bytes, 1.2 MB, 419.7 MB, 2.1 GB."""
+    if count < 1000:
+        return plural(count, "byte")
+    value = float(count)
+    for unit in ("kB", "MB", "GB"):
+        value /= 1000
+        if value < 999.95:
+            return f"{value:.1f} {unit}"
+    return f"{value / 1000:,.1f} TB"
+
+
+def human_seconds(seconds: float) -> str:
+    """A duration with as many digits as are of use: 0.04 s, 3.2 s, 75 s."""
+    digits = 2 if seconds < 1 else 1 if seconds < 60 else 0
+    return f"{seconds:.{digits}f} s"
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 wheel``, ``2 wheels``, ``12,345 members``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def fact(subject: Subject, *names: str) -> str:
+    """The first of these facts that the subject has, as one safe line; "" when it has none."""
+    for name in names:
+        value = subject.facts.get(name)
+        if value not in (None, "", [], ()):
+            return neutral(str(value))
+    return ""
+
+
+_LINUX = re.compile(r"^(many|musl)?linux([0-9]+|_[0-9]+_[0-9]+)?_")
+_MACOS = re.compile(r"^macosx_[0-9]+_[0-9]+_")
+_ACCELERATORS = {"cuda": "CUDA", "rocm": "ROCm", "xpu": "XPU", "cpu": "CPU", "none": "no accelerator"}
+
+
+def accelerator_label(subject: Subject) -> str:
+    """``CUDA 13.0``, ``ROCm 6.4``, ``CPU``, ``no accelerator``; "" when the accelerator is not known."""
+    accelerator = fact(subject, "accelerator")
+    version = fact(subject, "accelerator_version", "cuda") if accelerator not in ("cpu", "none") else ""
+    return f"{_ACCELERATORS.get(accelerator, accelerator)} {version}".strip()
+
+
+def size_label(subject: Subject) -> str:
+    """The size of the file in human units; "" when it is not known."""
+    size = subject.facts.get("size")
+    return human_bytes(size) if isinstance(size, int) else ""
+
+
+def machine_of(subject: Subject) -> str:
+    """The architecture that the wheel is for: ``aarch64``, ``macosx_arm64``, ``any``; "" when it is not known.
+
+    The platform tags come first (PEP 600 and its elders put the architecture last): the machine that the wheel was
+    judged for is not the wheel's own, and a whole release is judged for none.
+    """
+    platforms = fact(subject, "platform").split(".")
+    machines = {_MACOS.sub("macosx_", _LINUX.sub("", platform)) for platform in platforms if platform}
+    return "/".join(sorted(machines)) or fact(subject, "machine")
+
+
+def version_key(text: str) -> tuple[int, Version, str]:
+    """Sorts versions as PEP 440 does; what is no version comes last, in alphabetical order."""
+    try:
+        return 0, Version(text), ""
+    except InvalidVersion:
+        return 1, Version("0"), text
+
+
+def flat_facts(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Every fact as a ``(dotted.name, text)`` pair of safe lines; lists joined by commas, empty facts left out."""
+    for key, value in facts.items():
+        name = f"{prefix}{neutral(str(key))}"
+        if isinstance(value, Mapping):
+            yield from flat_facts(value, f"{name}.")
+        elif isinstance(value, (list, tuple)) and any(isinstance(item, Mapping) for item in value):
+            yield from flat_facts({str(index): item for index, item in enumerate(value)}, f"{name}.")
+        elif isinstance(value, (list, tuple)):
+            yield from [(name, neutral(", ".join(map(str, value))))] if value else []
+        elif value not in (None, ""):
+            yield name, neutral(str(value))
+
+
+def worst_first(results: Iterable[CheckResult]) -> list[CheckResult]:
+    """Failed errors, then what could not be checked, failed warnings, failed notes, skips, passes; else in order."""
+
+    def rank(result: CheckResult) -> int:
+        if result.outcome is Outcome.FAIL:
+            return {Severity.ERROR: 0, Severity.WARNING: 2, Severity.NOTE: 3}[result.severity]
+        return {Outcome.ERROR: 1, Outcome.SKIP: 4}.get(result.outcome, 5)
+
+    return sorted(results, key=rank)
+
+
+def problems(subject: Subject) -> list[CheckResult]:
+    """The failures and the checks that could not be made, worst first."""
+    return worst_first(result for result in subject.results if result.outcome in (Outcome.FAIL, Outcome.ERROR))
+
+
+def label_of(result: CheckResult) -> str:
+    """One word or two for what happened: ``error``, ``warning``, ``note``, ``not checked``, ``skipped``, ``passed``."""
+    if result.outcome is Outcome.FAIL:
+        return result.severity.value
+    return {Outcome.ERROR: "not checked", Outcome.SKIP: "skipped"}.get(result.outcome, "passed")
+
+
+def place_of(result: CheckResult) -> str:
+    """Where in the wheel or on disk: ``torch/version.py:3``; "" when the finding is about the whole subject."""
+    if result.location is None:
+        return ""
+    parts = [result.location.path or result.location.member]
+    parts += [str(number) for number in (result.location.line, result.location.column) if number is not None]
+    return neutral(":".join(part for part in parts if part))
+
+
+def judged_phrase(report: Report) -> str:
+    """What was judged: the one subject's id, or how many of which kind; ``nothing`` when there was nothing to judge."""
+    if len(report.subjects) == 1:
+        return neutral(report.subjects[0].id)
+    kinds = list(dict.fromkeys(subject.kind for subject in report.subjects))
+    return (
+        " and ".join(plural(sum(s.kind == kind for s in report.subjects), neutral(kind)) for kind in kinds) or "nothing"
+    )
+
+
+def counts_phrase(results: Iterable[CheckResult]) -> str:
+    """``2 findings (1 error, 1 warning), 1 not checked, 3 skipped, 11 passed``: the counts that are not 0."""
+    results = list(results)
+    failures = [result.severity for result in results if result.outcome is Outcome.FAIL]
+    parts = []
+    if failures:
+        kinds = [plural(failures.count(s), s.value) for s in reversed(Severity) if s in failures]
+        parts.append(f"{plural(len(failures), 'finding')} ({', '.join(kinds)})")
+    for outcome, word in ((Outcome.ERROR, "not checked"), (Outcome.SKIP, "skipped"), (Outcome.PASS, "passed")):
+        if count := sum(result.outcome is outcome for result in results):
+            parts.append(f"{count:,} {word}")
+    return ", ".join(parts) or "no checks"
+
+
+def cost_phrase(report: Report) -> str:
+    """``0.41 s, 1.2 MB read in 3 requests``."""
+    requests = f" in {plural(report.requests, 'request')}" if report.requests else ""
+    return f"{human_seconds(report.seconds)}, {human_bytes(report.bytes_read)} read{requests}"
+
+
+def all_results(report: Report) -> list[CheckResult]:
+    """The results of all subjects, in order."""
+    return [result for subject in report.subjects for result in subject.results]
+
+
+def detail_lines(result: CheckResult) -> list[str]:
+    """Place, evidence, fix and commands as safe plain lines, for formats that have nothing but text."""
+    lines = [f"at: {place}"] if (place := place_of(result)) else []
+    for evidence in result.evidence:
+        source = f" ({evidence.source})" if evidence.source else ""
+        lines.append(neutral(f"{evidence.label}: {evidence.value}{source}"))
+    if result.fix:
+        lines.append(neutral(f"fix: {result.fix.summary}"))
+        lines += [f"    {neutral(command)}" for command in result.fix.commands]
+    return lines
