@@ -31,7 +31,7 @@ class Severity(enum.StrEnum):
 class Outcome(enum.StrEnum):
     """How a check ended: ``SKIP`` means a fact was not asked for, ``ERROR`` that the check could not be made."""
 
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105  # a verdict, not a password
     FAIL = "fail"
     SKIP = "skip"
     ERROR = "error"
@@ -52,7 +52,7 @@ class FailOn(enum.StrEnum):
 class Verdict(enum.StrEnum):
     """The verdict of a report or a subject: undecided when something could not be checked and nothing failed."""
 
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105  # a verdict, not a password
     FAIL = "fail"
     UNDECIDED = "undecided"
 
@@ -103,7 +103,7 @@ class Unavailable:
     hint: str = ""
 
 
-class FactUnavailable(Exception):
+class FactUnavailableError(Exception):
     """Raised by :func:`need`; the runner turns it into a skipped check."""
 
     def __init__(self, unavailable: Unavailable) -> None:
@@ -112,9 +112,9 @@ class FactUnavailable(Exception):
 
 
 def need(fact: T | Unavailable) -> T:
-    """Return ``fact``, or raise :class:`FactUnavailable` so that the check is skipped with the reason."""
+    """Return ``fact``, or raise :class:`FactUnavailableError` so that the check is skipped with the reason."""
     if isinstance(fact, Unavailable):
-        raise FactUnavailable(fact)
+        raise FactUnavailableError(fact)
     return fact
 
 

@@ -32,7 +32,7 @@ def rule(
 
 def all_rules() -> list[Rule]:
     """Every registered rule, ordered by id."""
-    import wheel_checks.rules  # noqa: F401  # importing the package registers its rules
+    import wheel_checks.rules  # noqa: F401, PLC0415  # they import this module; importing the package registers its rules
 
     return [_RULES[rule_id] for rule_id in sorted(_RULES)]
 
@@ -46,9 +46,10 @@ def get_rule(rule_id: str) -> Rule:
 
 
 def select_rules(kind: str, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[Rule]:
-    """The rules for subjects of ``kind`` whose id starts with a prefix in ``select`` (all when empty) and none in ``ignore``.
+    """The rules for subjects of ``kind`` whose ids begin with a prefix in ``select`` and with none in ``ignore``.
 
-    A prefix that matches no rule of any kind raises UsageError: a misspelt filter must not pass silently.
+    An empty ``select`` means all. A prefix that matches no rule of any kind raises UsageError: a misspelt filter must
+    not pass silently.
     """
     rules = all_rules()
     for prefix in (*select, *ignore):

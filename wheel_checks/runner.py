@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
-from wheel_checks.model import CheckResult, Evidence, FactUnavailable, Outcome, Rule
+from wheel_checks.errors import WheelproofError
+from wheel_checks.model import CheckResult, Evidence, FactUnavailableError, Finding, Fix, Outcome, Rule, Severity
+
+MAX_FINDINGS = 100  # results of one rule on one subject: a hostile wheel has a million faulty members
 
 
 def run_rules(rules: Iterable[Rule], facts: Any, expectations: Any) -> tuple[CheckResult, ...]:
-    """Judge ``facts`` by every rule: one result per finding, or one pass, skip or error per rule."""
+    """Judge ``facts`` by every rule: one result per finding, or one pass, skip or error per rule.
+
+    Findings beyond ``MAX_FINDINGS`` of a rule are only counted, in one result with the worst of their severities.
+    """
     results: list[CheckResult] = []
     for rule in rules:
         results.extend(_run(rule, facts, expectations))
@@ -27,16 +35,19 @@ def _run(rule: Rule, facts: Any, expectations: Any) -> list[CheckResult]:
         )
 
     try:
-        findings = list(rule.check(facts, expectations))
-    except FactUnavailable as missing:
+        findings, more = _bounded(rule.check(facts, expectations))
+    except FactUnavailableError as missing:
         reason = missing.unavailable
         return [result(Outcome.SKIP, reason.reason + (f" ({reason.hint})" if reason.hint else ""))]
+    except WheelproofError as error:
+        evidence = (Evidence("expected", error.expected),) if error.expected else ()
+        return [result(Outcome.ERROR, error.what, evidence=evidence, fix=Fix(error.hint) if error.hint else None)]
     except Exception as crash:  # noqa: BLE001  # a defect in one rule must not hide what the others found
         evidence = (Evidence("exception", f"{type(crash).__name__}: {crash}", _crash_site(crash)),)
         return [result(Outcome.ERROR, "the check itself crashed; please report this as a bug", evidence=evidence)]
     if not findings:
         return [result(Outcome.PASS, rule.title)]
-    return [
+    results = [
         result(
             Outcome.FAIL,
             finding.message,
@@ -47,6 +58,16 @@ def _run(rule: Rule, facts: Any, expectations: Any) -> list[CheckResult]:
         )
         for finding in findings
     ]
+    if more:
+        worst = max((severity or rule.severity for severity in more), key=lambda severity: severity.rank)
+        results.append(result(Outcome.FAIL, f"and {more.total():,} more findings of this rule", severity=worst))
+    return results
+
+
+def _bounded(found: Iterable[Finding]) -> tuple[list[Finding], Counter[Severity | None]]:
+    """The first ``MAX_FINDINGS``, and the severities of the others."""
+    findings = iter(found)
+    return list(islice(findings, MAX_FINDINGS)), Counter(finding.severity for finding in findings)
 
 
 def _crash_site(crash: BaseException) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import enum
+from dataclasses import dataclass, replace
 
 from wheel_checks.facts.accelerator import AcceleratorFacts
 from wheel_checks.formats.core_metadata import CoreMetadata
@@ -17,9 +17,19 @@ from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import Target
 
 
+class Depth(enum.StrEnum):
+    """How deep to look: quick reads the directory and small members, full reads every byte."""
+
+    QUICK = "quick"
+    FULL = "full"
+
+
 @dataclass(frozen=True, slots=True)
 class ArchiveFault:
-    """One thing wrong with the zip archive. ``kind`` is a key of the rule that reports it, ``member`` may be ""."""
+    """One thing wrong with the zip archive.
+
+    ``kind`` is "directory", "overlap", "header" or "content"; ``member`` is "" when the fault is the archive's.
+    """
 
     kind: str
     message: str
@@ -28,7 +38,10 @@ class ArchiveFault:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The archive as its central directory describes it. ``local_headers_read`` counts the members whose own header was compared."""
+    """The archive as its central directory describes it.
+
+    ``local_headers_read`` counts the members whose own header was compared with it.
+    """
 
     end: EndRecord
     members: tuple[Member, ...]
@@ -59,7 +72,8 @@ class WheelFacts:
     ``broken`` is the sentence that says why the archive cannot be read at all ("" when it can).
     ``target`` is the platform and Python for which markers were evaluated (None: no single target is meant).
     ``dist_infos`` are the names of all top-level ``*.dist-info`` folders; ``sidecar`` is the METADATA that the index
-    serves beside the wheel (PEP 658); ``hash_faults`` are ``(member, sentence)`` of contents that do not match RECORD or CRC.
+    serves beside the wheel (PEP 658); ``hash_faults`` are ``(member, sentence)`` of contents that match neither RECORD
+    nor CRC; ``content_sha256`` is the digest of the file itself, "" unless it was read whole.
     """
 
     file_name: str
@@ -78,10 +92,14 @@ class WheelFacts:
     listing: IndexFile | None = None
     target: Target | None = None
     siblings: tuple[Sibling, ...] = ()
-    sha256: str = ""
+    content_sha256: str = ""
     broken: str = ""
     bytes_read: int = 0
     bytes_cached: int = 0
     requests: int = 0
     seconds: float = 0.0
-    extra: Mapping[str, object] = field(default_factory=dict)
+
+    def without_members(self) -> WheelFacts:
+        """What comparing wheels with each other needs; the members of a whole release would fill the memory."""
+        dropped = Unavailable("the members were judged already, and not kept")
+        return replace(self, archive=dropped, record=dropped)

@@ -1,0 +1,144 @@
+"""WHL201 to WHL203: the accelerator that was demanded, signals that disagree, better siblings. WHL301 and WHL302."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.rules.case import WARNING, Case
+from tests.support.facts import facts_of, listed
+from tests.support.wheels import WheelBuilder, elf_stub, torch_like
+from wheel_checks.expectations import parse_expectation
+from wheel_checks.facts.siblings import find_siblings
+from wheel_checks.facts.wheel import WheelFacts
+
+CPU_TORCH = torch_like("cpu", "2.10.0", "aarch64")
+X86_TORCH = torch_like("cuda", "2.10.0", "x86_64")
+
+
+def expect(text: str) -> dict[str, object]:
+    """``--expect TEXT``."""
+    return {"accelerator": parse_expectation(text)}
+
+
+def runtime_of(cuda: str) -> WheelFacts:
+    """A wheel for CUDA 12.8 whose requirements bring this CUDA runtime."""
+    wheel = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_x86_64")
+    wheel.add("demo/version.py", "__version__ = '1.0+cu128'\ncuda = '12.8'\n").add("demo/libdemo_cuda.so", elf_stub())
+    return facts_of(wheel.metadata(requires=[f"nvidia-cuda-runtime=={cuda}"]))
+
+
+def beside(wheel: WheelBuilder, *others: WheelBuilder, read: bool = False) -> WheelFacts:
+    """A wheel among others of its index, which this run has read, or not."""
+    facts = facts_of(wheel, listing=listed(wheel.file_name))
+    known = {other.file_name: facts_of(other) for other in others} if read else {}
+    return replace(facts, siblings=find_siblings(facts, [listed(other.file_name) for other in (wheel, *others)], known))
+
+
+CASES = [
+    Case(
+        "WHL201",
+        "the CPU wheel where CUDA is demanded",
+        lambda: facts_of(CPU_TORCH),
+        ("the wheel is CPU only (2.10.0+cpu), expected cuda",),
+        evidence=(
+            "cpu: no GPU library beside torch/lib/libtorch_cpu.so",
+            "cpu: 4 requirements such as nvidia-cuda-runtime-cu12 active on linux x86_64, none on linux aarch64",
+        ),
+        expectations=expect("cuda"),
+    ),
+    Case(
+        "WHL201",
+        "another CUDA than the one that is demanded",
+        lambda: facts_of(X86_TORCH),
+        ("the wheel is CUDA 12.8 (2.10.0+cu128), expected cuda>=13",),
+        expectations=expect("cuda>=13"),
+    ),
+    Case(
+        "WHL201",
+        "a wheel that tells too little",
+        lambda: facts_of(WheelBuilder("cupy_cuda13x").add("cupy/cuda/common.cpython-312-x86_64-linux-gnu.so")),
+        ("expected cuda==13.0, but the wheel tells only version 13",),
+        WARNING,
+        expectations=expect("cuda==13.0"),
+    ),
+    Case("WHL201", "the CUDA that is demanded", lambda: facts_of(X86_TORCH), expectations=expect("cuda==12.8")),
+    Case("WHL201", "the CPU wheel that is demanded", lambda: facts_of(CPU_TORCH), expectations=expect("cpu")),
+    Case(
+        "WHL201",
+        "one of several accelerators",
+        lambda: facts_of(
+            WheelBuilder("triton").add("triton/backends/nvidia/bin/ptxas").add("triton/backends/amd/lib/ocml.bc")
+        ),
+        expectations=expect("rocm"),
+    ),
+    Case(
+        "WHL202",
+        "a CUDA library in a wheel that calls itself CPU",
+        lambda: facts_of(torch_like("cpu", "2.11.0", "aarch64").add("torch/lib/libtorch_cuda.so", elf_stub("aarch64"))),
+        (
+            "the signals disagree: members say CUDA (torch/lib/libtorch_cuda.so), version.py says CPU only "
+            "(__version__ = '2.11.0+cpu', cuda = hip = rocm = xpu = None)",
+        ),
+        evidence=("cuda: torch/lib/libtorch_cuda.so", "nothing: none brings an accelerator's libraries"),
+    ),
+    Case(
+        "WHL202",
+        "the runtime of another CUDA",
+        lambda: runtime_of("13.0.88"),
+        ("the signals disagree: version.py says CUDA 12.8, requirements say 13.0",),
+    ),
+    Case("WHL202", "the runtime of the same CUDA, any patch", lambda: runtime_of("12.8.*")),
+    Case("WHL202", "a major version that both share", lambda: runtime_of("12.*")),
+    Case("WHL202", "the METADATA of x86_64 in the CPU wheel for aarch64", lambda: facts_of(CPU_TORCH)),
+    Case(
+        "WHL203",
+        "CUDA on x86_64, CPU on aarch64",
+        lambda: beside(CPU_TORCH, X86_TORCH),
+        (
+            "this wheel is CPU only, while the same release is built for CUDA on x86_64: "
+            "users of aarch64 silently get no GPU",
+        ),
+        WARNING,
+        evidence=(f"{X86_TORCH.file_name}: CUDA 12.8",),
+    ),
+    Case("WHL203", "the CUDA wheel itself", lambda: beside(X86_TORCH, CPU_TORCH, read=True)),
+    Case(
+        "WHL203",
+        "CPU on both machines",
+        lambda: beside(torch_like("cpu", "2.11.0"), torch_like("cpu", "2.11.0", "x86_64"), read=True),
+    ),
+    Case(
+        "WHL203", "CUDA for another Python", lambda: beside(CPU_TORCH, torch_like("cuda", "2.10.0", "x86_64", "cp313"))
+    ),
+    Case("WHL203", "CPU as demanded", lambda: beside(CPU_TORCH, X86_TORCH), expectations=expect("cpu")),
+    Case(
+        "WHL301",
+        "a yanked file",
+        lambda: facts_of(WheelBuilder(), listing=listed(yanked="broken metadata")),
+        ("the file is yanked",),
+        WARNING,
+        evidence=("broken metadata",),
+    ),
+    Case(
+        "WHL301",
+        "a file yanked without a reason",
+        lambda: facts_of(WheelBuilder(), listing=listed(yanked="")),
+        ("the file is yanked",),
+        WARNING,
+        evidence=("none given",),
+    ),
+    Case("WHL301", "a file that is not yanked", lambda: facts_of(WheelBuilder(), listing=listed())),
+    Case(
+        "WHL302",
+        "a byte too many",
+        lambda: facts_of(WheelBuilder()),
+        ("the wheel is larger than the limit, by 1 bytes",),
+        expectations={"max_size": len(WheelBuilder().build()) - 1},
+    ),
+    Case(
+        "WHL302",
+        "just the limit",
+        lambda: facts_of(WheelBuilder()),
+        expectations={"max_size": len(WheelBuilder().build())},
+    ),
+]

@@ -1,0 +1,125 @@
+"""WHL106 to WHL110: METADATA, the copy of it that the index serves, and Requires-Python."""
+
+from __future__ import annotations
+
+from tests.rules.case import WARNING, Case
+from tests.support.facts import AARCH64, facts_of, listed
+from tests.support.wheels import WheelBuilder
+from wheel_checks.facts.wheel import WheelFacts
+
+CP310 = "cp310-cp310-manylinux_2_28_x86_64"
+SERVED = "Metadata-Version: 2.4\nName: demo\nVersion: 1.0\nRequires-Python: >=3.10\nRequires-Dist: numpy\n"
+
+
+def wheel_with(*requirements: str) -> WheelFacts:
+    """A wheel with these requirements."""
+    return facts_of(WheelBuilder().metadata(requires=requirements))
+
+
+def served(text: str) -> WheelFacts:
+    """A wheel whose METADATA the index serves as ``text``."""
+    wheel = WheelBuilder().metadata(requires=["numpy"], requires_python=">=3.10")
+    return facts_of(wheel, read_sidecar=text.encode)
+
+
+def for_python(requires_python: str, tags: str, on_index: str = "") -> WheelFacts:
+    """A wheel with this Requires-Python."""
+    wheel = WheelBuilder(tags=tags).metadata(requires_python=requires_python)
+    return facts_of(wheel, target=AARCH64, listing=listed(requires_python=on_index))
+
+
+CASES = [
+    Case(
+        "WHL106",
+        "METADATA without a version",
+        lambda: facts_of(WheelBuilder().metadata(version="")),
+        ("METADATA: Version is missing",),
+        member="METADATA",
+    ),
+    Case(
+        "WHL106",
+        "WHEEL of the future",
+        lambda: facts_of(WheelBuilder().wheel(wheel_version="2.0")),
+        ("WHEEL: Wheel-Version is 2.0; installers refuse a major version above 1",),
+        member="WHEEL",
+    ),
+    Case(
+        "WHL106",
+        "neither METADATA nor WHEEL",
+        lambda: facts_of(WheelBuilder().dist_info_file("METADATA", None).dist_info_file("WHEEL", None)),
+        ("the wheel has no demo-1.0.dist-info/METADATA", "the wheel has no demo-1.0.dist-info/WHEEL"),
+        member="METADATA",
+    ),
+    Case(
+        "WHL106",
+        "what setuptools wrote for years",
+        lambda: facts_of(
+            WheelBuilder().metadata("License-File: LICENSE", "Home-page: UNKNOWN", metadata_version="2.1")
+        ),
+    ),
+    Case(
+        "WHL107",
+        "operators that do not exist",
+        lambda: wheel_with("triton=>3.6", "numpy"),
+        ("the requirement 'triton=>3.6' does not parse",),
+        member="METADATA",
+        evidence=("triton=>3.6",),
+    ),
+    Case(
+        "WHL107",
+        "a marker without a value",
+        lambda: wheel_with('triton; sys_platform ~= "linux"'),
+        ("the marker of the requirement triton cannot be evaluated",),
+        member="METADATA",
+        evidence=('triton; sys_platform ~= "linux"',),
+    ),
+    Case(
+        "WHL107",
+        "old and unusual forms that are right",
+        lambda: wheel_with("numpy (>=1.2,<3)", 'a[b,c]==1.*; extra == "x" and python_version in "3.11 3.12"'),
+    ),
+    Case(
+        "WHL108",
+        "a requirement from a URL",
+        lambda: wheel_with("torch @ https://files.example.org/torch-2.11.0-py3-none-any.whl"),
+        ("torch is required from a URL",),
+        WARNING,
+        member="METADATA",
+        evidence=("torch @ https://files.example.org/torch-2.11.0-py3-none-any.whl",),
+    ),
+    Case("WHL108", "an exact pin", lambda: wheel_with("torch==2.11.0")),
+    Case(
+        "WHL109",
+        "other requirements on the index",
+        lambda: served(SERVED + "Requires-Dist: nvidia-cublas\n"),
+        ("the index serves other requirements than the wheel has",),
+        evidence=("nvidia-cublas", "none"),
+    ),
+    Case(
+        "WHL109",
+        "another Requires-Python on the index",
+        lambda: served(SERVED.replace(">=3.10", ">=3.9")),
+        ("the index serves another requires-python than the wheel has",),
+        evidence=(">=3.9", ">=3.10"),
+    ),
+    Case("WHL109", "another description on the index", lambda: served(SERVED + "\nA description.\n")),
+    Case(
+        "WHL110",
+        "a cp310 wheel that excludes Python 3.10",
+        lambda: for_python(">=3.11", CP310),
+        ("Requires-Python >=3.11 excludes Python 3.10, for which this wheel is",),
+        WARNING,
+        evidence=(">=3.11", f"demo-1.0-{CP310}.whl"),
+    ),
+    Case(
+        "WHL110",
+        "another Requires-Python on the index",
+        lambda: for_python(">=3.10", CP310, ">=3.9"),
+        ("the index and the wheel state different Requires-Python",),
+        WARNING,
+        evidence=(">=3.9", ">=3.10"),
+    ),
+    Case("WHL110", "a wheel that excludes one patch release", lambda: for_python("!=3.10.7,>=3.10", CP310)),
+    Case("WHL110", "a wheel for later Pythons only", lambda: for_python(">=3.13", "cp310-abi3-manylinux_2_28_x86_64")),
+    Case("WHL110", "the same conditions in another order", lambda: for_python(">=3.9,<4", CP310, "<4, >=3.9")),
+]

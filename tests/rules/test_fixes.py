@@ -1,0 +1,54 @@
+"""What WHL201 proposes: commands that give the wheel that was demanded."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.facts import facts_of, findings
+from tests.support.wheels import WheelBuilder, torch_like
+from wheel_checks.expectations import parse_expectation
+from wheel_checks.model import Fix
+
+
+def fix_for(wheel: WheelBuilder, demand: str) -> Fix:
+    """The fix of the one finding."""
+    (finding,) = findings("WHL201", facts_of(wheel), accelerator=parse_expectation(demand))
+    assert finding.fix
+    return finding.fix
+
+
+def backend(name: str) -> str:
+    """The command that takes torch 2.10.0 from PyTorch's own index."""
+    return f"uv pip install 'torch==2.10.0' --torch-backend={name}"
+
+
+@pytest.mark.parametrize(
+    ("version", "demand", "commands"),
+    [
+        # every later build fits: an open bound; or PyTorch's own index for the version that was chosen
+        ("2.10.0", "cuda", ["pip install 'torch>=2.11'", backend("cu128")]),
+        ("2.10.0+cpu", "cuda", ["pip install 'torch>=2.11'", backend("cu128")]),
+        # a later build is for a later CUDA: an exact pin
+        ("2.10.0", "cuda==13.0", ["pip install 'torch==2.11.0'", backend("cu130")]),
+        # never on the index for this machine
+        ("2.10.0", "cuda==12.8", [backend("cu128")]),
+        ("2.6.0", "cuda==99.0", []),
+    ],
+)
+def test_torch(version: str, demand: str, commands: list[str]) -> None:
+    assert list(fix_for(torch_like("cpu", version, "aarch64"), demand).commands) == commands
+
+
+def test_when_nothing_is_known_it_says_so() -> None:
+    fix = fix_for(torch_like("cpu", "2.6.0"), "cuda==99.0")
+
+    assert fix.summary == "No torch for cuda==99.0 on aarch64 is known."
+
+
+def test_for_other_packages_it_shows_how_to_look() -> None:
+    fix = fix_for(WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64"), "rocm")
+
+    assert fix.summary == (
+        "Take a release or an index that has demo for rocm on aarch64; this lists what the index has:"
+    )
+    assert fix.commands == ("wheelproof verify 'demo>=0' --platform aarch64 --all-files",)

@@ -1,0 +1,51 @@
+"""Every rule: the wheels in which it fails, and the near misses in which it must stay silent."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+
+from tests.rules import accelerator_cases, archive_cases, choice_cases, identity_cases, metadata_cases, record_cases
+from tests.rules.case import Case
+from tests.support.facts import findings, judged
+from wheel_checks.errors import NotFoundError
+from wheel_checks.model import Fix, Location, Outcome
+from wheel_checks.registry import all_rules
+
+MODULES = (archive_cases, identity_cases, metadata_cases, record_cases, accelerator_cases, choice_cases)
+UNREAD = "WHL000"  # stands for the error of a wheel that could not be read: it never fails and never passes
+CASES: list[Case] = list(chain.from_iterable(module.CASES for module in MODULES))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_given_these_facts_these_findings(case: Case) -> None:
+    results = findings(case.rule, case.facts(), **case.expectations)
+
+    assert [result.message for result in results] == list(case.says)
+    assert {result.severity for result in results} <= {case.severity}
+    if results and (case.member or case.line):
+        assert results[0].location == Location(member=case.member, line=case.line)
+    shown = {item.value for result in results[:1] for item in result.evidence}
+    assert set(case.evidence) <= shown
+
+
+def test_every_rule_has_a_failing_case_and_a_near_miss() -> None:
+    rules = {rule.id for rule in all_rules() if rule.id != UNREAD}
+
+    assert {case.rule for case in CASES if case.says} == rules
+    assert {case.rule for case in CASES if not case.says} == rules
+
+
+def test_a_wheel_that_could_not_be_read_is_undecided() -> None:
+    (result,) = judged(UNREAD, NotFoundError("there is no file demo.whl", hint="see --find-links"))
+
+    assert (result.outcome, result.message) == (Outcome.ERROR, "there is no file demo.whl")
+    assert result.fix == Fix("see --find-links")
+
+
+def test_every_page_is_complete() -> None:
+    for rule in all_rules():
+        assert all((rule.title, rule.why, rule.example, rule.fix)), rule.id
+        assert rule.why.endswith("."), rule.id
+        assert rule.check.__doc__, rule.id

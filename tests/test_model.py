@@ -1,0 +1,93 @@
+"""The result model: severities, verdicts and exit codes."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheel_checks.model import (
+    CheckResult,
+    FactUnavailableError,
+    FailOn,
+    Outcome,
+    Report,
+    Severity,
+    Subject,
+    Unavailable,
+    Verdict,
+    need,
+)
+
+
+def result(outcome: str, severity: str = "error") -> CheckResult:
+    return CheckResult("TST001", "a title", Outcome(outcome), Severity(severity), "a message")
+
+
+def subject(*results: CheckResult) -> Subject:
+    return Subject("demo-1.0-py3-none-any.whl", "wheel", results=results)
+
+
+def report(*subjects: Subject, fail_on: FailOn = FailOn.ERROR) -> Report:
+    return Report("verify", "0.1", "2026-11-20T09:00:00Z", 0.1, subjects, fail_on)
+
+
+def test_severities_are_ordered() -> None:
+    assert sorted(Severity, key=lambda severity: severity.rank) == ["note", "warning", "error"]
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "included"),
+    [("error", ["error"]), ("warning", ["warning", "error"]), ("never", [])],
+)
+def test_fail_on_names_the_lowest_severity_that_fails(fail_on: str, included: list[str]) -> None:
+    assert [severity for severity in Severity if FailOn(fail_on).includes(severity)] == included
+
+
+@pytest.mark.parametrize(
+    ("results", "fail_on", "verdict", "exit_code"),
+    [
+        ([], "error", "pass", 0),
+        ([("pass", "error"), ("skip", "error")], "error", "pass", 0),
+        ([("fail", "error")], "error", "fail", 1),
+        ([("fail", "warning")], "error", "pass", 0),
+        ([("fail", "warning")], "warning", "fail", 1),
+        ([("fail", "note")], "warning", "pass", 0),
+        ([("fail", "error")], "never", "pass", 0),
+        ([("error", "note")], "error", "undecided", 3),
+        ([("error", "note")], "never", "undecided", 3),
+        ([("error", "error"), ("fail", "error")], "error", "fail", 1),
+        ([("error", "error"), ("fail", "warning")], "error", "undecided", 3),
+    ],
+)
+def test_the_verdict_of_one_subject(results: list[tuple[str, str]], fail_on: str, verdict: str, exit_code: int) -> None:
+    judged = subject(*(result(outcome, severity) for outcome, severity in results))
+    whole = report(judged, fail_on=FailOn(fail_on))
+
+    assert (whole.verdict_of(judged), whole.verdict, whole.exit_code) == (verdict, verdict, exit_code)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "verdict"),
+    [
+        ([], Verdict.UNDECIDED),
+        (["pass", "pass"], Verdict.PASS),
+        (["pass", "error"], Verdict.UNDECIDED),
+        (["error", "fail"], Verdict.FAIL),
+    ],
+)
+def test_the_worst_subject_decides_and_no_subject_decides_nothing(outcomes: list[str], verdict: Verdict) -> None:
+    assert report(*(subject(result(outcome)) for outcome in outcomes)).verdict is verdict
+
+
+def test_outcomes_are_counted() -> None:
+    whole = report(subject(result("pass"), result("fail")), subject(result("pass")))
+
+    assert [whole.count(outcome) for outcome in Outcome] == [2, 1, 0, 0]
+
+
+def test_need_gives_the_fact_or_raises_with_the_reason() -> None:
+    missing = Unavailable("RECORD is not read", "--depth full")
+
+    assert need("") == ""
+    with pytest.raises(FactUnavailableError, match="RECORD is not read") as caught:
+        need(missing)
+    assert caught.value.unavailable is missing

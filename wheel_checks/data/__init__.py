@@ -1,0 +1,14 @@
+"""Dated tables. Every row names its source; ``load`` reads a table once."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+
+@cache
+def load(name: str) -> dict[str, Any]:
+    """The table ``name`` (without ``.toml``) as parsed TOML. Treat it as read-only: it is shared."""
+    return tomllib.loads(resources.files(__name__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,226 @@
+"""The three signals that tell a wheel's accelerator, each read on its own so that they can contradict each other.
+
+What shows an accelerator is data: ``wheel_checks/data/accelerators.toml``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from wheel_checks.data import load
+from wheel_checks.formats.version_file import VersionFile
+
+CUDA, ROCM, XPU, CPU = "cuda", "rocm", "xpu", "cpu"
+GPU = (CUDA, ROCM, XPU)  # in the order in which they are named when a wheel serves several
+_LONGEST_NAME = 1_000  # characters; patterns take quadratic time, and no file system takes longer names
+_NATIVE = (".so", ".dll", ".pyd", ".bc", ".fatbin", ".cubin", ".hsaco", ".dylib", "ptxas")
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What one source says. ``name`` is "members", "version.py" or "requirements".
+
+    ``accelerators`` holds cuda, rocm, xpu (several for a wheel that serves several), or cpu alone; it is empty when
+    this source says nothing. ``version`` is the version of the first one as far as this source tells ("12.8", "13",
+    ""). ``detail`` is the observed value for people, ``source`` where it was read.
+    """
+
+    name: str
+    accelerators: tuple[str, ...]
+    version: str
+    detail: str
+    source: str
+
+    @property
+    def says(self) -> str:
+        """The beginning of a sentence: "members say", "version.py says"."""
+        return f"{self.name} say" if self.name.endswith("s") else f"{self.name} says"
+
+
+def active_requirements(requirements: Iterable[Requirement], environment: Mapping[str, str]) -> list[Requirement]:
+    """The requirements whose marker (PEP 508) holds in ``environment`` without any extra.
+
+    One whose marker cannot be evaluated is left out; :func:`marker_fault` says why.
+    """
+    return [r for r in requirements if not marker_fault(r, environment) and _holds(r, environment)]
+
+
+def marker_fault(requirement: Requirement, environment: Mapping[str, str]) -> str:
+    """Why the requirement's marker has no value in ``environment`` ("" when it has one), though its syntax is right."""
+    try:
+        _holds(requirement, environment)
+    except UndefinedComparison as error:
+        return str(error)
+    except UndefinedEnvironmentName as error:
+        return f"there is no variable {error}"
+    return ""
+
+
+def _holds(requirement: Requirement, environment: Mapping[str, str]) -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({**environment, "extra": ""})
+
+
+@cache
+def _patterns(table: str) -> list[tuple[re.Pattern[str], dict[str, Any]]]:
+    return [(re.compile(row["pattern"]), row) for row in load("accelerators")[table]]
+
+
+def _cuda_version(digits: str) -> str:
+    """A CUDA version as file names write it, with its dot: 130 -> 13.0, 128 -> 12.8, 13 -> 13."""
+    return f"{digits[:2]}.{digits[2:]}" if len(digits) > 2 else digits
+
+
+def _version_in(match: re.Match[str]) -> str:
+    return _cuda_version(next((text for text in match.groupdict().values() if text), ""))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A member that shows an accelerator, and the version that its name tells ("" for none)."""
+
+    accelerator: str
+    text: str
+    version: str
+    is_runtime: bool
+
+
+def bundles_cuda_runtime(members: Iterable[str]) -> bool:
+    """True when the CUDA runtime itself is among the members, so that no requirement need bring it."""
+    return any(shown.is_runtime for shown in _shown_by_members(members))
+
+
+def member_signal(members: Sequence[str]) -> Signal:
+    """The signal of the libraries in the wheel, read from the names of its members."""
+    source = "central directory"
+    shown = _shown_by_members(members)
+    shown += _shown_by_name(members, {item.accelerator for item in shown})
+    if not shown:
+        for member in members:
+            if any(pattern.search(member) for pattern, _ in _patterns("cpu_member")):
+                return Signal("members", (CPU,), "", f"no GPU library beside {member}", source)
+        return Signal("members", (), "", "no member shows an accelerator", source)
+    accelerators = tuple(name for name in GPU if any(item.accelerator == name for item in shown))
+    texts = dict.fromkeys(item.text for item in shown if item.accelerator == accelerators[0])
+    detail = ", ".join(list(texts)[:3])
+    versions = sorted({item.version for item in shown if item.version})
+    if len(versions) > 2 or len({version.partition(".")[0] for version in versions}) > 1:
+        detail += f" (CUDA {', '.join(versions)})"
+    return Signal("members", accelerators, _in_common(versions), detail, source)
+
+
+def _in_common(versions: Sequence[str]) -> str:
+    """What all versions agree on: 13.0 of 13 and 13.0, 12 of 12.6 and 12.8, nothing of 12 and 13."""
+    exact = {version for version in versions if "." in version}
+    majors = {version.partition(".")[0] for version in versions}
+    if len(majors) != 1:
+        return ""
+    return exact.pop() if len(exact) == 1 else majors.pop()
+
+
+def _shown_by_members(members: Iterable[str]) -> list[_Shown]:
+    native = [m for m in members if (m.endswith(_NATIVE) or ".so." in m) and len(m) <= _LONGEST_NAME]
+    return [
+        _Shown(row["accelerator"], member, _version_in(match), row.get("bundles_runtime", False))
+        for member in native
+        for pattern, row in _patterns("member")
+        if (match := pattern.search(member))
+    ]
+
+
+def _shown_by_name(members: Iterable[str], already: set[str]) -> list[_Shown]:
+    """A version in the package's own name, unless the members show only other accelerators."""
+    name = next((m.partition("-")[0] for m in members if m.partition("/")[0].endswith(".dist-info")), "")
+    return [
+        _Shown(row["accelerator"], name, _version_in(match), False)
+        for pattern, row in _patterns("name")
+        if (match := pattern.search(name)) and (row["accelerator"] in already or not already)
+    ]
+
+
+def version_signal(files: Sequence[VersionFile]) -> tuple[Signal, str]:
+    """The signal of ``*/version.py``, and the full version that it states."""
+    for file in files:
+        stated = str(file.values.get("__version__") or "")
+        local = stated.partition("+")[2]
+        named = {name: file.values[name] for name in ("cuda", "hip", "rocm", "xpu") if name in file.values}
+        said = _said(stated, named)
+        for name, accelerator in (("cuda", CUDA), ("hip", ROCM), ("rocm", ROCM), ("xpu", XPU)):
+            if value := named.get(name):
+                return Signal("version.py", (accelerator,), _leading_version(str(value)), said, file.member), stated
+        if match := re.match(r"cu(\d{2,3})(?:\W|$)", local):
+            return Signal("version.py", (CUDA,), _cuda_version(match.group(1)), said, file.member), stated
+        if match := re.match(r"(rocm|xpu|cpu)(.*)", local):
+            return Signal("version.py", (match.group(1),), _leading_version(match.group(2)), said, file.member), stated
+        if "cuda" in named:
+            return Signal("version.py", (CPU,), "", said, file.member), stated
+    stated = str(files[0].values.get("__version__") or "") if files else ""
+    detail = f"__version__ = {stated!r}" if stated else "no */version.py tells an accelerator"
+    return Signal("version.py", (), "", detail, files[0].member if files else ""), stated if "+" in stated else ""
+
+
+def _said(version: str, named: Mapping[str, object]) -> str:
+    """The assignments worth showing: the version, and the accelerators that are set, or that none is."""
+    shown = {"__version__": version} if version else {}
+    shown |= {name: str(value) for name, value in named.items() if value}
+    unset = [name for name, value in named.items() if not value]
+    told = [f"{name} = {value!r}" for name, value in shown.items()]
+    if unset and not any(named.values()):
+        told.append(f"{' = '.join(unset)} = None")
+    return ", ".join(told)
+
+
+def _leading_version(text: str) -> str:
+    """The numbers at the beginning: 7.1.25424 of "7.1.25424-4179531dcd", "" when there are none."""
+    match = re.match(r"\d+(?:\.\d+)*", text)
+    return match.group() if match else ""
+
+
+def requirement_signal(
+    requirements: Sequence[Requirement], environment: Mapping[str, str], elsewhere: Sequence[Mapping[str, str]]
+) -> Signal:
+    """The signal of the requirements that bring an accelerator's libraries on the target."""
+    here = _accelerator_requirements(active_requirements(requirements, environment))
+    target = f"{environment.get('sys_platform', '')} {environment.get('platform_machine', '')}"
+    if here:
+        accelerators = tuple(name for name in GPU if any(found == name for _, found, _ in here))
+        # Numbers say more than names: 12.8 (a pin of the runtime) before 12 (the suffix of a name).
+        versions = [v for _, found, v in here if v and found == accelerators[0]]
+        version = max(versions, key=lambda v: v.count("."), default="")
+        shown = [str(requirement).partition(";")[0].strip() for requirement, _, _ in here]
+        detail = ", ".join(shown[:2]) + (f" and {len(shown) - 2} more" if len(shown) > 2 else "")
+        return Signal("requirements", accelerators, version, f"{detail}: active on {target}", "METADATA")
+    for other in elsewhere:
+        if absent := _accelerator_requirements(active_requirements(requirements, other)):
+            detail = (
+                f"{len(absent)} requirement{'s' * (len(absent) > 1)} such as {absent[0][0].name} "
+                f"active on {other['sys_platform']} {other['platform_machine']}, none on {target}"
+            )
+            return Signal("requirements", (CPU,), "", detail, "METADATA")
+    return Signal("requirements", (), "", "none brings an accelerator's libraries", "METADATA")
+
+
+def _accelerator_requirements(requirements: Iterable[Requirement]) -> list[tuple[Requirement, str, str]]:
+    """Each requirement that brings an accelerator, with the accelerator and the version that it tells."""
+    found = []
+    for requirement in requirements:
+        for pattern, row in _patterns("requirement"):
+            if match := pattern.search(canonicalize_name(requirement.name)):
+                version = _pinned(requirement) if row["version"] == "pin" else _version_in(match)
+                found.append((requirement, row["accelerator"], version))
+    return found
+
+
+def _pinned(requirement: Requirement) -> str:
+    """Major and minor of an exact pin ("12.8" of ``==12.8.90``), the major of ``==13.*``, else ""."""
+    for specifier in requirement.specifier:
+        if specifier.operator == "==":
+            return ".".join(_leading_version(specifier.version).split(".")[:2])
+    return ""

@@ -1,0 +1,166 @@
+"""Is the file a sound zip archive? (PKWARE APPNOTE; what pip and uv refuse or would read differently.)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheel_checks.errors import WheelproofError
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.wheel import WheelFacts
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.registry import rule
+
+_REBUILD = Fix("Build the wheel again with a current build backend, and compare its size and hash after the upload.")
+_FETCH_AGAIN = Fix("Fetch or upload the file again, and compare its size and sha256 with the original's.")
+_METHODS = {0: "stored", 8: "deflate"}
+_BOMB_RATIO = 400  # uncompressed over compressed bytes; shared objects of real wheels stay below 60
+_BOMB_SIZE = 64 * 1024 * 1024  # bytes; below this a member is harmless whatever its ratio
+
+
+@rule(
+    "WHL000",
+    "the bytes can be read",
+    Severity.ERROR,
+    kind="reading",
+    why="Without the bytes there is no verdict: the run ends with exit code 3, could not check, and never as a pass.",
+    example="an index that answers 500, a package that it does not know, a file without read permission",
+    fix="Follow the message: correct the name, the index, the credentials, or try again.",
+)
+def bytes_at_hand(error: WheelproofError, _: Expectations) -> Iterable[Finding]:
+    """Raises the error that kept the wheel from being read: that is no finding, but an undecided check."""
+    raise error
+
+
+@rule(
+    "WHL001",
+    "the file is a zip archive with a readable central directory",
+    Severity.ERROR,
+    why="An installer reads a wheel from its end. A truncated download, an HTML error page or a Git LFS pointer saved "
+    "under a wheel's name fails only at install time, with a message that hides the cause.",
+    example="torch-2.11.0-...whl of 131 bytes that begins with `version https://git-lfs.github.com/spec/v1`",
+    fix="Fetch or upload the file again, and compare its size and sha256.",
+)
+def readable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """The archive could be opened at all."""
+    if wheel.broken:
+        evidence = (Evidence("size", f"{wheel.size:,} bytes", wheel.location),)
+        yield Finding(f"this is no readable wheel: {wheel.broken}", evidence, _FETCH_AGAIN)
+
+
+def _faults(wheel: WheelFacts, kind: str, fix: Fix) -> Iterable[Finding]:
+    for fault in need(wheel.archive).faults:
+        if fault.kind == kind:
+            yield Finding(fault.message, fix=fix, location=Location(member=fault.member) if fault.member else None)
+
+
+@rule(
+    "WHL002",
+    "the central directory is consistent",
+    Severity.ERROR,
+    why="Entries that contradict the end record are read differently by different tools: what one of them checked is "
+    "not what another installs.",
+    example="an end record that counts 12,680 entries over a directory that holds 12,681",
+    fix="Build the wheel again; do not edit archives by hand.",
+)
+def directory(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Counts and sizes of the directory match its end record."""
+    return _faults(wheel, "directory", _REBUILD)
+
+
+@rule(
+    "WHL003",
+    "no two members share bytes of the archive",
+    Severity.ERROR,
+    why="Overlapping members are the mark of a zip bomb and of archives that show different files to different "
+    "readers.",
+    example="two members with the same local header offset",
+    fix="Build the wheel again.",
+)
+def overlap(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Members lie one after the other."""
+    return _faults(wheel, "overlap", _REBUILD)
+
+
+@rule(
+    "WHL004",
+    "local headers agree with the central directory, as far as they were read",
+    Severity.ERROR,
+    why="Streaming readers trust the local header, others the directory. Where they differ, a scanner and an installer "
+    "see different files.",
+    example="a local header that names `torch/version.py` for a member that the directory calls `torch/_C.so`",
+    fix="Build the wheel again.",
+)
+def headers(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """The members that were read have the header that the directory promises."""
+    return _faults(wheel, "header", _REBUILD)
+
+
+@rule(
+    "WHL005",
+    "members are unencrypted, and stored or deflated",
+    Severity.ERROR,
+    why="Installers read methods 0 (stored) and 8 (deflate) and no encryption; others fail in the middle of an "
+    "install.",
+    example="a member compressed with zstd (method 93)",
+    fix="Build the wheel again with deflate.",
+)
+def methods(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Every member can be inflated by an installer."""
+    for member in need(wheel.archive).members:
+        if member.is_encrypted:
+            yield Finding(f"{member.name} is encrypted", fix=_REBUILD, location=Location(member=member.name))
+        elif member.method not in _METHODS:
+            message = f"{member.name} uses compression method {member.method}, installers read 0 and 8"
+            yield Finding(message, fix=_REBUILD, location=Location(member=member.name))
+
+
+@rule(
+    "WHL006",
+    "members that were read have the content that the directory promises",
+    Severity.ERROR,
+    why="A member that does not inflate, or not to its size and checksum, was damaged on its way.",
+    example="torch/version.py whose CRC-32 differs from the directory's",
+    fix="Fetch or upload the file again.",
+)
+def content(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """What was inflated matches size and checksum."""
+    return _faults(wheel, "content", _FETCH_AGAIN)
+
+
+@rule(
+    "WHL007",
+    "no member inflates to an absurd size",
+    Severity.ERROR,
+    why="A small download that fills a disk stops an install half-way, or is meant to.",
+    example="200 kB that inflate to 180 MB of zeros",
+    fix="Find out what the member is; do not install the wheel before.",
+)
+def bombs(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No ratio above 400 among members above 64 MiB."""
+    for member in need(wheel.archive).members:
+        if member.size > _BOMB_SIZE and member.size > _BOMB_RATIO * max(1, member.compressed_size):
+            message = f"{member.name} inflates {member.compressed_size:,} bytes to {member.size:,}"
+            yield Finding(message, location=Location(member=member.name))
+
+
+@rule(
+    "WHL008",
+    "the file has the hash that the index lists",
+    Severity.ERROR,
+    why="Installers refuse a file whose hash differs from the index's: it was replaced or damaged.",
+    example="an index page with sha256=9f3a... for a file with sha256=1c22...",
+    fix="Upload the file again under a new build tag, or correct the index.",
+)
+def listed_hash(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """The sha256 of the whole file, where it was read whole, is the listed one."""
+    listed = wheel.listing.hashes.get("sha256", "").lower() if wheel.listing else ""
+    if wheel.listing is None or not listed:
+        need(Unavailable("no index lists a sha256 of the file"))
+    elif not wheel.content_sha256:
+        need(Unavailable("the file was not read whole", "--depth full reads every byte"))
+    elif listed != wheel.content_sha256:
+        evidence = (
+            Evidence("index", f"sha256={listed}", wheel.listing.index),
+            Evidence("file", f"sha256={wheel.content_sha256}", wheel.location),
+        )
+        yield Finding("the file is not the one that the index lists", evidence, _FETCH_AGAIN)

@@ -1,0 +1,61 @@
+"""Does the index have something for the target at all? Judges the choice that an installer would make."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from wheel_checks.expectations import Expectations
+from wheel_checks.model import Evidence, Finding, Fix, Severity
+from wheel_checks.registry import rule
+from wheel_checks.targets.selection import Choice, Reason
+
+_SHOWN = 8
+
+
+@rule(
+    "WHL401",
+    "the index has a wheel that an installer would take on the target",
+    Severity.ERROR,
+    kind="requirement",
+    why="Without a wheel for the platform an installer falls back to the source archive and compiles for hours, or "
+    "takes an older release, or fails.",
+    example="`torch==2.4.0` for Python 3.13 on aarch64",
+    fix="Choose a release or a Python for which a wheel exists.",
+)
+def available(choice: Choice, _: Expectations) -> Iterable[Finding]:
+    """A wheel was chosen."""
+    if choice.chosen is not None or not choice.applies:
+        return
+    near = [r for r in choice.rejected if r.reason in (Reason.TAGS, Reason.REQUIRES_PYTHON, Reason.YANKED)]
+    shown = near[-_SHOWN:]
+    evidence = tuple(Evidence(r.file.file_name, r.sentence, r.file.index) for r in shown)
+    if len(near) > _SHOWN:
+        counts = Counter(str(r.reason) for r in near[:-_SHOWN])
+        more = ", ".join(f"{count} for {reason}" for reason, count in counts.items())
+        evidence += (Evidence("passed over as well", more),)
+    requirement, machine = choice.requirement, choice.target.machine
+    fix = Fix(
+        "See which releases have wheels for this machine, and choose one of them or another Python.",
+        (f"wheelproof verify '{requirement.name}>=0' --platform {machine} --all-files",),
+    )
+    yield Finding(choice.explanation or f"no wheel for {choice.target.label}", evidence, fix)
+
+
+@rule(
+    "WHL402",
+    "the chosen file is of the newest release that the requirement allows",
+    Severity.WARNING,
+    kind="requirement",
+    why="When the newest release has no wheel for a machine, its users silently get an older one, and another set of "
+    "dependencies.",
+    example="`torch>=2.9` that gives 2.15.0 on Python 3.12 and 2.12.1 on Python 3.10",
+    fix="Pin one release for all machines, or use a Python that the newest release supports.",
+)
+def newest(choice: Choice, _: Expectations) -> Iterable[Finding]:
+    """No newer version lacks a wheel for the target."""
+    if choice.version is None or choice.newest_release is None or choice.version == choice.newest_release:
+        return
+    message = f"{choice.target.label} gets {choice.version}, although {choice.newest_release} exists"
+    evidence = tuple(Evidence("note", note) for note in choice.notes)
+    yield Finding(message, evidence, Fix(f"Pin {choice.requirement.name}=={choice.version} where all must agree."))

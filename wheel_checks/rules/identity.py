@@ -1,0 +1,137 @@
+"""Do the file name, METADATA and WHEEL tell the same story?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.wheel import WheelFacts
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.registry import rule
+
+_NATIVE = (".so", ".pyd", ".dll", ".dylib")
+
+
+@rule(
+    "WHL101",
+    "the file name follows the wheel convention",
+    Severity.ERROR,
+    why="Installers judge a wheel by its file name before they open it; they skip a name that they cannot parse.",
+    example="`torch-2.11.0.whl`, which has no tags",
+    fix="Name it {distribution}-{version}(-{build})-{python}-{abi}-{platform}.whl",
+)
+def file_name(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """The name parses."""
+    if isinstance(wheel.name, Unavailable):
+        fix = Fix("Give the file the name that the build backend gave it.")
+        yield Finding(wheel.name.reason, (Evidence("file name", wheel.file_name),), fix)
+
+
+@rule(
+    "WHL102",
+    "METADATA has the name and version of the file name",
+    Severity.ERROR,
+    why="pip ends with an error after the download when they differ; other tools record the wrong version.",
+    example="torch-2.11.0-...whl whose METADATA says `Version: 2.10.0`",
+    fix="Build the wheel again instead of renaming it.",
+)
+def name_and_version(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Name equal after normalisation, version equal as a version."""
+    name, metadata = need(wheel.name), need(wheel.metadata)
+    fix = Fix("Build the wheel again instead of renaming it.")
+    if metadata.name and canonicalize_name(metadata.name) != canonicalize_name(name.distribution):
+        evidence = (
+            Evidence("file name", name.distribution, wheel.file_name),
+            Evidence("Name", metadata.name, "METADATA"),
+        )
+        yield Finding(f"the file is named {name.distribution}, METADATA says {metadata.name}", evidence, fix)
+    if metadata.version and not _equal(metadata.version, name.parsed_version):
+        evidence = (
+            Evidence("file name", name.version, wheel.file_name),
+            Evidence("Version", metadata.version, "METADATA"),
+        )
+        yield Finding(f"the file name says version {name.version}, METADATA {metadata.version}", evidence, fix)
+
+
+def _equal(text: str, version: Version) -> bool:
+    try:
+        return Version(text) == version
+    except InvalidVersion:
+        return False
+
+
+@rule(
+    "WHL103",
+    "WHEEL has the tags of the file name",
+    Severity.WARNING,
+    why="The file name decides what is installed, WHEEL is what stays on disk: tools that check an environment later "
+    "read the wrong platform. A renamed `linux_x86_64` wheel was never checked for manylinux.",
+    example="sgl_kernel-...-manylinux2014_x86_64.whl whose WHEEL says `linux_x86_64`",
+    fix="Retag with `python -m wheel tags` or repair with auditwheel, which write both.",
+)
+def tags(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """The expanded tag sets are equal."""
+    name, file = need(wheel.name), need(wheel.wheel_file)
+    if file.tags and file.tags != name.tags:
+        only_name = ", ".join(sorted(map(str, name.tags - file.tags))) or "nothing more"
+        only_file = ", ".join(sorted(map(str, file.tags - name.tags))) or "nothing more"
+        evidence = (
+            Evidence("only in the file name", only_name, wheel.file_name),
+            Evidence("only in WHEEL", only_file, "WHEEL"),
+        )
+        fix = Fix("Write both by the tool that retags.", ("python -m wheel tags --help", "auditwheel repair --help"))
+        yield Finding("the tags of the file name and of WHEEL differ", evidence, fix)
+
+
+@rule(
+    "WHL104",
+    "WHEEL has the build tag of the file name",
+    Severity.WARNING,
+    why="Installers rank two files of one release by the build tag of the file name; a WHEEL that says otherwise "
+    "belongs to another build.",
+    example="torch-2.10.0-3-...whl whose WHEEL has no `Build: 3`",
+    fix="Retag with `python -m wheel tags --build N`, which writes both.",
+)
+def build_tag(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Equal, both empty included."""
+    name, file = need(wheel.name), need(wheel.wheel_file)
+    if file.build != name.build:
+        evidence = (
+            Evidence("file name", name.build or "none", wheel.file_name),
+            Evidence("Build", file.build or "none", "WHEEL"),
+        )
+        yield Finding(
+            f"the file name has build tag {name.build or 'none'}, WHEEL {file.build or 'none'}",
+            evidence,
+            Fix("Retag the wheel; this writes both.", (f"python -m wheel tags --build {name.build or 'N'} FILE",)),
+        )
+
+
+@rule(
+    "WHL105",
+    "Root-Is-Purelib agrees with the tags and the members",
+    Severity.NOTE,
+    why="`Root-Is-Purelib: true` unpacks into purelib. On distributions whose platlib is another folder, native "
+    "libraries then land where nothing looks for them.",
+    example="nvidia_cublas-13...-manylinux_2_27_x86_64.whl with `Root-Is-Purelib: true`",
+    fix="Let the build backend know that the package has native code (`has_ext_modules`, or `pure-python = false`).",
+)
+def purelib(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """A wheel with native libraries is neither pure nor tagged for any platform.
+
+    The latter is a warning: some wheels (debugpy) bring libraries for several platforms and choose at run time.
+    """
+    name, file, archive = need(wheel.name), need(wheel.wheel_file), need(wheel.archive)
+    native = next((m.name for m in archive.members if m.name.endswith(_NATIVE) or ".so." in m.name), "")
+    any_platform = all(tag.platform == "any" for tag in name.tags)
+    fix = Fix("Correct the build configuration, and build the wheel again.")
+    if native and any_platform:
+        evidence = (Evidence("native member", native), Evidence("tags", ", ".join(sorted(map(str, name.tags)))))
+        message = f"{native} is native code in a wheel tagged for any platform"
+        yield Finding(message, evidence, fix, Location(native), Severity.WARNING)
+    elif native and file.root_is_purelib:
+        evidence = (Evidence("Root-Is-Purelib", "true", "WHEEL"), Evidence("native member", native))
+        yield Finding("a wheel with native libraries says Root-Is-Purelib: true", evidence, fix)

@@ -1,0 +1,138 @@
+"""Are the names of the members safe to unpack, on every platform and by every installer?"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.wheel import WheelFacts
+from wheel_checks.formats.zip_directory import Member
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, need
+from wheel_checks.registry import rule
+
+_REBUILD = Fix("Remove the member from the source tree or the build configuration, and build the wheel again.")
+
+
+def _is_plain(member: Member) -> bool:
+    """The quick look that nearly all of a wheel's 13,000 names pass."""
+    name = member.name
+    return (
+        name[:1] not in "./"
+        and name.isprintable()
+        and ".." not in name
+        and "//" not in name
+        and "/./" not in name
+        and "\\" not in name
+        and ":" not in name
+        and b"\0" not in member.raw_name
+    )
+
+
+def _unsafe(member: Member) -> str:
+    """Why a member's name is unsafe, "" when it is safe."""
+    name = member.name
+    faults = (
+        (b"\0" in member.raw_name, "holds a NUL, at which some readers cut the name"),
+        (name.startswith("/") or (name[1:2] == ":" and name[0].isalpha()), "is an absolute path"),
+        (".." in name and ".." in re.split(r"[/\\]", name), "climbs out of the install folder with '..'"),
+        ("\\" in name, "holds a backslash, which Windows takes for a separator"),
+        (not name.isprintable(), "holds invisible or control characters"),
+        (not name or "//" in name or name.startswith("./") or "/./" in name, "is no plain relative path"),
+    )
+    return next((reason for unsafe, reason in faults if unsafe), "")
+
+
+@rule(
+    "WHL010",
+    "member names are plain relative paths",
+    Severity.ERROR,
+    why="A name such as `../../bin/python` makes an unpacker write outside the environment.",
+    example="a member named `../../../etc/ld.so.preload`",
+    fix="Do not install the wheel; find out where it comes from.",
+)
+def safe_names(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No absolute path, no `..`, no backslash, no control character."""
+    for member in need(wheel.archive).members:
+        if not _is_plain(member) and (reason := _unsafe(member)):
+            evidence = (Evidence("name", ascii(member.name), "central directory"),)
+            yield Finding(f"the member name {member.name!a} {reason}", evidence, _REBUILD, Location(member.name))
+
+
+@rule(
+    "WHL011",
+    "every member name stands once",
+    Severity.ERROR,
+    why="Of two members with one name a reader takes the first, another the last; on file systems that ignore case one "
+    "of two members overwrites the other.",
+    example="`torch/version.py` twice, or `Data/a.txt` beside `data/a.txt` (a warning)",
+    fix="Rename or remove one of them, and build the wheel again.",
+)
+def collisions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No duplicates; names that differ only in case or Unicode form are a warning."""
+    names_by_form: dict[str, list[str]] = defaultdict(list)
+    for member in need(wheel.archive).members:
+        names_by_form[unicodedata.normalize("NFC", member.name).casefold()].append(member.name)
+    for names in names_by_form.values():
+        if len(names) == 1:
+            continue
+        if len(set(names)) < len(names):
+            message = f"{names[0]} stands {len(names)} times in the archive"
+            yield Finding(message, fix=_REBUILD, location=Location(names[0]))
+        else:
+            message = f"{' and '.join(names)} collide where case or Unicode form does not count"
+            yield Finding(message, fix=_REBUILD, location=Location(names[0]), severity=Severity.WARNING)
+
+
+@rule(
+    "WHL012",
+    "no member is a symbolic link",
+    Severity.ERROR,
+    why="The wheel format has no links: installers write the link's target as the text of a file, or follow it out of "
+    "the install folder.",
+    example="`nvidia/lib/libcudart.so`, a link to `libcudart.so.13`",
+    fix="Pack the file itself, or only the name that the loader asks for.",
+)
+def links(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No member carries the Unix mode of a link."""
+    for member in need(wheel.archive).members:
+        if member.is_symlink:
+            yield Finding(f"{member.name} is a symbolic link", fix=_REBUILD, location=Location(member.name))
+
+
+@rule(
+    "WHL013",
+    "there is one dist-info folder, and it bears the wheel's name and version",
+    Severity.ERROR,
+    why="Installers look for exactly `{name}-{version}.dist-info`; pip refuses a wheel with several or with another "
+    "name.",
+    example="torch-2.11.0-...whl that holds `torch-2.10.0.dist-info`",
+    fix="Build from a clean folder: a second dist-info comes from an earlier build.",
+)
+def dist_info(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Exactly one, with the file name's distribution and version."""
+    need(wheel.archive)
+    fix = Fix("Delete build/ and *.egg-info, and build the wheel again.")
+    evidence = tuple(Evidence("folder", folder, "central directory") for folder in wheel.dist_infos)
+    if len(wheel.dist_infos) != 1:
+        count = len(wheel.dist_infos) or "no"
+        yield Finding(f"the wheel has {count} dist-info folders, expected one", evidence, fix)
+        return
+    name = need(wheel.name)
+    distribution, _dash, version = wheel.dist_infos[0].removesuffix(".dist-info").partition("-")
+    if canonicalize_name(distribution) != canonicalize_name(name.distribution) or not _same(version, name.version):
+        message = f"the wheel is named {name.distribution} {name.version}, its folder {wheel.dist_infos[0]}"
+        yield Finding(message, evidence, fix)
+
+
+def _same(a: str, b: str) -> bool:
+    """Equal as versions (an underscore stands for the dash of a local version in file names)."""
+    try:
+        return Version(a.replace("_", "-")) == Version(b.replace("_", "-"))
+    except InvalidVersion:
+        return a == b

@@ -1,0 +1,136 @@
+"""Is the metadata complete and well-formed, and does the index serve the same? (core metadata, PEP 508, PEP 658)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.signals import marker_fault
+from wheel_checks.facts.wheel import WheelFacts
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.registry import rule
+from wheel_checks.targets.of_wheel import exact_pythons
+from wheel_checks.targets.target import this_machine
+
+_CORRECT = Fix("Correct the project's metadata (pyproject.toml), and build the wheel again.")
+
+
+@rule(
+    "WHL106",
+    "METADATA and WHEEL exist and are well-formed",
+    Severity.ERROR,
+    why="Indexes refuse, and installers trip over, metadata without its required fields or with an unknown version.",
+    example="METADATA without `Version`, or WHEEL with `Wheel-Version: 2.0`",
+    fix="Build with a current build backend.",
+)
+def well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Required fields present, versions known, values valid."""
+    need(wheel.archive)
+    for label, file in (("METADATA", wheel.metadata), ("WHEEL", wheel.wheel_file)):
+        if isinstance(file, Unavailable):
+            yield Finding(file.reason, fix=_CORRECT, location=Location(label))
+            continue
+        for fault in file.faults:
+            yield Finding(f"{label}: {fault}", fix=_CORRECT, location=Location(label))
+
+
+@rule(
+    "WHL107",
+    "every requirement parses",
+    Severity.ERROR,
+    why="One malformed Requires-Dist line makes pip and uv refuse the release.",
+    example="`Requires-Dist: triton=>3.6`",
+    fix="Write the requirement as PEP 508 says, and build the wheel again.",
+)
+def requirement_syntax(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Requires-Dist lines are valid PEP 508, and their markers have a value."""
+    metadata = need(wheel.metadata)
+    for text, reason in metadata.bad_requirements:
+        evidence = (Evidence("Requires-Dist", text, "METADATA"), Evidence("reason", reason))
+        yield Finding(f"the requirement {text!r} does not parse", evidence, _CORRECT, Location("METADATA"))
+    environment = (wheel.target or this_machine().target).markers()
+    for requirement in metadata.requirements:
+        if reason := marker_fault(requirement, environment):
+            evidence = (Evidence("Requires-Dist", str(requirement), "METADATA"), Evidence("reason", reason))
+            message = f"the marker of the requirement {requirement.name} cannot be evaluated"
+            yield Finding(message, evidence, _CORRECT, Location("METADATA"))
+
+
+@rule(
+    "WHL108",
+    "no requirement is a URL",
+    Severity.WARNING,
+    why="Public indexes refuse wheels with URL requirements, and no resolver can replace the URL: a mirror, a "
+    "constraint or an override has no effect on it.",
+    example="`Requires-Dist: torch @ https://example.org/torch-2.11.0-...whl`",
+    fix="Require the name and a version, and say in the documentation which index has it.",
+)
+def url_requirements(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No `name @ URL`."""
+    for requirement in need(wheel.metadata).requirements:
+        if requirement.url:
+            evidence = (Evidence("Requires-Dist", f"{requirement.name} @ {requirement.url}", "METADATA"),)
+            yield Finding(f"{requirement.name} is required from a URL", evidence, _CORRECT, Location("METADATA"))
+
+
+@rule(
+    "WHL109",
+    "the METADATA that the index serves is the wheel's",
+    Severity.ERROR,
+    why="uv and pip resolve by the METADATA that the index serves beside the wheel (PEP 658) and install the wheel's "
+    "own: where they differ, what was resolved is not what is installed.",
+    example="an index that serves nvidia requirements for a wheel that has none",
+    fix="Have the index extract the METADATA again.",
+)
+def sidecar(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Name, version, Requires-Python and requirements are equal."""
+    served, own = need(wheel.sidecar), need(wheel.metadata)
+    fix = Fix("Have the index extract the METADATA again, or upload the wheel again.")
+    for field in ("name", "version", "requires_python"):
+        a, b = getattr(served, field), getattr(own, field)
+        if a != b:
+            evidence = (Evidence("served", a or "none", "index"), Evidence("in the wheel", b or "none", "METADATA"))
+            yield Finding(f"the index serves another {field.replace('_', '-')} than the wheel has", evidence, fix)
+    a_requirements, b_requirements = ({str(r) for r in metadata.requirements} for metadata in (served, own))
+    if a_requirements != b_requirements:
+        evidence = (
+            Evidence("only served", "; ".join(sorted(a_requirements - b_requirements)) or "none", "index"),
+            Evidence("only in the wheel", "; ".join(sorted(b_requirements - a_requirements)) or "none", "METADATA"),
+        )
+        yield Finding("the index serves other requirements than the wheel has", evidence, fix)
+
+
+@rule(
+    "WHL110",
+    "Requires-Python is the same in METADATA and on the index, and admits the wheel's Python",
+    Severity.WARNING,
+    why="Installers choose files by the index's data-requires-python; a wheel for a Python that its own metadata "
+    "excludes is never chosen, or fails after the choice.",
+    example="a cp310 wheel with `Requires-Python: >=3.11`",
+    fix="Correct requires-python, or do not build for that Python.",
+)
+def requires_python(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Equal as specifiers; each Python that the file name's tags name is inside (``abi3`` and ``py3`` name none)."""
+    own = need(wheel.metadata).requires_python
+    listed = wheel.listing.requires_python if wheel.listing else ""
+    if listed and own and _specifiers(listed) != _specifiers(own):
+        evidence = (Evidence("index", listed, "data-requires-python"), Evidence("wheel", own, "METADATA"))
+        yield Finding("the index and the wheel state different Requires-Python", evidence, _CORRECT)
+    admitted = _specifiers(own)
+    if admitted is None or isinstance(wheel.name, Unavailable):
+        return
+    for major, minor in exact_pythons(wheel.name.tags):
+        # A wheel serves every patch release of its Python: 3.12 is admitted when any 3.12.x is.
+        if not any(admitted.contains(f"{major}.{minor}.{patch}", prereleases=True) for patch in range(40)):
+            evidence = (Evidence("Requires-Python", own, "METADATA"), Evidence("file name", wheel.file_name))
+            message = f"Requires-Python {own} excludes Python {major}.{minor}, for which this wheel is"
+            yield Finding(message, evidence, _CORRECT)
+
+
+def _specifiers(text: str) -> SpecifierSet | None:
+    try:
+        return SpecifierSet(text)
+    except InvalidSpecifier:
+        return None

@@ -1,0 +1,114 @@
+"""Does RECORD list exactly what the wheel holds? (recording installed projects; binary distribution format)"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.wheel import WheelFacts
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.registry import rule
+
+_REBUILD = Fix("Let the build backend or `python -m wheel pack` write RECORD after the last change to the files.")
+_SIGNATURES = ("RECORD", "RECORD.jws", "RECORD.p7s")
+_SHOWN = 5
+
+
+def _listed(paths: Sequence[str]) -> tuple[Evidence, ...]:
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return (Evidence("members", ", ".join(paths[:_SHOWN]) + more, "RECORD against the central directory"),)
+
+
+def _files(paths: Sequence[str]) -> str:
+    return "1 file" if len(paths) == 1 else f"{len(paths):,} files"
+
+
+def _without_rows(wheel: WheelFacts) -> set[str]:
+    """Members that need no row: RECORD itself and signatures."""
+    return {f"{folder}/{name}" for folder in wheel.dist_infos for name in _SIGNATURES}
+
+
+@rule(
+    "WHL120",
+    "RECORD exists, and every row has a path, a hash and a size that parse",
+    Severity.ERROR,
+    why="Installers take the list of files to remove at uninstall from RECORD; uv and pip refuse a wheel without one. "
+    "Without a hash nothing can tell a damaged installation from a sound one; the format demands one for every file "
+    "but RECORD and its signatures.",
+    example="a row with two columns, or `torch/_C.so,,123456`",
+    fix="Let the build backend write RECORD.",
+)
+def parses(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Three columns, sizes are numbers, hashes are well-formed."""
+    record = wheel.record
+    if isinstance(record, Unavailable):
+        archive = need(wheel.archive)
+        if not any(m.name in {f"{folder}/RECORD" for folder in wheel.dist_infos} for m in archive.members):
+            yield Finding("the wheel has no RECORD", fix=_REBUILD)
+        elif record.hint:  # there, but dear to read from afar
+            need(record)
+        else:
+            yield Finding(record.reason, fix=_REBUILD, location=Location("RECORD"))
+        return
+    for line, fault in record.faults:
+        yield Finding(f"RECORD line {line}: {fault}", fix=_REBUILD, location=Location("RECORD", line=line))
+
+
+@rule(
+    "WHL121",
+    "RECORD lists every member, and nothing else",
+    Severity.ERROR,
+    why="A file that RECORD does not list stays behind at uninstall and shadows the next version; one that it lists in "
+    "vain is reported missing forever.",
+    example="torch/lib/libtorch_cuda.so added after RECORD was written",
+    fix="Let the build backend write RECORD after the last change to the files.",
+)
+def complete(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """The rows are the members, each once."""
+    record, archive = need(wheel.record), need(wheel.archive)
+    members = {member.name for member in archive.members if not member.is_directory}
+    counts = Counter(row.path for row in record.rows)
+    if missing := sorted(members - counts.keys() - _without_rows(wheel)):
+        yield Finding(f"RECORD lacks {_files(missing)} of the wheel", _listed(missing), _REBUILD)
+    folders = {member.name for member in archive.members if member.is_directory}
+    if extra := sorted(counts.keys() - members - folders - _without_rows(wheel)):
+        yield Finding(f"RECORD lists {_files(extra)} that the wheel does not hold", _listed(extra), _REBUILD)
+    if twice := sorted(path for path, count in counts.items() if count > 1):
+        yield Finding(f"RECORD lists {_files(twice)} more than once", _listed(twice), _REBUILD)
+
+
+@rule(
+    "WHL123",
+    "the sizes in RECORD are those of the members",
+    Severity.ERROR,
+    why="A size that differs means that the file was changed after RECORD was written: every later check of the "
+    "installation reports it as damaged.",
+    example="a library that was stripped after RECORD was written",
+    fix="Let the build backend write RECORD after the last change to the files.",
+)
+def sizes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Size in the row, where there is one, equals the uncompressed size."""
+    record, archive = need(wheel.record), need(wheel.archive)
+    actual = {member.name: member.size for member in archive.members}
+    wrong = [
+        f"{row.path} ({row.size:,} against {actual[row.path]:,} bytes)"
+        for row in record.rows
+        if row.size is not None and row.path in actual and actual[row.path] != row.size
+    ]
+    if wrong:
+        yield Finding(f"RECORD states a wrong size for {_files(wrong)}", _listed(wrong), _REBUILD)
+
+
+@rule(
+    "WHL124",
+    "the content of every member has the hash that RECORD states",
+    Severity.ERROR,
+    why="A wheel whose contents differ from RECORD was changed after it was built, or damaged.",
+    example="torch/version.py edited inside the wheel",
+    fix="Build the wheel again; never edit it without writing RECORD anew.",
+)
+def contents(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """At depth full: digests, checksums and sizes of all members."""
+    for member, fault in need(wheel.hash_faults):
+        yield Finding(fault, fix=_REBUILD, location=Location(member))
