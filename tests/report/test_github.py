@@ -3,35 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.support import reports
-from tests.support.rendering import rendered
+from tests.support.rendering import rendered, workflow_commands
 from wheel_checks.model import Location, Report
 
 
-def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
-    """Reads lines as the runner does: ``::name key=value,key=value::data``, unescaping the percent sign last."""
-
-    def unescape(value: str, *pairs: tuple[str, str]) -> str:
-        for escape, character in (("%0D", "\r"), ("%0A", "\n"), *pairs, ("%25", "%")):
-            value = value.replace(escape, character)
-        return value
-
-    found = []
-    for line in text.splitlines():
-        if not line.lstrip().startswith("::"):
-            continue
-        head, separator, data = line.lstrip()[2:].partition("::")
-        assert separator, f"{line!r} is no command"
-        name, _, listed = head.partition(" ")
-        properties = {}
-        for item in filter(None, listed.split(",")):
-            key, _, value = item.partition("=")
-            properties[key] = unescape(value, ("%3A", ":"), ("%2C", ","))
-        found.append((name, properties, unescape(data)))
-    return found
-
-
 def annotated(report: Report) -> list[tuple[str, dict[str, str], str]]:
-    return commands(rendered(report, "github"))
+    return workflow_commands(rendered(report, "github"))
 
 
 def test_the_worst_comes_first() -> None:
@@ -68,14 +45,14 @@ def test_the_last_line_is_the_verdict() -> None:
 
 def test_what_github_would_not_show_is_logged_instead() -> None:
     text = rendered(reports.forty(), "github")
-    assert len(commands(text)) == 10
+    assert len(workflow_commands(text)) == 10
     assert "7 more findings, which GitHub would not show as annotations:" in text.splitlines()
     assert sum(line.startswith(("error WHL101", "not checked WHL601")) for line in text.splitlines()) == 7
 
 
 def test_hostile_strings_issue_no_command_of_their_own() -> None:
     text = rendered(reports.hostile(), "github")
-    found = commands(text)
+    found = workflow_commands(text)
     assert [name for name, _, _ in found] == ["error", "error"]
     assert all(set(properties) <= {"file", "line", "title"} for _, properties, _ in found)
     assert "%0A,: \\r\\n::warning::z" in found[0][1]["title"]

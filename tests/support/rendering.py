@@ -1,4 +1,4 @@
-"""Renders into a string, as every test here wants it."""
+"""Renders into a string, and reads workflow commands back."""
 
 from __future__ import annotations
 
@@ -13,3 +13,26 @@ def rendered(report: Report, format: str, **options: Any) -> str:  # noqa: A002 
     stream = io.StringIO()
     render(report, stream, format, **options)
     return stream.getvalue()
+
+
+def workflow_commands(text: str) -> list[tuple[str, dict[str, str], str]]:
+    """Reads lines as the runner does: ``::name key=value,key=value::data``, unescaping the percent sign last."""
+
+    def unescape(value: str, *pairs: tuple[str, str]) -> str:
+        for escape, character in (("%0D", "\r"), ("%0A", "\n"), *pairs, ("%25", "%")):
+            value = value.replace(escape, character)
+        return value
+
+    found = []
+    for line in text.splitlines():
+        if not line.lstrip().startswith("::"):
+            continue
+        head, separator, data = line.lstrip()[2:].partition("::")
+        assert separator, f"{line!r} is no command"
+        name, _, listed = head.partition(" ")
+        properties = {}
+        for item in filter(None, listed.split(",")):
+            key, _, value = item.partition("=")
+            properties[key] = unescape(value, ("%3A", ":"), ("%2C", ","))
+        found.append((name, properties, unescape(data)))
+    return found

@@ -1,0 +1,189 @@
+"""Everything that a developer or CI runs, from a fresh clone, with nothing but Python 3.11 and its venv module.
+
+    python3 ci/develop.py verify torch==2.11.0 --platform aarch64   # wheelproof verify, in an environment of its own
+    python3 ci/develop.py test                                      # lint, types, layers, wheel, tests: all of CI
+    python3 ci/develop.py lint | wheel | setup                      # a part of it
+
+The environment is ``.venv``. What goes into it is pinned by version and hash (``ci/constraints.txt``), so that no
+``extra-index-url`` or ``find-links`` in somebody's pip.conf can change it. It is set up once, and again when the pins
+or pyproject.toml change. Only the standard library is imported here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+VENV = ROOT / ".venv"
+BIN = VENV / "bin"
+DIST = ROOT / "dist"
+EVERYTHING, RUN_ONLY = "constraints.txt", "constraints-run.txt"
+
+# What would send pip's work elsewhere, or Python's imports: none of it is meant for our environment.
+FOREIGN = {
+    *("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CONSTRAINT", "PIP_REQUIREMENT"),
+    *("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONPATH", "PYTHONHOME"),
+}
+
+Lane = tuple[str, Callable[[], bool]]
+
+
+class SetUpError(Exception):
+    """The environment could not be made; the message says what to do."""
+
+
+def set_up(constraints: str) -> None:
+    """Make ``.venv`` hold what ``constraints`` pins, and wheelproof itself, editable. Quick when it does already."""
+    pins = ROOT / "ci" / constraints
+    digest = hashlib.sha256(f"{ROOT} {sys.version}".encode())
+    for path in (pins, ROOT / "pyproject.toml", ROOT / "tools/wheelproof/__init__.py"):  # the last has the version
+        digest.update(path.read_bytes())
+    stamp = VENV / f"{constraints}.installed"
+    if stamp.exists() and stamp.read_text() == digest.hexdigest() and _works():
+        return
+    say("set-up of .venv, which takes a moment the first time")
+    if not _works():
+        _call(
+            [sys.executable, "-m", "venv", "--clear", str(VENV)], "on Debian and Ubuntu: apt-get install python3-venv"
+        )
+    # -qq: a pip.conf with an index that is not there would give a warning for every package.
+    pip = [str(BIN / "python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-input", "--no-user"]
+    _call([*pip, "--require-hashes", "-r", str(pins)], "is the package index reachable? pip's message is above")
+    _call(
+        [*pip, "--no-index", "--no-deps", "--no-build-isolation", "--editable", str(ROOT)],
+        "is pyproject.toml well-formed?",
+    )
+    stamp.write_text(digest.hexdigest())
+
+
+def _works() -> bool:
+    probe = "import pip, sys; sys.exit(sys.version_info < (3, 11))"
+    try:
+        return subprocess.run([BIN / "python", "-c", probe], check=False, capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def _call(command: Sequence[str], hint: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+    # Standard output belongs to the report of `verify`, so what pip says goes to standard error.
+    if subprocess.run(command, env=environment, cwd=ROOT, check=False, stdout=sys.stderr).returncode:
+        raise SetUpError(f"`{' '.join(command)}` failed ({hint})")
+
+
+def verify(arguments: Sequence[str]) -> int:
+    """Become ``wheelproof verify``; an environment for development serves as well as the light one."""
+    full = VENV / f"{EVERYTHING}.installed"
+    set_up(EVERYTHING if full.exists() else RUN_ONLY)
+    sys.stderr.flush()
+    command = [str(BIN / "wheelproof"), "verify", *arguments]
+    os.execv(command[0], command)  # noqa: S606  # no shell is the point: arguments arrive as they were given
+
+
+def lint_lanes() -> list[Lane]:
+    """What reads the code without running it."""
+    return [
+        ("ruff check", lambda: tool("ruff", "check", ".")),
+        ("ruff format", lambda: tool("ruff", "format", "--check", ".")),
+        ("mypy", lambda: tool("mypy")),
+        ("import-linter", lambda: tool("lint-imports", "--no-logo")),
+    ]
+
+
+def wheel_lanes() -> list[Lane]:
+    """Our own wheel: built, and judged by check-wheel-contents and by wheelproof."""
+    return [
+        ("wheel", build_wheel),
+        ("check-wheel-contents", lambda: tool("check-wheel-contents", *wheels())),
+        ("wheelproof verify", lambda: tool("wheelproof", "verify", *wheels())),
+    ]
+
+
+def test_lanes() -> list[Lane]:
+    """All lanes; the tests come last, so that their summary is what one sees."""
+    color = ["--color=yes"] if colored() else []
+    return [*lint_lanes(), *wheel_lanes(), ("pytest", lambda: tool("pytest", "-n", "2", *color))]
+
+
+def build_wheel() -> bool:
+    """Build the wheel into an empty ``dist``."""
+    shutil.rmtree(DIST, ignore_errors=True)
+    return tool("python", "-m", "build", "--wheel", "--no-isolation", "--outdir", str(DIST))
+
+
+def wheels() -> list[str]:
+    """The paths of the wheels in ``dist``; a path that does not exist when there are none, so that the lane fails."""
+    return [str(path) for path in sorted(DIST.glob("*.whl"))] or [str(DIST / "no-wheel-was-built.whl")]
+
+
+def tool(name: str, *arguments: str) -> bool:
+    """Run a tool of the environment in the root of the repository; True when it ends well."""
+    path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
+    environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
+    command = [str(BIN / name), *arguments]
+    return subprocess.run(command, cwd=ROOT, check=False, env=environment | {"PATH": path}).returncode == 0
+
+
+def run_lanes(lanes: Sequence[Lane]) -> int:
+    """Run every lane, whatever the others gave, and sum up: 0 when all passed, else 1."""
+    results = []
+    for name, lane in lanes:
+        say(name)
+        start = time.monotonic()
+        results.append((name, lane(), time.monotonic() - start))
+    say("summary")
+    for name, passed, seconds in results:
+        print(f"{name:24}{seconds:6.1f} s  {'passed' if passed else red('FAILED')}")
+    failed = sum(not passed for _, passed, _ in results)
+    print(red(f"{failed} of {len(results)} lanes failed") if failed else f"{len(results)} lanes passed", flush=True)
+    return int(failed > 0)
+
+
+def say(heading: str) -> None:
+    """Write a section heading to standard error, after everything that was printed so far."""
+    sys.stdout.flush()
+    print(f"\n=== {heading} ===", file=sys.stderr, flush=True)
+
+
+def colored() -> bool:
+    """True on a terminal and in CI, unless NO_COLOR is set."""
+    return not os.environ.get("NO_COLOR") and (sys.stdout.isatty() or bool(os.environ.get("CI")))
+
+
+def red(text: str) -> str:
+    """The text in red where colors are shown."""
+    return f"\033[1;31m{text}\033[0m" if colored() else text
+
+
+def main() -> int:
+    """Run the command that was asked for; 1 when a lane fails, 3 when the environment cannot be made."""
+    if sys.version_info < (3, 11):  # noqa: UP036  # the one file that meets an older Python before pip could refuse it
+        print(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}", file=sys.stderr)
+        return 3
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("setup", "lint", "test", "wheel", "verify"))
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of `wheelproof verify`")
+    options = parser.parse_args()
+    if options.arguments and options.command != "verify":
+        parser.error(f"{options.command} takes no arguments")
+    try:
+        if options.command == "verify":
+            return verify(options.arguments)
+        set_up(EVERYTHING)
+    except SetUpError as error:
+        print(red(f"the set-up failed: {error}"), file=sys.stderr)
+        return 3
+    lanes = {"setup": list, "lint": lint_lanes, "wheel": wheel_lanes, "test": test_lanes}[options.command]()
+    return run_lanes(lanes) if lanes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""``ci/develop.py``: every lane runs and counts, and nobody's pip settings reach our environment."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ci.develop import SetUpError, _call, run_lanes
+
+DEVELOP = Path(__file__).parents[2] / "ci" / "develop.py"
+
+
+def test_a_failed_lane_fails_the_run_and_the_others_still_run(capfd: pytest.CaptureFixture[str]) -> None:
+    ran: list[str] = []
+
+    def lane(name: str, passes: bool) -> bool:
+        ran.append(name)
+        return passes
+
+    assert run_lanes([("a", lambda: lane("a", False)), ("b", lambda: lane("b", True))]) == 1
+    assert ran == ["a", "b"]
+    out = capfd.readouterr().out
+    assert "FAILED" in out.splitlines()[0]
+    assert "passed" in out.splitlines()[1]
+    assert "1 of 2 lanes failed" in out
+
+
+def test_lanes_that_all_pass(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_lanes([("a", lambda: True)]) == 0
+    assert capfd.readouterr().out.endswith("1 lanes passed\n")
+
+
+def test_pip_runs_without_the_settings_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_FIND_LINKS", "elsewhere")
+    monkeypatch.setenv("PIP_INDEX_URL", "https://example.org/simple")
+    seen = (
+        "import os, sys; sys.exit([*map(os.environ.get, ['PIP_FIND_LINKS', 'PIP_INDEX_URL'])] != [None, sys.argv[1]])"
+    )
+    _call([sys.executable, "-c", seen, "https://example.org/simple"], "the environment is not the expected one")
+
+
+def test_a_failed_set_up_says_what_to_do() -> None:
+    with pytest.raises(SetUpError, match=r"failed \(install venv\)"):
+        _call([sys.executable, "-c", "raise SystemExit(1)"], "install venv")
+
+
+@pytest.mark.parametrize("arguments", [[], ["tset"], ["lint", "extra"]])
+def test_wrong_usage_is_2_and_sets_nothing_up(arguments: list[str]) -> None:
+    child = subprocess.run([sys.executable, DEVELOP, *arguments], capture_output=True, check=False, timeout=60)
+    assert (child.returncode, child.stdout) == (2, b"")

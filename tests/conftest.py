@@ -1,0 +1,140 @@
+"""What holds for every test: no network but loopback, a clean environment, and lanes that say so when they did not run.
+
+Two markers open a lane that not every machine has. ``online`` tests talk to the configured package index, and are
+skipped when it does not answer. ``browser`` tests need Chromium, and are skipped when there is none. A skipped lane
+is named in red at the end of the run, since a run without it has proven less.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wheelproof.cli.main import main
+
+LANES = {
+    "online": "the package index did not answer",
+    "browser": "no Chromium was found",
+}
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@functools.cache
+def find_chromium() -> str | None:
+    """The path of a Chromium, or None."""
+    return next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+
+
+@functools.cache
+def index_answers() -> bool:
+    """True when the package index that this machine is configured to use answers."""
+    resolve = [sys.executable, "-m", "uv", "pip", "compile", "-", "--no-deps", "--no-cache", "--quiet"]
+    try:
+        answer = subprocess.run(resolve, input=b"packaging", capture_output=True, check=False, timeout=30)
+    except subprocess.TimeoutExpired:
+        return False
+    return answer.returncode == 0
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip the tests of a lane that this machine does not have."""
+    available: dict[str, Callable[[], object]] = {"online": index_answers, "browser": find_chromium}
+    for lane, reason in LANES.items():
+        if item.get_closest_marker(lane) and not available[lane]():
+            pytest.skip(f"{lane} lane: {reason}")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Name in red each lane that did not run."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    for lane, reason in LANES.items():
+        missed = sum(f"{lane} lane: {reason}" in str(report.longrepr) for report in skipped)
+        if missed:
+            terminalreporter.write_line(f"the {lane} lane did NOT run: {reason} ({missed} tests)", red=True, bold=True)
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No configuration of this machine or its user reaches a test; only an online test keeps its installers' own."""
+    prefixes: tuple[str, ...] = ("WHEELPROOF_", "XDG_")
+    if request.node.get_closest_marker("online") is None:
+        prefixes += ("PIP_", "UV_", "NETRC")
+        for name in ("http_proxy", "https_proxy", "all_proxy"):
+            monkeypatch.delenv(name, raising=False)
+            monkeypatch.delenv(name.upper(), raising=False)
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in os.environ:
+        if name.startswith(prefixes) or name in {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"}:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def _only_loopback(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that is not marked online fails when it looks up a host or connects to anything but this machine."""
+    if request.node.get_closest_marker("online"):
+        return
+
+    def guarded(call: Callable[..., Any], host_of: Callable[..., object]) -> Callable[..., Any]:
+        def check_and_call(*arguments: Any, **options: Any) -> Any:
+            host = host_of(*arguments, **options)
+            if not is_loopback(host):
+                pytest.fail(f"the test tried to reach {host!r}; mark it online, or use a server on 127.0.0.1")
+            return call(*arguments, **options)
+
+        return check_and_call
+
+    def address_host(sock: socket.socket, address: Any) -> object:
+        return address[0] if sock.family in {socket.AF_INET, socket.AF_INET6} else None
+
+    monkeypatch.setattr(socket.socket, "connect", guarded(socket.socket.connect, address_host))
+    monkeypatch.setattr(socket.socket, "connect_ex", guarded(socket.socket.connect_ex, address_host))
+    monkeypatch.setattr(socket, "getaddrinfo", guarded(socket.getaddrinfo, lambda host, *_rest, **_options: host))
+
+
+def is_loopback(host: object) -> bool:
+    """True for this machine's own addresses and names, and for None, which stands for them."""
+    name = host.decode() if isinstance(host, bytes) else host
+    if name in {None, "", "localhost"}:
+        return True
+    try:
+        return ipaddress.ip_address(str(name)).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a command ended: its exit code, and what it wrote to standard output and standard error."""
+
+    status: int
+    out: str
+    err: str
+
+
+Wheelproof = Callable[..., Run]
+
+
+@pytest.fixture
+def wheelproof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Wheelproof:
+    """Run the command line in this process, from a folder of the test's own: ``wheelproof("rules", "WHL201").out``."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    def run(*arguments: str) -> Run:
+        status = main(list(arguments))
+        return Run(status, *capsys.readouterr())
+
+    return run

@@ -1,0 +1,152 @@
+"""The console command ``wheelproof``: finds the command that was asked for, runs it, and turns errors into messages.
+
+``wheelproof --help`` must start fast, so nothing is imported here beyond what every run needs: argparse and the module
+of a command are imported when that command runs.
+
+Exit codes: 0 nothing at or above ``--fail-on``, 1 findings, 2 wrong usage, 3 could not check, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from wheel_checks.errors import UsageError, WheelproofError
+from wheelproof import __version__
+
+# command: (module with ``add_arguments`` and ``run``, summary for --help)
+COMMANDS = {
+    "verify": ("wheelproof.cli.verify", "judge wheels: a file, a folder, a URL, or a requirement on an index"),
+    "rules": ("wheelproof.cli.rules", "every rule: title, severity, why, an example, the fix"),
+}
+
+ISSUES = "a bug report needs the command, this message, and the traceback that WHEELPROOF_DEBUG=1 adds"
+COULD_NOT_CHECK, INTERRUPTED = 3, 130
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code. ``argv`` is without the program's name, by default ``sys.argv[1:]``."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    try:
+        status = _dispatch(arguments)
+        _print("")
+    except WheelproofError as error:
+        _say("error: ", error.what, expected=error.expected, hint=error.hint)
+        _drop_what_cannot_be_written()
+        return error.exit_code
+    except KeyboardInterrupt:
+        _say("", "interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        _drop_what_cannot_be_written()  # the reader has gone (`wheelproof ... | head`): nothing to say, and to nobody
+        return COULD_NOT_CHECK
+    except Exception as bug:  # noqa: BLE001  # the outermost frame: a bug becomes a message, not a wall of text
+        _say("internal error: ", f"{type(bug).__name__}: {bug}", hint=ISSUES)
+        if _wants_traceback(arguments):
+            sys.excepthook(type(bug), bug, bug.__traceback__)
+        return COULD_NOT_CHECK
+    return status
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if sys.stdout is None:  # what Python makes of `wheelproof >&-`
+        raise WheelproofError("standard output is closed", hint="use >/dev/null to drop the report")
+    name, *rest = arguments or [""]
+    if name in {"-h", "--help"} or (name == "help" and not rest):
+        _print(overview())
+        return 0
+    if name in {"-V", "--version"}:
+        _print(f"wheelproof {__version__}\n")
+        return 0
+    if name == "help":
+        name, rest = rest[0], ["--help"]
+    if name not in COMMANDS:
+        raise _unknown_command(name)
+
+    import importlib  # noqa: PLC0415  # --help must not pay for this, nor for argparse, which the next two import
+
+    from wheelproof.cli.options import CommandParser  # noqa: PLC0415  # see above
+    from wheelproof.config import parse_arguments  # noqa: PLC0415  # see above
+
+    module_name, summary = COMMANDS[name]
+    module = importlib.import_module(module_name)
+    parser = CommandParser(prog=f"wheelproof {name}", description=f"{summary[0].upper()}{summary[1:]}.")
+    module.add_arguments(parser)
+    try:
+        namespace = parse_arguments(parser, rest, command=name, commands=COMMANDS)
+    except SystemExit as stop:  # how argparse ends --help
+        return int(stop.code or 0)
+    return 0 if namespace is None else int(module.run(namespace))
+
+
+def overview() -> str:
+    """The text of ``wheelproof --help``."""
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:{width}}  {summary}" for name, (_, summary) in COMMANDS.items())
+    return f"""\
+usage: wheelproof COMMAND [OPTIONS]
+
+Proves that an accelerator wheel stack (torch, Triton, CUDA) works.
+
+commands:
+{commands}
+
+options:
+  -h, --help     show this help, or that of a command: wheelproof COMMAND --help
+  -V, --version  show the version
+
+exit codes:
+  0 nothing found, 1 findings, 2 wrong usage, 3 could not check, 130 interrupted
+"""
+
+
+def _unknown_command(name: str) -> UsageError:
+    if not name or name.startswith("-"):
+        what = f"the option {name} stands where a command belongs" if name else "no command was given"
+        return UsageError(what, expected=f"one of {', '.join(COMMANDS)}", hint="see `wheelproof --help`")
+
+    from difflib import get_close_matches  # noqa: PLC0415  # only a misspelt command pays for it
+
+    nearest = get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean `wheelproof {nearest[0]}`?" if nearest else "see `wheelproof --help`"
+    return UsageError(f"no command is named {name!r}", expected=f"one of {', '.join(COMMANDS)}", hint=hint)
+
+
+def _print(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise WheelproofError(f"standard output cannot be written: {error.strerror}") from error
+
+
+def _drop_what_cannot_be_written() -> None:
+    """Send what is still buffered nowhere when it cannot be written, or the interpreter complains as it shuts down."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _wants_traceback(arguments: list[str]) -> bool:
+    """True for WHEELPROOF_DEBUG or ``-vv``; read from the raw arguments, since the parser itself may have failed."""
+    verbose = sum(len(a) - 1 for a in arguments if a.startswith("-v") and not a.strip("-v"))
+    return bool(os.environ.get("WHEELPROOF_DEBUG")) or verbose + arguments.count("--verbose") > 1
+
+
+def _say(label: str, what: str, *, expected: str = "", hint: str = "") -> None:
+    """Write a message to standard error: one line each for what happened, what was expected, what to do."""
+    lines = [f"wheelproof: {label}{_one_line(what)}"]
+    lines += [f"  {name}: {_one_line(text)}" for name, text in (("expected", expected), ("hint", hint)) if text]
+    if sys.stderr is not None:
+        sys.stderr.write("\n".join(lines) + "\n")
+
+
+def _one_line(text: str) -> str:
+    """Escape what could move the cursor or break the line: messages quote file names, servers and wheels."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

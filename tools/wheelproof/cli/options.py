@@ -1,0 +1,182 @@
+"""The options that every command shares, and how a report leaves the program."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+from wheel_checks.errors import UsageError, WheelproofError
+from wheel_checks.model import FailOn, Report
+
+FORMATS = ("text", "json", "junit", "sarif", "markdown", "github", "html")
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The parser of one command: wrong usage raises UsageError and names the nearest option.
+
+    ``configurable`` is False for a command whose options are not set by configuration file or environment.
+    """
+
+    configurable = True
+
+    def __init__(self, *, prog: str, description: str) -> None:
+        super().__init__(prog=prog, description=description, allow_abbrev=False)
+
+    @property
+    def options(self) -> dict[str, argparse.Action]:
+        """Every option that takes part in the configuration, by its long name without the dashes."""
+        named = {next((o[2:] for o in a.option_strings if o.startswith("--")), ""): a for a in self._actions}
+        return {name: action for name, action in named.items() if name not in {"", "help"}}
+
+    def forgive_missing_arguments(self) -> None:
+        """Accept a command line without its required arguments (for ``--show-config``)."""
+        for action in self._actions:
+            action.required = False
+            if not action.option_strings:
+                action.nargs = "*"
+
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """As ``parse_args`` does, but an unknown option is an error that suggests the nearest one."""
+        namespace, unknown = self.parse_known_args(arguments)
+        if unknown:
+            flag = unknown[0].partition("=")[0]
+            nearest = get_close_matches(flag, self._option_string_actions, n=1)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"see `{self.prog} --help`"
+            kind = "option" if flag.startswith("-") else "argument"
+            raise UsageError(f"`{self.prog}` does not know the {kind} {flag}", hint=hint)
+        return namespace
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError where argparse would print and exit."""
+        raise UsageError(message, hint=f"see `{self.prog} --help`")
+
+
+class ListAction(argparse.Action):
+    """An option that is repeatable and takes comma separated values: ``-s A,B -s C`` gives ``["A", "B", "C"]``."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: Any = None
+    ) -> None:
+        """Add the values to what is there. Raises what ``parser.error`` raises when one is empty."""
+        parts = [part.strip() for part in str(values).split(",")]
+        if not all(parts):
+            parser.error(f"argument {option_string}: {values!r} holds an empty value")
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest, None) or []), *parts])
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every command shares; :class:`OutputOptions` reads them back."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--format", choices=FORMATS, default="text", help="how the report is written (default: text)")
+    group.add_argument("--output", metavar="FILE", default="-", help="write the report to FILE (- is standard output)")
+    group.add_argument(
+        "--fail-on",
+        choices=[str(value) for value in FailOn],
+        default=str(FailOn.ERROR),
+        help="the lowest severity that makes the exit code 1 (default: error)",
+    )
+    group.add_argument(
+        "--select", metavar="PREFIX", action=ListAction, default=[], help="only rules with this prefix (repeatable)"
+    )
+    group.add_argument(
+        "--ignore", metavar="PREFIX", action=ListAction, default=[], help="no rules with this prefix (repeatable)"
+    )
+    group.add_argument("--color", action=argparse.BooleanOptionalAction, default=None, help="color the text report")
+    group.add_argument("-q", "--quiet", action="store_true", help="the verdict only, and no progress")
+    group.add_argument("-v", "--verbose", action="count", default=0, help="more detail; -vv adds tracebacks of bugs")
+    group = parser.add_argument_group("run")
+    group.add_argument("--offline", action="store_true", help="use no network: only local files and what was cached")
+    group.add_argument("--config", metavar="FILE", help="read the configuration from FILE instead of searching for it")
+    group.add_argument("--show-config", action="store_true", help="show every option's value and origin, then exit")
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """The shared options of one run. ``color`` is None when the terminal decides; ``output`` is "-" or a path."""
+
+    format: str = "text"
+    output: str = "-"
+    fail_on: FailOn = FailOn.ERROR
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    offline: bool = False
+    quiet: bool = False
+    verbose: int = 0
+    color: bool | None = None
+
+    @classmethod
+    def from_arguments(cls, arguments: argparse.Namespace) -> OutputOptions:
+        """Read the parsed options. Raises UsageError at once when ``--output`` names a place that cannot be written."""
+        output = Path(arguments.output)
+        if arguments.output != "-" and (output.is_dir() or not output.absolute().parent.is_dir()):
+            raise UsageError(
+                f"--output {arguments.output} cannot be written", expected="a file in a folder that exists"
+            )
+        return cls(
+            format=arguments.format,
+            output=arguments.output,
+            fail_on=FailOn(arguments.fail_on),
+            select=tuple(arguments.select),
+            ignore=tuple(arguments.ignore),
+            offline=arguments.offline,
+            quiet=arguments.quiet,
+            verbose=arguments.verbose,
+            color=arguments.color,
+        )
+
+
+def emit(report: Report, options: OutputOptions) -> int:
+    """Render ``report`` as ``options`` say and return its exit code. Raises WheelproofError when writing fails."""
+    from wheel_checks.report import render  # noqa: PLC0415  # a command that only shows its help needs no renderer
+
+    with open_output(options.output) as stream:
+        shown = {"color": options.color, "quiet": options.quiet, "verbose": options.verbose}
+        render(report, stream, options.format, **shown)
+    return report.exit_code
+
+
+@contextlib.contextmanager
+def open_output(output: str) -> Iterator[TextIO]:
+    """A UTF-8 text stream to standard output ("-") or to a file, which appears complete or not at all.
+
+    Raises WheelproofError when the place cannot be written or is full. What is no regular file
+    (``/dev/stderr``, a pipe) is written directly.
+    """
+    path = Path(output)
+    try:
+        if output == "-":
+            if hasattr(sys.stdout, "reconfigure"):  # a stream that a caller put in its place may not have it
+                sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+            yield sys.stdout
+            sys.stdout.flush()
+        elif path.exists() and not path.is_file():
+            with path.open("w", encoding="utf-8", errors="backslashreplace") as stream:
+                yield stream
+        else:
+            with _replacing(path.resolve()) as stream:
+                yield stream
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = "standard output" if output == "-" else output
+        raise WheelproofError(f"the report could not be written to {where}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[TextIO]:
+    temporary = path.with_name(f".wheelproof-{os.urandom(8).hex()}.tmp")
+    try:
+        with temporary.open("x", encoding="utf-8", errors="backslashreplace") as stream:
+            yield stream
+        if path.exists():
+            temporary.chmod(path.stat().st_mode)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

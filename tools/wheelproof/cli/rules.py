@@ -1,0 +1,107 @@
+"""``wheelproof rules``: the manual of the rules, from what each rule says about itself."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import textwrap
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from wheel_checks.errors import UsageError
+from wheel_checks.model import Rule
+from wheel_checks.registry import all_rules
+from wheelproof.cli.options import CommandParser, open_output
+
+SCHEMA = "wheelproof.rules/1"
+WIDTH = 100  # columns of the text pages: prose, so not as wide as a terminal may be
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof rules``."""
+    parser.add_argument("rules", metavar="RULE", nargs="*", help="an id (WHL201) for its page, or a prefix (WHL2)")
+    parser.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="default: text")
+    if isinstance(parser, CommandParser):
+        # `format = "junit"` in a project's configuration is about reports, and must not break the manual.
+        parser.configurable = False
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the list of the rules, or the pages that were asked for. Raises UsageError for an unknown id."""
+    wanted, whole_pages = choose(all_rules(), arguments.rules)
+    if arguments.format == "json":
+        text = json.dumps({"schema": SCHEMA, "rules": [as_json(rule) for rule in wanted]}, indent=2) + "\n"
+    elif whole_pages:
+        page = markdown_page if arguments.format == "markdown" else text_page
+        text = "\n".join(page(rule) for rule in wanted)
+    else:
+        text = markdown_list(wanted) if arguments.format == "markdown" else text_list(wanted)
+    with open_output("-") as stream:
+        stream.write(text)
+    return 0
+
+
+def choose(rules: Sequence[Rule], asked: Sequence[str]) -> tuple[list[Rule], bool]:
+    """The rules that ids and prefixes ask for, in order of id, and whether every one of them was named by its id.
+
+    All rules when nothing is asked. Raises UsageError, naming the nearest id, for what matches no rule.
+    """
+    ids = [rule.id for rule in rules]
+    for text in asked:
+        if not text or not any(rule_id.startswith(text.upper()) for rule_id in ids):
+            nearest = get_close_matches(text.upper(), ids, n=1)
+            hint = f"did you mean {nearest[0]}?" if nearest else "`wheelproof rules` lists them"
+            raise UsageError(f"no rule has the id or prefix {text!r}", hint=hint)
+    prefixes = tuple(text.upper() for text in asked) or ("",)
+    wanted = [rule for rule in rules if rule.id.startswith(prefixes)]
+    return wanted, bool(asked) and all(prefix in ids for prefix in prefixes)
+
+
+def as_json(rule: Rule) -> dict[str, str]:
+    """What a rule says about itself."""
+    return {"id": rule.id, "title": rule.title, "severity": str(rule.severity), "kind": rule.kind, **_prose(rule)}
+
+
+def text_list(rules: Sequence[Rule]) -> str:
+    """One line per rule: id, severity, title."""
+    return "".join(f"{rule.id:8}{rule.severity:9}{rule.title}\n" for rule in rules)
+
+
+def text_page(rule: Rule) -> str:
+    """The page of a rule for a terminal, its prose wrapped."""
+    sections = [f"{name.capitalize()}\n{_wrapped(prose)}" for name, prose in _prose(rule).items()]
+    heading = f"{rule.id}: {rule.title}\n{rule.severity}, judges every {rule.kind}"
+    return "\n\n".join([heading, *sections]) + "\n"
+
+
+def markdown_list(rules: Sequence[Rule], link: str = "") -> str:
+    """A table of the rules. ``link`` is a template of the target of each id, ``{}.md`` for instance."""
+    rows = [
+        f"| {f'[{rule.id}]({link.format(rule.id)})' if link else rule.id} | {rule.severity} | {_cell(rule.title)} |\n"
+        for rule in rules
+    ]
+    return "| rule | severity | title |\n| --- | --- | --- |\n" + "".join(rows)
+
+
+def markdown_page(rule: Rule) -> str:
+    """The page of a rule in Markdown."""
+    sections = [f"## {name.capitalize()}\n\n{prose}" for name, prose in _prose(rule).items()]
+    heading = f"# {rule.id}: {rule.title}\n\nSeverity: {rule.severity}. Judges every {rule.kind}."
+    return "\n\n".join([heading, *sections]) + "\n"
+
+
+def _prose(rule: Rule) -> dict[str, str]:
+    """The sections of a page, in Markdown, without the indentation of the source."""
+    return {name: inspect.cleandoc(getattr(rule, name)) for name in ("why", "example", "fix")}
+
+
+def _wrapped(prose: str) -> str:
+    paragraphs = [
+        textwrap.fill(" ".join(part.split()), WIDTH - 2, break_on_hyphens=False) for part in prose.split("\n\n")
+    ]
+    return textwrap.indent("\n\n".join(paragraphs), "  ")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,145 @@
+"""From what the user typed to the wheels to read: files, folders, URLs, and requirements chosen from an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from wheel_checks.errors import NotFoundError, UsageError
+from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.wheel_name import parse_wheel_name
+from wheel_checks.targets.of_wheel import target_of_tags
+from wheel_checks.targets.selection import Choice, choose, release_wheels
+from wheel_checks.targets.target import Target, parse_targets, this_machine
+
+_URL_SCHEMES = ("http://", "https://", "file://")
+
+Listing = Callable[[str], Sequence[IndexFile]]
+"""The files that the configured indexes list for a project; raises SourceError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The targets to judge for. ``platforms`` and ``pythons`` are as typed; empty means this machine, this Python."""
+
+    platforms: tuple[str, ...] = ()
+    pythons: tuple[str, ...] = ()
+    all_files: bool = False
+    pre: bool = False
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Every combination of platform and Python. Raises UsageError for a name that is not known."""
+        return parse_targets(self.platforms, self.pythons)
+
+    @property
+    def note(self) -> str:
+        """What was assumed of this machine, "" when nothing was or when it does not matter."""
+        return "" if self.platforms and self.pythons else this_machine().note
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWheel:
+    """A wheel to read: where it is, what the index says of it, and all that the index lists of its project."""
+
+    file_name: str
+    location: Path | str
+    listing: IndexFile | None = None
+    target: Target | None = None
+    listed: tuple[IndexFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The wheels to read, each once per target, and the choices that an installer would make for requirements."""
+
+    wheels: tuple[PlannedWheel, ...] = ()
+    choices: tuple[Choice, ...] = field(default=())
+
+
+def plan(text: str, wanted: Wanted, listing: Listing) -> Plan:
+    """What one TARGET of the command line means.
+
+    Raises UsageError when it means nothing, and SourceError when a file or the index cannot be read.
+    """
+    if text.lower().startswith(_URL_SCHEMES):
+        return Plan(tuple(_of_link(text, wanted)))
+    path = Path(text)
+    if path.is_dir():
+        return Plan(tuple(_of_folder(path)))
+    looks_like_a_path = text.endswith(".whl") or "/" in text.partition(";")[0]
+    if path.exists() or (looks_like_a_path and "@" not in text):
+        return Plan((_of_file(path),))
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement as error:
+        raise UsageError(
+            f"{text!r} is no file, folder, URL or requirement: {str(error).splitlines()[0]}",
+            expected="for example dist/*.whl, torch==2.11.0 or 'torch>=2.9,<2.12'",
+        ) from None
+    return _of_requirement(requirement, wanted, listing)
+
+
+def _of_file(path: Path) -> PlannedWheel:
+    if not path.exists():
+        raise NotFoundError(f"there is no file {path}", hint="a requirement on an index has no slash and no .whl")
+    return PlannedWheel(path.name, path)
+
+
+def _of_folder(folder: Path) -> Iterable[PlannedWheel]:
+    wheels = sorted(folder.glob("*.whl"))
+    if not wheels:
+        raise NotFoundError(f"the folder {folder} holds no wheel", expected="files that end with .whl")
+    return [PlannedWheel(path.name, path) for path in wheels]
+
+
+def _of_link(url: str, wanted: Wanted) -> Iterable[PlannedWheel]:
+    name = unquote(urlsplit(url).path.rpartition("/")[2])
+    targets = wanted.targets if wanted.platforms or wanted.pythons else (None,)
+    return [PlannedWheel(name, url, target=target) for target in targets]
+
+
+def _of_requirement(requirement: Requirement, wanted: Wanted, listing: Listing) -> Plan:
+    files = () if requirement.url else tuple(listing(requirement.name))
+    if wanted.all_files:
+        return _of_release(requirement, wanted, files)
+    choices = tuple(choose(requirement, files, target, pre=wanted.pre) for target in wanted.targets)
+    planned: dict[tuple[str, str], PlannedWheel] = {}
+    for choice in choices:
+        if choice.chosen is not None:
+            # One file for several targets (py3-none-any) is judged for each machine: markers may differ.
+            key = (choice.chosen.file_name, choice.target.machine)
+            planned.setdefault(key, _of_listed(choice.chosen, files, choice.target))
+    return Plan(tuple(planned.values()), choices)
+
+
+def _of_release(requirement: Requirement, wanted: Wanted, files: tuple[IndexFile, ...]) -> Plan:
+    wheels = release_wheels(requirement, files, pre=wanted.pre)
+    chosen = [file for file in wheels if _serves(file, wanted)]
+    if not chosen:
+        found = f"{len(wheels)} wheels of {requirement}" if wheels else f"no wheel of {requirement}"
+        raise NotFoundError(
+            f"the index lists {found}, none for the platforms and Pythons asked for",
+            hint="leave --platform and --python away to see all",
+        )
+    return Plan(tuple(_of_listed(file, files, None) for file in chosen))
+
+
+def _serves(file: IndexFile, wanted: Wanted) -> bool:
+    """Whether a file is for one of the platforms and Pythons that were asked for; all are when none was."""
+    if not wanted.platforms and not wanted.pythons:
+        return True
+    tags = parse_wheel_name(file.file_name).tags
+    if wanted.pythons:
+        return any(not tags.isdisjoint(target.supported_tags()) for target in wanted.targets)
+    of_file = target_of_tags(tags)
+    machines = {target.machine for target in wanted.targets}
+    return of_file.machine in machines if of_file else all(tag.platform == "any" for tag in tags)
+
+
+def _of_listed(file: IndexFile, listed: tuple[IndexFile, ...], target: Target | None) -> PlannedWheel:
+    return PlannedWheel(file.file_name, file.url, file, target, listed)
