@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from wheel_checks.registry import all_rules
+from wheel_checks.catalogue import all_rules
 from wheelproof.cli.rules import markdown_list, markdown_page
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rules"

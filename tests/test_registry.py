@@ -8,9 +8,10 @@ from collections.abc import Iterable
 import pytest
 
 from wheel_checks import registry
+from wheel_checks.catalogue import all_rules, get_rule, select_rules
 from wheel_checks.errors import UsageError
 from wheel_checks.model import Finding, Severity
-from wheel_checks.registry import all_rules, get_rule, rule, select_rules
+from wheel_checks.registry import rule
 
 
 def silent(_facts: object, _expectations: object) -> Iterable[Finding]:

@@ -12,8 +12,8 @@ import pytest
 
 from tests.support import reports
 from tests.support.rendering import rendered
+from wheel_checks.catalogue import all_rules
 from wheel_checks.model import CheckResult, Evidence, Location, Report, Severity
-from wheel_checks.registry import all_rules
 
 SCHEMA = Path(__file__).parents[1] / "data" / "sarif-2.1.0.schema.json"
 

@@ -9,9 +9,9 @@ import pytest
 from tests.rules import accelerator_cases, archive_cases, choice_cases, identity_cases, metadata_cases, record_cases
 from tests.rules.case import Case
 from tests.support.facts import findings, judged
+from wheel_checks.catalogue import all_rules
 from wheel_checks.errors import NotFoundError
 from wheel_checks.model import Fix, Location, Outcome
-from wheel_checks.registry import all_rules
 
 MODULES = (archive_cases, identity_cases, metadata_cases, record_cases, accelerator_cases, choice_cases)
 UNREAD = "WHL000"  # stands for the error of a wheel that could not be read: it never fails and never passes

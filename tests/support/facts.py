@@ -14,10 +14,10 @@ from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import SourceError
 from wheel_checks.expectations import Expectations
 from wheel_checks.facts.reading import Request, read_wheel
-from wheel_checks.facts.wheel import WheelFacts
+from wheel_checks.facts.wheel import Archive, WheelFacts
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.model import CheckResult, Outcome
-from wheel_checks.registry import get_rule
+from wheel_checks.catalogue import get_rule
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.byte_source import Cost
 from wheel_checks.targets.target import DEFAULT_GLIBC, Target
@@ -75,6 +75,12 @@ def facts_of(wheel: WheelBuilder | bytes, file_name: str = "", *, remote: bool =
         file_name, wheel = file_name or wheel.file_name, wheel.build()
     name = file_name or "demo-1.0-py3-none-any.whl"
     return read_wheel(MemorySource(wheel, remote=remote, location=name), Request(name, **request))
+
+
+def archive_of(facts: WheelFacts) -> Archive:
+    """The archive of a wheel that must have a readable one."""
+    assert isinstance(facts.archive, Archive), facts.archive
+    return facts.archive
 
 
 def listed(file_name: str = "demo-1.0-py3-none-any.whl", **fields: Any) -> IndexFile:

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 from urllib.parse import quote
 
 from wheel_checks.model import CheckResult, Location, Outcome, Report, Rule, Subject
-from wheel_checks.registry import all_rules
+from wheel_checks.registry import registered
 from wheel_checks.report import wording
 from wheel_checks.report.wording import json_ready, neutral
 
@@ -66,9 +66,9 @@ def _run(report: Report) -> dict[str, Any]:
 
 def _descriptors(results: Iterable[CheckResult]) -> list[dict[str, Any]]:
     """The rules that have something to say; one that is not registered here is described by its results."""
-    registered = {rule.id: rule for rule in all_rules()}
+    known = {rule.id: rule for rule in registered()}
     used = {result.rule: result for result in results}
-    return [_descriptor(registered.get(rule_id), used[rule_id]) for rule_id in sorted(used)]
+    return [_descriptor(known.get(rule_id), used[rule_id]) for rule_id in sorted(used)]
 
 
 def _descriptor(rule: Rule | None, result: CheckResult) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from wheel_checks.catalogue import get_rule, select_rules
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.expectations import Expectations
 from wheel_checks.facts.reading import Request, read_wheel
@@ -18,7 +19,6 @@ from wheel_checks.facts.siblings import find_siblings
 from wheel_checks.facts.summary import headline, summarize
 from wheel_checks.facts.wheel import Depth, WheelFacts
 from wheel_checks.model import FailOn, Outcome, Report, Rule, Subject
-from wheel_checks.registry import get_rule, select_rules
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.byte_source import ByteSource
 from wheel_checks.sources.credentials import redact_text

@@ -1,0 +1,38 @@
+"""All rules: by id, by prefix. Importing this module loads every one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import wheel_checks.rules  # noqa: F401  # importing the package registers its rules
+from wheel_checks.errors import UsageError
+from wheel_checks.model import Rule
+from wheel_checks.registry import registered
+
+
+def all_rules() -> list[Rule]:
+    """Every rule, ordered by id."""
+    return registered()
+
+
+def get_rule(rule_id: str) -> Rule:
+    """The rule with this id (case does not matter). Raises UsageError when there is none."""
+    found = {rule.id: rule for rule in all_rules()}.get(rule_id.upper())
+    if found is None:
+        raise UsageError(f"no rule has the id {rule_id!r}", hint="`wheelproof rules` lists them")
+    return found
+
+
+def select_rules(kind: str, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[Rule]:
+    """The rules for subjects of ``kind`` whose ids begin with a prefix in ``select`` and with none in ``ignore``.
+
+    An empty ``select`` means all. A prefix that matches no rule of any kind raises UsageError: a misspelt filter must
+    not pass silently.
+    """
+    rules = all_rules()
+    for prefix in (*select, *ignore):
+        if not any(rule.id.startswith(prefix.upper()) for rule in rules):
+            raise UsageError(f"no rule starts with {prefix!r}", hint="`wheelproof rules` lists them")
+    chosen = tuple(prefix.upper() for prefix in select) or ("",)
+    ignored = tuple(prefix.upper() for prefix in ignore)
+    return [r for r in rules if r.kind == kind and r.id.startswith(chosen) and not r.id.startswith(ignored or ("\0",))]
