@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 
 import pytest
 
-from tests.support.online import require_index
+from tests.support.online import configured_index
 from wheel_checks.sources.http import HttpClient
 
 WHEEL = "torch-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl"
@@ -16,7 +16,7 @@ WHEEL = "torch-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl"
 
 @pytest.mark.online
 def test_the_central_directory_of_a_torch_wheel_takes_two_requests() -> None:
-    index = require_index()
+    index = configured_index()
     with HttpClient() as client:
         page = client.get_page(f"{index}/torch/", {"Accept": "text/html"})
         link = re.search(rf'href="([^"]*/{re.escape(WHEEL)}[^"]*)"', page.body.decode())
