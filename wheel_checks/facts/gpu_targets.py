@@ -1,0 +1,199 @@
+"""Which GPUs a piece of GPU code runs on, by NVIDIA's rules of compatibility.
+
+* Machine code for sm_XY runs on the same major version with the same or a higher minor one (CUDA Programming Guide,
+  "Binary Compatibility"); on Tegra (Jetson Orin and older) only code for exactly that version runs, and nowhere else.
+* With the suffix ``a`` it runs on exactly its own version; with ``f`` on its family, from its own version on
+  ("Family-Specific Features", since CUDA 12.9).
+* PTX for compute_XY is compiled by the driver at first use, for the same or any newer version; with ``a`` and ``f`` it
+  is as restricted as machine code.
+
+What is a family, what is Tegra and what was renamed is in ``data/products.toml``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from wheel_checks.data import load
+from wheel_checks.errors import UsageError
+from wheel_checks.formats.fatbin import GpuCode, GpuEntry
+
+How = Literal["native", "jit", "none"]
+
+_LABEL = re.compile(r"(sm|compute)_(\d{2,3})([af]?)", re.ASCII)
+_CAPABILITY = re.compile(r"(?:sm_?)?(\d{2,3})|(\d{1,2})\.(\d)", re.ASCII)
+_MAKERS = re.compile(r"^(?:nvidia|geforce|tesla)+")
+_SUFFIX_ORDER = ("", "f", "a")  # from the most general to the most specific
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A GPU: its ``name``, its compute capability as in sm_100, and the ``machine`` of the CPU beside it.
+
+    ``machine`` is "x86_64" or "aarch64", for a card the usual one; "" when only a capability was asked for.
+    """
+
+    name: str
+    sm: int
+    machine: str = ""
+
+    @property
+    def capability(self) -> str:
+        """The compute capability: "10.0"."""
+        return _capability(self.sm)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.capability})"
+
+
+@dataclass(frozen=True, slots=True)
+class RunsHow:
+    """How code runs on a product: ``how`` is "native", "jit" or "none".
+
+    ``label`` is the code that is loaded ("sm_100") or compiled ("compute_90"), "" for none; ``why`` is a sentence.
+    """
+
+    how: How
+    label: str
+    why: str
+
+
+def products() -> tuple[Product, ...]:
+    """Every product of the table, in its order: by compute capability. Other names of a product are left out."""
+    return tuple(Product(row["name"], row["capability"], row["machine"]) for row in load("products")["product"])
+
+
+def parse_gpus(text: str) -> tuple[Product, ...]:
+    """The products in a list such as "GB200,H100,sm_120", each once. Raises UsageError, see :func:`parse_gpu`."""
+    return tuple(dict.fromkeys(parse_gpu(name) for name in text.split(",")))
+
+
+def parse_gpu(text: str) -> Product:
+    """The product with this name ("GB200", "rtx 5090"), or any with this capability ("sm_100", "100", "10.0").
+
+    Raises UsageError, with the nearest names, for what the table does not know.
+    """
+    names = _names()
+    if product := names.get(_key(text)):
+        return product
+    number = _CAPABILITY.fullmatch(text.strip().lower())
+    if number is None:
+        near = [names[key].name for key in difflib.get_close_matches(_key(text), names)]
+        raise UsageError(
+            f"no GPU {text.strip()!r} is known",
+            expected="a product such as GB200, or a compute capability such as sm_100 or 10.0",
+            hint=f"did you mean {' or '.join(near)}?" if near else "",
+        )
+    sm, table = int("".join(number.groups(""))), load("products")
+    if sm not in table["capabilities"]:
+        raise UsageError(
+            f"no GPU of compute capability {_capability(sm)} is known as of {table['collected']}",
+            expected=", ".join(map(_capability, table["capabilities"])),
+        )
+    return Product(f"sm_{sm}", sm)
+
+
+def runs_on(code: Iterable[str | GpuEntry], product: Product) -> RunsHow:
+    """How ``code``, entries or labels such as "sm_100a" and "compute_90", runs on ``product``.
+
+    Of several that would run, machine code comes before PTX, then the nearest version, then the more specific suffix;
+    NVIDIA does not publish the driver's order among them. Labels that no device runs ("lto_80") and those that we do
+    not know never count.
+    """
+    labels = dict.fromkeys(entry if isinstance(entry, str) else entry.label for entry in code)
+    targets = [_Target(match[0], match[1], int(match[2]), match[3]) for match in map(_LABEL.fullmatch, labels) if match]
+    running = [target for target in targets if not target.refuses(product.sm)]
+    if running:
+        best = max(running, key=_Target.preference)
+        if best.is_ptx:
+            return RunsHow("jit", best.label, f"{best.label} is compiled at first use on {product}")
+        return RunsHow("native", best.label, f"{best.label} runs on {product}")
+    if not targets:
+        return RunsHow("none", "", f"there is no GPU code that could run on {product}")
+    reasons: defaultdict[str, list[str]] = defaultdict(list)
+    for target in sorted(targets, key=lambda target: (target.is_ptx, target.sm, target.suffix)):
+        reasons[target.refuses(product.sm)].append(target.label)
+    said = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in reasons.items())
+    return RunsHow("none", "", f"nothing runs on {product}: {said}")
+
+
+def coverage(code: GpuCode, product: Product) -> dict[How, int]:
+    """How many containers of ``code``, so how many compiled files, run how on ``product``; empty unless it is exact.
+
+    A library in which one file in a hundred has code for a GPU has code for it, and does not run there. The opposite is
+    no fault by itself: files of one library may be meant for one GPU each, and chosen between at run time.
+    """
+    counts: Counter[How] = Counter()
+    for labels, count in code.containers.items():
+        counts[runs_on(labels, product).how] += count
+    return dict(counts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    label: str
+    prefix: str
+    sm: int
+    suffix: str
+
+    @property
+    def is_ptx(self) -> bool:
+        return self.prefix == "compute"
+
+    def preference(self) -> tuple[bool, int, int]:
+        """Sorts what runs on one device: the last is the best."""
+        return not self.is_ptx, self.sm, _SUFFIX_ORDER.index(self.suffix)
+
+    def refuses(self, device: int) -> str:
+        """Why this does not run on a device of this capability, as in 100; "" when it does."""
+        own = _renamed().get(self.sm, self.sm)
+        if self.suffix == "a":
+            return "" if device == own else "for exactly its own version"
+        if self.suffix == "f":
+            return "" if device in _family(own) else "for its own family only"
+        if self.is_ptx:
+            return "" if device >= self.sm else "PTX for newer GPUs"
+        if device // 10 != own // 10:
+            return "machine code for another major version"
+        if device != own and not _tegra().isdisjoint({device, own}):
+            return "machine code is not interchangeable between Tegra and other GPUs"
+        return "" if device >= own else "machine code for newer GPUs"
+
+
+def _family(sm: int) -> tuple[int, ...]:
+    """The capabilities on which code for this one with the suffix ``f`` runs; past the table's horizon only its own."""
+    families = (row["members"] for row in load("products")["family"])
+    return next((tuple(member for member in family if member >= sm) for family in families if sm in family), (sm,))
+
+
+def _tegra() -> set[int]:
+    return {row["capability"] for row in load("products")["tegra"]}
+
+
+def _renamed() -> dict[int, int]:
+    return {row["old"]: row["new"] for row in load("products")["renamed"]}
+
+
+@cache
+def _names() -> dict[str, Product]:
+    """Products by key, under all of their names."""
+    return {
+        _key(name): Product(name, row["capability"], row["machine"])
+        for row in load("products")["product"]
+        for name in (row["name"], *row.get("aliases", ()))
+    }
+
+
+def _key(name: str) -> str:
+    """A name without what people write differently: "NVIDIA GeForce RTX 5090" is "rtx5090"."""
+    return _MAKERS.sub("", re.sub(r"[^a-z0-9]", "", name.lower()))
+
+
+def _capability(sm: int) -> str:
+    return f"{sm // 10}.{sm % 10}"

@@ -1,0 +1,314 @@
+"""Fat binaries: the GPU code inside a host library, in its sections ``.nv_fatbin`` and ``__nv_relfatbin``.
+
+NVIDIA does not publish the format. What is read here was learnt from files of nvcc 13.0 and from libraries on the
+package index, and is held against what ``cuobjdump`` lists for the same files:
+
+* a section is a row of containers, each at a multiple of 8 bytes, zeros between them;
+* a container is u32 magic, u16 version, u16 header size, u64 size of the entries that follow;
+* an entry is a header of 64 bytes or more and a payload: u16 kind, u16 attributes, u32 header size, u64 payload size
+  (padded), u32 size as compressed (0: not compressed), u32 offset of options, u16 minor and u16 major version,
+  u32 architecture, u32 and u32 offset and size of an identifier, u64 flags, u64 unused, u64 size as inflated.
+
+``.nv_fatbin`` is what the CUDA runtime loads. ``__nv_relfatbin`` is relocatable code for the device linker; nothing
+loads it, and ``cuobjdump`` lists it only with ``--all-fatbin`` when the file has both.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from wheel_checks.errors import FormatError
+
+SECTIONS = (".nv_fatbin", "__nv_relfatbin")
+MAX_TARGETS = 1000
+"""At most so many different targets, and different combinations of them, in one section (real libraries: under 30)."""
+
+Certainty = Literal["exact", "declared", "sampled"]
+_CERTAINTIES: tuple[Certainty, ...] = ("exact", "declared", "sampled")  # from the surest to the least sure
+
+_CONTAINER = struct.Struct("<IHHQ")
+_ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
+_MAGIC = 0xBA55ED50
+_ALIGNMENT = 8
+_MAX_HEADER = 1 << 20  # options of the compiler are kept in it, seldom more than 100 bytes
+
+_KINDS = {1: "ptx", 2: "elf", 8: "lto"}
+_PREFIXES = {"ptx": "compute", "elf": "sm"}  # as nvcc names them
+_64_BIT, _LZ4, _ZSTD, _ARCHITECTURE_SPECIFIC, _FAMILY_SPECIFIC = 0x1, 0x2000, 0x8000, 0x100000, 0x200000
+
+K = TypeVar("K", bound=Hashable)
+Buffer = bytes | bytearray | memoryview
+
+_PADDING = re.compile(rb"\0*")  # matches everywhere
+
+
+@dataclass(frozen=True, slots=True)
+class GpuEntry:
+    """One image in a fat binary.
+
+    ``kind`` is "elf" (a cubin: machine code), "ptx" (compiled at first use), "lto" (for the device linker), or, when
+    we do not know it, "kind" and its number. ``sm`` is the architecture as in sm_100. ``suffix`` is "a" (for that
+    architecture only), "f" (for its family) or "". ``size`` is that of the payload in bytes, as stored.
+    ``compression`` is "zstd", "lz4", "unknown", or "" for none.
+    """
+
+    kind: str
+    sm: int
+    suffix: str
+    size: int
+    compression: str
+
+    @property
+    def compressed(self) -> bool:
+        """True when the payload must be inflated before it can be loaded."""
+        return bool(self.compression)
+
+    @property
+    def label(self) -> str:
+        """The target as nvcc's ``code=`` names it: "sm_100a", "compute_90", "lto_80"."""
+        return f"{_PREFIXES.get(self.kind, self.kind)}_{self.sm}{self.suffix}"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCode:
+    """Which targets a library has code for, and how we know.
+
+    ``counts`` tells how many entries each label has ("sm_100a": 3). ``containers`` tells how many containers carry
+    exactly which labels: a container holds the kernels of one compiled file, and runs where one of its labels runs.
+    ``certainty`` is "exact" when every byte was read, "declared" when the library only says so in a string (every count
+    is 0 then), and "sampled" when entries were looked for in parts of it, so that rare ones may be missing. Only an
+    exact reading fills ``containers``.
+    """
+
+    counts: Mapping[str, int]
+    certainty: Certainty
+    containers: Mapping[frozenset[str], int]
+
+    @property
+    def sass(self) -> tuple[str, ...]:
+        """The labels of machine code, by architecture: ("sm_90", "sm_90a", "sm_100")."""
+        return self._labels("sm_")
+
+    @property
+    def ptx(self) -> tuple[str, ...]:
+        """The labels of PTX, by architecture: ("compute_90",)."""
+        return self._labels("compute_")
+
+    @classmethod
+    def sampled(cls, entries: Iterable[GpuEntry]) -> GpuCode:
+        """The summary of entries that :func:`sample` found."""
+        return cls(dict(Counter(entry.label for entry in entries)), "sampled", {})
+
+    def __add__(self, other: GpuCode) -> GpuCode:
+        """Both together, as sure as the less sure of them."""
+        return GpuCode(
+            _sum(self.counts, other.counts),
+            max(self.certainty, other.certainty, key=_CERTAINTIES.index),
+            _sum(self.containers, other.containers),
+        )
+
+    def _labels(self, prefix: str) -> tuple[str, ...]:
+        return tuple(sorted((label for label in self.counts if label.startswith(prefix)), key=_by_architecture))
+
+
+def _by_architecture(label: str) -> tuple[int, str]:
+    number = label.rpartition("_")[2]
+    return int(number.rstrip("af")), number
+
+
+def _sum(one: Mapping[K, int], other: Mapping[K, int]) -> dict[K, int]:
+    return {key: one.get(key, 0) + other.get(key, 0) for key in (*one, *other)}
+
+
+def read_fatbins(data: Buffer) -> tuple[GpuEntry, ...]:
+    """The entries of a whole section, in order. Raises FormatError, see :class:`FatbinScanner`."""
+    scanner = FatbinScanner()
+    entries = scanner.feed(data)
+    scanner.finish()
+    return tuple(entries)
+
+
+class FatbinScanner:
+    """Reads the entries of one section, fed in chunks of any size.
+
+    Payloads are stepped over by their size and never held: what is kept between chunks is less than one header, and
+    the counts. A size that does not fit, a container that is not where one must be, or an unknown version raises
+    FormatError with the offset in the section; the scanner is of no use after that.
+    """
+
+    def __init__(self) -> None:
+        self._fed = 0  # offsets are those in the section
+        self._header = 0  # where the next header begins
+        self._end = 0  # where the container around it ends; the same as _header between containers
+        self._held = b""  # the beginning of a header whose end has not come yet
+        self._labels: set[str] = set()
+        self._counts: Counter[str] = Counter()
+        self._containers: Counter[frozenset[str]] = Counter()
+
+    def feed(self, chunk: Buffer) -> list[GpuEntry]:
+        """The entries whose headers end in this chunk."""
+        start = self._fed - len(self._held)
+        data = self._held + chunk if self._held else memoryview(chunk)
+        self._fed = start + len(data)
+        entries = []
+        while (at := self._header - start) < len(data):
+            if self._header < self._end:
+                if at + _ENTRY.size > len(data):
+                    break
+                entries.append(self._read_entry(data, at))
+            else:
+                padding = _PADDING.match(data, at)
+                at = padding.end() if padding else at
+                self._header = self._end = start + at
+                if at + _CONTAINER.size > len(data):
+                    break
+                self._read_container(data, at)
+        self._held = bytes(data[max(0, self._header - start) :])
+        return entries
+
+    def finish(self) -> GpuCode:
+        """The summary, when all bytes of the section have been fed. Raises FormatError when it ends too early."""
+        if self._held or self._end > self._fed:
+            raise FormatError(
+                f"the section of fat binaries ends at byte {self._fed}, inside a container",
+                expected=f"at least {max(self._end, self._header + _CONTAINER.size)} bytes",
+                hint="it is cut off, or a size in it is wrong",
+            )
+        return GpuCode(dict(self._counts), "exact", dict(self._containers))
+
+    def _read_container(self, data: Buffer, at: int) -> None:
+        magic, version, header_size, size = _CONTAINER.unpack_from(data, at)
+        if magic != _MAGIC:
+            raise self._fault("magic", f"0x{magic:08X}", f"0x{_MAGIC:08X}, or zeros to the end of the section")
+        if self._header % _ALIGNMENT:
+            raise self._fault("offset", str(self._header), f"a multiple of {_ALIGNMENT}")
+        if version != 1:
+            raise self._fault("version", str(version), "1")
+        if header_size != _CONTAINER.size:
+            raise self._fault("header size", str(header_size), str(_CONTAINER.size))
+        self._header += header_size
+        self._end = self._header + size
+        self._labels = set()
+
+    def _read_entry(self, data: Buffer, at: int) -> GpuEntry:
+        entry, header_size = _parse_entry(data, at)
+        left = self._end - self._header
+        if not _ENTRY.size <= header_size <= min(left, _MAX_HEADER):
+            raise self._fault(
+                "entry's header size",
+                str(header_size),
+                f"at least {_ENTRY.size} and at most {min(left, _MAX_HEADER)}, what its container has left",
+            )
+        if entry.size > left - header_size:
+            raise self._fault(
+                "entry's payload size", str(entry.size), f"at most {left - header_size}, as its container says"
+            )
+        if not _is_architecture(entry.sm):
+            raise self._fault("entry's architecture", str(entry.sm), "20 to 999, as in sm_100")
+        self._header += header_size + entry.size
+        self._counts[entry.label] += 1
+        self._labels.add(entry.label)
+        if self._header == self._end:
+            self._containers[frozenset(self._labels)] += 1
+        if max(len(self._counts), len(self._containers)) > MAX_TARGETS:
+            raise self._fault("targets", f"no. {MAX_TARGETS + 1} of the section", f"at most {MAX_TARGETS}")
+        return entry
+
+    def _fault(self, field: str, found: str, expected: str) -> FormatError:
+        return FormatError(
+            f"the fat binary at byte {self._header} of its section has {field} {found}", expected=expected
+        )
+
+
+def _parse_entry(data: Buffer, at: int) -> tuple[GpuEntry, int]:
+    """The entry whose header begins at ``at``, unchecked, and the size of its header."""
+    kind, _, header_size, size, stored, *_, sm, _, _, flags, _, _ = _ENTRY.unpack_from(data, at)
+    suffix = "a" if flags & _ARCHITECTURE_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
+    compression = "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else "unknown" if stored else ""
+    return GpuEntry(_KINDS.get(kind, f"kind{kind}"), sm, suffix, size, compression), header_size
+
+
+def _is_architecture(sm: int) -> bool:
+    return 20 <= sm <= 999
+
+
+# A sampled window holds compressed code, which looks like anything: every field with a narrow range is asked for.
+_CANDIDATE = re.compile(rb"[\x01\x02]\0\x01\x01[\x40-\xf8][\0-\x0f]\0\0", re.DOTALL)
+_KNOWN_FLAGS = 0x0FFFFFFF
+_LARGEST_IMAGE = 1 << 31
+_OVERHEAD = 64  # a tiny image may grow when it is compressed
+_FIRST_BYTES = {"zstd": b"\x28\xb5\x2f\xfd", "": b"\x7fELF"}
+
+
+def sample(window: Buffer) -> list[GpuEntry]:
+    """The entries whose headers lie in a window that begins anywhere in a library, or anywhere else.
+
+    Only PTX and ELF entries of the forms that nvcc writes are believed, so that random bytes give none; an entry in an
+    unusual form is missed. Summarize with :meth:`GpuCode.sampled`.
+    """
+    found = []
+    position = 0
+    while candidate := _CANDIDATE.search(window, position):
+        at = candidate.start()
+        position = at + 1
+        if at + _ENTRY.size <= len(window):
+            entry, header_size = _parse_entry(window, at)
+            if _is_plausible(window, at, entry, header_size):
+                found.append(entry)
+    return found
+
+
+def _is_plausible(window: Buffer, at: int, entry: GpuEntry, header_size: int) -> bool:
+    _, _, _, size, stored, options, _, _, sm, name, name_size, flags, unused, inflated = _ENTRY.unpack_from(window, at)
+    payload = bytes(window[at + header_size : at + header_size + 4])
+    first = _FIRST_BYTES.get(entry.compression, b"") if entry.kind == "elf" or entry.compression else b""
+    return (
+        header_size % 8 == 0
+        and 0 < size < _LARGEST_IMAGE
+        and size % 8 == 0
+        and _is_architecture(sm)
+        and options in {0, _ENTRY.size}
+        and max(name, name_size) <= header_size
+        and flags & _64_BIT != 0
+        and flags <= _KNOWN_FLAGS
+        and unused >> 32 == 0
+        and (
+            size - 8 < stored <= size and stored < inflated + _OVERHEAD
+            if entry.compression
+            else inflated == stored == 0
+        )
+        and (payload.startswith(first) if len(payload) == 4 else first.startswith(payload))
+    )
+
+
+_MAX_DECLARATION = 1024
+_LABEL = rb"(?:sm|compute)_[1-9]\d{1,2}[af]?"
+_DECLARATION = re.compile(rb"\0(%b(?: %b)*)(?=\0)" % (_LABEL, _LABEL))
+
+
+def find_declared(chunks: Iterable[Buffer]) -> GpuCode | None:
+    """What a library says that it was built for, from its bytes in chunks of any size; None when it does not say.
+
+    torch compiles the list that ``torch.cuda.get_arch_list()`` reports, "sm_80 sm_90 sm_100", into libtorch_python.so
+    as a string of its own. Reading stops at the first list of two or more; a single label is believed only when no
+    list follows, and no other label stands alone.
+    """
+    lone: set[bytes] = set()
+    held = b"\0"
+    for chunk in chunks:
+        data = held + chunk
+        for match in _DECLARATION.finditer(data):
+            if b" " in match[1]:
+                return _declared(match[1])
+            lone.add(match[1])
+        held = data[-_MAX_DECLARATION:]
+    return _declared(lone.pop()) if len(lone) == 1 else None
+
+
+def _declared(labels: bytes) -> GpuCode:
+    return GpuCode(dict.fromkeys(labels.decode("ascii").split(" "), 0), "declared", {})
