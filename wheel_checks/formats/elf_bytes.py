@@ -1,0 +1,198 @@
+"""Where the bytes of an ELF file come from: all of them, or the regions known so far.
+
+The readers ask for bytes at an offset. What is not known raises :class:`BytesNeeded`, which says what to fetch next;
+what is known but not for sure is told apart, so that no fact claims more than its bytes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from mmap import mmap
+from typing import NamedTuple, Protocol
+
+
+class ByteRange(NamedTuple):
+    """``length`` bytes at ``offset`` of the file."""
+
+    offset: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last byte."""
+        return self.offset + self.length
+
+
+class BytesNeeded(Exception):  # noqa: N818  # not an error: it tells the caller what to fetch
+    """Bytes are needed that are not known. ``ranges`` are sorted, do not touch one another and lie inside the file."""
+
+    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
+        self.ranges = merge(ranges)
+        super().__init__(", ".join(f"bytes {piece.offset} to {piece.end}" for piece in self.ranges))
+
+
+class ElfBytes(Protocol):
+    """The bytes of a file of ``size`` bytes, as far as they are known."""
+
+    @property
+    def size(self) -> int:
+        """The size of the whole file in bytes."""
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Exactly these bytes, which lie inside the file. Raises BytesNeeded with what is unknown of them."""
+
+    def is_certain(self, offset: int, length: int) -> bool:
+        """False when one of these bytes, all of which can be read, might be another."""
+
+
+def merge(ranges: Iterable[tuple[int, int]], gap: int = 0) -> tuple[ByteRange, ...]:
+    """``ranges``, sorted, with those joined that overlap or have at most ``gap`` bytes between them."""
+    merged: list[ByteRange] = []
+    for offset, length in sorted(ranges):
+        if merged and offset <= merged[-1].end + gap:
+            start = merged[-1].offset
+            merged[-1] = ByteRange(start, max(merged[-1].end, offset + length) - start)
+        else:
+            merged.append(ByteRange(offset, length))
+    return tuple(merged)
+
+
+class WholeFile:
+    """A file that is there from end to end, as bytes or mapped into memory (then only what is read is loaded)."""
+
+    def __init__(self, data: bytes | bytearray | memoryview | mmap) -> None:
+        self._data = data
+        self.size = len(data)
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Exactly these bytes."""
+        return bytes(self._data[offset : offset + length])
+
+    def is_certain(self, offset: int, length: int) -> bool:  # noqa: ARG002  # the protocol has them
+        """True."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    offset: int
+    data: memoryview
+    certain: bool
+
+    @property
+    def end(self) -> int:
+        return self.offset + len(self.data)
+
+    def cut(self, start: int, end: int) -> _Piece:
+        """The part of this piece between two offsets inside it."""
+        return _Piece(start, self.data[start - self.offset : end - self.offset], self.certain)
+
+
+class KnownRegions:
+    """The regions of a file of ``size`` bytes that are known so far, such as a head, a tail and what was asked for."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._pieces: list[_Piece] = []  # sorted, not overlapping, none empty
+
+    def add(self, offset: int, data: bytes, *, certain: bool = True) -> None:
+        """Learn ``data`` at ``offset``. What is known for certain stays; what was uncertain is replaced.
+
+        Takes a time logarithmic in the number of regions, apart from moving a list. Raises ValueError for bytes
+        outside the file.
+        """
+        new = _Piece(offset, memoryview(data), certain)
+        if offset < 0 or new.end > self.size:
+            raise ValueError(f"bytes {offset} to {new.end} are outside a file of {self.size} bytes")
+        if not data:
+            return
+        first, last = self._touching(offset, new.end)
+        pieces: list[_Piece] = []
+        position = offset
+        for old in self._pieces[first:last]:
+            if old.certain:
+                if position < old.offset:
+                    pieces.append(new.cut(position, old.offset))
+                pieces.append(old)
+                position = old.end
+            else:
+                if old.offset < offset:
+                    pieces.append(old.cut(old.offset, offset))
+                if old.end > new.end:
+                    pieces.append(new.cut(position, new.end))
+                    pieces.append(old.cut(new.end, old.end))
+                    position = new.end
+        if position < new.end:
+            pieces.append(new.cut(position, new.end))
+        self._pieces[first:last] = pieces
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Exactly these bytes. Raises BytesNeeded with what is unknown of them."""
+        gaps = self.gaps(offset, length)
+        if gaps:
+            raise BytesNeeded(gaps)
+        return b"".join(piece.data for piece in self._known(offset, offset + length))
+
+    def is_certain(self, offset: int, length: int) -> bool:
+        """True when all of these bytes are known for certain."""
+        known = list(self._known(offset, offset + length))
+        return sum(len(piece.data) for piece in known) == length and all(piece.certain for piece in known)
+
+    def gaps(self, offset: int, length: int) -> tuple[ByteRange, ...]:
+        """What is unknown of these bytes."""
+        gaps = []
+        position = offset
+        for piece in self._known(offset, offset + length):
+            if piece.offset > position:
+                gaps.append(ByteRange(position, piece.offset - position))
+            position = piece.end
+        if position < offset + length:
+            gaps.append(ByteRange(position, offset + length - position))
+        return tuple(gaps)
+
+    def _touching(self, start: int, end: int) -> tuple[int, int]:
+        """The slice of the pieces that share bytes with ``start`` to ``end``."""
+        return (
+            bisect_right(self._pieces, start, key=lambda piece: piece.end),
+            bisect_left(self._pieces, end, key=lambda piece: piece.offset),
+        )
+
+    def _known(self, start: int, end: int) -> Iterator[_Piece]:
+        """The pieces, cut to what lies between ``start`` and ``end``."""
+        if start == end:
+            return
+        first, last = self._touching(start, end)
+        for piece in self._pieces[first:last]:
+            yield piece.cut(max(start, piece.offset), min(end, piece.end))
+
+
+class StreamKeeper:
+    """Takes a file of ``size`` bytes from its beginning in chunks of any size, and keeps chosen ranges of it.
+
+    ``regions`` is what has been kept; feed on to an end, or until :attr:`position` is behind what is wanted.
+    """
+
+    def __init__(self, size: int, ranges: Iterable[tuple[int, int]]) -> None:
+        self.regions = KnownRegions(size)
+        self.position = 0
+        self._ranges = merge(ranges)
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the file. Raises ValueError when the file would grow beyond its size."""
+        start, end = self.position, self.position + len(chunk)
+        if end > self.regions.size:
+            raise ValueError(f"the stream has more than the {self.regions.size} bytes of the file")
+        first = bisect_right(self._ranges, start, key=lambda piece: piece.end)
+        for piece in self._ranges[first:]:
+            if piece.offset >= end:
+                break
+            kept = slice(max(piece.offset, start) - start, min(piece.end, end) - start)
+            self.regions.add(start + kept.start, chunk[kept])
+        self.position = end
+
+    @property
+    def done(self) -> bool:
+        """True when every range is kept: the rest of the stream is of no use."""
+        return not self._ranges or self.position >= self._ranges[-1].end
