@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
@@ -11,6 +12,9 @@ from packaging.version import Version
 from wheel_checks.errors import UsageError
 from wheel_checks.facts.accelerator import LABELS
 from wheel_checks.facts.signals import GPU
+
+if TYPE_CHECKING:  # most runs name no GPU
+    from wheel_checks.facts.gpu_targets import Product
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 
@@ -39,10 +43,15 @@ class AcceleratorExpectation:
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """What the rules hold a wheel against. ``max_size`` is in bytes; None demands nothing."""
+    """What the rules hold a wheel against. ``max_size`` is in bytes; None demands nothing.
+
+    ``explain`` are sonames whose search is to be told; ``gpus`` are those that the wheel must run on.
+    """
 
     accelerator: AcceleratorExpectation | None = None
     max_size: int | None = None
+    explain: tuple[str, ...] = ()
+    gpus: tuple[Product, ...] = ()
 
 
 def parse_expectation(text: str) -> AcceleratorExpectation:

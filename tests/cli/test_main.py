@@ -67,7 +67,7 @@ def test_a_misspelt_command_is_wrong_usage_and_the_nearest_is_named(wheelproof: 
         2,
         "",
         "wheelproof: error: no command is named 'verfy'\n"
-        "  expected: one of verify, rules\n"
+        f"  expected: one of {', '.join(frame.COMMANDS)}\n"
         "  hint: did you mean `wheelproof verify`?\n",
     )
 

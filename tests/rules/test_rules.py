@@ -6,14 +6,42 @@ from itertools import chain
 
 import pytest
 
-from tests.rules import accelerator_cases, archive_cases, choice_cases, identity_cases, metadata_cases, record_cases
+from tests.rules import (
+    accelerator_cases,
+    archive_cases,
+    choice_cases,
+    elf_cases,
+    gpu_code_cases,
+    identity_cases,
+    installed_cases,
+    linking_cases,
+    metadata_cases,
+    parity_cases,
+    record_cases,
+    release_cases,
+    stack_cases,
+)
 from tests.rules.case import Case
 from tests.support.facts import findings, judged
 from wheel_checks.catalogue import all_rules
 from wheel_checks.errors import NotFoundError
 from wheel_checks.model import Fix, Location, Outcome
 
-MODULES = (archive_cases, identity_cases, metadata_cases, record_cases, accelerator_cases, choice_cases)
+MODULES = (
+    archive_cases,
+    identity_cases,
+    metadata_cases,
+    parity_cases,
+    record_cases,
+    accelerator_cases,
+    choice_cases,
+    elf_cases,
+    linking_cases,
+    gpu_code_cases,
+    stack_cases,
+    installed_cases,
+    release_cases,
+)
 UNREAD = "WHL000"  # stands for the error of a wheel that could not be read: it never fails and never passes
 CASES: list[Case] = list(chain.from_iterable(module.CASES for module in MODULES))
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wheel_checks.errors import FormatError
+from wheel_checks.facts.archive import Archive, ArchiveFault
 from wheel_checks.facts.members import header_faults, sentence_about
-from wheel_checks.facts.wheel import Archive, ArchiveFault
 from wheel_checks.formats.local_header import read_local_header
 from wheel_checks.formats.member_data import inflate_stream
 from wheel_checks.formats.record import Record, RecordRow

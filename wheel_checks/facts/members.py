@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.wheel import Archive, ArchiveFault
+from wheel_checks.facts.archive import Archive, ArchiveFault
 from wheel_checks.formats.local_header import LocalHeader, disagreements, read_local_header
 from wheel_checks.formats.member_data import inflate
 from wheel_checks.formats.zip_directory import Member

@@ -12,9 +12,10 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.accelerator import AcceleratorFacts, judge
+from wheel_checks.facts.archive import Archive, ArchiveFault
 from wheel_checks.facts.content import verify_content
 from wheel_checks.facts.members import MemberContents, ranges_of, read_members
-from wheel_checks.facts.wheel import Archive, ArchiveFault, Depth, WheelFacts
+from wheel_checks.facts.wheel import Depth, WheelFacts
 from wheel_checks.formats.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.formats.file_signature import describe_head
 from wheel_checks.formats.index_page import IndexFile
@@ -43,6 +44,7 @@ class Request:
     """Which wheel to read: its file name, what the index says of it, for which target, and how deep.
 
     ``read_sidecar`` fetches the METADATA that the index serves beside the wheel (PEP 658), None when it serves none.
+    ``gpu_code`` asks for the GPU code at any depth: exact from depth gpu on, else what few bytes tell.
     """
 
     file_name: str
@@ -50,6 +52,7 @@ class Request:
     target: Target | None = None
     depth: Depth = Depth.QUICK
     read_sidecar: Callable[[], bytes] | None = None
+    gpu_code: bool = False
 
 
 def read_wheel(source: ByteSource, request: Request) -> WheelFacts:
@@ -81,6 +84,11 @@ def _parsed(parse: Callable[[], T]) -> T | Unavailable:
         return parse()
     except FormatError as error:
         return Unavailable(str(error))
+
+
+def read_archive(source: ByteSource) -> Archive:
+    """The archive as its central directory describes it, and nothing else. Raises FormatError and SourceError."""
+    return _read_archive(source, *source.read_tail(TAIL))
 
 
 def _read_archive(source: ByteSource, size: int, tail: bytes) -> Archive:
@@ -165,6 +173,14 @@ def _read(
     )
     if request.read_sidecar:
         facts = _with_sidecar(facts, request.read_sidecar)
+    if request.depth.includes(Depth.LINKS):
+        from wheel_checks.facts.native_members import read_native_members  # noqa: PLC0415  # not for depth quick
+
+        facts = replace(facts, elfs=read_native_members(source, archive, whole=request.depth is Depth.FULL))
+    if request.gpu_code or request.depth.includes(Depth.GPU):
+        from wheel_checks.facts.gpu_reading import with_gpu_code  # noqa: PLC0415  # not for depth quick
+
+        facts = with_gpu_code(facts, source, archive, exact=request.depth.includes(Depth.GPU))
     return _with_content(facts, source, archive, record) if request.depth is Depth.FULL else facts
 
 

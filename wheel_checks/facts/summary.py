@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from wheel_checks.facts.accelerator import AcceleratorFacts
+from wheel_checks.facts.archive import Archive
 from wheel_checks.facts.signals import CUDA, active_requirements
-from wheel_checks.facts.wheel import Archive, WheelFacts
+from wheel_checks.facts.wheel import WheelFacts
 from wheel_checks.formats.wheel_name import WheelName
 from wheel_checks.model import Unavailable
+
+if TYPE_CHECKING:  # depth quick need not load what follows links and reads GPU code
+    from wheel_checks.facts.gpu_code import GpuCodeFacts
+    from wheel_checks.facts.gpu_targets import Product
+    from wheel_checks.facts.linking import LinkFacts
 
 
 def headline(wheel: WheelFacts) -> str:
@@ -20,8 +26,11 @@ def headline(wheel: WheelFacts) -> str:
     return f"{facts.label} ({facts.local_version})" if facts.local_version else facts.label
 
 
-def summarize(wheel: WheelFacts) -> dict[str, Any]:
-    """Facts for the report's ``subjects[].facts``. Sizes in bytes; a fact that could not be had is left out."""
+def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]:
+    """Facts for the report's ``subjects[].facts``. Sizes in bytes; a fact that could not be had is left out.
+
+    ``gpus`` are the products of which to tell how the wheel runs on them.
+    """
     facts: dict[str, Any] = {"location": wheel.location, "size": wheel.size}
     if isinstance(wheel.name, WheelName):
         facts |= _of_name(wheel.name)
@@ -39,8 +48,7 @@ def summarize(wheel: WheelFacts) -> dict[str, Any]:
         facts["requirements"] = [str(requirement) for requirement in active]
     if not isinstance(wheel.metadata, Unavailable) and wheel.metadata.requires_python:
         facts["requires_python"] = wheel.metadata.requires_python
-    if wheel.listing is not None:
-        facts |= _of_listing(wheel)
+    facts |= _of_libraries(wheel, gpus) | _of_listing(wheel)
     return facts | {
         "bytes_read": wheel.bytes_read,
         "bytes_cached": wheel.bytes_cached,
@@ -76,7 +84,80 @@ def _of_accelerator(found: AcceleratorFacts) -> dict[str, Any]:
     return facts
 
 
-def _of_listing(wheel: WheelFacts) -> Mapping[str, Any]:
+def _of_libraries(wheel: WheelFacts, gpus: Sequence[Product]) -> dict[str, Any]:
+    """What the wheel links to and which GPU code it has, as far as that was read."""
+    facts = {} if isinstance(wheel.links, Unavailable) else {"links": _of_links(wheel.links)}
+    return (
+        facts if isinstance(wheel.gpu_code, Unavailable) else facts | {"gpu_code": _of_gpu_code(wheel.gpu_code, gpus)}
+    )
+
+
+def _of_links(links: LinkFacts) -> dict[str, Any]:
+    """Every DT_NEEDED with its status, the file that satisfies it and the wheel that brings that."""
+    needs = [
+        {
+            "elf": item.elf,
+            "of": links.owners[item.elf],
+            "needs": item.soname,
+            "status": str(item.status),
+            "by": item.by,
+            "wheel": links.owners.get(item.by, ""),
+            "how": item.how,
+            "certain": item.certain,
+        }
+        for item in links.closure.needs
+    ]
+    return {
+        "resolved_by": links.how,
+        "wheels": list(links.wheels),
+        "needs": needs,
+        "orphans": list(links.closure.orphans),
+        "unread": list(links.closure.unread),
+        "not_followed": list(links.not_followed),
+        "absent": _absent(links),
+    }
+
+
+def _of_gpu_code(found: GpuCodeFacts, gpus: Sequence[Product]) -> dict[str, Any]:
+    """What the wheel is judged by, every library with GPU code, and how it runs on each of ``gpus``."""
+    from wheel_checks.facts.gpu_code import how_on  # noqa: PLC0415  # depth quick need not load it
+
+    verdict = found.verdict
+    facts: dict[str, Any] = {"sass": [], "ptx": [], "certainty": "exact"}
+    if isinstance(verdict, Unavailable):
+        facts = {"unavailable": verdict.reason}
+    elif verdict is not None:
+        whole = found.whole if verdict == found.main else verdict[1]
+        facts = {"sass": list(whole.sass), "ptx": list(whole.ptx), "certainty": whole.certainty}
+    if found.declared:
+        facts["declared"] = [*found.declared.sass, *found.declared.ptx]
+    if gpus:
+        facts["products"] = [
+            {"name": gpu.name, "capability": gpu.capability, "runs": how.how, "code": how.label, "why": how.why}
+            for gpu, how in how_on(found, gpus)
+        ]
+    known = [
+        {
+            "member": library.member,
+            "sass": list(library.code.sass),
+            "ptx": list(library.code.ptx),
+            "entries": dict(library.code.counts),
+            "certainty": library.code.certainty,
+            "bytes_read": library.bytes_read,
+        }
+        for library in found.libraries
+        if not isinstance(library.code, Unavailable) and library.code.counts
+    ]
+    unread = [{"member": member, "unavailable": reason.reason} for member, reason in found.unread]
+    return facts | {"libraries": [*known, *unread]}
+
+
+def _absent(links: LinkFacts) -> list[dict[str, str]]:
+    """The required packages of which no wheel fits the target."""
+    return [] if isinstance(links.absent, Unavailable) else [{"name": a.name, "why": a.why} for a in links.absent]
+
+
+def _of_listing(wheel: WheelFacts) -> dict[str, Any]:
     listing = wheel.listing
     if listing is None:
         return {}

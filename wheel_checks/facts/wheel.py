@@ -4,49 +4,42 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from wheel_checks.facts.accelerator import AcceleratorFacts
+from wheel_checks.facts.archive import Archive
 from wheel_checks.formats.core_metadata import CoreMetadata
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.record import Record
 from wheel_checks.formats.version_file import VersionFile
 from wheel_checks.formats.wheel_file import WheelFile
 from wheel_checks.formats.wheel_name import WheelName
-from wheel_checks.formats.zip_directory import EndRecord, Member
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import Target
 
+if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF files and GPU code
+    from wheel_checks.facts.elf_reading import MemberElf
+    from wheel_checks.facts.gpu_code import GpuCodeFacts
+    from wheel_checks.facts.linking import LinkFacts
+
+_NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
+_NO_LINKS = Unavailable("what libraries link to is not followed at depth quick", "--depth links")
+_NO_GPU_CODE = Unavailable("GPU code is not read at this depth", "--depth gpu")
+
 
 class Depth(enum.StrEnum):
-    """How deep to look: quick reads the directory and small members, full reads every byte."""
+    """How deep to look: quick reads the directory and small members, links also every ELF file and the wheels that it
+    links to, gpu also the GPU code, full every byte.
+    """
 
     QUICK = "quick"
+    LINKS = "links"
+    GPU = "gpu"
     FULL = "full"
 
-
-@dataclass(frozen=True, slots=True)
-class ArchiveFault:
-    """One thing wrong with the zip archive.
-
-    ``kind`` is "directory", "overlap", "header" or "content"; ``member`` is "" when the fault is the archive's.
-    """
-
-    kind: str
-    message: str
-    member: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Archive:
-    """The archive as its central directory describes it.
-
-    ``local_headers_read`` counts the members whose own header was compared with it.
-    """
-
-    end: EndRecord
-    members: tuple[Member, ...]
-    faults: tuple[ArchiveFault, ...]
-    local_headers_read: int = 0
+    def includes(self, other: Depth) -> bool:
+        """True when this depth reads what ``other`` reads."""
+        return list(Depth).index(self) >= list(Depth).index(other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +85,9 @@ class WheelFacts:
     listing: IndexFile | None = None
     target: Target | None = None
     siblings: tuple[Sibling, ...] = ()
+    elfs: tuple[MemberElf, ...] | Unavailable = _NO_ELFS
+    links: LinkFacts | Unavailable = _NO_LINKS
+    gpu_code: GpuCodeFacts | Unavailable = _NO_GPU_CODE
     content_sha256: str = ""
     broken: str = ""
     bytes_read: int = 0
@@ -102,4 +98,4 @@ class WheelFacts:
     def without_members(self) -> WheelFacts:
         """What comparing wheels with each other needs; the members of a whole release would fill the memory."""
         dropped = Unavailable("the members were judged already, and not kept")
-        return replace(self, archive=dropped, record=dropped)
+        return replace(self, archive=dropped, record=dropped, elfs=dropped, links=dropped, gpu_code=dropped)

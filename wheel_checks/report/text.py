@@ -112,6 +112,8 @@ def _subject(console: Console, subject: Subject, verbose: int) -> None:
     console.print(Text(neutral(subject.id), style="bold"), soft_wrap=True)
     if subject.headline:
         console.print(Padding(Text(neutral(subject.headline), overflow="fold"), (0, 0, 0, 2)))
+    for line in wording.gpu_lines(subject):
+        console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2)))
     for result in wording.problems(subject):
         _problem(console, result)
     others = wording.worst_first(r for r in subject.results if r.outcome in (Outcome.SKIP, Outcome.PASS))

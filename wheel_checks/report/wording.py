@@ -111,6 +111,18 @@ def accelerator_label(subject: Subject) -> str:
     return f"{_ACCELERATORS.get(accelerator, accelerator)} {version}".strip()
 
 
+_RUNS = {"native": "runs natively ({})", "jit": "runs by JIT ({} is compiled at first use)", "none": "does not run"}
+
+
+def gpu_lines(subject: Subject) -> list[str]:
+    """How the subject runs on each GPU that was asked for: ``GB300 (10.3): runs natively (sm_100)``."""
+    code = subject.facts.get("gpu_code")
+    asked = code.get("products", ()) if isinstance(code, Mapping) else ()
+    certainty = code.get("certainty", "exact") if isinstance(code, Mapping) else "exact"
+    note = "" if certainty == "exact" else f", as {certainty}"
+    return [neutral(f"{p['name']} ({p['capability']}): {_RUNS[p['runs']].format(p['code'])}{note}") for p in asked]
+
+
 def size_label(subject: Subject) -> str:
     """The size of the file in human units; "" when it is not known."""
     size = subject.facts.get("size")

@@ -1,5 +1,45 @@
 """The rules, one module per theme. Importing this package registers all of them."""
 
-from wheel_checks.rules import accelerator, archive, choice, identity, members, metadata, publishing, record
+from wheel_checks.rules import (
+    accelerator,
+    archive,
+    choice,
+    elf,
+    gpu_code,
+    identity,
+    installed,
+    installed_environment,
+    linking,
+    members,
+    metadata,
+    pin_changes,
+    pin_guards,
+    parity,
+    publishing,
+    record,
+    release,
+    release_file,
+    stack,
+)
 
-__all__ = ["accelerator", "archive", "choice", "identity", "members", "metadata", "publishing", "record"]
+__all__ = [
+    "accelerator",
+    "archive",
+    "choice",
+    "elf",
+    "gpu_code",
+    "identity",
+    "installed",
+    "installed_environment",
+    "linking",
+    "members",
+    "metadata",
+    "pin_changes",
+    "pin_guards",
+    "parity",
+    "publishing",
+    "record",
+    "release",
+    "release_file",
+    "stack",
+]

@@ -17,6 +17,9 @@ from wheelproof import __version__
 # command: (module with ``add_arguments`` and ``run``, summary for --help)
 COMMANDS = {
     "verify": ("wheelproof.cli.verify", "judge wheels: a file, a folder, a URL, or a requirement on an index"),
+    "stack": ("wheelproof.cli.stack", "resolve a set of requirements for a platform, and judge every wheel of it"),
+    "release": ("wheelproof.cli.release", "ship or stop: judge a whole release by what it is expected to be"),
+    "diff": ("wheelproof.cli.diff", "what differs between two wheels, or two sets of wheels"),
     "rules": ("wheelproof.cli.rules", "every rule: title, severity, why, an example, the fix"),
 }
 

@@ -7,16 +7,22 @@ import contextlib
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from wheel_checks.errors import UsageError
 from wheelproof import __version__
 from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
 from wheelproof.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from wheel_checks.sources.environment import Environment
+    from wheelproof.judging import Judgement
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof verify``."""
     parser.add_argument(
-        "targets", nargs="+", metavar="TARGET", help="a .whl file, a folder, a URL, or a requirement (torch==2.11.0)"
+        "targets", nargs="*", metavar="TARGET", help="a .whl file, a folder, a URL, or a requirement (torch==2.11.0)"
     )
     parser.add_argument(
         "--platform",
@@ -26,7 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="x86_64, aarch64, manylinux_2_28_aarch64, ... or all (repeatable; default: this machine)",
     )
     parser.add_argument(
-        "--python", action=ListAction, default=[], metavar="VERSION", help="3.12, 3.13t, ... (default: this Python)"
+        "--python",
+        action=ListAction,
+        default=[],
+        metavar="VERSION",
+        help="3.12, 3.13t, ... (default: this Python); with --installed the PATH of an interpreter, an environment, "
+        "a folder made by --target or a container's root folder (default: the active environment)",
     )
     parser.add_argument("--all-files", action="store_true", help="judge every wheel of the releases, not one a target")
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
@@ -34,9 +45,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-size", metavar="SIZE", help="the size that no wheel may exceed: 900MB, 2GiB")
     parser.add_argument(
         "--depth",
-        choices=["quick", "full"],
+        choices=["quick", "links", "gpu", "full"],
         default="quick",
-        help="quick reads the directory and small members; full reads every byte (default: quick)",
+        help="quick: directory and small members; links: also ELF files and what they link to; gpu: also the GPU code; "
+        "full: every byte (default: quick)",
+    )
+    parser.add_argument(
+        "--gpu",
+        action=ListAction,
+        default=[],
+        metavar="GPU",
+        help="the GPUs that it must run on: GB200, H100, sm_100, 12.1, ...; exact at --depth gpu, else by what torch "
+        "declares (repeatable)",
+    )
+    installed = parser.add_argument_group("what is installed")
+    installed.add_argument("--installed", action="store_true", help="judge an environment, without running anything")
+    installed.add_argument("--root", default="/", metavar="FOLDER", help="the file system that the environment is in")
+    installed.add_argument(
+        "--ld-library-path",
+        metavar="FOLDERS",
+        default="",
+        help="LD_LIBRARY_PATH to search by (default: this process's)",
+    )
+    parser.add_argument(
+        "--explain", action=ListAction, default=[], metavar="SONAME", help="tell how this library is searched for"
     )
     sources = parser.add_argument_group("sources")
     sources.add_argument("--index-url", metavar="URL", help="the index to use (default: what uv and pip use)")
@@ -57,21 +89,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Judge the targets and print the report. Raises WheelproofError."""
     from wheel_checks.expectations import Expectations, parse_expectation, parse_size  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.gpu_targets import parse_gpus  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.wheel import Depth  # noqa: PLC0415  # not for --help
     from wheel_checks.sources.cache import ByteCache, default_cache_path  # noqa: PLC0415  # not for --help
     from wheel_checks.sources.http import HttpClient  # noqa: PLC0415  # not for --help
     from wheel_checks.sources.installer_config import configured_indexes  # noqa: PLC0415  # not for --help
     from wheel_checks.sources.simple_index import SimpleIndex  # noqa: PLC0415  # not for --help
+    from wheelproof.judging import Judgement  # noqa: PLC0415  # not for --help
     from wheelproof.verify.plan import Wanted  # noqa: PLC0415  # not for --help
-    from wheelproof.verify.run import Judgement, verify  # noqa: PLC0415  # not for --help
+    from wheelproof.verify.run import verify  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
+    _check_mode(arguments)
     wanted = Wanted(tuple(arguments.platform), tuple(arguments.python), arguments.all_files, arguments.pre)
     expectations = Expectations(
         parse_expectation(arguments.expect) if arguments.expect else None,
         parse_size(arguments.max_size) if arguments.max_size else None,
+        tuple(arguments.explain),
+        parse_gpus(",".join(arguments.gpu)) if arguments.gpu else (),
     )
     judgement = Judgement(expectations, output.select, output.ignore, output.fail_on, Depth(arguments.depth))
+    if arguments.installed:
+        return _run_installed(arguments, judgement, output)
     config = configured_indexes(
         os.environ,
         Path.cwd(),
@@ -97,7 +136,45 @@ def run(arguments: argparse.Namespace) -> int:
                 on_bytes=progress.read,
             )
         )
-        report = verify(arguments.targets, wanted, judgement, client, SimpleIndex(client, config), progress)
+        index = SimpleIndex(client, config)
+        dependencies = None
+        if judgement.depth.includes(Depth.LINKS):
+            from wheelproof.linking import dependency_reader  # noqa: PLC0415  # not for depth quick
+            from wheelproof.memory import share_heaps  # noqa: PLC0415  # not for depth quick
+
+            share_heaps()
+            dependencies = stack.enter_context(dependency_reader(client, index, config, offline=output.offline))
+        report = verify(arguments.targets, wanted, judgement, client, index, progress, dependencies)
+    return emit(report, output)
+
+
+def _check_mode(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for a mixture of wheels and what is installed."""
+    if arguments.installed and (arguments.targets or len(arguments.python) > 1):
+        raise UsageError("--installed judges one environment", expected="no TARGET, and at most one --python PATH")
+    if not arguments.installed and not arguments.targets:
+        raise UsageError("there is nothing to judge", expected="a TARGET, or --installed")
+
+
+def _run_installed(arguments: argparse.Namespace, judgement: Judgement, output: OutputOptions) -> int:
+    """Judge an environment and print the report. Raises WheelproofError."""
+    from wheelproof.verify.installed import Place, verify_installed  # noqa: PLC0415  # not for --help
+
+    def told(environment: Environment) -> None:
+        for note in (f"judging {environment.path}: {environment.found}", *environment.notes):
+            if not output.quiet:
+                print(f"note: {note}", file=sys.stderr)  # noqa: T201  # standard output belongs to the report
+
+    place = Place(
+        next(iter(arguments.python), ""), arguments.root, tuple(filter(None, arguments.ld_library_path.split(":")))
+    )
+    with Progress("hashing", unit="files", quiet=output.quiet) as progress:
+
+        def advance(size: int) -> None:
+            progress.advance()
+            progress.read(size)
+
+        report = verify_installed(place, judgement, os.environ, on_found=told, advance=advance)
     return emit(report, output)
 
 

@@ -15,6 +15,7 @@ from wheel_checks.formats.wheel_name import parse_wheel_name
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.selection import Choice, choose, release_wheels
 from wheel_checks.targets.target import Target, parse_targets, this_machine
+from wheelproof.judging import PlannedWheel
 
 _URL_SCHEMES = ("http://", "https://", "file://")
 
@@ -40,17 +41,6 @@ class Wanted:
     def note(self) -> str:
         """What was assumed of this machine, "" when nothing was or when it does not matter."""
         return "" if self.platforms and self.pythons else this_machine().note
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedWheel:
-    """A wheel to read: where it is, what the index says of it, and all that the index lists of its project."""
-
-    file_name: str
-    location: Path | str
-    listing: IndexFile | None = None
-    target: Target | None = None
-    listed: tuple[IndexFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

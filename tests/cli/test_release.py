@@ -1,0 +1,270 @@
+"""``wheelproof release`` as a release engineer runs it: folders, a real index on loopback, every format."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import html5lib
+import pytest
+
+from tests.conftest import Run, Wheelproof
+from tests.support.index import simple_index
+from tests.support.range_server import RangeServer
+from tests.support.wheels import WheelBuilder, torch_like
+
+EXPECT = """\
+project = "torch"
+pythons = ["3.12", "3.13"]
+
+[[platform]]
+name = "x86_64"
+tags = ["manylinux_2_28_x86_64"]
+accelerator = "cuda"
+
+[[platform]]
+name = "aarch64"
+tags = ["manylinux_2_28_aarch64"]
+accelerator = "cuda"
+"""
+PARITY = '[[parity]]\nplatforms = ["x86_64", "aarch64"]\n'
+
+
+def torch(version: str = "2.11.0", arm: str = "cuda") -> list[WheelBuilder]:
+    """A wheel for each cell; those for aarch64 are built for ``arm``."""
+    machines = (("x86_64", "cuda"), ("aarch64", arm))
+    return [torch_like(kind, version, machine, python) for machine, kind in machines for python in ("cp312", "cp313")]
+
+
+@pytest.fixture
+def dist(tmp_path: Path) -> Path:
+    """A folder with a whole release of torch 2.11.0."""
+    folder = tmp_path / "dist"
+    folder.mkdir()
+    for wheel in torch():
+        wheel.write(folder)
+    return folder
+
+
+def release(wheelproof: Wheelproof, *arguments: str | Path, expect: str = EXPECT) -> Run:
+    """Run the command in the test's folder, with this expectation."""
+    Path("release.toml").write_text(expect)
+    return wheelproof("release", *map(str, arguments), "--expect", "release.toml")
+
+
+def report_of(run: Run) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(run.out)
+    return report
+
+
+def failed(run: Run) -> dict[str, set[str]]:
+    """The rules that failed, by subject."""
+    return {
+        subject["id"]: rules
+        for subject in report_of(run)["subjects"]
+        if (rules := {result["rule"] for result in subject["results"] if result["outcome"] == "fail"})
+    }
+
+
+def test_a_whole_release_ships(wheelproof: Wheelproof, dist: Path) -> None:
+    run = release(wheelproof, dist)
+
+    assert run.status == 0, run.out
+    assert run.out.startswith("SHIP  torch 2.11.0: 4 of 4 cells filled by 4 files\n")
+    assert "3.12    ok CUDA 13.0  ok CUDA 13.0\n" in run.out
+
+
+def test_cpu_wheels_for_aarch64_stop_it(wheelproof: Wheelproof) -> None:
+    with RangeServer(simple_index(*torch("2.10.0", arm="cpu"))) as server:
+        run = release(
+            wheelproof,
+            "torch==2.10.0",
+            "--index-url",
+            server.url("/simple"),
+            "--fail-on",
+            "error",
+            expect=EXPECT + PARITY,
+        )
+
+    assert run.status == 1
+    stop, parity, accelerator, *rest = run.out.splitlines()
+    assert stop == "STOP  torch 2.10.0: 4 of 4 cells filled by 4 files"
+    assert parity == "  error        REL110  x86_64 is CUDA 12.8 while aarch64 is CPU only"
+    assert accelerator.startswith(
+        "  error        REL103  the wheel is CPU only (2.10.0+cpu), expected cuda: torch-2.10.0-"
+    )
+    assert "3.12    ok CUDA 12.8  FAIL CPU only" in rest
+    assert "WHL201" not in run.out
+
+
+def test_cpu_wheels_for_aarch64_as_expected_ship(wheelproof: Wheelproof) -> None:
+    cuda, cpu = 'accelerator = "cuda"', 'accelerator = "cpu"'
+    expect = cpu.join(EXPECT.rsplit(cuda, 1))
+    with RangeServer(simple_index(*torch("2.10.0", arm="cpu"))) as server:
+        arguments = ("torch==2.10.0", "--index-url", server.url("/simple"), "--format", "json")
+        run = release(wheelproof, *arguments, expect=expect)
+
+    assert (run.status, failed(run)) == (0, {})
+
+
+def test_a_missing_an_unexpected_and_a_foreign_file(wheelproof: Wheelproof, dist: Path) -> None:
+    (dist / torch()[3].file_name).unlink()
+    torch_like(python="cp311").write(dist)
+    WheelBuilder("other").write(dist)
+
+    run = release(wheelproof, dist, "--format", "json")
+
+    assert run.status == 1
+    assert failed(run) == {
+        "torch 2.11.0": {"REL101"},
+        "other-1.0-py3-none-any.whl": {"REL102"},
+        torch_like(python="cp311").file_name: {"REL102"},
+    }
+    cells = {(cell["platform"], cell["python"]): cell for cell in report_of(run)["subjects"][0]["facts"]["cells"]}
+    assert cells["aarch64", "3.13"]["verdict"] == "missing"
+    assert cells["aarch64", "3.12"]["accelerator"] == "CUDA 13.0"
+
+
+def test_a_file_that_was_replaced_on_the_index(wheelproof: Wheelproof, dist: Path) -> None:
+    replaced = torch_like().add("torch/extra.py")
+    with RangeServer(simple_index(replaced, *torch()[:2], torch()[3])) as server:
+        arguments = ("--index-url", server.url("/simple"), "--format", "json")
+        run = release(wheelproof, dist, "torch==2.11.0", *arguments)
+
+    assert run.status == 1
+    assert failed(run) == {replaced.file_name: {"REL105"}}
+
+
+def test_a_list_of_hashes(wheelproof: Wheelproof, dist: Path) -> None:
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in dist.iterdir()}
+    hashes = "[hashes]\n" + "".join(f'"{name}" = "{digest}"\n' for name, digest in digests.items())
+
+    assert release(wheelproof, dist, expect=EXPECT + hashes).status == 0
+    torch_like().add("torch/extra.py").write(dist)
+    run = release(wheelproof, dist, "--format", "json", expect=EXPECT + hashes)
+    assert failed(run) == {torch_like().file_name: {"REL105"}}
+
+
+def test_a_yanked_file_is_in_the_release(wheelproof: Wheelproof) -> None:
+    wheels = torch()
+    attributes = {wheels[0].file_name: 'data-yanked="broken"'}
+    with RangeServer(simple_index(*wheels, attributes=attributes)) as server:
+        arguments = ("torch==2.11.0", "--index-url", server.url("/simple"), "--format", "json")
+        run = release(wheelproof, *arguments)
+        allowed = release(wheelproof, *arguments, expect=f"yanked = true\n{EXPECT}")
+
+    assert failed(run) == {wheels[0].file_name: {"REL106"}}
+    assert (run.status, allowed.status) == (1, 0)
+
+
+def test_a_find_links_folder_is_a_target_by_requirement(wheelproof: Wheelproof, dist: Path) -> None:
+    run = release(wheelproof, "torch==2.11.0", "--no-index", "--find-links", str(dist))
+
+    assert run.status == 0, run.out
+    assert "SHIP  torch 2.11.0" in run.out
+
+
+def test_an_exemption_holds_until_its_date(wheelproof: Wheelproof, dist: Path) -> None:
+    torch_like(python="cp311").write(dist)
+    entry = '[[ignore]]\nrules = ["REL102"]\nfiles = "*cp311*"\nreason = "tried out"\nuntil = '
+
+    exempted = release(wheelproof, dist, "--format", "json", expect=f"{EXPECT}{entry}2999-12-31")
+    expired = release(wheelproof, dist, "--format", "json", expect=f"{EXPECT}{entry}2000-01-01")
+
+    assert (exempted.status, failed(exempted)) == (0, {})
+    assert "ignored until 2999-12-31, tried out: the file is not expected" in exempted.out
+    assert expired.status == 1
+    assert failed(expired) == {"torch 2.11.0": {"REL111"}, torch_like(python="cp311").file_name: {"REL102"}}
+
+
+def test_a_wheel_that_cannot_be_read_stops_it_undecided(wheelproof: Wheelproof, dist: Path) -> None:
+    files = simple_index(*torch())
+    del files[f"/files/{torch()[0].file_name}"]
+    with RangeServer(files) as server:
+        run = release(wheelproof, "torch==2.11.0", "--index-url", server.url("/simple"))
+
+    assert run.status == 3
+    assert run.out.startswith("STOP  torch 2.11.0")
+    assert "not checked  WHL000" in run.out
+
+
+def test_the_expectation_sets_the_least_depth(wheelproof: Wheelproof, dist: Path) -> None:
+    def hashed(*arguments: str, expect: str) -> str:
+        """How the comparison of contents with RECORD ended, which only depth full makes."""
+        report = report_of(release(wheelproof, dist, *arguments, "--format", "json", expect=expect))
+        (outcome,) = {r["outcome"] for s in report["subjects"] for r in s["results"] if r["rule"] == "WHL124"}
+        return str(outcome)
+
+    assert hashed(expect=EXPECT) == "skip"
+    assert hashed("--depth", "full", expect=EXPECT) == "pass"
+    assert hashed("--depth", "quick", expect=f'depth = "full"\n{EXPECT}') == "pass"
+
+
+def test_every_format(wheelproof: Wheelproof, dist: Path) -> None:
+    assert report_of(release(wheelproof, dist, "--format", "json"))["command"] == "release"
+    assert release(wheelproof, dist, "--format", "markdown").out.startswith("## SHIP  torch 2\\.11\\.0")
+    page = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(
+        io.StringIO(release(wheelproof, dist, "--format", "html").out)
+    )
+    heat = page.find(".//table[@class='heat']")
+    rows = [row.findtext(".//a[@class='file']") for row in heat.findall("./tbody/tr")]
+    assert rows == ["torch 2.11.0", *sorted(path.name for path in dist.iterdir())]
+    assert {"REL101", "REL103", "WHL202"} <= {cell.text for cell in heat.findall("./thead//abbr")}
+    assert release(wheelproof, dist, "-q").out.splitlines()[0].startswith("SHIP")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expect", "status", "said"),
+    [
+        (("torch==2.11.0",), "project = 1", 2, "project (line 1) is 1; expected a string"),
+        (("torch==2.11.0",), EXPECT + "colour = 1", 2, "platform 2, colour (line 13) is no key that is known here"),
+        (("other==1",), EXPECT, 2, "'other==1' is not of torch"),
+        (("absent/",), EXPECT, 3, "there is no file absent"),
+        (
+            ("dist",),
+            EXPECT + '[[ignore]]\nrules = ["WHL9"]\nfiles = "*"\nreason = "x"\nuntil = 2999-12-31',
+            2,
+            "no rule starts with 'WHL9'",
+        ),
+    ],
+)
+def test_wrong_usage(wheelproof: Wheelproof, arguments: tuple[str, ...], expect: str, status: int, said: str) -> None:
+    run = release(wheelproof, *arguments, expect=expect)
+
+    assert (run.status, run.out) == (status, "")
+    assert said in run.err
+
+
+def test_a_folder_with_nothing_of_the_project(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    WheelBuilder("other").write(tmp_path)
+
+    run = release(wheelproof, tmp_path)
+
+    assert run.status == 3
+    assert "no file of torch is in" in run.err
+
+
+def test_the_members_of_many_wheels_are_not_kept(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    """Twenty wheels of two thousand members: what is kept of each is far less than its members."""
+    pythons = [f"3.{minor}" for minor in range(10, 20)]
+    expect = EXPECT.replace('["3.12", "3.13"]', json.dumps(pythons))
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for python in pythons:
+        for machine in ("x86_64", "aarch64"):
+            wheel = torch_like(machine=machine, python=f"cp{python.replace('.', '')}")
+            for number in range(2_000):
+                wheel.add(f"torch/include/header_{number}.h", b"")
+            wheel.write(folder)
+    tracemalloc.start()
+    try:
+        run = release(wheelproof, folder, expect=expect)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert run.status == 0, run.out
+    assert peak < 24_000_000  # 16 MB; 36 MB if members were kept

@@ -1,0 +1,233 @@
+"""``wheelproof stack`` as a user runs it: the real uv, and a real index on loopback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Run, Wheelproof
+from tests.sources.test_resolver import with_sdist
+from tests.support.index import simple_index
+from tests.support.range_server import RangeServer, Resource, basic_auth, fail
+from tests.support.wheels import WheelBuilder, torch_like
+
+# The machine that decides: torch 2.10.0 is CUDA on x86_64 and CPU on aarch64, 2.11.0 is CUDA on both.
+
+
+def small_torch(accelerator: str, version: str, machine: str) -> WheelBuilder:
+    """A wheel in the shape of torch's: 2.10.0 requires a library of NVIDIA's on x86_64 alone, 2.11.0 none."""
+    marker = 'platform_system == "Linux" and platform_machine == "x86_64"'
+    requires = [f"nvidia-nccl-cu12==2.27.5; {marker}"] if version == "2.10.0" else []
+    return torch_like(accelerator, version, machine).metadata(requires=requires)
+
+
+def vllm(version: str, torch: str) -> WheelBuilder:
+    return WheelBuilder("vllm", version).metadata(requires=[f"torch=={torch}", "base"])
+
+
+FILES = simple_index(
+    small_torch("cpu", "2.10.0", "aarch64"),
+    small_torch("cuda", "2.10.0", "x86_64"),
+    small_torch("cuda", "2.11.0", "aarch64"),
+    small_torch("cuda", "2.11.0", "x86_64"),
+    WheelBuilder("nvidia_nccl_cu12", "2.27.5"),
+    WheelBuilder("base", "1.0"),
+    vllm("0.19.0", "2.10.0"),
+    vllm("0.20.0", "2.11.0"),
+)
+FILES["/simple/nvidia-nccl-cu12/"] = FILES.pop("/simple/nvidia_nccl_cu12/")
+
+
+def stack(server: RangeServer, wheelproof: Wheelproof, *arguments: str) -> Run:
+    return wheelproof("stack", "--index-url", server.url("/simple"), "--python", "3.12", *arguments)
+
+
+def report_of(run: Run) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(run.out)
+    return report
+
+
+def failures(report: dict[str, Any], prefix: str = "STK") -> dict[str, str]:
+    """Rule to message, of the findings of rules with this prefix."""
+    return {
+        result["rule"]: result["message"]
+        for subject in report["subjects"]
+        for result in subject["results"]
+        if result["outcome"] == "fail" and result["rule"].startswith(prefix)
+    }
+
+
+def test_a_pin_that_gives_a_cpu_torch_fails_and_the_chain_is_named(wheelproof: Wheelproof) -> None:
+    with RangeServer(FILES) as server:
+        run = stack(server, wheelproof, "vllm==0.19.0", "--platform", "aarch64", "--gpu", "GB200")
+    assert run.status == 1
+    assert (
+        "torch 2.10.0 is CPU only (2.10.0+cpu) on aarch64, though a GPU is wanted (GB200); "
+        "vllm 0.19.0 pins torch==2.10.0"
+    ) in run.out
+    assert "you ask for vllm==0.19.0; vllm 0.19.0 requires torch==2.10.0" in run.out
+    assert "x86_64 (exact):" in run.out
+    assert "uv pip install 'vllm==0.19.0' --torch-backend=cu128" in run.out
+
+
+@pytest.mark.parametrize(
+    ("package", "platform", "gpu"),
+    [("vllm==0.20.0", "aarch64", True), ("vllm==0.19.0", "x86_64", True), ("vllm==0.19.0", "aarch64", False)],
+)
+def test_a_stack_that_fits(wheelproof: Wheelproof, package: str, platform: str, gpu: bool) -> None:
+    with RangeServer(FILES) as server:
+        wanted = ("--gpu", "GB200") if gpu else ()
+        run = stack(server, wheelproof, package, "--platform", platform, *wanted, "--format", "json")
+    assert (run.status, failures(report_of(run))) == (0, {})
+
+
+def test_the_table_holds_every_package_of_each_target(wheelproof: Wheelproof) -> None:
+    with RangeServer(FILES) as server:
+        run = stack(server, wheelproof, "vllm==0.19.0", "--platform", "all", "--gpu", "GB200", "--format", "json")
+    stacks = [subject["facts"] for subject in report_of(run)["subjects"] if subject["kind"] == "stack"]
+    assert [facts["machine"] for facts in stacks] == ["x86_64", "aarch64"]
+    rows = [
+        [(row["package"], row["accelerator"], row["cuda"], row["verdict"]) for row in facts["packages"]]
+        for facts in stacks
+    ]
+    assert rows == [
+        [
+            ("base", "none", "", "pass"),
+            ("nvidia-nccl-cu12", "cuda", "12", "pass"),
+            ("torch", "cuda", "12.8", "pass"),
+            ("vllm", "none", "", "pass"),
+        ],
+        [("base", "none", "", "pass"), ("torch", "cpu", "", "fail"), ("vllm", "none", "", "pass")],
+    ]
+
+
+def test_pins_that_contradict_each_other(wheelproof: Wheelproof) -> None:
+    with RangeServer(FILES) as server:
+        run = stack(server, wheelproof, "vllm==0.19.0", "torch==2.11.0", "--platform", "aarch64", "--format", "json")
+    report = report_of(run)
+    assert run.status == 1
+    assert (
+        "depends on torch==2.10.0 and you require vllm==0.19.0; you require torch==2.11.0" in failures(report)["STK105"]
+    )
+    assert report["subjects"][0]["headline"] == "cannot be resolved"
+
+
+def test_packages_without_a_wheel_are_found_and_the_rest_is_judged(wheelproof: Wheelproof) -> None:
+    gone = WheelBuilder("gone", tags="cp312-cp312-manylinux_2_28_x86_64")
+    demo = WheelBuilder("demo").metadata(requires=["gone", "source"])
+    with RangeServer(simple_index(gone, demo) | with_sdist("source")) as server:
+        run = stack(server, wheelproof, "demo", "absent", "--platform", "aarch64", "--format", "json")
+    found = {
+        subject["facts"]["package"]: (subject["facts"]["distribution"], subject["verdict"])
+        for subject in report_of(run)["subjects"]
+        if subject["kind"] != "stack"
+    }
+    assert found == {
+        "absent": ("none", "fail"),
+        "demo": ("wheel", "pass"),
+        "gone": ("none", "fail"),
+        "source": ("sdist", "pass"),
+    }
+    assert "its wheels are for manylinux_2_28_x86_64" in run.out
+    assert "only a source archive" in failures(report_of(run))["STK102"]
+
+
+X86_ONLY = "cp312-cp312-manylinux_2_28_x86_64"
+
+
+@pytest.mark.parametrize(
+    ("second", "rule", "message"),
+    [
+        ("base>=1", "STK103", "base 2.0 has no file for cp312 aarch64"),
+        ("base<2", "STK105", "no versions fulfil all requirements: "),
+    ],
+)
+def test_a_missing_file_is_told_from_versions_that_do_not_fit(
+    wheelproof: Wheelproof, second: str, rule: str, message: str
+) -> None:
+    wheels = [
+        WheelBuilder("first").metadata(requires=["base>=2"]),
+        WheelBuilder("second").metadata(requires=[second]),
+        WheelBuilder("base", "1.0"),
+        WheelBuilder("base", "2.0", X86_ONLY),
+    ]
+    with RangeServer(simple_index(*wheels)) as server:
+        run = stack(server, wheelproof, "first", "second", "--platform", "aarch64", "--format", "json")
+    found = failures(report_of(run))
+    assert list(found) == [rule]
+    assert found[rule].startswith(message)
+
+
+def test_requirements_in_a_file_and_a_project(wheelproof: Wheelproof) -> None:
+    Path("requirements.txt").write_text("vllm==0.19.0  # serving\n")
+    Path("pyproject.toml").write_text('[project]\nname = "mine"\nversion = "1"\ndependencies = ["vllm==0.19.0"]\n')
+    with RangeServer(FILES) as server:
+        for source in (("-r", "requirements.txt"), ("pyproject.toml",)):
+            run = stack(server, wheelproof, *source, "--platform", "aarch64", "--gpu", "GB200")
+            assert run.status == 1
+            assert "you ask for vllm==0.19.0; vllm 0.19.0 requires torch==2.10.0" in run.out
+
+
+def test_the_form_of_the_metadata_of_others_is_advice(wheelproof: Wheelproof) -> None:
+    odd = WheelBuilder("odd").wheel("Root-Is-Purelib: true")
+    with RangeServer(simple_index(odd)) as server:
+        run = stack(server, wheelproof, "odd", "--platform", "aarch64", "--format", "json")
+    assert run.status == 0
+    assert "WHL106" in failures(report_of(run), "WHL")
+
+
+def test_a_yanked_file_is_told(wheelproof: Wheelproof) -> None:
+    wheel = WheelBuilder("demo")
+    with RangeServer(simple_index(wheel, attributes={wheel.file_name: 'data-yanked="broken"'})) as server:
+        run = stack(server, wheelproof, "demo==1.0", "--platform", "aarch64", "--format", "json")
+    assert "WHL301" in failures(report_of(run), "WHL")
+
+
+@pytest.mark.parametrize("form", ["text", "json", "junit", "sarif", "markdown", "github", "html"])
+def test_every_format_tells_the_reason(wheelproof: Wheelproof, form: str) -> None:
+    with RangeServer(FILES) as server:
+        run = stack(server, wheelproof, "vllm==0.19.0", "--platform", "aarch64", "--gpu", "GB200", "--format", form)
+    assert "torch 2.10.0 is CPU only" in run.out
+
+
+def test_credentials_are_used_and_never_shown(wheelproof: Wheelproof) -> None:
+    files = {
+        path: Resource(body, behave=[basic_auth("user", "hunter2")])
+        if isinstance(body, bytes)
+        else Resource(body.body, content_type=body.content_type, behave=[basic_auth("user", "hunter2")])
+        for path, body in simple_index(WheelBuilder("demo")).items()
+    }
+    with RangeServer(files) as server:
+        url = server.url("/simple").replace("://", "://user:hunter2@")
+        run = wheelproof("stack", "--index-url", url, "demo", "--platform", "aarch64", "--python", "3.12", "-vv")
+        json_run = wheelproof("stack", "--index-url", url, "demo", "--platform", "aarch64", "--format", "json")
+    assert (run.status, json_run.status) == (0, 0)
+    assert "hunter2" not in run.out + run.err + json_run.out
+
+
+def test_an_index_that_does_not_answer_is_no_verdict(wheelproof: Wheelproof, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    with RangeServer({"/simple/demo/": Resource(b"", behave=[fail(503)])}) as server:
+        run = stack(server, wheelproof, "demo", "--platform", "aarch64")
+    assert run.status == 3
+    assert "uv could not resolve the requirements" in run.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "nothing was asked for"),
+        (("foo bar",), "a requirement does not parse"),
+        (("demo", "--gpu", "GB2000"), "no GPU 'GB2000' is known"),
+        (("demo", "--platform", "sparc"), "the platform 'sparc' is not known"),
+        (("demo", "--select", "STX"), "no rule starts with 'STX'"),
+        (("-r", "none.txt"), "the file none.txt cannot be read"),
+    ],
+)
+def test_wrong_usage(wheelproof: Wheelproof, arguments: tuple[str, ...], message: str) -> None:
+    run = wheelproof("stack", "--no-index", *arguments)
+    assert run.status == 2
+    assert message in run.err

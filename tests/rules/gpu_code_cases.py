@@ -1,0 +1,214 @@
+"""WHL601 to WHL604: code for the wanted GPUs, PTX, the declared list, and the CPU beside the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.rules.case import WARNING, Case
+from tests.support.elf import AARCH64, X86_64, Elf
+from tests.support.facts import facts_of
+from tests.support.fatbin import fat_binary, section
+from tests.support.wheels import WheelBuilder, torch_like
+from wheel_checks.facts.gpu_targets import parse_gpus
+from wheel_checks.facts.wheel import Depth, WheelFacts
+
+MAIN = "torch/lib/libtorch_cuda.so"
+
+
+def library(*containers: Sequence[str], machine: int = AARCH64) -> bytes:
+    """A library with these fat binaries, each for some targets; without any it has no GPU code."""
+    code = section(*(fat_binary(*labels) for labels in containers))
+    return Elf(machine=machine, contents={".nv_fatbin": code} if code else {}).build().data
+
+
+def torch(*containers: Sequence[str], declares: str = "", machine: str = "aarch64", **others: bytes) -> WheelFacts:
+    """The facts of a torch whose libtorch_cuda.so has these fat binaries, beside ``others`` of its libraries."""
+    wheel = WheelBuilder("torch", "2.11.0", f"cp312-cp312-manylinux_2_28_{machine}")
+    wheel.add(MAIN, library(*containers, machine={"aarch64": AARCH64, "x86_64": X86_64}[machine]))
+    for name, data in others.items():
+        wheel.add(f"torch/lib/{name}.so", data)
+    if declares:
+        text = {".rodata": b"\0" + declares.encode() + b"\0"}
+        wheel.add("torch/lib/libtorch_python.so", Elf(machine=AARCH64, contents=text).build().data)
+    return facts_of(wheel, depth=Depth.GPU)
+
+
+def gpus(text: str) -> dict[str, object]:
+    """``--gpu TEXT``."""
+    return {"gpus": parse_gpus(text)}
+
+
+def torch_that_only_declares(labels: str) -> WheelFacts:
+    """A torch of which no more was read than the list that it declares."""
+    wheel = WheelBuilder("torch", "2.11.0", "cp312-cp312-manylinux_2_28_aarch64")
+    text = {".rodata": b"\0" + labels.encode() + b"\0"}
+    wheel.add(MAIN, library(["sm_80"])).add("torch/lib/libtorch_python.so", Elf(contents=text).build().data)
+    return facts_of(wheel, gpu_code=True)
+
+
+def unreadable_beside(*containers: Sequence[str]) -> WheelFacts:
+    """A torch with a second library whose fat binaries are corrupt."""
+    broken = Elf(contents={".nv_fatbin": b"corrupt!" * 8}).build().data
+    return torch(*containers, declares="sm_90 sm_100", libbroken=broken)
+
+
+TORCH_2_11 = ["sm_80", "sm_90", "sm_100", "sm_110", "sm_120"]
+HARDLY = [*[["sm_90"]] * 99, ["sm_90", "sm_100"]]
+
+CASES = [
+    Case(
+        "WHL601",
+        "no code for an older GPU",
+        lambda: torch(TORCH_2_11),
+        (f"no code for T4G (7.5) in {MAIN}, which has sm_80, sm_90, sm_100, sm_110, sm_120",),
+        member=MAIN,
+        evidence=(
+            "nothing runs on T4G (7.5): sm_80, sm_90, sm_100, sm_110, sm_120: machine code for another major version",
+        ),
+        expectations=gpus("T4G"),
+    ),
+    Case(
+        "WHL601",
+        "code for another architecture alone",
+        lambda: torch(["sm_90a"]),
+        (f"no code for GB200 (10.0), Thor (11.0) in {MAIN}, which has sm_90a",),
+        member=MAIN,
+        expectations=gpus("GH200,GB200,Thor"),
+    ),
+    Case(
+        "WHL601",
+        "one kernel library without code for a GPU that the wheel runs on",
+        lambda: torch(TORCH_2_11, libattention=library(["sm_90a"]), libhost=library()),
+        ("no code for GB200 (10.0) in torch/lib/libattention.so, which has sm_90a",),
+        WARNING,
+        member="torch/lib/libattention.so",
+        expectations=gpus("GH200,GB200"),
+    ),
+    Case(
+        "WHL601",
+        "one file in a hundred",
+        lambda: torch(*HARDLY),
+        (f"hardly any code for GB200 (10.0) in {MAIN}: 1 of its 100 files run there",),
+        WARNING,
+        member=MAIN,
+        expectations=gpus("GB200,GH200"),
+    ),
+    Case(
+        "WHL601",
+        "a declared list without the GPU",
+        lambda: torch_that_only_declares("sm_80 sm_90"),
+        ("no code for GB200 (10.0) in torch.cuda.get_arch_list(), which has sm_80, sm_90",),
+        expectations=gpus("GB200"),
+    ),
+    Case(
+        "WHL601",
+        "a CPU wheel",
+        lambda: facts_of(torch_like("cpu", "2.10.0", "aarch64")),
+        ("the wheel is CPU only: it has no code for GB200 (10.0)",),
+        expectations=gpus("GB200"),
+    ),
+    Case(
+        "WHL601",
+        "a wheel for ROCm",
+        lambda: facts_of(torch_like("rocm", "2.11.0", "x86_64")),
+        ("the wheel is ROCm 7.1.25424: it has no code for H100 (9.0)",),
+        expectations=gpus("H100"),
+    ),
+    Case(
+        "WHL601",
+        "a library whose code is corrupt",
+        lambda: unreadable_beside(["sm_100"]),
+        (
+            "the GPU code of torch/lib/libbroken.so cannot be judged: it cannot be read: the fat binary at byte 0 of "
+            "its section has magic 0x72726F63; expected 0xBA55ED50, or zeros to the end of the section",
+        ),
+        WARNING,
+        member="torch/lib/libbroken.so",
+        expectations=gpus("GB200"),
+    ),
+    Case(
+        "WHL601",
+        "torch 2.11.0 for aarch64 on all that is Grace and its kin",
+        lambda: torch(TORCH_2_11),
+        expectations=gpus("GH200,GB200,GB300,GB10,Thor,A100,A10,L4"),
+    ),
+    Case(
+        "WHL601",
+        "PTX for an older GPU",
+        lambda: torch(["sm_80", "compute_80"]),
+        expectations=gpus("GB200"),
+    ),
+    Case(
+        "WHL601",
+        "a wheel without GPU code",
+        lambda: facts_of(WheelBuilder().add("demo/_C.so", library()), depth=Depth.GPU),
+        expectations=gpus("GB200"),
+    ),
+    Case(
+        "WHL601",
+        "files for one GPU each, together for all",
+        lambda: torch(["sm_80"], ["sm_90a"], ["sm_100f"], ["sm_120f"]),
+        expectations=gpus("GH200,GB200,GB300,GB10,sm_120,A10"),
+    ),
+    Case(
+        "WHL602",
+        "PTX alone for the newest GPU",
+        lambda: torch(["sm_80", "sm_90", "compute_90"], libkernels=library(["compute_80"])),
+        (
+            f"{MAIN} runs on GB200 (10.0), GB10 (12.1) only by compiling compute_90 at first use",
+            "torch/lib/libkernels.so runs on GH200 (9.0), GB200 (10.0), GB10 (12.1) only by compiling compute_80 at "
+            "first use",
+        ),
+        WARNING,
+        member=MAIN,
+        evidence=("sm_80, sm_90, compute_90",),
+        expectations=gpus("GH200,GB200,GB10"),
+    ),
+    Case(
+        "WHL602",
+        "PTX beside machine code",
+        lambda: torch(["sm_80", "sm_100", "compute_100"]),
+        expectations=gpus("GB200,GB300,A100"),
+    ),
+    Case("WHL602", "nothing that runs", lambda: torch(["sm_100", "compute_100"]), expectations=gpus("T4")),
+    Case(
+        "WHL603",
+        "an architecture that is only declared",
+        lambda: torch(["sm_80", "sm_90"], declares="sm_80 sm_90 sm_100"),
+        (f"torch.cuda.get_arch_list() names sm_100, {MAIN} has none",),
+        member=MAIN,
+        evidence=("sm_80, sm_90, sm_100", "sm_80, sm_90"),
+    ),
+    Case(
+        "WHL603",
+        "an architecture that is not declared",
+        lambda: torch(["sm_80", "sm_90", "sm_100"], declares="sm_80 sm_90"),
+        (f"{MAIN} is built for sm_100, torch.cuda.get_arch_list() does not name it",),
+        WARNING,
+        member=MAIN,
+    ),
+    Case(
+        "WHL603",
+        "a few files for more, as torch has them",
+        lambda: torch(*[["sm_80", "sm_90"]] * 3, ["sm_90a", "sm_89"], declares="sm_80 sm_90"),
+    ),
+    Case(
+        "WHL604",
+        "T4 for aarch64",
+        lambda: torch(TORCH_2_11),
+        ("T4 (7.5) is found in x86_64 machines, the wheel is for aarch64",),
+        WARNING,
+        evidence=("T4G",),
+        expectations=gpus("T4,GB200"),
+    ),
+    Case(
+        "WHL604",
+        "Thor for x86_64",
+        lambda: torch(["sm_80", "sm_110"], machine="x86_64"),
+        ("Thor (11.0) is found in aarch64 machines, the wheel is for x86_64",),
+        WARNING,
+        evidence=("none known",),
+        expectations=gpus("Thor"),
+    ),
+    Case("WHL604", "T4G, and a capability of any", lambda: torch(TORCH_2_11), expectations=gpus("T4G,sm_75")),
+]

@@ -1,0 +1,215 @@
+"""WHL521 to WHL529: what wheels need of one another, laid out as if they were installed together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tests.rules.case import NOTE, WARNING, Case
+from tests.support.environments import library
+from tests.support.facts import AARCH64, facts_of
+from tests.support.wheels import WheelBuilder
+from wheel_checks.facts.linking import AbsentPackage, lay_out, link
+from wheel_checks.facts.wheel import Depth, WheelFacts
+from wheel_checks.model import Unavailable, need
+
+LINUX = "manylinux_2_28_aarch64"
+MODULE = "torch/_C.cpython-312-aarch64-linux-gnu.so"
+RPATH = "$ORIGIN:$ORIGIN/../../nvidia/cu13/lib"
+NO_WHEEL = AbsentPackage(
+    "nvidia-cufile-cu12", "1.11.1.6", "its wheels are for manylinux_2_17_x86_64", ("torch",), False
+)
+NO_BUILD = AbsentPackage("flash-attn", "2.8.3", "flash-attn 2.8.3 has only a source archive", (), True)
+
+
+def torch(*needed: str) -> WheelBuilder:
+    """A wheel in torch's shape: a module, and the library that it leads to, which needs ``needed``."""
+    built = WheelBuilder("torch", "2.11.0", f"cp312-cp312-{LINUX}")
+    built.add(MODULE, library("", ["libtorch_cuda.so", "libc.so.6"], rpath="$ORIGIN/lib"))
+    return built.add("torch/lib/libtorch_cuda.so", library("libtorch_cuda.so", needed, rpath=RPATH))
+
+
+def cublas(*needed: str) -> WheelBuilder:
+    built = WheelBuilder("nvidia_cublas", "13.1.0.3", f"py3-none-{LINUX}")
+    return built.add("nvidia/cu13/lib/libcublas.so.13", library("libcublas.so.13", ["libc.so.6", *needed]))
+
+
+def linked(
+    wheel: WheelBuilder, *dependencies: WheelBuilder, absent: Sequence[AbsentPackage] | Unavailable = ()
+) -> WheelFacts:
+    """The facts of a wheel with its link closure beside these others."""
+    facts, *others = (facts_of(one, depth=Depth.LINKS, target=AARCH64) for one in (wheel, *dependencies))
+    own, *rest = (lay_out(one.file_name, need(one.elfs)) for one in (facts, *others))
+    return replace(facts, links=link(own, rest, AARCH64, absent=absent, how="exact pins of METADATA"))
+
+
+def variants() -> WheelBuilder:
+    """Libraries of which the package opens one by name, as bitsandbytes does."""
+    built = WheelBuilder("demo", "1.0", f"py3-none-{LINUX}").add("demo/libdemo_cpu.so", library("", ["libm.so.6"]))
+    return built.add("demo/libdemo_cuda118.so", library("", ["libcublas.so.11", "libcudart.so.11.0"]))
+
+
+def versioned(*defined: str) -> WheelFacts:
+    """A torch that needs NCCL_2 of a libnccl.so.2 that defines these."""
+    nccl = WheelBuilder("nvidia_nccl_cu13", "2.28.9", f"py3-none-{LINUX}")
+    nccl.add("nvidia/cu13/lib/libnccl.so.2", library("libnccl.so.2", definitions=defined))
+    built = WheelBuilder("torch", "2.11.0", f"cp312-cp312-{LINUX}")
+    needs = {"libnccl.so.2": ("NCCL_2", "?NCCL_99")}
+    built.add(MODULE, library("", ["libnccl.so.2"], rpath="$ORIGIN/../nvidia/cu13/lib", needs=needs))
+    return linked(built, nccl)
+
+
+CASES = [
+    Case(
+        "WHL521",
+        "no wheel brings what a library needs that an import leads to",
+        lambda: linked(torch("libcublas.so.13", "libcusparseLt.so.0"), cublas(), absent=[NO_WHEEL]),
+        ("libcusparseLt.so.0 is needed and comes with no wheel",),
+        member="torch/lib/libtorch_cuda.so",
+        evidence=(
+            "torch/lib/libtorch_cuda.so",
+            "torch/lib/libcusparseLt.so.0, nvidia/cu13/lib/libcusparseLt.so.0",
+            "2 (exact pins of METADATA)",
+            "nvidia-cufile-cu12: its wheels are for manylinux_2_17_x86_64",
+        ),
+    ),
+    Case(
+        "WHL521",
+        "a dependency that lacks something itself",
+        lambda: linked(torch("libcublas.so.13"), cublas("libcublasLt.so.13")),
+        ("libcublasLt.so.13 is needed and comes with no wheel",),
+        evidence=(f"nvidia/cu13/lib/libcublas.so.13 of nvidia_cublas-13.1.0.3-py3-none-{LINUX}.whl",),
+    ),
+    Case(
+        "WHL521",
+        "one of several libraries that are opened by name",
+        lambda: linked(variants()),
+        ("1 file lacks libraries that no wheel brings; no module of the wheel leads to it",),
+        WARNING,
+        evidence=("libcublas.so.11, libcudart.so.11.0",),
+    ),
+    Case(
+        "WHL521",
+        "the only library that a package opens by name",
+        lambda: linked(
+            WheelBuilder("demo", "1.0", f"py3-none-{LINUX}").add("demo/libdemo.so", library("", ["libnccl.so.2"]))
+        ),
+        ("libnccl.so.2 is needed and comes with no wheel",),
+    ),
+    Case(
+        "WHL521",
+        "a module of another package that it may do without, as numba's thread pools",
+        lambda: linked(
+            torch("libcublas.so.13"),
+            cublas(),
+            WheelBuilder("numba", "0.65.0", f"cp312-cp312-{LINUX}").add(
+                "numba/np/ufunc/tbbpool.cpython-312-aarch64-linux-gnu.so", library("", ["libtbb.so.12"])
+            ),
+        ),
+        ("1 file lacks libraries that no wheel brings; no module of the wheel leads to it",),
+        WARNING,
+    ),
+    Case("WHL521", "all is there", lambda: linked(torch("libcublas.so.13"), cublas())),
+    Case(
+        "WHL521", "the driver, the system", lambda: linked(torch("libcuda.so.1", "libnvidia-ml.so.1", "libstdc++.so.6"))
+    ),
+    Case(
+        "WHL521",
+        "a plugin for hardware that few have",
+        lambda: linked(
+            WheelBuilder("nvidia_nvshmem_cu13", "3.4.5", f"py3-none-{LINUX}")
+            .add("nvidia/nvshmem/lib/nvshmem_transport_ucx.so.3", library("", ["libucp.so.0"]))
+            .add("nvidia/nvshmem/lib/libnvshmem_host.so.3", library("libnvshmem_host.so.3"))
+        ),
+    ),
+    Case(
+        "WHL521",
+        "names that auditwheel made up",
+        lambda: linked(
+            WheelBuilder("demo", "1.0", f"cp312-cp312-{LINUX}")
+            .add("demo/_x.abi3.so", library("", ["libgomp-a49a47f9.so.1"], rpath="$ORIGIN/../demo.libs"))
+            .add("demo.libs/libgomp-a49a47f9.so.1.0.0", library("libgomp-a49a47f9.so.1.0.0"))
+            .add("demo.libs/libgomp-a49a47f9.so.1", library("libgomp-a49a47f9.so.1"))
+        ),
+    ),
+    Case(
+        "WHL522",
+        "a library of the right name and the wrong age",
+        lambda: versioned("libnccl.so.2", "NCCL_1"),
+        (
+            f"nvidia/cu13/lib/libnccl.so.2 of nvidia_nccl_cu13-2.28.9-py3-none-{LINUX}.whl lacks symbol versions that "
+            f"{MODULE} needs",
+        ),
+        evidence=("NCCL_2", "NCCL_1, libnccl.so.2"),
+    ),
+    Case(
+        "WHL522",
+        "the version that is needed, while a weak one is not there",
+        lambda: versioned("libnccl.so.2", "NCCL_2"),
+    ),
+    Case("WHL522", "a library without versions satisfies every need", versioned),
+    Case(
+        "WHL523",
+        "a library that was left over",
+        lambda: linked(torch("libm.so.6").add("torch/lib/libgfortran.so.5", library("libgfortran.so.5"))),
+        ("nothing in the wheel needs 1 library of it",),
+        NOTE,
+        evidence=("torch/lib/libgfortran.so.5",),
+    ),
+    Case("WHL523", "all are needed", lambda: linked(torch("libm.so.6"))),
+    Case("WHL523", "the orphans of a dependency are its own affair", lambda: linked(torch("libm.so.6"), cublas())),
+    Case(
+        "WHL524",
+        "a pin that one platform does not have",
+        lambda: linked(torch("libm.so.6"), absent=[NO_WHEEL]),
+        ("no wheel of nvidia-cufile-cu12 fits the target: its wheels are for manylinux_2_17_x86_64",),
+        evidence=("torch",),
+    ),
+    Case(
+        "WHL524",
+        "a source archive",
+        lambda: linked(torch("libm.so.6"), absent=[NO_BUILD]),
+        ("no wheel of flash-attn fits the target: flash-attn 2.8.3 has only a source archive",),
+        WARNING,
+        evidence=(f"torch-2.11.0-cp312-cp312-{LINUX}.whl",),
+    ),
+    Case("WHL524", "a wheel for every pin", lambda: linked(torch("libcublas.so.13"), cublas())),
+    Case(
+        "WHL525",
+        "what torch has loaded already",
+        lambda: linked(
+            WheelBuilder("torchvision", "0.29.1", f"cp312-cp312-{LINUX}").add(
+                "torchvision/_C.so", library("", ["libtorch_cuda.so"])
+            ),
+            torch("libm.so.6"),
+        ),
+        ("1 file finds libraries only after another package was imported",),
+        NOTE,
+        evidence=(
+            "torchvision/_C.so",
+            f"libtorch_cuda.so (torch/lib/libtorch_cuda.so of torch-2.11.0-cp312-cp312-{LINUX}.whl)",
+        ),
+    ),
+    Case("WHL525", "its own search path leads there", lambda: linked(torch("libcublas.so.13"), cublas())),
+    Case(
+        "WHL529",
+        "the search that was asked for",
+        lambda: linked(torch("libcublas.so.13"), cublas()),
+        (
+            "libcublas.so.13, needed by torch/lib/libtorch_cuda.so: resolved: nvidia/cu13/lib/libcublas.so.13 of "
+            f"nvidia_cublas-13.1.0.3-py3-none-{LINUX}.whl (RPATH of torch/lib/libtorch_cuda.so)",
+        ),
+        NOTE,
+        evidence=("torch/lib/libcublas.so.13", "nvidia/cu13/lib/libcublas.so.13"),
+        expectations={"explain": ("libcublas.so.13",)},
+    ),
+    Case(
+        "WHL529",
+        "a library that nothing needs",
+        lambda: linked(torch("libm.so.6")),
+        ("nothing needs libnccl.so.2",),
+        NOTE,
+        expectations={"explain": ("libnccl.so.2",)},
+    ),
+    Case("WHL529", "nothing was asked", lambda: linked(torch("libm.so.6"))),
+]

@@ -1,0 +1,162 @@
+"""STK101 to STK106: the packages of a stack, and how they fit."""
+
+from __future__ import annotations
+
+from packaging.requirements import Requirement
+
+from tests.rules.case import WARNING, Case
+from tests.support.facts import AARCH64, facts_of
+from tests.support.wheels import torch_like
+from wheel_checks.facts.accelerator import AcceleratorFacts
+from wheel_checks.facts.stack import NO_FILE, SDIST, WHEEL, Conflict, Demand, StackFacts, StackPackage
+from wheel_checks.facts.wheel import Sibling
+from wheel_checks.model import Unavailable
+
+REASON = "a GPU is wanted (GB200)"
+VLLM = (Demand("", Requirement("vllm==0.19.0")), Demand("vllm 0.19.0", Requirement("torch==2.10.0")))
+X86 = Sibling("demo-1.0-cp312-cp312-manylinux_2_28_x86_64.whl", "x86_64", "cuda", "12.8", "exact", "read in this run")
+
+
+def torch(accelerator: str, version: str, reason: str = REASON, demands: tuple[Demand, ...] = ()) -> StackPackage:
+    """A torch as it is read from a wheel."""
+    facts = facts_of(torch_like(accelerator, version), target=AARCH64)
+    return StackPackage(
+        "torch", version, AARCH64, WHEEL, facts.accelerator, facts.file_name, demands, demands, gpu_reason=reason
+    )
+
+
+def package(
+    name: str,
+    version: str = "1.0",
+    accelerator: str = "none",
+    accelerator_version: str = "",
+    siblings: tuple[Sibling, ...] = (),
+    demands: tuple[Demand, ...] = (),
+) -> StackPackage:
+    """A package with a wheel for this accelerator."""
+    facts = AcceleratorFacts(accelerator, accelerator_version, "", ())
+    return StackPackage(
+        name, version, AARCH64, WHEEL, facts, demands=demands, chain=demands, siblings=siblings, gpu_reason=REASON
+    )
+
+
+def without_wheel(distribution: str, explanation: str) -> StackPackage:
+    return StackPackage(
+        "demo", "1.0", AARCH64, distribution, Unavailable("there is no wheel to read"), explanation=explanation
+    )
+
+
+def stack(*packages: StackPackage, conflicts: tuple[Conflict, ...] = ()) -> StackFacts:
+    return StackFacts(("vllm",), AARCH64, packages, conflicts)
+
+
+def beside_torch(name: str, version: str, accelerator: str, accelerator_version: str) -> StackFacts:
+    """A package that requires torch, beside a torch for CUDA 13.0."""
+    demand = Demand(f"{name} {version}", Requirement("torch"))
+    return stack(torch("cuda", "2.11.0", demands=(demand,)), package(name, version, accelerator, accelerator_version))
+
+
+CONFLICT = Conflict(
+    ("vllm==0.19.0 depends on torch==2.10.0 and you require vllm==0.19.0", "you require torch==2.11.0"),
+    ("vllm==0.19.0 depends on torch==2.10.0", "you require torch==2.11.0"),
+)
+
+CASES = [
+    Case(
+        "STK101",
+        "a torch for the CPU that another package pins",
+        lambda: torch("cpu", "2.10.0", demands=VLLM),
+        (
+            "torch 2.10.0 is CPU only (2.10.0+cpu) on aarch64, though a GPU is wanted (GB200); "
+            "vllm 0.19.0 pins torch==2.10.0",
+        ),
+        evidence=("you ask for vllm==0.19.0; vllm 0.19.0 requires torch==2.10.0",),
+    ),
+    Case(
+        "STK101",
+        "a CPU build whose release has a CUDA build for another machine",
+        lambda: package("demo", accelerator="cpu", siblings=(X86,)),
+        ("demo 1.0 is CPU only on aarch64, though a GPU is wanted (GB200)",),
+        evidence=("CUDA 12.8",),
+    ),
+    Case("STK101", "a torch for CUDA", lambda: torch("cuda", "2.11.0")),
+    Case("STK101", "a torch for the CPU where no GPU is wanted", lambda: torch("cpu", "2.10.0", reason="")),
+    Case("STK101", "a package that is for the CPU everywhere", lambda: package("onnxruntime", accelerator="cpu")),
+    Case("STK101", "a package without an accelerator", lambda: package("numpy", siblings=(X86,))),
+    Case(
+        "STK102",
+        "a source archive",
+        lambda: without_wheel(SDIST, "demo 1.0 has no wheel for cp312 aarch64, only a source archive"),
+        ("demo 1.0 has no wheel for cp312 aarch64, only a source archive",),
+        WARNING,
+    ),
+    Case("STK102", "a wheel", lambda: package("demo")),
+    Case("STK102", "no file at all, which is another rule's", lambda: without_wheel(NO_FILE, "")),
+    Case(
+        "STK103",
+        "wheels for another machine only",
+        lambda: without_wheel(NO_FILE, "demo 1.0 has no file for cp312 aarch64; its wheels are for linux_x86_64"),
+        ("demo 1.0 has no file for cp312 aarch64; its wheels are for linux_x86_64",),
+    ),
+    Case("STK103", "a source archive, which can be built", lambda: without_wheel(SDIST, "")),
+    Case(
+        "STK104",
+        "the runtimes of CUDA 12 and 13",
+        lambda: stack(package("nvidia-cuda-runtime", "13.0.96"), package("nvidia-cublas-cu12", "12.8.4.1")),
+        ("the stack has the runtimes of CUDA 12 and 13",),
+        evidence=("nvidia-cublas-cu12 12.8.4.1", "nvidia-cuda-runtime 13.0.96"),
+    ),
+    Case(
+        "STK104",
+        "an extension for CUDA 12 beside a torch for CUDA 13",
+        lambda: beside_torch("vllm", "0.1", "cuda", "12.8"),
+        ("vllm 0.1 is built for CUDA 12.8, torch 2.11.0 for 13.0",),
+    ),
+    Case("STK104", "an extension for another minor version", lambda: beside_torch("vllm", "0.1", "cuda", "13.2")),
+    Case("STK104", "an extension that tells only the major", lambda: beside_torch("vllm", "0.1", "cuda", "13")),
+    Case(
+        "STK104",
+        "libraries whose own version is not that of CUDA",
+        lambda: stack(
+            package("nvidia-cuda-runtime", "13.0.96"),
+            package("nvidia-cufft", "12.0.0.61"),
+            package("nvidia-cudnn-cu13", "9.19.0.56"),
+            package("nvidia-cutlass-dsl-libs-cu12", "4.8.1"),
+        ),
+    ),
+    Case(
+        "STK105",
+        "two pins that contradict each other",
+        lambda: stack(conflicts=(CONFLICT,)),
+        (
+            "no versions fulfil all requirements: vllm==0.19.0 depends on torch==2.10.0 and you require vllm==0.19.0; "
+            "you require torch==2.11.0",
+        ),
+        evidence=("vllm==0.19.0 depends on torch==2.10.0", "you require torch==2.11.0"),
+    ),
+    Case(
+        "STK105",
+        "a version that a METADATA does not allow",
+        lambda: stack(package("torch", "2.11.0", demands=VLLM[1:])),
+        ("vllm 0.19.0 requires torch==2.10.0, and the stack has torch 2.11.0",),
+    ),
+    Case(
+        "STK105",
+        "a demand that a local version fulfils",
+        lambda: stack(package("torch", "2.10.0+cu128", demands=VLLM[1:])),
+    ),
+    Case(
+        "STK106",
+        "a torchvision for the CPU beside a torch for CUDA",
+        lambda: beside_torch("torchvision", "0.26.0", "cpu", ""),
+        ("torchvision 0.26.0 is built for CPU only, torch 2.11.0 for CUDA 13.0",),
+    ),
+    Case(
+        "STK106",
+        "a torchaudio for another CUDA",
+        lambda: beside_torch("torchaudio", "2.11.0", "cuda", "12.8"),
+        ("torchaudio 2.11.0 is built for CUDA 12.8, torch 2.11.0 for CUDA 13.0",),
+    ),
+    Case("STK106", "a torchvision for the same CUDA", lambda: beside_torch("torchvision", "0.26.0", "cuda", "13.0")),
+    Case("STK106", "a torchaudio without an accelerator", lambda: beside_torch("torchaudio", "2.11.0", "none", "")),
+]

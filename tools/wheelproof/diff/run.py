@@ -1,0 +1,128 @@
+"""Reads the two sides, compares them pair by pair, judges what differs, and makes the report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from wheel_checks.catalogue import select_rules
+from wheel_checks.errors import FormatError, WheelproofError
+from wheel_checks.facts.difference import Difference, compare_wheels
+from wheel_checks.facts.pairing import Pairing, pair_files
+from wheel_checks.facts.wheel import WheelFacts
+from wheel_checks.model import Report, Rule, Subject
+from wheel_checks.runner import run_rules
+from wheel_checks.sources.http import HttpClient
+from wheelproof import __version__
+from wheelproof.diff.sides import Planner, Side, wheels_of
+from wheelproof.diff.summary import headline, pair_facts, pair_id, pairing_facts
+from wheelproof.judging import Judgement, PlannedWheel, Progress, Silent, read_planned, unreadable
+
+KINDS = ("pair", "comparison")  # what rules of this command judge
+PAIRS_AT_ONCE = 2  # more take no less time and more memory: heads and tails of the ELF files of both wheels are held
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The report, and for its tables the difference of each pair that could be read, by the id of its subject."""
+
+    report: Report
+    differences: dict[str, Difference]
+
+
+@dataclass(frozen=True, slots=True)
+class _ComparedPair:
+    subject: Subject
+    difference: Difference | None = None
+    local_bytes: int = 0
+
+
+def diff(
+    sides: tuple[Side, Side],
+    planner: Planner,
+    judgement: Judgement,
+    client: HttpClient,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare the two sides. A pair of which a wheel cannot be read is a subject with an error; the others go on.
+
+    Raises UsageError for a rule prefix that means nothing, and SourceError when a side has no wheel, or its index or
+    folder cannot be read.
+    """
+    progress = progress or Silent()
+    started, clock = datetime.now(UTC), time.perf_counter()
+    rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in KINDS}
+    a, b = ({wheel.file_name: wheel for wheel in wheels_of(side, planner)} for side in sides)
+    pairing = _pair(list(a), list(b))
+    progress.planned(2 * len(pairing.pairs))
+
+    def compare(names: tuple[str, str]) -> _ComparedPair:
+        return _compare(a[names[0]], b[names[1]], judgement, rules["pair"], client, progress)
+
+    with ThreadPoolExecutor(PAIRS_AT_ONCE, "pair") as pool:
+        try:
+            compared = list(pool.map(compare, pairing.pairs))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    subjects = [item.subject for item in compared]
+    if max(len(a), len(b)) > 1:
+        results = run_rules(rules["comparison"], pairing, judgement.expectations)
+        name = f"{sides[0].text} against {sides[1].text}"
+        subjects.insert(0, Subject(name, "comparison", _told(pairing), pairing_facts(pairing), results))
+    report = Report(
+        command="diff",
+        version=__version__,
+        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seconds=time.perf_counter() - clock,
+        subjects=tuple(subjects),
+        fail_on=judgement.fail_on,
+        bytes_read=client.cost.bytes_read + sum(item.local_bytes for item in compared),
+        requests=client.cost.requests,
+    )
+    return Comparison(report, {item.subject.id: item.difference for item in compared if item.difference})
+
+
+def _pair(a: Sequence[str], b: Sequence[str]) -> Pairing:
+    """Two single wheels are a pair, whatever they are; of sets those that belong together."""
+    return Pairing(((a[0], b[0]),)) if len(a) == len(b) == 1 else pair_files(a, b)
+
+
+def _told(pairing: Pairing) -> str:
+    lone = len(pairing.only_a) + len(pairing.only_b)
+    return f"{len(pairing.pairs)} pairs, {lone} wheels without a counterpart"
+
+
+def _compare(
+    a: PlannedWheel,
+    b: PlannedWheel,
+    judgement: Judgement,
+    rules: Sequence[Rule],
+    client: HttpClient,
+    progress: Progress,
+) -> _ComparedPair:
+    def read(planned: PlannedWheel) -> WheelFacts:
+        try:
+            facts = read_planned(planned, judgement.depth, client)
+        finally:
+            progress.done()
+        if facts.broken:
+            raise FormatError(f"{facts.file_name}: {facts.broken}", hint="`wheelproof verify` tells more")
+        return facts
+
+    try:
+        with ThreadPoolExecutor(2, "side") as pool:
+            facts = list(pool.map(read, (a, b)))
+    except WheelproofError as error:
+        return _ComparedPair(unreadable(f"{a.file_name} against {b.file_name}", "pair", error))
+    difference = compare_wheels(*facts)
+    results = run_rules(rules, difference, judgement.expectations)
+    subject = Subject(pair_id(difference), "pair", headline(difference), pair_facts(difference, *facts), results)
+    local = sum(
+        item.bytes_read for item, planned in zip(facts, (a, b), strict=True) if isinstance(planned.location, Path)
+    )
+    return _ComparedPair(subject, difference, local)

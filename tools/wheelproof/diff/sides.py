@@ -1,0 +1,106 @@
+"""From what the user typed to the two sides of a comparison, and to the wheels of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from packaging.tags import Tag
+
+from wheel_checks.errors import FormatError, NotFoundError, UsageError
+from wheel_checks.formats.wheel_name import parse_wheel_name
+from wheel_checks.targets.of_wheel import target_of_tags
+from wheel_checks.targets.target import OLDEST_GLIBC, parse_targets
+from wheelproof.judging import PlannedWheel
+
+_EXAMPLES = "for example torch==2.11.0 --platform aarch64,x86_64, or two wheels"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side as it was asked for: a file, folder, URL or requirement, the platform and the Python; "" for any."""
+
+    text: str
+    platform: str = ""
+    python: str = ""
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The platform as ``--platform`` takes it."""
+        return (self.platform,) if self.platform else ()
+
+    @property
+    def pythons(self) -> tuple[str, ...]:
+        """The Python as ``--python`` takes it."""
+        return (self.python,) if self.python else ()
+
+
+Planner = Callable[[Side], Sequence[PlannedWheel]]
+"""The wheels of a side, before those are dropped that are for other platforms. Raises SourceError and UsageError."""
+
+
+def split_sides(texts: Sequence[str], platforms: Sequence[str], pythons: Sequence[str]) -> tuple[Side, Side]:
+    """The two sides. Of every option one value holds for both sides, and two are one for each, in order.
+
+    Raises UsageError when there are more than two, when a name is not known, or when the sides are the same.
+    """
+    if not 1 <= len(texts) <= 2:
+        raise UsageError(f"{len(texts)} wheels or sets were given", expected="one or two", hint=_EXAMPLES)
+    named = [name for text in platforms for name in (OLDEST_GLIBC if text == "all" else (text,))]
+    a, b = map(
+        Side, _two("what to compare", texts), _two("--platform", named or [""]), _two("--python", pythons or [""])
+    )
+    for side in (a, b):
+        parse_targets(side.platforms, side.pythons)
+    if a == b:
+        raise UsageError("both sides are the same", expected="two wheels, platforms or Pythons", hint=_EXAMPLES)
+    return a, b
+
+
+def _two(option: str, values: Sequence[str]) -> tuple[str, str]:
+    if len(values) > 2:
+        raise UsageError(f"{option} has {len(values)} values", expected="one for both sides, or one for each")
+    return values[0], values[-1]
+
+
+def wheels_of(side: Side, planner: Planner) -> list[PlannedWheel]:
+    """The wheels of a side that are for its platform and Python.
+
+    Raises NotFoundError when there is none, and what the planner raises.
+    """
+    wheels = [_placed(wheel, side) for wheel in planner(side) if wheel.target or _serves(wheel.file_name, side)]
+    if not wheels:
+        wanted = " and ".join(filter(None, (side.platform, side.python and f"Python {side.python}")))
+        raise NotFoundError(f"{side.text} has no wheel" + (f" for {wanted}" if wanted else ""))
+    return wheels
+
+
+def _placed(wheel: PlannedWheel, side: Side) -> PlannedWheel:
+    """The wheel with the target that was asked for, when its own tags name no platform: its markers need one."""
+    if wheel.target or not (side.platform or side.python) or target_of_tags(_tags(wheel.file_name)):
+        return wheel
+    return replace(wheel, target=parse_targets(side.platforms, side.pythons)[0])
+
+
+def _tags(file_name: str) -> frozenset[Tag]:
+    """The tags in the name; none when it cannot be read."""
+    try:
+        return parse_wheel_name(file_name).tags
+    except FormatError:
+        return frozenset()
+
+
+def _serves(file_name: str, side: Side) -> bool:
+    """Whether a file is for the platform and Python of a side, as far as these were asked for."""
+    tags = _tags(file_name)
+    if not tags:
+        return True  # what cannot be read from its name is still what was asked for
+    targets = parse_targets(side.platforms, side.pythons)
+    if side.python and side.platform:
+        return any(not tags.isdisjoint(target.supported_tags()) for target in targets)
+    if side.python:
+        accepted = {(tag.interpreter, tag.abi) for target in targets for tag in target.supported_tags()}
+        return any((tag.interpreter, tag.abi) in accepted for tag in tags)
+    of_file = target_of_tags(tags)
+    pure = all(tag.platform == "any" for tag in tags)
+    return not side.platform or pure or (of_file is not None and of_file.machine == targets[0].machine)

@@ -1,0 +1,76 @@
+"""The table of a difference for people at a terminal or in a log; imported only when it is wanted, as rich is."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from collections.abc import Iterable
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from wheel_checks.report import wording
+from wheel_checks.report.wording import neutral, shortened
+from wheelproof.diff.rows import Table
+
+_UNLIMITED = 100_000
+_LONGEST = 120  # characters of a cell: in a log lines are not folded, and the json format holds everything
+
+
+def render_tables(
+    tables: Iterable[tuple[str, Table]], stream: TextIO, *, color: bool | None = None, width: int | None = None
+) -> None:
+    """Write each table under its title: the name of what differs, what A has, what B has.
+
+    ``color`` None means: when ``stream`` is a terminal and NO_COLOR is unset; ``width`` None the terminal's own.
+    """
+    terminal = stream.isatty()
+    if color is None:
+        color = terminal and not os.environ.get("NO_COLOR")
+    if width is None:
+        width = shutil.get_terminal_size().columns if terminal else _UNLIMITED
+    console = Console(
+        file=io.StringIO(),
+        force_terminal=color,
+        no_color=not color,
+        color_system="standard" if color else None,
+        width=max(width, 40),
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    with console.capture() as capture:
+        for title, table in tables:
+            console.print()
+            console.print(Text(neutral(title), style="bold"), soft_wrap=True)
+            console.print(_grid(table))
+            if table.same:
+                console.print(Text(f"  same on both sides: {neutral(table.same)}", style="dim"), soft_wrap=True)
+            for sentence in table.not_compared:
+                console.print(Text(f"  not compared: {neutral(sentence)}", style="yellow"), soft_wrap=True)
+    wording.write(stream, "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+
+
+def _grid(table: Table) -> RichTable:
+    grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in ("", *table.columns):
+        grid.add_column(Text(neutral(heading)), overflow="fold")
+    for section in table.sections:
+        grid.add_row(Text(f"  {section.title}", style="bold cyan"))
+        for row in section.rows:
+            note = f"  {neutral(row.note)}" if row.note else ""
+            name = Text(f"    {_cell(row.name)}").append(note, style="dim")
+            grid.add_row(name, Text(_cell(row.a)), Text(_cell(row.b)))
+        if section.hidden:
+            grid.add_row(Text(f"    and {section.hidden:,} more (-v lists all)", style="dim"))
+    if not table.sections:
+        grid.add_row(Text("  nothing differs", style="green"))
+    return grid
+
+
+def _cell(text: str) -> str:
+    return shortened(neutral(text), _LONGEST)

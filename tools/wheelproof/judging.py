@@ -1,0 +1,189 @@
+"""Reads wheels, up to eight at once, and judges each: what ``verify`` and ``stack`` have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from wheel_checks.catalogue import get_rule
+from wheel_checks.errors import WheelproofError
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.dependencies import Dependencies
+from wheel_checks.facts.reading import Request, read_wheel
+from wheel_checks.facts.siblings import find_siblings
+from wheel_checks.facts.summary import headline, summarize
+from wheel_checks.facts.wheel import Depth, WheelFacts
+from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.model import CheckResult, FailOn, Rule, Subject, Unavailable
+from wheel_checks.runner import run_rules
+from wheel_checks.sources.byte_source import ByteSource
+from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.local import LocalFile
+from wheel_checks.targets.target import Target
+
+AT_ONCE = 8  # wheels read in parallel; also the client's bound on connections
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWheel:
+    """A wheel to read: where it is, what the index says of it, and all that the index lists of its project."""
+
+    file_name: str
+    location: Path | str
+    listing: IndexFile | None = None
+    target: Target | None = None
+    listed: tuple[IndexFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How to judge: the rules, by prefixes of their ids, what is expected, and the severity that fails the run."""
+
+    expectations: Expectations = field(default_factory=Expectations)
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fail_on: FailOn = FailOn.ERROR
+    depth: Depth = Depth.QUICK
+
+
+class Progress(Protocol):
+    """Who is told how far a run is; any thread may call ``done``."""
+
+    def planned(self, wheels: int) -> None:
+        """So many wheels will be read."""
+
+    def done(self) -> None:
+        """One more wheel was read."""
+
+
+class Silent:
+    """A :class:`Progress` that tells nobody."""
+
+    def planned(self, wheels: int) -> None:
+        """Say nothing."""
+
+    def done(self) -> None:
+        """Say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedWheel:
+    """A planned wheel: its subject so far, and its facts, for the comparison with others; None when unreadable."""
+
+    planned: PlannedWheel
+    subject: Subject
+    facts: WheelFacts | None = None
+
+
+def judge_wheels(
+    wheels: Sequence[PlannedWheel],
+    judgement: Judgement,
+    rules: Sequence[Rule],
+    client: HttpClient,
+    progress: Progress,
+    dependencies: Dependencies | None = None,
+) -> list[JudgedWheel]:
+    """Read and judge each wheel on its own, in order. Its members are dropped at once: a release has a million of them.
+
+    A wheel that cannot be read is a subject with an error; the others go on. ``dependencies`` reads what wheels link
+    to, from depth links on.
+    """
+    names = Counter(planned.file_name for planned in wheels)
+
+    def judge(planned: PlannedWheel) -> JudgedWheel:
+        name = planned.file_name
+        if names[name] > 1 and planned.target:
+            name += f" ({planned.target.label})"
+        unlinked: tuple[CheckResult, ...] = ()
+        try:
+            facts = read_planned(planned, judgement.depth, client, gpu_code=bool(judgement.expectations.gpus))
+            if dependencies is not None and judgement.depth.includes(Depth.LINKS):
+                facts, unlinked = _linked(facts, dependencies)
+        except WheelproofError as error:
+            return JudgedWheel(planned, unreadable(name, "wheel", error))
+        finally:
+            progress.done()
+        results = (*unlinked, *run_rules(rules, facts, judgement.expectations))
+        subject = Subject(name, "wheel", headline(facts), summarize(facts, judgement.expectations.gpus), results)
+        return JudgedWheel(planned, subject, facts.without_members())
+
+    with ThreadPoolExecutor(AT_ONCE, "wheel") as pool:
+        futures = [pool.submit(judge, planned) for planned in wheels]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _linked(facts: WheelFacts, dependencies: Dependencies) -> tuple[WheelFacts, tuple[CheckResult, ...]]:
+    """The facts with their link closure, and an undecided result when a required wheel cannot be read."""
+    try:
+        links = dependencies.link(facts)
+    except WheelproofError as error:
+        return replace(facts, links=Unavailable(str(error))), run_rules([get_rule("WHL000")], error, None)
+    if isinstance(links, Unavailable):
+        return replace(facts, links=links), ()
+    read, requests = facts.bytes_read + links.bytes_read, facts.requests + links.requests
+    return replace(facts, links=links, bytes_read=read, requests=requests), ()
+
+
+def compare_siblings(
+    judged: Sequence[JudgedWheel], rules: Sequence[Rule], expectations: Expectations
+) -> Iterable[JudgedWheel]:
+    """Judge each wheel beside the others of its release, by the rules for releases."""
+    known = {item.facts.file_name: item.facts for item in judged if item.facts}
+    for item in judged:
+        if item.facts is None:
+            yield item
+            continue
+        facts = replace(item.facts, siblings=find_siblings(item.facts, item.planned.listed, known))
+        results = (*item.subject.results, *run_rules(rules, facts, expectations))
+        subject = replace(item.subject, results=tuple(sorted(results, key=lambda result: result.rule)))
+        yield replace(item, subject=subject, facts=facts)
+
+
+def read_planned(planned: PlannedWheel, depth: Depth, client: HttpClient, *, gpu_code: bool = False) -> WheelFacts:
+    """The facts of one wheel, with ``gpu_code`` also these at any depth. Raises SourceError if bytes cannot be had."""
+    listing = planned.listing
+    offered = listing is not None and listing.core_metadata is not None
+    request = Request(
+        planned.file_name,
+        listing,
+        planned.target,
+        depth,
+        _sidecar_reader(client, planned) if offered else None,
+        gpu_code,
+    )
+    source = _open(planned, client)
+    try:
+        return read_wheel(source, request)
+    finally:
+        source.close()
+
+
+def unreadable(name: str, kind: str, error: WheelproofError) -> Subject:
+    """A subject that could not be judged, whatever rules were selected: it must not look like a pass."""
+    return Subject(name, kind, "could not be read", results=run_rules([get_rule("WHL000")], error, None))
+
+
+def local_bytes(judged: Iterable[JudgedWheel]) -> int:
+    """The bytes read from local files, which the client does not count."""
+    return sum(item.facts.bytes_read for item in judged if item.facts and isinstance(item.planned.location, Path))
+
+
+def _open(planned: PlannedWheel, client: HttpClient) -> ByteSource:
+    if isinstance(planned.location, Path):
+        return LocalFile(planned.location)
+    listing = planned.listing
+    if listing is None:
+        return client.open(planned.location)
+    return client.open(planned.location, expected_hash=listing.hashes.get("sha256", ""), size=listing.size)
+
+
+def _sidecar_reader(client: HttpClient, planned: PlannedWheel) -> Callable[[], bytes]:
+    return lambda: client.get_page(f"{planned.location}.metadata", {}).body

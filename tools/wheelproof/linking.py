@@ -1,0 +1,36 @@
+"""The reader of what wheels require, with uv as its resolver: for every application that judges at depth links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from packaging.requirements import Requirement
+
+from wheel_checks.errors import NotFoundError
+from wheel_checks.facts.dependencies import Dependencies, Resolved
+from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.resolver import resolve
+from wheel_checks.sources.simple_index import SimpleIndex
+from wheel_checks.targets.target import Target
+
+
+def dependency_reader(
+    client: HttpClient, index: SimpleIndex, config: IndexConfig, *, offline: bool = False
+) -> Dependencies:
+    """Close it when the run ends. uv is started only when exact pins do not suffice."""
+
+    def listing(project: str) -> Sequence[IndexFile]:
+        try:
+            return index.files(project).files
+        except NotFoundError:  # a finding about the wheel that requires it, and no reason to stop
+            return ()
+
+    def resolver(requirements: Sequence[Requirement], target: Target) -> Resolved:
+        texts = [str(requirement) for requirement in requirements]
+        resolution = resolve(texts, target, config, offline=offline, leave_out_unusable=True)
+        pins = tuple(Requirement(f"{package.name}=={package.version}") for package in resolution.packages)
+        return Resolved(pins, tuple(package.name for package in resolution.unusable))
+
+    return Dependencies(client, listing, resolver)

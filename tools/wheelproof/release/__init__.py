@@ -1,0 +1,1 @@
+"""The application behind ``wheelproof release``: the gate before publishing."""

@@ -1,0 +1,184 @@
+"""Reads and judges every file of a release, each on its own and all together, and makes the report."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from wheel_checks.catalogue import select_rules
+from wheel_checks.errors import NotFoundError
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.dependencies import Dependencies
+from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile, lay_out, release_version
+from wheel_checks.facts.wheel import Depth
+from wheel_checks.model import Report, Rule, Subject
+from wheel_checks.release_expectation import ExpectedPlatform, ReleaseExpectation
+from wheel_checks.runner import run_rules
+from wheel_checks.sources.http import HttpClient
+from wheelproof import __version__
+from wheelproof.judging import (
+    JudgedWheel,
+    Judgement,
+    PlannedWheel,
+    Progress,
+    Silent,
+    compare_siblings,
+    judge_wheels,
+    local_bytes,
+)
+from wheelproof.release.digests import local_digests, told_digests, told_sizes
+from wheelproof.release.exemptions import exempt
+from wheelproof.release.matrix import headline, matrix_facts
+from wheelproof.release.plan import Candidate, Listing, find_files
+
+REPLACED = ("WHL201", "WHL301", "WHL302")
+"""Rules whose work REL103, REL106 and REL104 do by the expectation: telling all twice would hide what is told once."""
+
+ELFS_AT_ONCE = 4  # wheels whose ELF files are held at the same time: some 60 MB for each of torch's
+
+KINDS = ("wheel", "release", "release-file", "release-set")
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRequest:
+    """Where the release is, what it must be, whether pre-releases count, and the day by which exemptions expire."""
+
+    targets: tuple[str, ...]
+    expectation: ReleaseExpectation
+    today: date
+    pre: bool = False
+
+
+def judge_release(
+    request: ReleaseRequest,
+    judgement: Judgement,
+    client: HttpClient,
+    listing: Listing,
+    progress: Progress | None = None,
+    dependencies: Dependencies | None = None,
+) -> Report:
+    """The report: the release first, then its files by name. A wheel that cannot be read is undecided.
+
+    ``judgement.expectations`` is not used: the expectation has its own, for each platform. Raises UsageError for a
+    target, version or rule prefix that means nothing, SourceError when a place cannot be read, NotFoundError when it
+    holds no file of the project.
+    """
+    progress = progress or Silent()
+    started, clock = datetime.now(UTC), time.perf_counter()
+    rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in KINDS}
+    rules["wheel"] = [rule for rule in rules["wheel"] if rule.id not in REPLACED]
+    expectation = request.expectation
+    for exemption in expectation.exemptions:
+        select_rules("", exemption.rules)  # a misspelt rule must fail, and not exempt nothing
+    candidates = find_files(request.targets, expectation, listing, pre=request.pre)
+    version = release_version((candidate.file_name for candidate in candidates), expectation.project)
+    if version is None:
+        raise NotFoundError(f"no file of {expectation.project} is in {', '.join(request.targets)}")
+    outline = lay_out(expectation, version, [ReleaseFile(c.file_name) for c in candidates], request.today)
+    groups = _groups(candidates, outline, judgement.depth)
+    judged: list[JudgedWheel] = []
+    progress.planned(sum(len(group.wheels) for group in groups))
+    for group in groups:
+        held = replace(judgement, expectations=group.expectations)
+        judged += judge_wheels(group.wheels, held, rules["wheel"], client, progress, dependencies)
+    wheels = _beside_siblings(judged, groups, rules["release"])
+    digests = local_digests(candidates, expectation.hashes)
+    files = [_file(c, wheels.get(c.file_name), digests, expectation.hashes) for c in candidates]
+    release = lay_out(expectation, version, files, request.today)
+    judged_files = tuple(
+        _file_subject(file, release, wheels.get(file.file_name), rules["release-file"]) for file in release.files
+    )
+    results = run_rules(rules["release-set"], release, Expectations())
+    whole = exempt(Subject(f"{expectation.project} {version}", "release-set", results=results), release)
+    verdicts = Report("release", __version__, "", 0.0, judged_files, judgement.fail_on)
+    whole = replace(whole, headline=headline(release), facts=matrix_facts(release, verdicts))
+    return Report(
+        command="release",
+        version=__version__,
+        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seconds=time.perf_counter() - clock,
+        subjects=(whole, *judged_files),
+        fail_on=judgement.fail_on,
+        bytes_read=client.cost.bytes_read + local_bytes(judged),
+        requests=client.cost.requests,
+    )
+
+
+class _Group(NamedTuple):
+    """Wheels of which the same is expected."""
+
+    expectations: Expectations
+    wheels: list[PlannedWheel]
+
+
+def _groups(candidates: Sequence[Candidate], outline: ReleaseFacts, depth: Depth) -> list[_Group]:
+    """The wheels by platform, nothing being expected of those that serve none, and no more than fit into memory."""
+    wheels: dict[str, list[PlannedWheel]] = defaultdict(list)
+    listed = tuple(listing for candidate in candidates for listing in candidate.listings)
+    for candidate, file in zip(candidates, outline.files, strict=True):
+        if candidate.is_wheel:
+            listing = candidate.listings[0] if candidate.listings else None
+            planned = PlannedWheel(candidate.file_name, candidate.place, listing, listed=listed)
+            wheels[file.cells[0].platform if file.cells else ""].append(planned)
+    expected = {platform.name: _expectations(platform, depth) for platform in outline.expectation.platforms}
+    bound = ELFS_AT_ONCE if depth.includes(Depth.LINKS) else len(candidates)
+    return [
+        _Group(expected.get(platform, Expectations()), found[start : start + bound])
+        for platform, found in wheels.items()
+        for start in range(0, len(found), bound)
+    ]
+
+
+def _expectations(platform: ExpectedPlatform, depth: Depth) -> Expectations:
+    """What its wheels are held against. GPUs only where GPU code is read, or a quick look would read megabytes more."""
+    gpus = platform.gpus if depth.includes(Depth.GPU) else ()
+    return Expectations(platform.accelerator, platform.max_size, gpus=gpus)
+
+
+def _beside_siblings(
+    judged: Sequence[JudgedWheel], groups: Iterable[_Group], rules: Sequence[Rule]
+) -> dict[str, JudgedWheel]:
+    """Every wheel by its name, compared with those for other machines by what is expected of its own group."""
+    expected = {planned.file_name: group.expectations for group in groups for planned in group.wheels}
+    return {
+        wheel.planned.file_name: wheel
+        for expectations in set(expected.values())
+        for wheel in compare_siblings(judged, rules, expectations)
+        if expected[wheel.planned.file_name] == expectations
+    }
+
+
+def _file(
+    candidate: Candidate, wheel: JudgedWheel | None, digests: Mapping[Path, str], expected: Mapping[str, str]
+) -> ReleaseFile:
+    """What was found out about a file; little when it is no wheel, or one that cannot be read."""
+    facts = wheel.facts if wheel else None
+    reasons = [listing.yanked for listing in candidate.listings if listing.yanked is not None]
+    file = ReleaseFile(
+        candidate.file_name,
+        sizes=told_sizes(candidate, facts.size if facts else None),
+        digests=told_digests(candidate, digests, expected, facts.content_sha256 if facts else ""),
+        listed=bool(candidate.listings),
+        yanked=reasons[0] if reasons else None,
+    )
+    return replace(file, accelerator=facts.accelerator, metadata=facts.metadata) if facts else file
+
+
+def _file_subject(
+    file: ReleaseFile, release: ReleaseFacts, wheel: JudgedWheel | None, rules: Iterable[Rule]
+) -> Subject:
+    """The wheel as ``verify`` judges it, or a file that is none, and what the rules about the release say of it."""
+    results = run_rules(rules, FileInRelease(file, release), Expectations())
+    if wheel is not None:
+        subject = replace(wheel.subject, results=(*wheel.subject.results, *results))
+    else:
+        kind, told = ("sdist", "source archive") if file.own else ("file", "no file of the release")
+        facts = {"version": str(file.version)} if file.version else {}
+        size = {"size": file.size} if file.size is not None else {}
+        subject = Subject(file.file_name, kind, told, {**facts, **size}, results)
+    return exempt(subject, release)

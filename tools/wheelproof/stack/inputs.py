@@ -1,0 +1,106 @@
+"""What the user asked for: requirements, wheels and files of requirements on the command line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from wheel_checks.errors import FormatError, UsageError
+from wheel_checks.formats.wheel_name import parse_wheel_name
+from wheel_checks.sources.credentials import redact_text
+
+_LARGEST = 1 << 20  # bytes of a file of requirements
+_COMMENT = re.compile(r"(?:^|\s)#.*")  # as pip: a # within a URL is none
+_OPTION = re.compile(r"\s--?\w.*")  # --hash=... behind a requirement
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The requirements by themselves, and the files that hold more (requirements.txt, pyproject.toml).
+
+    ``known`` are the requirements with those that could be read from the files, for telling who demands what: the
+    resolver reads the files itself, with all that they may include.
+    """
+
+    requirements: tuple[str, ...]
+    files: tuple[Path, ...]
+    known: tuple[Requirement, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What was asked for as it was written; of files their names, of URLs nothing secret."""
+        return (*map(redact_text, self.requirements), *(path.name for path in self.files))
+
+    @property
+    def label(self) -> str:
+        """For people: "vllm==0.19.0", "requirements.txt", "torch, numpy, triton and 3 more"."""
+        shown = ", ".join(self.names[:3])
+        return shown if len(self.names) <= 3 else f"{shown} and {len(self.names) - 3} more"
+
+
+def parse_inputs(texts: Sequence[str], requirement_files: Sequence[str]) -> Asked:
+    """What the arguments (requirements, wheels, ``pyproject.toml``) and ``-r`` files ask for.
+
+    Raises UsageError for what is none of these, and for a file that cannot be read.
+    """
+    requirements: list[str] = []
+    files = [Path(name) for name in requirement_files]
+    for text in texts:
+        path = Path(text)
+        if text.endswith(".whl") and path.is_file():
+            requirements.append(_of_wheel(path))
+        elif path.suffix in (".toml", ".txt", ".in") or path.name == "setup.cfg":
+            files.append(path)
+        else:
+            requirements.append(text)
+    try:
+        parsed = [Requirement(text) for text in requirements]
+    except InvalidRequirement as error:
+        raise UsageError(
+            f"a requirement does not parse: {' '.join(str(error).split())}",
+            expected="for example vllm==0.20.0, -r requirements.txt or pyproject.toml",
+        ) from None
+    known = [*parsed, *(requirement for path in files for requirement in _of_file(path))]
+    if not known and not files:
+        raise UsageError("nothing was asked for", expected="a requirement, -r requirements.txt or pyproject.toml")
+    return Asked(tuple(requirements), tuple(files), tuple(known))
+
+
+def _of_wheel(path: Path) -> str:
+    try:
+        name = parse_wheel_name(path.name).distribution
+    except FormatError as error:
+        raise UsageError(error.what, expected=error.expected) from error
+    return f"{name} @ {path.absolute().as_uri()}"
+
+
+def _of_file(path: Path) -> Iterator[Requirement]:
+    """The requirements that stand in the file itself; options and what the resolver will refuse are passed over."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LARGEST).decode("utf-8-sig", "replace")
+    except OSError as error:
+        raise UsageError(f"the file {path} cannot be read: {error.strerror}") from error
+    lines = _of_project(text) if path.suffix == ".toml" else text.replace("\\\n", " ").splitlines()
+    for line in lines:
+        bare = _OPTION.sub("", _COMMENT.sub("", line)).strip()
+        try:
+            if bare and not bare.startswith("-"):
+                yield Requirement(bare)
+        except InvalidRequirement:
+            continue  # uv, which reads the file too, says what is wrong with it
+
+
+def _of_project(text: str) -> list[str]:
+    try:
+        project: Any = tomllib.loads(text).get("project", {})
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return []  # uv says so
+    dependencies = project.get("dependencies", []) if isinstance(project, dict) else []
+    return [line for line in dependencies if isinstance(line, str)] if isinstance(dependencies, list) else []

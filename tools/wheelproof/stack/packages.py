@@ -1,0 +1,210 @@
+"""From a resolution to the wheels to read, and from what was read to the facts of the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from urllib.parse import unquote, urlsplit
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from wheel_checks.errors import NotFoundError
+from wheel_checks.facts.siblings import find_siblings
+from wheel_checks.facts.signals import CPU, GPU
+from wheel_checks.facts.stack import (
+    NO_FILE,
+    SDIST,
+    WHEEL,
+    Conflict,
+    Demand,
+    LinkedPackage,
+    StackFacts,
+    StackPackage,
+    chain_to,
+    find_demands,
+    gpu_builds,
+)
+from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.pylock import LockedPackage
+from wheel_checks.model import Unavailable
+from wheel_checks.sources.file_urls import is_file_url, path_of
+from wheel_checks.sources.resolver import Resolution, Unusable
+from wheel_checks.sources.simple_index import SimpleIndex
+from wheel_checks.sources.uv_explanation import Explanation
+from wheel_checks.targets.selection import Choice, Reason, choose
+from wheel_checks.targets.target import Target
+from wheelproof.judging import AT_ONCE, JudgedWheel, PlannedWheel
+from wheelproof.stack.inputs import Asked
+
+_NO_WHEEL = Unavailable("there is no wheel to read")
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A locked package, the wheel of it that an installer takes (None: it has none), and the choice behind it."""
+
+    package: LockedPackage
+    wheel: PlannedWheel | None
+    choice: Choice
+
+
+def pick_wheels(resolution: Resolution, target: Target, index: SimpleIndex) -> list[Pick]:
+    """The wheel of each package: a lock lists all that fit. Index pages are read up to eight at once.
+
+    Raises SourceError when an index does not answer.
+    """
+
+    def pick(package: LockedPackage) -> Pick:
+        requirement = Requirement(f"{package.name}=={package.version}" if package.version else package.name)
+        if package.direct:
+            linked = next(iter(package.files))
+            requirement = Requirement(f"{package.name} @ {linked.url}")
+        choice = choose(requirement, package.files, target, pre=True)
+        listed = () if package.direct or choice.chosen is None else _listed(package.name, index)
+        return Pick(package, _planned(choice.chosen, target, listed) if choice.chosen else None, choice)
+
+    with ThreadPoolExecutor(AT_ONCE, "pick") as pool:
+        return list(pool.map(pick, resolution.packages))
+
+
+def _listed(name: str, index: SimpleIndex) -> tuple[IndexFile, ...]:
+    """All files of the project; none when only a requirements file names the index that has it."""
+    try:
+        return index.files(name).files
+    except NotFoundError:
+        return ()
+
+
+def _planned(chosen: IndexFile, target: Target, listed: tuple[IndexFile, ...]) -> PlannedWheel:
+    listing = next((file for file in listed if file.file_name == chosen.file_name), None)
+    url = listing.url if listing else chosen.url
+    location = path_of(url) if is_file_url(url) else url
+    name = listing.file_name if listing else unquote(urlsplit(chosen.url).path.rpartition("/")[2])
+    return PlannedWheel(name, location, listing, target, listed)
+
+
+def missing_choice(unusable: Unusable, demands: Sequence[Demand], target: Target, index: SimpleIndex) -> Choice:
+    """What the index offers of a package of which uv found no wheel, under all demands on it together."""
+    specifiers = [str(d.requirement.specifier) for d in demands if d.requirement.specifier]
+    requirement = Requirement(f"{unusable.name}{','.join(specifiers)}")
+    try:
+        return choose(requirement, index.files(unusable.name).files, target)
+    except NotFoundError as error:
+        return Choice(requirement, target, explanation=error.what)
+
+
+def sibling_wheels(judged: Sequence[JudgedWheel]) -> list[PlannedWheel]:
+    """One wheel for another machine of each release whose wheel here is a CPU build: it tells what is missed."""
+    planned = []
+    for item in judged:
+        accelerator = item.facts.accelerator if item.facts else None
+        if item.facts is None or accelerator is None or isinstance(accelerator, Unavailable):
+            continue
+        if accelerator.accelerator == CPU:
+            files = {file.file_name: file for file in item.planned.listed}
+            found = find_siblings(item.facts, item.planned.listed, {})
+            planned += [
+                PlannedWheel(s.file_name, files[s.file_name].url, files[s.file_name], None, item.planned.listed)
+                for s in found[-1:]
+            ]
+    return planned
+
+
+def build_facts(
+    asked: Asked,
+    target: Target,
+    resolution: Resolution,
+    picks: Sequence[Pick],
+    judged: Mapping[str, JudgedWheel],
+    index: SimpleIndex,
+    gpus: Sequence[str],
+) -> StackFacts:
+    """The facts of the resolved stack. ``judged`` maps names of packages to what was read of their wheels."""
+    linked = [_linked(pick.package, judged.get(pick.package.name)) for pick in picks]
+    demands = find_demands(asked.known, linked, target)
+    labels = {package.label: package.name for package in linked}
+    packages = [_package(pick, judged.get(pick.package.name), target) for pick in picks]
+    conflicts = []
+    for unusable in resolution.unusable:
+        choice = missing_choice(unusable, demands.get(unusable.name, ()), target, index)
+        if _is_about_versions(choice):
+            conflicts.append(conflict_of(unusable.explanation))
+        else:
+            packages.append(_without_wheel(unusable, choice, target))
+    wanted = f"a GPU is wanted ({', '.join(gpus)})" if gpus else ""
+    builds = gpu_builds(packages)
+    finished = []
+    for package in packages:
+        other = next((build for build in builds if build.name != package.name), None)
+        reason = wanted or (f"{other.label} is built for {_label(other)}" if other else "")
+        finished.append(
+            replace(
+                package,
+                demands=demands.get(package.name, ()),
+                chain=chain_to(package.name, demands, labels),
+                gpu_reason=reason,
+            )
+        )
+    return StackFacts(asked.names, target, tuple(sorted(finished, key=lambda p: p.name)), tuple(conflicts))
+
+
+def _is_about_versions(choice: Choice) -> bool:
+    """True when the index has files for the target, or none of the versions that all demands allow together."""
+    versions = (Reason.VERSION, Reason.NO_CANDIDATE)
+    nowhere = choice.chosen is None and choice.sdist is None and bool(choice.rejected)
+    return choice.chosen is not None or (nowhere and all(r.reason in versions for r in choice.rejected))
+
+
+def conflict_of(explanation: Explanation) -> Conflict:
+    """The explanation of uv as a fact of the stack."""
+    return Conflict(explanation.sentences, tuple(map(str, explanation.demands)), explanation.hints)
+
+
+def _label(package: StackPackage) -> str:
+    facts = package.known_accelerator
+    return facts.label if facts and facts.accelerator in GPU else ""
+
+
+def _linked(package: LockedPackage, item: JudgedWheel | None) -> LinkedPackage:
+    facts = item.facts if item else None
+    metadata = facts.metadata if facts else None
+    if metadata is None or isinstance(metadata, Unavailable):
+        return LinkedPackage(package.name, package.version)
+    return LinkedPackage(package.name, package.version or metadata.version, metadata.requirements)
+
+
+def _package(pick: Pick, item: JudgedWheel | None, target: Target) -> StackPackage:
+    if pick.wheel is None:
+        distribution = SDIST if pick.choice.sdist_only or pick.package.source else NO_FILE
+        where = f"{pick.package.name} is installed from {'a ' * (pick.package.source != 'vcs')}{pick.package.source}"
+        told = where if pick.package.source else pick.choice.explanation
+        return StackPackage(
+            pick.package.name,
+            pick.package.version,
+            target,
+            distribution,
+            _NO_WHEEL,
+            choice=pick.choice,
+            explanation=told,
+        )
+    facts = item.facts if item else None
+    version = pick.package.version or str(pick.choice.version or "")
+    return StackPackage(
+        pick.package.name,
+        version,
+        target,
+        WHEEL,
+        facts.accelerator if facts else Unavailable("the wheel could not be read"),
+        pick.wheel.file_name,
+        choice=pick.choice,
+        siblings=facts.siblings if facts else (),
+    )
+
+
+def _without_wheel(unusable: Unusable, choice: Choice, target: Target) -> StackPackage:
+    version = str(choice.version or choice.newest_release or "")
+    distribution = SDIST if choice.sdist_only else NO_FILE
+    name = canonicalize_name(unusable.name)
+    return StackPackage(name, version, target, distribution, _NO_WHEEL, choice=choice, explanation=choice.explanation)

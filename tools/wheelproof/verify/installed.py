@@ -1,0 +1,88 @@
+"""Judges what is installed: the environment as a whole, and each of its distributions."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from wheel_checks.catalogue import select_rules
+from wheel_checks.facts.installed import InstalledDistribution, InstalledEnvironment
+from wheel_checks.facts.installed_reading import Reading, read_installed
+from wheel_checks.facts.installed_summary import headline, summarize, summarize_distribution
+from wheel_checks.facts.wheel import Depth
+from wheel_checks.model import Report, Rule, Subject
+from wheel_checks.runner import run_rules
+from wheel_checks.sources.credentials import redact_text
+from wheel_checks.sources.environment import Environment, find_environment
+from wheel_checks.targets.target import this_machine
+from wheelproof import __version__
+from wheelproof.judging import Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to look: ``python`` is an interpreter, environment or folder ("" for the active one), ``root`` the file
+    system that holds it; ``library_path`` overrides LD_LIBRARY_PATH, which counts for this machine's own otherwise.
+    """
+
+    python: str = ""
+    root: str = "/"
+    library_path: Sequence[str] = ()
+
+
+def verify_installed(
+    place: Place,
+    judgement: Judgement,
+    variables: Mapping[str, str],
+    *,
+    on_found: Callable[[Environment], None] = lambda _: None,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Report:
+    """Judge one environment; files are hashed at depth full. ``on_found`` is told which one, before it is read.
+
+    Raises UsageError for a rule prefix that means nothing, NotFoundError when there is no environment, and SourceError
+    when it cannot be read.
+    """
+    started, clock = datetime.now(UTC), time.perf_counter()
+    rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in ("environment", "distribution")}
+    environment = find_environment(place.python, variables=variables, root=place.root)
+    on_found(environment)
+    own = environment.tree.is_this_machine
+    inherited = variables.get("LD_LIBRARY_PATH", "").split(os.pathsep) if own else []
+    reading = Reading(
+        full=judgement.depth is Depth.FULL,
+        library_path=tuple(filter(None, place.library_path or inherited)),
+        host_machine=this_machine().target.machine,
+        advance=advance,
+    )
+    inside = read_installed(environment, reading)
+    return Report(
+        command="verify",
+        version=__version__,
+        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seconds=time.perf_counter() - clock,
+        subjects=tuple(_judge(inside, rules, judgement)),
+        fail_on=judgement.fail_on,
+        bytes_read=inside.bytes_read,
+    )
+
+
+def _judge(inside: InstalledEnvironment, rules: Mapping[str, Sequence[Rule]], judgement: Judgement) -> list[Subject]:
+    """The environment first; then its distributions, torch and what it requires before the others."""
+    results = run_rules(rules["environment"], inside, judgement.expectations)
+    subjects = [Subject(inside.environment.path, "environment", headline(inside), summarize(inside), results)]
+    for distribution in inside.distributions:
+        facts = InstalledDistribution(distribution, inside)
+        subjects.append(
+            Subject(
+                f"{distribution.name} {distribution.version}",
+                "distribution",
+                redact_text(distribution.url),
+                summarize_distribution(distribution),
+                run_rules(rules["distribution"], facts, judgement.expectations),
+            )
+        )
+    return subjects

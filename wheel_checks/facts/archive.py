@@ -1,0 +1,32 @@
+"""The zip archive of a wheel as its central directory describes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wheel_checks.formats.zip_directory import EndRecord, Member
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFault:
+    """One thing wrong with the zip archive.
+
+    ``kind`` is "directory", "overlap", "header" or "content"; ``member`` is "" when the fault is the archive's.
+    """
+
+    kind: str
+    message: str
+    member: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The archive as its central directory describes it.
+
+    ``local_headers_read`` counts the members whose own header was compared with it.
+    """
+
+    end: EndRecord
+    members: tuple[Member, ...]
+    faults: tuple[ArchiveFault, ...]
+    local_headers_read: int = 0

@@ -1,0 +1,38 @@
+"""Libraries that no wheel need bring, and what is loaded in other ways than by DT_NEEDED: ``data/libraries.toml``."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from wheel_checks.data import load
+
+DRIVER, SYSTEM = "driver", "system"
+_LONGEST = 1_000  # characters of a soname or path that are matched; no file system takes longer names
+
+
+@cache
+def _rows(table: str) -> list[tuple[re.Pattern[str], dict[str, Any]]]:
+    return [(re.compile(row["pattern"]), row) for row in load("libraries").get(table, [])]
+
+
+def provider_of(soname: str, glibc: tuple[int, int] | None = None) -> str:
+    """Who brings this library when no wheel does: "driver", "system", or "" when nobody is known to.
+
+    With ``glibc`` only what the manylinux policy of that glibc promises counts as "system".
+    """
+    for pattern, row in _rows("library") if len(soname) <= _LONGEST else ():
+        if pattern.fullmatch(soname) and (glibc is None or tuple(row.get("since", (0, 0))) <= glibc):
+            return str(row["kind"])
+    return ""
+
+
+def plugin_feature(path: str) -> str:
+    """The optional feature for which this ELF file is opened by name, "" when it is not known to be a plugin."""
+    return next((str(row["feature"]) for pattern, row in _rows("plugin") if pattern.search(path[-_LONGEST:])), "")
+
+
+def preloader_of(path: str) -> str:
+    """The package that opens this library itself, by path, before its extension modules; "" for none."""
+    return next((str(row["by"]) for pattern, row in _rows("preload") if pattern.search(path[-_LONGEST:])), "")

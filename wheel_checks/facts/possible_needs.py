@@ -1,0 +1,48 @@
+"""What a library may need, when its dynamic section was not read but the strings were that it refers to."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+from itertools import islice
+
+from wheel_checks.formats.elf_dynamic import DynamicFacts
+
+_LIBRARY = re.compile(r"[\w.+-]+\.so(?:\.[\w.]+)?")
+# What auditwheel makes of libgomp.so.1: libgomp-a49a47f9.so.1.0.0. The old name stays in .dynstr, and nothing needs it.
+_MANGLED = re.compile(r"(?P<stem>.+?)(?:-[0-9a-f]{8})+\.so")
+_MOST = 1000  # names; libraries need some thirty
+
+
+def supposed_dynamic(path: str, names: Iterable[str]) -> DynamicFacts:
+    """The dynamic section that a file at ``path`` has at most, by the strings of its .dynstr.
+
+    Every name of a library is taken for a need, but its own and those that a mangled one replaced; whatever holds
+    ``$ORIGIN`` for a DT_RPATH. The soname is the file name, or the one among ``names`` that differs in its version.
+    """
+    names = list(dict.fromkeys(islice(names, _MOST)))
+    own = posixpath.basename(path)
+    libraries = [name for name in names if _LIBRARY.fullmatch(name)]
+    soname = own if own in libraries else next((name for name in libraries if _stem(name) == _stem(own)), own)
+    replaced = {match["stem"] for name in libraries if (match := _MANGLED.match(name))}
+    needed = (n for n in libraries if n not in (own, soname) and (_MANGLED.match(n) or _stem(n) not in replaced))
+    return DynamicFacts(
+        found_by="section",
+        needed=tuple(needed),
+        soname=soname,
+        rpath=tuple(entry for name in names if "$ORIGIN" in name or "${ORIGIN}" in name for entry in name.split(":")),
+        runpath=(),
+        text_relocations=False,
+        bind_now=False,
+        symbolic=False,
+        static_tls=False,
+        no_delete=False,
+        flags=0,
+        flags_1=0,
+    )
+
+
+def _stem(name: str) -> str:
+    """What stands before ``.so``."""
+    return name.partition(".so")[0]

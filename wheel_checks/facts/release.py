@@ -1,0 +1,170 @@
+"""A release as a matrix of Pythons by platforms: what was expected, and the files that are there."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from fnmatch import fnmatchcase
+from statistics import median
+from typing import NamedTuple
+
+from packaging.version import Version
+
+from wheel_checks.errors import FormatError
+from wheel_checks.facts.accelerator import AcceleratorFacts
+from wheel_checks.formats.core_metadata import CoreMetadata
+from wheel_checks.formats.index_page import is_file_of, sdist_version
+from wheel_checks.formats.wheel_name import WheelName, parse_wheel_name
+from wheel_checks.model import Unavailable
+from wheel_checks.release_expectation import ExpectedPlatform, ReleaseExpectation
+
+_FEWEST = 3  # files whose median says what is usual
+_NOT_READ = Unavailable("no wheel was read")
+
+
+class Cell(NamedTuple):
+    """One Python on one platform, by their names in the expectation: ("aarch64", "3.13t")."""
+
+    platform: str
+    python: str
+
+
+class Told(NamedTuple):
+    """What somebody says of a file: ``who`` ("the file on disk", an index, ...), and the value."""
+
+    who: str
+    value: str | int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseFile:
+    """A file that was found where the release is, and what was read of it.
+
+    ``sizes`` (bytes) and ``digests`` (sha256, hex) are what each place says. ``listed`` is True when an index lists the
+    file, ``yanked`` the reason when one marks it yanked, else None. What follows from the name is found by
+    :func:`lay_out`: ``own`` is True when it has the project and the version of the release, ``platforms`` are the
+    expected ones that its tags name, ``cells`` those that it fills.
+    """
+
+    file_name: str
+    sizes: tuple[Told, ...] = ()
+    digests: tuple[Told, ...] = ()
+    listed: bool = False
+    yanked: str | None = None
+    accelerator: AcceleratorFacts | Unavailable = _NOT_READ
+    metadata: CoreMetadata | Unavailable = _NOT_READ
+    name: WheelName | None = None
+    version: Version | None = None
+    own: bool = False
+    platforms: tuple[str, ...] = ()
+    cells: tuple[Cell, ...] = ()
+
+    @property
+    def is_wheel(self) -> bool:
+        """True when the name ends as a wheel's does."""
+        return self.file_name.endswith(".whl")
+
+    @property
+    def size(self) -> int | None:
+        """In bytes, as first told; None when nobody tells."""
+        return int(self.sizes[0].value) if self.sizes else None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseFacts:
+    """All files of one release, laid over what is expected of its ``version``. ``today`` decides about exemptions.
+
+    ``filled`` has every expected cell, platform by platform, with the files that fill it: the one with the highest
+    build tag, which installers prefer, first. ``median_sizes`` (bytes) are those of platforms with at least three
+    files: fewer say nothing of what is usual.
+    """
+
+    expectation: ReleaseExpectation
+    version: Version
+    files: tuple[ReleaseFile, ...]
+    filled: Mapping[Cell, tuple[ReleaseFile, ...]]
+    median_sizes: Mapping[str, float]
+    today: date
+
+    @property
+    def own_files(self) -> tuple[ReleaseFile, ...]:
+        """The files of the project and version."""
+        return tuple(file for file in self.files if file.own)
+
+    def files_on(self, platform: str) -> tuple[ReleaseFile, ...]:
+        """The files that fill a cell of the platform."""
+        return tuple(file for file in self.own_files if any(cell.platform == platform for cell in file.cells))
+
+
+class FileInRelease(NamedTuple):
+    """One file beside its release: what the rules about single files judge."""
+
+    file: ReleaseFile
+    release: ReleaseFacts
+
+
+def lay_out(
+    expectation: ReleaseExpectation, version: Version, files: Sequence[ReleaseFile], today: date
+) -> ReleaseFacts:
+    """The files over the matrix. Raises UsageError when the expectation says nothing about the version."""
+    expected = expectation.at(version)
+    placed = tuple(_place(file, expected, version) for file in files)
+    filled: dict[Cell, list[ReleaseFile]] = {
+        Cell(platform.name, str(python)): [] for platform in expected.platforms for python in platform.pythons
+    }
+    sizes: dict[str, list[int]] = defaultdict(list)
+    for file in placed:
+        for cell in file.cells:
+            filled[cell].append(file)
+        for platform in {cell.platform for cell in file.cells}:
+            sizes[platform] += [] if file.size is None else [file.size]
+    ranked = {cell: tuple(sorted(found, key=_build, reverse=True)) for cell, found in filled.items()}
+    medians = {platform: median(found) for platform, found in sizes.items() if len(found) >= _FEWEST}
+    return ReleaseFacts(expected, version, placed, ranked, medians, today)
+
+
+def release_version(file_names: Iterable[str], project: str) -> Version | None:
+    """The version that most files of the project have, the newest of them when several have as many; None of none."""
+    counts = Counter(version for name in file_names if (version := version_of(name, project)))
+    return max(counts, key=lambda version: (counts[version], version), default=None)
+
+
+def version_of(file_name: str, project: str) -> Version | None:
+    """The version in the name of a wheel or source archive of ``project``; None for other files and odd versions."""
+    if not is_file_of(file_name, project):
+        return None
+    text = file_name.split("-")[1:2] if file_name.endswith(".whl") else [sdist_version(file_name, project) or ""]
+    try:
+        return Version(text[0]) if text else None
+    except ValueError:  # InvalidVersion, or a number of more digits than Python reads
+        return None
+
+
+def matches(platform: ExpectedPlatform, tag: str) -> bool:
+    """Whether a platform tag is one of those that the expectation has for ``platform``."""
+    return any(fnmatchcase(tag, pattern) for pattern in platform.tags)
+
+
+def _place(file: ReleaseFile, expectation: ReleaseExpectation, version: Version) -> ReleaseFile:
+    found = version_of(file.file_name, expectation.project)
+    placed = replace(file, version=found, own=found == version)
+    try:
+        name = parse_wheel_name(file.file_name)
+    except FormatError:
+        return placed
+    platforms, cells = [], []
+    for platform in expectation.platforms:
+        tags = [tag for tag in name.tags if matches(platform, tag.platform)]
+        platforms += [platform.name] if tags else []
+        cells += [
+            Cell(platform.name, str(python))
+            for python in platform.pythons
+            if placed.own and any(python.accepts(tag) for tag in tags)
+        ]
+    return replace(placed, name=name, platforms=tuple(platforms), cells=tuple(cells))
+
+
+def _build(file: ReleaseFile) -> tuple[int, str] | tuple[()]:
+    return file.name.build_number if file.name else ()

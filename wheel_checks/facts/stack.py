@@ -1,0 +1,166 @@
+"""Everything that the rules may know about a stack: the packages of one resolution, and who demands what of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from wheel_checks.facts.accelerator import AcceleratorFacts
+from wheel_checks.facts.resolution import active_with_extras, exact_pin
+from wheel_checks.facts.signals import GPU
+from wheel_checks.facts.wheel import Sibling
+from wheel_checks.model import Unavailable
+from wheel_checks.targets.selection import Choice
+from wheel_checks.targets.target import Target
+
+WHEEL, SDIST, NO_FILE = "wheel", "sdist", "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One requirement on a package. ``by`` is who has it: "vllm 0.19.0", "" for what the user asked for."""
+
+    by: str
+    requirement: Requirement
+
+    @property
+    def text(self) -> str:
+        """The requirement without its marker: ``torch==2.10.0``."""
+        return str(self.requirement).partition(";")[0].strip()
+
+    def __str__(self) -> str:
+        return f"{self.by} requires {self.text}" if self.by else f"you ask for {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedPackage:
+    """A package in the graph of requirements: what it is called, and what it requires."""
+
+    name: str
+    version: str
+    requirements: tuple[Requirement, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Such as "vllm 0.19.0"."""
+        return f"{self.name} {self.version}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class StackPackage:
+    """One package of a stack.
+
+    ``distribution`` is what would be installed: "wheel", "sdist" (nothing else is there) or "none".
+    ``demands`` are all requirements on it; ``chain`` leads from what the user asked for to it, one demand a step.
+    ``choice`` is what the index offers where no wheel was found; ``siblings`` are wheels of the same release for other
+    machines. ``gpu_reason`` says why a GPU is wanted ("--gpu GB200"), "" when it is not.
+    """
+
+    name: str
+    version: str
+    target: Target
+    distribution: str
+    accelerator: AcceleratorFacts | Unavailable
+    file_name: str = ""
+    demands: tuple[Demand, ...] = ()
+    chain: tuple[Demand, ...] = ()
+    choice: Choice | None = None
+    explanation: str = ""
+    siblings: tuple[Sibling, ...] = ()
+    gpu_reason: str = ""
+
+    @property
+    def label(self) -> str:
+        """Such as "torch 2.10.0"."""
+        return f"{self.name} {self.version}".strip()
+
+    @property
+    def known_accelerator(self) -> AcceleratorFacts | None:
+        """The accelerator, None when it could not be read."""
+        return None if isinstance(self.accelerator, Unavailable) else self.accelerator
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Requirements that no set of versions satisfies: sentences that say why, and who demands what, for people."""
+
+    sentences: tuple[str, ...]
+    demands: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StackFacts:
+    """A set of requirements, resolved for a target; ``packages`` is empty when ``conflicts`` prevented that."""
+
+    requested: tuple[str, ...]
+    target: Target
+    packages: tuple[StackPackage, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+    def package(self, name: str) -> StackPackage | None:
+        """The package with this normalised name, None when it is not part of the stack."""
+        return next((package for package in self.packages if package.name == name), None)
+
+
+def find_demands(
+    asked: Sequence[Requirement], packages: Sequence[LinkedPackage], target: Target
+) -> dict[str, tuple[Demand, ...]]:
+    """Every requirement on every package on ``target``, by normalised name, extras followed.
+
+    The order is that of the distance from ``asked``, exact pins first. What nobody demands was asked for in a way that
+    cannot be read here (a file of requirements that includes another): it has no demand.
+    """
+    by_name: dict[str, LinkedPackage] = {canonicalize_name(package.name): package for package in packages}
+    demands: dict[str, list[Demand]] = {}
+    extras: dict[str, set[str]] = {}
+    front: deque[str] = deque()
+
+    def note(by: str, requirements: Iterable[Requirement], asked_extras: Iterable[str] = ()) -> None:
+        active = active_with_extras(requirements, target.markers(), tuple(asked_extras))
+        for requirement in sorted(active, key=lambda r: not exact_pin(r)):
+            name = canonicalize_name(requirement.name)
+            new = name not in extras or not requirement.extras <= extras[name]
+            extras.setdefault(name, set()).update(requirement.extras)
+            demand = Demand(by, requirement)
+            if demand not in demands.setdefault(name, []):
+                demands[name].append(demand)
+            if new and name in by_name:
+                front.append(name)
+
+    note("", asked)
+    while front or (rest := next((name for name in by_name if name not in extras), "")):
+        name = front.popleft() if front else rest
+        extras.setdefault(name, set())
+        note(by_name[name].label, by_name[name].requirements, extras[name])
+    return {name: tuple(found) for name, found in demands.items()}
+
+
+def chain_to(name: str, demands: Mapping[str, Sequence[Demand]], labels: Mapping[str, str]) -> tuple[Demand, ...]:
+    """The demands that lead to ``name``, from what the user asked for; ``labels`` maps "vllm 0.19.0" to its name.
+
+    At each step the demand nearest to the user counts, an exact pin first.
+    """
+    chain: list[Demand] = []
+    seen: set[str] = set()
+    while name and name not in seen and demands.get(name):
+        seen.add(name)
+        chain.append(next((d for d in demands[name] if not d.by), demands[name][0]))
+        name = labels.get(chain[-1].by, "")
+    return tuple(reversed(chain))
+
+
+def unfulfilled(package: StackPackage) -> Iterator[Demand]:
+    """The demands that the package's version does not fulfil."""
+    for demand in package.demands:
+        if package.version and not demand.requirement.specifier.contains(package.version, prereleases=True):
+            yield demand
+
+
+def gpu_builds(packages: Iterable[StackPackage]) -> list[StackPackage]:
+    """The packages that are built for a GPU."""
+    return [p for p in packages if p.known_accelerator and p.known_accelerator.accelerator in GPU]

@@ -1,0 +1,363 @@
+"""Do the ELF files of a wheel keep what its tags promise, and load on every machine that they name?"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from wheel_checks.data import load
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.wheel import WheelFacts
+from wheel_checks.formats.elf import ElfFacts, Missing
+from wheel_checks.formats.elf_dynamic import DynamicFacts
+from wheel_checks.formats.elf_segments import Segments
+from wheel_checks.formats.elf_versions import SymbolVersions
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.registry import rule
+
+PAGE_64K = 64 * 1024  # bytes; the page size of kernels on many Grace machines
+_SHOWN, _MOST_ROWS = 5, 20
+
+_MANYLINUX = re.compile(r"manylinux_2_(\d+)_(\w+)|(manylinux1|manylinux2010|manylinux2014)_(\w+)")
+_LEGACY = {"manylinux1": 5, "manylinux2010": 12, "manylinux2014": 17}  # PEP 600
+_LINUX_MACHINE = re.compile(r"(?:manylinux_2_\d+|manylinux\d+|musllinux_\d+_\d+|linux)_(\w+)")
+_EXTENSION = re.compile(r"\.cpython-3(\d+)t?(?:-(\w+)-linux-\w+)?\.so$")
+# Also as auditwheel and delvewheel mangle names: ld-linux-aarch64-5cbc5e90.so.1, ld-linux-aarch64.5cbc5e90.so.1
+_LOADER = re.compile(r"(?:^|/)(?:ld-linux[\w-]*|ld64|libc|libpthread|libdl)(?:[-.][0-9a-f]{8})?\.so\.\d$")
+_DRIVER = re.compile(r"(?:^|/)(?:libcuda|libnvidia-[\w-]+|libnvcuvid)(?:[-.][0-9a-f]{8})?\.so(?:\.\d+)*$")
+_RUNTIME = re.compile(r"(?:^|/)libcudart(?:[-.][0-9a-f]{8})?\.so\.(\d+)")
+_VARIANT = re.compile(
+    r"cu(?:da)?_?(\d{2})\d?(?!\d)"
+)  # libbitsandbytes_cuda126.so: one of several, of which one is opened
+_VERSIONED = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_([\d.]+)")
+_ALIASES = {"GLIBC_ABI_DT_RELR": "GLIBC_2.36"}  # the first glibc that packs relative relocations (its NEWS)
+_MACOS = re.compile(r"darwin|macos|osx", re.IGNORECASE)
+_NAMED = {"x86_64": "x86[_-]64|amd64|x64", "aarch64": "aarch64|arm64", "i686": "i[3-6]86|x86", "armv7l": "arm"}
+_SUFFIXES = {"i386": "i686", "arm": "armv7l", "powerpc64le": "ppc64le"}  # where multiarch names differ from tags
+
+
+@dataclass(frozen=True, slots=True)
+class _Elf:
+    """One readable ELF file of the wheel."""
+
+    member: str
+    facts: ElfFacts
+
+
+def _elfs(wheel: WheelFacts) -> Iterator[_Elf]:
+    for item in need(wheel.elfs):
+        if not isinstance(item.facts, Unavailable):
+            yield _Elf(item.member.name, item.facts)
+
+
+def _dynamic(elf: _Elf) -> DynamicFacts | None:
+    return elf.facts.dynamic if isinstance(elf.facts.dynamic, DynamicFacts) else None
+
+
+def _few(values: Sequence[str]) -> str:
+    return ", ".join(values[:_SHOWN]) + (f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else "")
+
+
+def _tagged_machines(wheel: WheelFacts) -> set[str]:
+    """The Linux machines of the tags as ELF headers are named here, which do not tell one 32-bit Arm from another."""
+    named = {match[1] for tag in need(wheel.name).tags if (match := _LINUX_MACHINE.fullmatch(tag.platform))}
+    return {"armv7l" if name.startswith("arm") else name for name in named}
+
+
+def _listed(label: str, values: Sequence[str]) -> tuple[Evidence, ...]:
+    return (Evidence(label, _few(values)),)
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count} files"
+
+
+@rule(
+    "WHL501",
+    "every native library can be read as ELF",
+    Severity.ERROR,
+    why="A library whose headers are corrupt is found when the loader opens it, at import time, on the user's machine.",
+    example="torch/lib/libtorch_cuda.so whose program headers lie outside the file",
+    fix="Build the wheel again, or upload it again when the local file is sound.",
+)
+def readable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No member that is named like a library is corrupt; those of macOS and others have the same suffix."""
+    platforms = {tag.platform for tag in need(wheel.name).tags}
+    if not any(platform == "any" or "linux" in platform for platform in platforms):
+        need(Unavailable(f"the wheel is for {', '.join(sorted(platforms))}, which has no ELF files"))
+    for item in need(wheel.elfs):
+        if isinstance(item.facts, Unavailable) and not _MACOS.search(item.member.name):
+            fix = Fix("Build the wheel again, and look at the file with readelf before the upload.")
+            name, reason = item.member.name, item.facts.reason
+            message = reason if reason.startswith(name) else f"{name}: {reason}"
+            yield Finding(message, fix=fix, location=Location(item.member.name))
+
+
+@rule(
+    "WHL502",
+    "every ELF file is for the machine of the tags",
+    Severity.ERROR,
+    why="A library for another machine is passed over by the loader, which then reports it as missing.",
+    example="an x86_64 library in a wheel tagged manylinux_2_28_aarch64",
+    fix="Build on, or cross-compile for, the machine of the tag.",
+)
+def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """The ELF header's machine is one of the tags', but for data whose path names its own (``agent/arm64/lib.so``)."""
+    tagged = _tagged_machines(wheel)
+    if not tagged:
+        need(Unavailable("the tags name no Linux machine"))
+    foreign: dict[str, list[str]] = defaultdict(list)
+    for elf in _elfs(wheel):
+        machine = elf.facts.header.machine
+        is_meant = re.search(_NAMED.get(machine, re.escape(machine)), elf.member) and not _EXTENSION.search(elf.member)
+        if machine not in tagged and not is_meant:
+            foreign[machine].append(elf.member)
+    for name, members in foreign.items():
+        message = f"{_files(len(members))} for {name} in a wheel for {' and '.join(sorted(tagged))}"
+        fix = Fix("Build these files for the machine of the tag, or leave them out.")
+        yield Finding(message, _listed("files", members), fix, Location(members[0]))
+
+
+@rule(
+    "WHL503",
+    "symbol versions stay within what the manylinux tag promises",
+    Severity.ERROR,
+    why="The tag tells installers which glibc and libstdc++ are enough. A library that needs newer ones installs on an "
+    "older system and fails at import with `version GLIBCXX_3.4.29 not found`.",
+    example="GLIBC_2.34 needed in a wheel tagged manylinux_2_28",
+    fix="Build in the manylinux image of the tag, or tag the wheel with the newer policy.",
+)
+def symbol_versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """GLIBC, GLIBCXX and CXXABI needs are at most those of the oldest tagged policy, but for libraries in the wheel."""
+    policy = _oldest_policy(wheel)
+    if policy is None:
+        need(Unavailable("the tags name no manylinux policy that is known"))
+        return
+    elfs = list(_elfs(wheel))
+    own = {elf.member.rpartition("/")[2] for elf in elfs} | {d.soname for elf in elfs if (d := _dynamic(elf))}
+    above: dict[str, list[str]] = defaultdict(list)
+    for elf in elfs:
+        if not isinstance(elf.facts.versions, SymbolVersions):
+            continue
+        for library in elf.facts.versions.needs:
+            for version in library.versions if library.library not in own else ():
+                match = _VERSIONED.fullmatch(_ALIASES.get(version.name, version.name))
+                promised = policy.get(match[1], "") if match and not version.weak else ""
+                if match and promised and Version(match[2]) > Version(promised):
+                    above[version.name].append(elf.member)
+    for name, members in sorted(above.items()):
+        promised = f"{name.partition('_')[0]}_{policy[name.partition('_')[0]]}"
+        verb = "needs" if len(members) == 1 else "need"
+        message = f"{_files(len(members))} {verb} {name}, manylinux_2_{policy['glibc_minor']} promises {promised}"
+        fix = Fix("Build in the manylinux image of the tag; `auditwheel show FILE` names the tag that fits.")
+        evidence = (*_listed("files", members), Evidence("policy", promised, "wheel_checks/data/manylinux.toml"))
+        yield Finding(message, evidence, fix, Location(members[0]))
+
+
+def _oldest_policy(wheel: WheelFacts) -> dict[str, str] | None:
+    """The row of the oldest manylinux policy among the wheel's tags."""
+    tagged = []
+    for tag in need(wheel.name).tags:
+        if match := _MANYLINUX.fullmatch(tag.platform):
+            minor = int(match[1]) if match[1] else _LEGACY[match[3]]
+            tagged.append((minor, match[2] or match[4]))
+    if not tagged:
+        return None
+    minor, name = min(tagged)
+    rows = [row for row in load("manylinux")["policy"] if row["machine"] == name and row["glibc_minor"] <= minor]
+    newest: dict[str, str] | None = max(rows, key=lambda row: row["glibc_minor"], default=None)
+    return newest
+
+
+@rule(
+    "WHL504",
+    "on aarch64 every loadable segment is aligned to 64 KiB",
+    Severity.ERROR,
+    why="Grace machines often run kernels with 64 KiB pages. A library aligned to less does not load there: `ELF load "
+    "command address/offset not properly aligned`.",
+    example="libnccl.so.2 with PT_LOAD aligned to 4096 in an aarch64 wheel",
+    fix="Link with -Wl,-z,max-page-size=65536.",
+)
+def alignment(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """The smallest PT_LOAD alignment is at least 65,536 bytes."""
+    small: dict[int, list[str]] = defaultdict(list)
+    for elf in _elfs(wheel):
+        if elf.facts.header.machine == "aarch64" and isinstance(elf.facts.segments, Segments):
+            smallest = elf.facts.segments.smallest_load_alignment
+            if smallest is not None and smallest < PAGE_64K:
+                small[smallest].append(elf.member)
+    for smallest, members in sorted(small.items()):
+        message = f"{_files(len(members))} aligned to {smallest:,} bytes do not load on kernels with 64 KiB pages"
+        fix = Fix("Link with -Wl,-z,max-page-size=65536, or repair with a patchelf that keeps the alignment.")
+        yield Finding(message, _listed("files", members), fix, Location(members[0]))
+
+
+@rule(
+    "WHL505",
+    "the wheel brings neither a loader or C library nor the driver's libraries",
+    Severity.ERROR,
+    why="libcuda and its kin must match the kernel module of the machine; a bundled one shadows the driver's. A "
+    "bundled loader or libc mixes two C libraries in one process.",
+    example="torchvision.libs/ld-linux-aarch64.5cbc5e90.so.1",
+    fix="Exclude them when the wheel is repaired: auditwheel repair --exclude libcuda.so.1",
+)
+def bundled(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No libcuda and the like outside stubs folders (error), no ld-linux or libc (warning)."""
+    for elf in _elfs(wheel):
+        if _DRIVER.search(elf.member) and "/stubs/" not in f"/{elf.member}":
+            fix = Fix(
+                "Exclude the library when the wheel is repaired.", ("auditwheel repair --exclude libcuda.so.1 FILE",)
+            )
+            yield Finding(f"{elf.member} belongs to NVIDIA's driver", fix=fix, location=Location(elf.member))
+        elif _LOADER.search(elf.member):
+            fix = Fix("Exclude it when the wheel is repaired; what needs it finds the system's.")
+            message = f"{elf.member} is a copy of the system's loader or C library"
+            yield Finding(message, fix=fix, location=Location(elf.member), severity=Severity.WARNING)
+
+
+@rule(
+    "WHL506",
+    "there is one CUDA runtime",
+    Severity.WARNING,
+    why="Two CUDA runtimes of different majors in one process do not share contexts or streams, and cost memory twice.",
+    example="libcudart.so.12 in a wheel that requires nvidia-cuda-runtime of CUDA 13",
+    fix="Build all libraries of the wheel against one CUDA.",
+)
+def one_runtime(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """All libcudart that the ELF files bring or need are of one major version, but for files named for their CUDA."""
+    by_major: dict[str, list[str]] = defaultdict(list)
+    for elf in _elfs(wheel):
+        dynamic = _dynamic(elf)
+        variant = _VARIANT.search(elf.member.rpartition("/")[2])
+        for name in (elf.member, *(dynamic.needed if dynamic else ())):
+            if (match := _RUNTIME.search(name)) and not (variant and variant[1] == match[1]):
+                by_major[match[1]].append(elf.member if name == elf.member else f"{elf.member} needs {name}")
+    if len(by_major) > 1:
+        evidence = tuple(Evidence(f"CUDA {major}", ", ".join(who[:_SHOWN])) for major, who in sorted(by_major.items()))
+        message = f"the wheel uses the runtimes of CUDA {' and '.join(sorted(by_major))}"
+        yield Finding(message, evidence, Fix("Build all libraries of the wheel against one CUDA."))
+
+
+@rule(
+    "WHL507",
+    "no RPATH or RUNPATH leads outside the environment",
+    Severity.WARNING,
+    why="An absolute search path is one of the build machine. Where such a folder exists, libraries of another CUDA "
+    "are taken from it; where anyone may create it, anyone's libraries are.",
+    example="RPATH /usr/local/cuda-12.8/lib64 in libtorch_cuda.so",
+    fix="Remove it: patchelf --set-rpath '$ORIGIN' FILE, or -DCMAKE_INSTALL_RPATH='$ORIGIN'",
+)
+def search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Every entry begins with $ORIGIN."""
+    leaks: dict[str, list[str]] = defaultdict(list)
+    for elf in _elfs(wheel):
+        if dynamic := _dynamic(elf):
+            for entry in dict.fromkeys((*dynamic.rpath, *dynamic.runpath)):
+                if not entry.startswith(("$ORIGIN", "${ORIGIN}")):
+                    leaks[entry].append(elf.member)
+    if leaks:
+        members = list(dict.fromkeys(member for found in leaks.values() for member in found))
+        fix = Fix("Set the search path relative to the library.", (f"patchelf --set-rpath '$ORIGIN' {members[0]}",))
+        evidence = [Evidence(entry or "the working directory", _few(found)) for entry, found in leaks.items()]
+        message = f"the search path of {_files(len(members))} leads outside the environment"
+        yield Finding(message, tuple(evidence[:_MOST_ROWS]), fix, Location(members[0]))
+
+
+@rule(
+    "WHL508",
+    "extension modules are for the Python of the tags",
+    Severity.ERROR,
+    why="Python imports only the suffixes that it knows: a `cpython-311` module in a cp312 wheel is never found, and "
+    "one in an abi3 wheel works on one Python alone.",
+    example="_C.cpython-311-x86_64-linux-gnu.so in a cp312 wheel",
+    fix="Build for the tagged Python, or with the limited API and the suffix .abi3.so.",
+)
+def suffixes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Suffixes name a tagged interpreter and machine, unless another module of the same name does."""
+    tags = need(wheel.name).tags
+    pythons = {int(match[1]) for tag in tags if (match := re.fullmatch(r"cp3(\d+)", tag.interpreter))}
+    stable = any(tag.abi == "abi3" for tag in tags)
+    machines = _tagged_machines(wheel)
+    found: dict[str, list[tuple[str, int, str]]] = defaultdict(list)
+    for elf in _elfs(wheel):
+        if match := _EXTENSION.search(elf.member):
+            found[elf.member[: match.start()]].append(
+                (elf.member, int(match[1]), _SUFFIXES.get(match[2], match[2] or ""))
+            )
+    fix = Fix("Build the module for the tagged Python, or with the limited API (.abi3.so).")
+    for modules in found.values():
+        fitting = [m for m in modules if (not m[2] or m[2] in machines) and (m[1] in pythons and not stable)]
+        if fitting or (len(modules) > 1 and (not pythons or stable)):
+            continue
+        member, minor, name = modules[0]
+        if name and machines and name not in machines:
+            message = f"{member} is named for {name} in a wheel for {' and '.join(sorted(machines))}"
+            yield Finding(message, fix=fix, location=Location(member))
+        elif stable or (pythons and minor not in pythons):
+            tagged = "any Python from the tagged one on" if stable else f"Python 3.{min(pythons)}"
+            message = f"{member} is for Python 3.{minor} alone in a wheel for {tagged}"
+            yield Finding(message, fix=fix, location=Location(member))
+
+
+@rule(
+    "WHL509",
+    "no library asks for an executable stack",
+    Severity.WARNING,
+    why="glibc 2.41 refuses to load such a library into a running process, hardened systems always did: `cannot enable "
+    "executable stack`.",
+    example="a library with hand-written assembly that lacks .note.GNU-stack",
+    fix="Link with -Wl,-z,noexecstack, or clear the flag: patchelf --clear-execstack FILE",
+)
+def executable_stack(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """PT_GNU_STACK is not executable."""
+    members = [
+        elf.member
+        for elf in _elfs(wheel)
+        if isinstance(elf.facts.segments, Segments) and elf.facts.segments.executable_stack
+    ]
+    if members:
+        fix = Fix("Clear the flag, or link with -Wl,-z,noexecstack.", (f"patchelf --clear-execstack {members[0]}",))
+        verb = "asks" if len(members) == 1 else "ask"
+        message = f"{_files(len(members))} {verb} for an executable stack"
+        yield Finding(message, _listed("files", members), fix, Location(members[0]))
+
+
+@rule(
+    "WHL510",
+    "no library needs text relocations",
+    Severity.WARNING,
+    why="The loader must write into code to load such a library: SELinux forbids it, and its pages are not shared.",
+    example="a library that was linked without -fPIC",
+    fix="Compile with -fPIC.",
+)
+def text_relocations(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Neither DT_TEXTREL nor DF_TEXTREL."""
+    members = [elf.member for elf in _elfs(wheel) if (dynamic := _dynamic(elf)) and dynamic.text_relocations]
+    if members:
+        message = f"{_files(len(members))} with text relocations"
+        fix = Fix("Compile every object of these libraries with -fPIC.")
+        yield Finding(message, _listed("files", members), fix, Location(members[0]))
+
+
+@rule(
+    "WHL511",
+    "what linking needs to know of every library could be read",
+    Severity.NOTE,
+    why="Of a big library only head and tail are read from afar. What was not found there is not judged, and said so.",
+    example="a library of 400 MB whose dynamic section lies in the middle",
+    fix="--depth full, which reads every byte.",
+)
+def completely_read(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No part of the loader's facts is missing."""
+    unread = [
+        f"{elf.member} ({', '.join(sorted(elf.facts.missing))})"
+        for elf in _elfs(wheel)
+        if any(isinstance(part, Missing) for part in (elf.facts.dynamic, elf.facts.segments, elf.facts.versions))
+    ]
+    if unread:
+        fix = Fix("Read them whole.", ("wheelproof verify TARGET --depth full",))
+        yield Finding(f"{_files(len(unread))} not read far enough to judge", _listed("files", unread), fix)

@@ -1,0 +1,139 @@
+"""Is each distribution what its RECORD says, and are its requirements met?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from packaging.utils import canonicalize_name
+
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.installed import Distribution, InstalledDistribution, WrongFile
+from wheel_checks.facts.reinstall import install, reinstall
+from wheel_checks.model import Evidence, Finding, Location, Severity, Unavailable, need
+from wheel_checks.registry import rule
+
+_SHOWN = 5
+_REINSTALL = "Install the distribution again, in the same version and without its dependencies."
+
+
+def _listed(subject: InstalledDistribution, paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else ""
+    return ", ".join(map(subject.inside.relative, paths[:_SHOWN])) + more
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"
+
+
+def _label(distribution: Distribution) -> str:
+    return f"{distribution.name} {distribution.version}"
+
+
+@rule(
+    "WHL701",
+    "METADATA and RECORD of what is installed exist and can be read",
+    Severity.ERROR,
+    kind="distribution",
+    why="Without METADATA no installer knows what is there, and without RECORD none can remove it: what stays behind "
+    "is imported by the next version.",
+    example="a dist-info folder that an interrupted installation left with METADATA alone",
+    fix=_REINSTALL,
+)
+def readable(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
+    """Both parse; what the operating system's packages leave out by design is not asked for."""
+    distribution = subject.distribution
+    for file in (distribution.metadata, distribution.record):
+        if isinstance(file, Unavailable) and not file.hint:
+            fix = reinstall(subject.inside, [distribution])
+            yield Finding(file.reason, fix=fix, location=Location(path=distribution.folder))
+
+
+@rule(
+    "WHL702",
+    "every file that RECORD lists is there",
+    Severity.ERROR,
+    kind="distribution",
+    why="A file that was removed by hand, by another package's uninstall or by an image build that trims layers is "
+    "missed only when something loads it, often inside a library that then names another cause.",
+    example="`nvidia/cu13/lib/libcusparse.so.12` is gone: `import torch` fails with a message about libtorch_cuda.so",
+    fix=_REINSTALL,
+)
+def present(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
+    """Nothing is missing; byte code does not count."""
+    distribution = subject.distribution
+    missing = need(distribution.files).missing
+    if missing:
+        evidence = (Evidence("missing", _listed(subject, missing), f"{distribution.dist_info}/RECORD"),)
+        message = f"{_files(len(missing))} of {_label(distribution)} {'is' if len(missing) == 1 else 'are'} missing"
+        yield Finding(message, evidence, reinstall(subject.inside, [distribution]), Location(path=missing[0]))
+
+
+def _changed(subject: InstalledDistribution, wrong: Sequence[WrongFile], what: str) -> Iterable[Finding]:
+    distribution = subject.distribution
+    shown = [Evidence(subject.inside.relative(f.path), f"{f.actual}, RECORD says {f.recorded}") for f in wrong[:_SHOWN]]
+    if len(wrong) > _SHOWN:
+        shown.append(Evidence("more", _files(len(wrong) - _SHOWN)))
+    if wrong:
+        verb = "is" if len(wrong) == 1 else "are"
+        yield Finding(
+            f"{_files(len(wrong))} of {_label(distribution)} {verb} not what was installed: {what}",
+            tuple(shown),
+            reinstall(subject.inside, [distribution]),
+            Location(path=wrong[0].path),
+        )
+
+
+@rule(
+    "WHL703",
+    "installed files have the sizes that RECORD states",
+    Severity.ERROR,
+    kind="distribution",
+    why="A file of another size was replaced, cut off by a full disk, or overwritten by a package that has the same "
+    "path: the version that is reported is then not the code that runs.",
+    example="libnccl.so.2 of another release copied over that of nvidia-nccl-cu13 2.28.9",
+    fix=_REINSTALL,
+)
+def sizes(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
+    """Each size is the recorded one."""
+    yield from _changed(subject, need(subject.distribution.files).sizes, "the size differs")
+
+
+@rule(
+    "WHL704",
+    "installed files have the hashes that RECORD states",
+    Severity.ERROR,
+    kind="distribution",
+    why="Only the hash tells a file that was patched in place, or damaged on disk, from the one that was installed.",
+    example="a line edited in site-packages while debugging, and forgotten",
+    fix=_REINSTALL,
+)
+def digests(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
+    """Each digest is the recorded one (at depth full)."""
+    yield from _changed(subject, need(need(subject.distribution.files).digests), "the content differs")
+
+
+@rule(
+    "WHL705",
+    "what is installed meets the requirements of what is installed",
+    Severity.ERROR,
+    kind="distribution",
+    why="torch is built against exact releases of NVIDIA's libraries and of Triton. Another one that was installed "
+    "later for another package is loaded without a word, and crashes or computes wrongly.",
+    example="torch 2.11.0 requires nvidia-nccl-cu13==2.28.9, 2.27.5 is installed",
+    fix="Install what is required, or a release of the other package that accepts what torch requires.",
+)
+def requirements(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
+    """Each requirement that is active in this environment is there in an accepted version; extras as others ask."""
+    distribution, inside = subject.distribution, subject.inside
+    if distribution.shadowed_by:
+        return
+    for unmet in need(inside.unmet).get(distribution.name, ()):
+        required = unmet.requirement
+        wanted = f"{required.name}{required.specifier}"
+        state = f"{unmet.found} is installed" if unmet.found else "it is not installed"
+        evidence = [Evidence("Requires-Dist", str(required), f"{distribution.dist_info}/METADATA")]
+        present = inside.named(canonicalize_name(required.name))
+        if present is not None:
+            evidence.append(Evidence("installed", _label(present), present.folder))
+        fix = install(inside, wanted, distribution, f"Install {wanted}.")
+        yield Finding(f"{_label(distribution)} requires {wanted}, {state}", tuple(evidence), fix)

@@ -1,0 +1,292 @@
+"""Is an environment one consistent whole: one of each distribution, no file twice, every library found?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from packaging.utils import canonicalize_name
+
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.closure import Need, Status
+from wheel_checks.facts.installed import Distribution, InstalledEnvironment, RecordedFiles
+from wheel_checks.facts.reinstall import install, reinstall, uninstall
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, need
+from wheel_checks.registry import rule
+
+_SHOWN = 5
+_KIND = "environment"
+
+
+def _listed(inside: InstalledEnvironment, paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else ""
+    return ", ".join(map(inside.relative, paths[:_SHOWN])) + more
+
+
+@rule(
+    "WHL710",
+    "each distribution has one dist-info folder in a folder of imports",
+    Severity.ERROR,
+    kind=_KIND,
+    why="After an interrupted upgrade two folders claim the same files. Which version a tool reports is then chance, "
+    "and an uninstall removes the files of both or of neither.",
+    example="torch-2.10.0.dist-info beside torch-2.11.0.dist-info",
+    fix="Install the version that is meant again, after removing the folder of the other.",
+)
+def one_dist_info(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
+    """No second one."""
+    together: defaultdict[tuple[str, str], list[Distribution]] = defaultdict(list)
+    for distribution in inside.distributions:
+        together[distribution.entry, distribution.name].append(distribution)
+    for (_entry, name), several in together.items():
+        if len(several) > 1:
+            folders = sorted(d.dist_info for d in several)
+            newest = max(several, key=lambda d: d.folder)
+            others = [d.folder for d in several if d is not newest]
+            fix = reinstall(inside, [newest], f"Remove {_listed(inside, others)}, then install {name} again.")
+            fix = Fix(fix.summary, (*(f"rm -r {folder}" for folder in others), *fix.commands))
+            yield Finding(
+                f"{name} has {len(several)} dist-info folders",
+                (Evidence("folders", ", ".join(folders), several[0].entry),),
+                fix,
+                Location(path=newest.folder),
+            )
+
+
+@rule(
+    "WHL711",
+    "no distribution hides another of the same name",
+    Severity.WARNING,
+    kind=_KIND,
+    why="Imports take the first folder on sys.path. A torch in the user's site-packages hides the one of the system, "
+    "while the libraries beside either are looked up next to the one that was found.",
+    example="torch 2.10.0 in ~/.local before torch 2.11.0 in /usr/local",
+    fix="Remove the one that is not meant.",
+)
+def shadowing(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
+    """Nothing is installed in two folders of imports."""
+    for distribution in inside.distributions:
+        first = inside.named(distribution.name) if distribution.shadowed_by else None
+        if first is not None:
+            evidence = (
+                Evidence("imported", f"{first.name} {first.version}", first.folder),
+                Evidence("hidden", f"{distribution.name} {distribution.version}", distribution.folder),
+            )
+            summary = f"Remove one of the two; this removes the one that is imported now, in {first.entry}."
+            yield Finding(
+                f"{first.name} {first.version} hides {distribution.name} {distribution.version} of another folder",
+                evidence,
+                Fix(summary, (uninstall(inside, first),)),
+                Location(path=distribution.folder),
+            )
+
+
+@rule(
+    "WHL712",
+    "no remains of an interrupted installation",
+    Severity.WARNING,
+    kind=_KIND,
+    why="pip renames what it replaces (torch becomes ~orch) and removes it at the end. What stays after an "
+    "interruption takes gigabytes, and makes pip warn at every start.",
+    example="~orch and ~orch-2.10.0.dist-info",
+    fix="Remove the folders whose names begin with ~.",
+)
+def leftovers(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
+    """No name begins with a tilde."""
+    if inside.leftovers:
+        fix = Fix("Remove them.", tuple(f"rm -r -- {path}" for path in inside.leftovers))
+        evidence = (Evidence("entries", _listed(inside, inside.leftovers), "site-packages"),)
+        yield Finding(
+            f"{len(inside.leftovers)} remains of an interrupted installation",
+            evidence,
+            fix,
+            Location(path=inside.leftovers[0]),
+        )
+
+
+@rule(
+    "WHL713",
+    "no file belongs to two distributions with different content",
+    Severity.ERROR,
+    kind=_KIND,
+    why="The one that was installed last has overwritten the file of the other, and removing either takes it from "
+    "both. NVIDIA's packages for CUDA 12 and 13 share paths (`nvidia/nccl/lib/libnccl.so.2`): with both installed one "
+    "library is there for two.",
+    example="nvidia-nccl-cu12 and nvidia-nccl-cu13 both installed",
+    fix="Remove the one that nothing requires, then install the other again.",
+)
+def shared_files(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
+    """Paths that several RECORDs list have the same hash in all of them."""
+    together: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for shared in inside.shared:
+        together[shared.owners].append(shared.path)
+    for names, paths in together.items():
+        owners = [d for name in names if (d := inside.named(name)) is not None]
+        native = [path for path in paths if ".so" in path.rpartition("/")[2]]
+        again = reinstall(inside, owners[:1])
+        commands = (*(uninstall(inside, d) for d in owners[1:]), *again.commands)
+        fix = Fix(f"Keep one of them; this keeps {names[0]}.", commands)
+        yield Finding(
+            f"{' and '.join(names)} install {len(paths)} files of the same names with different content",
+            (Evidence("files", _listed(inside, native or paths), "RECORD of each"),),
+            fix,
+            Location(path=(native or paths)[0]),
+            None if native else Severity.WARNING,
+        )
+
+
+@rule(
+    "WHL714",
+    "every file of the accelerator's packages belongs to a distribution",
+    Severity.WARNING,
+    kind=_KIND,
+    why="A library that no RECORD lists was copied there by hand or left by an uninstall. The loader takes it all the "
+    "same, and no upgrade replaces it.",
+    example="a libnccl.so.2.bak, or libcudnn of a release that was uninstalled, under nvidia/",
+    fix="Remove the files, or install the distribution that they belong to again.",
+)
+def unowned(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
+    """nvidia/, torch/ and triton/ hold nothing that no RECORD lists, but for byte code."""
+    if inside.unowned:
+        yield Finding(
+            f"{len(inside.unowned):,} files of nvidia, torch or triton belong to no distribution",
+            (Evidence("files", _listed(inside, inside.unowned), "site-packages against every RECORD"),),
+            Fix("Remove the files that are not meant to be there."),
+            Location(path=inside.unowned[0]),
+        )
+
+
+@rule(
+    "WHL715",
+    "the installed torch is built for the accelerator that is expected, and its parts agree",
+    Severity.ERROR,
+    kind=_KIND,
+    why="A CPU build installs, imports and computes without a word; only `torch.cuda.is_available()` says False.",
+    example="torch 2.10.0+cpu on a GH200, as the index gave it",
+    fix="Install a build for the accelerator: torch 2.11 or later, or one from PyTorch's own index.",
+)
+def accelerator(inside: InstalledEnvironment, expectations: Expectations) -> Iterable[Finding]:
+    """The signals of the installed files do not contradict each other, nor `--expect`."""
+    facts = need(inside.accelerator)
+    evidence = tuple(Evidence(signal.name, signal.detail, signal.source) for signal in facts.signals)
+    torch = inside.named("torch")
+    fix = reinstall(inside, [torch]) if torch else None
+    for conflict in facts.conflicts:
+        yield Finding(f"the parts of the installed torch disagree: {conflict}", evidence, fix)
+    wanted = expectations.accelerator
+    if wanted is None:
+        return
+    if facts.accelerator != wanted.accelerator or wanted.accepts_version(facts.version) is False:
+        told = f"{facts.label} ({facts.local_version})" if facts.local_version else facts.label
+        command = "wheelproof verify 'torch>=2.11'" + f" --platform {inside.environment.machine} --expect '{wanted}'"
+        advice = Fix("Install a build that fits; this shows what the index has:", (command,))
+        yield Finding(f"the installed torch is {told}, expected {wanted}", evidence, advice)
+
+
+def _by_library(needs: Iterable[Need]) -> dict[tuple[str, str], list[Need]]:
+    together: defaultdict[tuple[str, str], list[Need]] = defaultdict(list)
+    for found in needs:
+        together[found.soname, found.by].append(found)
+    return together
+
+
+def _needed_by(inside: InstalledEnvironment, needs: Sequence[Need]) -> Evidence:
+    return Evidence("needed by", _listed(inside, [found.elf for found in needs]), "DT_NEEDED")
+
+
+@rule(
+    "WHL720",
+    "the loader finds every library that the environment's libraries need",
+    Severity.ERROR,
+    kind=_KIND,
+    why="One missing library makes the import of everything above it fail; NVIDIA's come in separate packages that the "
+    "RPATH of torch must reach.",
+    example="libcusparse.so.12 was deleted: libtorch_cuda.so cannot be loaded",
+    fix="Install the distribution that brings the library; install a system library with the system's package manager.",
+)
+def found_by_loader(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
+    """Each DT_NEEDED is found as ld.so would find it, or comes with the driver or the system."""
+    missing = [found for found in need(inside.closure).needs if found.status is Status.MISSING]
+    for (soname, _by), needs in _by_library(missing).items():
+        searched = needs[0].searched or ("no folder: the file has no RPATH, and the system's libraries are not known",)
+        evidence = (_needed_by(inside, needs), Evidence("searched", ", ".join(searched), "as ld.so does"))
+        owner = _missing_owner(inside, soname)
+        user = inside.owner_of(needs[0].elf)
+        if owner is not None:
+            fix = reinstall(inside, [owner])
+        elif user is not None:
+            fix = reinstall(
+                inside, [user], f"No installed distribution has {soname}. Install it, or {user.name} again."
+            )
+        else:
+            fix = Fix(f"Install the package that brings {soname}.")
+        yield Finding(
+            f"{soname} is not found, which {inside.relative(needs[0].elf)} needs"
+            + (f", and {len(needs) - 1} more" if len(needs) > 1 else ""),
+            evidence,
+            fix,
+            Location(path=needs[0].elf),
+        )
+
+
+def _missing_owner(inside: InstalledEnvironment, soname: str) -> Distribution | None:
+    """The distribution whose RECORD lists a file of this name that is gone, or is there and cannot be used."""
+    for distribution in inside.distributions:
+        files = distribution.files
+        if isinstance(files, RecordedFiles) and any(path.endswith(f"/{soname}") for path in files.owned):
+            return distribution
+    return None
+
+
+@rule(
+    "WHL721",
+    "the libraries that the loader finds are those that the requirements mean",
+    Severity.ERROR,
+    kind=_KIND,
+    why="A library of the right name and another release is loaded without a word: an older NCCL hangs, another cuBLAS "
+    "lacks a symbol or computes otherwise.",
+    example="libnccl.so.2 of 2.27 in the place of the 2.28.9 that torch requires, or one from LD_LIBRARY_PATH",
+    fix="Install the distribution that brings the library again; take foreign folders out of LD_LIBRARY_PATH.",
+)
+def right_library(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
+    """What is found was installed by the required release and is unchanged."""
+    wrong = [found for found in need(inside.closure).needs if found.status is Status.WRONG_VERSION]
+    for (soname, path), needs in _by_library(wrong).items():
+        owner = inside.owner_of(path)
+        how, _separator, fault = needs[0].how.partition("; ")
+        evidence = (_needed_by(inside, needs), Evidence("found", path, how))
+        fix = (
+            _right_one(inside, owner, needs[0]) if owner else Fix(f"Take the folder of {path} out of the search path.")
+        )
+        yield Finding(
+            f"the {soname} that {inside.relative(needs[0].elf)} gets is {fault}", evidence, fix, Location(path=path)
+        )
+
+
+def _right_one(inside: InstalledEnvironment, owner: Distribution, wrong: Need) -> Fix:
+    """Install the version that the needing distribution requires, else the installed one again."""
+    user = inside.owner_of(wrong.elf)
+    if user is not None:
+        for unmet in need(inside.unmet).get(user.name, ()):
+            if canonicalize_name(unmet.requirement.name) == owner.name:
+                wanted = f"{unmet.requirement.name}{unmet.requirement.specifier}"
+                return install(inside, wanted, user, f"Install {wanted}.")
+    return reinstall(inside, [owner])
+
+
+@rule(
+    "WHL722",
+    "every library of the environment is for its machine and can be read",
+    Severity.ERROR,
+    kind=_KIND,
+    why="The loader passes over a library for another machine, and reports it as missing; Python does not find a "
+    "module at all. A file that is cut off fails with a message about its ELF header.",
+    example="x86_64 wheels copied into the image for aarch64",
+    fix="Install the distribution again for this machine.",
+)
+def right_machine(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
+    """No extension module or needed library for another machine, no broken one."""
+    for wrong in inside.wrong_elfs:
+        owner = inside.owner_of(wrong.path)
+        fix = reinstall(inside, [owner]) if owner else Fix("Remove the file.")
+        yield Finding(f"{inside.relative(wrong.path)}: {wrong.reason}", fix=fix, location=Location(path=wrong.path))

@@ -1,0 +1,193 @@
+"""Does every library that the wheel loads come with the wheels that it requires on the target?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.closure import Need, Status
+from wheel_checks.facts.linking import LinkFacts
+from wheel_checks.facts.wheel import WheelFacts
+from wheel_checks.formats.elf_versions import SymbolVersions
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.registry import rule
+
+_SHOWN, _MOST_ROWS = 5, 20
+
+
+def _place(links: LinkFacts, path: str) -> str:
+    """A path with the wheel that brings it, when that is not the judged one."""
+    owner = links.owners.get(path, "")
+    return path if owner in ("", links.wheels[0]) else f"{path} of {owner}"
+
+
+def _shown(items: Sequence[str]) -> str:
+    return ", ".join(items[:_SHOWN]) + (f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else "")
+
+
+@rule(
+    "WHL521",
+    "every library that is needed comes with the wheels, the driver or the system",
+    Severity.ERROR,
+    why="The loader finds out at import time, on the user's machine: `libnccl.so.2: cannot open shared object file`. "
+    "From the directories of all required wheels it is known before anybody installs.",
+    example="libtorch_cuda.so needs libcusparseLt.so.0, and METADATA requires no nvidia-cusparselt-cu13 on aarch64",
+    fix="Require the wheel that brings the library on this platform, or bundle the library.",
+)
+def missing(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No DT_NEEDED of the wheel or of what it requires is left without a file.
+
+    An error for what the wheel's own modules lead to, one for each library; a warning where its name is uncertain. One
+    warning for all files that no module of the wheel leads to: variants of which one is opened by name, leftovers, and
+    modules of other packages that may be optional.
+    """
+    links = need(wheel.links)
+    lost: dict[str, list[Need]] = defaultdict(list)
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for item in links.closure.needs:
+        if item.status is Status.MISSING and item.elf in links.imported:
+            lost[item.soname].append(item)
+        elif item.status is Status.MISSING:
+            by_name[_place(links, item.elf)].append(item.soname)
+    read = Evidence("wheels read", f"{len(links.wheels)} ({links.how})")
+    absent = () if isinstance(links.absent, Unavailable) else links.absent
+    why = [Evidence("not installable", f"{a.name}: {a.why}", "index") for a in absent[:_SHOWN]]
+    for soname, needs in sorted(lost.items()):
+        certain = any(item.certain for item in needs)
+        evidence = (
+            Evidence("needed by", _shown([_place(links, item.elf) for item in needs]), "DT_NEEDED"),
+            Evidence("searched", _shown(needs[0].searched) or "no search path", "RPATH, RUNPATH"),
+            read,
+            *why,
+        )
+        yield Finding(
+            f"{soname} is needed and comes with no wheel" if certain else f"{soname} may be needed, and is in no wheel",
+            evidence,
+            Fix(f"Require on this platform the wheel that brings {soname}, or bundle it."),
+            Location(needs[0].elf) if links.owners[needs[0].elf] == links.wheels[0] else None,
+            None if certain else Severity.WARNING,
+        )
+    if by_name:
+        told = "1 file lacks libraries that no wheel brings; no module of the wheel leads to it"
+        if len(by_name) > 1:
+            told = f"{len(by_name)} files lack libraries that no wheel brings; no module of the wheel leads to them"
+        rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(by_name.items())]
+        fix = Fix("Require the wheels that bring these libraries, or tell users where they come from.")
+        yield Finding(told, (*rows[:_MOST_ROWS], read, *why), fix, severity=Severity.WARNING)
+
+
+@rule(
+    "WHL522",
+    "libraries define the symbol versions that others need of them",
+    Severity.ERROR,
+    why="A library of the right name and the wrong age is found by the loader and refused by it: `version NCCL_2.28 "
+    "not found`.",
+    example="libtorch_cuda.so needs libcudart.so.13 (version libcudart.so.13), the wheel brings another build",
+    fix="Pin the version of the wheel that defines them.",
+)
+def versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Each version that a library needs is defined by the file that the closure gives it, where both were read."""
+    links = need(wheel.links)
+    for item in links.closure.needs:
+        elf, other = links.files.get(item.elf), links.files.get(item.by)
+        if elf is None or other is None:
+            continue
+        if not isinstance(elf.versions, SymbolVersions) or not isinstance(other.versions, SymbolVersions):
+            continue
+        defined = {definition.name for definition in other.versions.definitions}
+        wanted = [n for n in elf.versions.needs if n.library == item.soname]
+        lacking = [v.name for n in wanted for v in n.versions if not v.weak and v.name not in defined]
+        if lacking and defined:  # a library without any versions satisfies every need, with a warning of the loader
+            evidence = (
+                Evidence("needs", _shown(lacking), _place(links, item.elf)),
+                Evidence("defines", _shown(sorted(defined)), _place(links, item.by)),
+            )
+            message = f"{_place(links, item.by)} lacks symbol versions that {_place(links, item.elf)} needs"
+            yield Finding(message, evidence, Fix(f"Pin the release whose {item.soname} defines them."))
+
+
+@rule(
+    "WHL523",
+    "every bundled library is needed by something",
+    Severity.NOTE,
+    why="A library that no file needs costs every user its size, or is opened by name, which no closure can follow.",
+    example="libgfortran.so.5 bundled in a wheel in which nothing needs it",
+    fix="Leave it out, unless it is opened by name (dlopen).",
+)
+def orphans(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Libraries of the wheel itself that no need leads to."""
+    links = need(wheel.links)
+    unread = sum(links.owners[path] == links.wheels[0] for path in links.closure.unread)
+    if unread:
+        need(Unavailable(f"what {unread} of its files need is not known", "--depth full"))
+    own = [path for path in links.closure.orphans if links.owners[path] == links.wheels[0]]
+    if own:
+        count = "1 library" if len(own) == 1 else f"{len(own)} libraries"
+        fix = Fix("Leave out what is not opened by name (dlopen, ctypes).")
+        yield Finding(f"nothing in the wheel needs {count} of it", (Evidence("libraries", _shown(own)),), fix)
+
+
+@rule(
+    "WHL524",
+    "every requirement has a wheel for the target",
+    Severity.ERROR,
+    why="A pin whose wheel does not exist on one platform fails there with `no matching distribution`, or compiles for "
+    "an hour from source.",
+    example="nvidia-cufile-cu12==1.11.1.6 on aarch64, which has no such wheel",
+    fix="Limit the requirement to the platforms that have it, or publish it.",
+)
+def pins(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Of each requirement that was followed an installer would take a wheel; a source archive alone is a warning."""
+    for package in need(need(wheel.links).absent):
+        by = ", ".join(filter(None, package.required_by)) or wheel.file_name
+        evidence = (Evidence("required by", by, "METADATA"), Evidence("index", package.why))
+        fix = Fix(f"Limit the requirement of {package.name} by a marker, or publish a wheel of it.")
+        severity = Severity.WARNING if package.sdist_only else None
+        yield Finding(f"no wheel of {package.name} fits the target: {package.why}", evidence, fix, severity=severity)
+
+
+@rule(
+    "WHL525",
+    "libraries are found by their own search path, not by what was imported before",
+    Severity.NOTE,
+    why="A library that is only found because another package was imported first fails in every other order: in a "
+    "test, in a tool that imports it alone.",
+    example="torchvision's _C.so needs libc10.so, which is there once torch was imported",
+    fix="Give it an RPATH with $ORIGIN to the library, or import the other package first and say so.",
+)
+def preloaded(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No need of the wheel itself has the status preload."""
+    links = need(wheel.links)
+    found = [n for n in links.closure.needs if n.status is Status.PRELOAD and links.owners[n.elf] == links.wheels[0]]
+    if found:
+        files = sorted({item.elf for item in found})
+        evidence = (
+            Evidence("files", _shown(files)),
+            Evidence("need", _shown(sorted({f"{n.soname} ({_place(links, n.by)})" for n in found}))),
+        )
+        count = "1 file finds" if len(files) == 1 else f"{len(files)} files find"
+        fix = Fix("Add an RPATH with $ORIGIN, or rely on the import and document it.")
+        yield Finding(f"{count} libraries only after another package was imported", evidence, fix)
+
+
+@rule(
+    "WHL529",
+    "the search for the libraries that --explain names",
+    Severity.NOTE,
+    why="Where the loader looks, in its order, and what it finds: the answer to `why this file and not that one?`.",
+    example="`wheelproof verify torch==2.11.0 --depth links --explain libnccl.so.2`",
+    fix="Read it; nothing is wrong.",
+)
+def explained(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
+    """One note for each file that needs such a library; silent when nothing was asked."""
+    for soname in expectations.explain:
+        links = need(wheel.links)
+        needs = [item for item in links.closure.needs if item.soname == soname]
+        if not needs:
+            yield Finding(f"nothing needs {soname}")
+        for item in needs:
+            found = f"{item.status}: {_place(links, item.by)} ({item.how})" if item.by else f"{item.status} {item.how}"
+            searched = tuple(Evidence(f"{i}", path) for i, path in enumerate(item.searched, 1))
+            message = f"{soname}, needed by {_place(links, item.elf)}: {found.strip()}"
+            yield Finding(message, searched, location=Location(item.elf))

@@ -1,0 +1,195 @@
+"""Does what is set up really keep the installed torch? PIN201 to PIN209 judge the guard of one installer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from packaging.version import Version
+
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.pin_guard import GuardFacts, GuardSetting, Kind
+from wheel_checks.facts.resolution import exact_pin
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity
+from wheel_checks.registry import rule
+
+TORCH = "torch"
+KIND = "pin-guard"
+_WRITE = Fix("Write the guard, and use it as its files say.", ("wheelproof pins guard --directory torch-guard",))
+
+
+@rule(
+    "PIN201",
+    "the installer cannot replace the installed torch",
+    Severity.ERROR,
+    kind=KIND,
+    why="Any requirement in the tree that the installed torch does not satisfy makes the installer take another one "
+    "from its default index, unless a constraint with the local version, an exclude or an override forbids it.",
+    example="a venv with torch 2.7.0+cu128 and neither UV_CONSTRAINT nor UV_EXCLUDE",
+    fix="Write the guard with `wheelproof pins guard`, and use it.",
+)
+def held(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
+    """An installed torch or companion without a constraint, an exclude or an override fails."""
+    for name, version in guard.installed.items():
+        if not any(guard.keeps_away(name)) and not any(guard.pins(name)):
+            severity = None if name == TORCH else Severity.WARNING
+            message = f"nothing keeps {guard.installer} from replacing {name} {version}"
+            yield Finding(message, fix=_WRITE, severity=severity)
+
+
+@rule(
+    "PIN202",
+    "constraints on torch are the installed version",
+    Severity.ERROR,
+    kind=KIND,
+    why="A constraint for another version than the installed one does not keep torch: it demands the replacement.",
+    example="`torch==2.6.0+cu124` in constraints.txt, and torch 2.7.0+cu128 installed",
+    fix="Write the guard again, from the environment as it is.",
+)
+def current(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
+    """A constraint that the installed version does not satisfy fails; one that also allows others is a warning."""
+    for name, version in guard.installed.items():
+        for setting, pin in guard.pins(name):
+            if not pin.specifier.contains(version, prereleases=True):
+                yield _finding(f"the constraint {pin} is not the installed {name} {version}", setting)
+            elif not exact_pin(pin) and not guard.is_pinned(name):
+                told = f"the constraint {pin} allows other versions than the installed {name} {version}"
+                yield _finding(told, setting, Severity.WARNING)
+
+
+@rule(
+    "PIN203",
+    "constraints on torch name its local version",
+    Severity.WARNING,
+    kind=KIND,
+    why="`torch==2.7.0` is satisfied by 2.7.0+cu128 and by the build of the index alike: with --reinstall, or in a "
+    "fresh environment, the latter takes its place, and that may be a CPU build.",
+    example="`torch==2.7.0` in constraints.txt, and torch 2.7.0+cu128 installed",
+    fix="Constrain the full version, as in `torch==2.7.0+cu128`.",
+)
+def local_version(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
+    """An exact constraint without the local version that is installed fails."""
+    for name, version in guard.installed.items():
+        for setting, pin in guard.pins(name):
+            if Version(version).local and exact_pin(pin) == Version(version).public and not guard.is_pinned(name):
+                told = f"the constraint {pin} also allows the build of the index: {name} {version} has a local version"
+                yield _finding(told, setting, fix=Fix(f"Constrain the full version: {name}=={version}."))
+
+
+@rule(
+    "PIN204",
+    "no-build-isolation-package does not name torch",
+    Severity.ERROR,
+    kind=KIND,
+    why="The setting names the package that is being built, not the one that it is built against. Naming torch neither "
+    "keeps it installed nor makes any build use it.",
+    example='`no-build-isolation-package = ["torch"]` in [tool.uv]',
+    fix="Name the packages that are compiled against torch, such as flash-attn.",
+)
+def builds_named(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
+    """A list with torch in it fails."""
+    for setting in guard.of(Kind.NO_ISOLATION):
+        if TORCH in setting.packages:
+            told = "no-build-isolation-package names torch, which protects nothing: it is the package being built"
+            yield _finding(told, setting, fix=Fix("Name the packages that are compiled against torch instead."))
+
+
+@rule(
+    "PIN205",
+    "uv reads its whole table",
+    Severity.ERROR,
+    kind=KIND,
+    why="One key that the uv at hand does not know makes it drop the whole [tool.uv] table with a mere warning: every "
+    "exclude and override in it is gone.",
+    example="`exclude-dependencies` beside a key of a later uv",
+    fix="Remove the key, or use a uv that knows it; `required-version` makes older ones stop.",
+)
+def table_read(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
+    """A table that uv drops fails."""
+    if guard.dropped:
+        told = f"{guard.installer} {guard.version} ignores its settings in pyproject.toml: {guard.dropped}"
+        yield Finding(told, location=Location(path="pyproject.toml"))
+
+
+@rule(
+    "PIN206",
+    "builds cannot take another torch",
+    Severity.WARNING,
+    kind=KIND,
+    why="Constraints, excludes and overrides do not reach build environments: what compiles against torch in isolation "
+    "is compiled against whatever the index has, and fails when it is imported.",
+    example="flash-attn built in isolation against the newest torch, beside torch 2.7.0+cu128",
+    fix="Set a build constraint with the full version, and build those packages without isolation.",
+)
+def builds(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
+    """A setup with neither a build constraint on torch nor builds without isolation fails."""
+    version = guard.installed.get(TORCH)
+    if version is None or guard.is_pinned(TORCH, Kind.BUILD_CONSTRAINT):
+        return
+    isolated = [s for s in guard.of(Kind.NO_ISOLATION) if not s.packages or set(s.packages) & set(guard.extensions)]
+    if not isolated:
+        known = ", ".join(guard.extensions[:4])
+        told = f"a build in isolation ({known}, ...) takes another torch than the installed {version}"
+        yield Finding(told, fix=_WRITE)
+
+
+@rule(
+    "PIN207",
+    "wheels built against another torch are not reused",
+    Severity.WARNING,
+    kind=KIND,
+    why="Both installers cache the wheels that they build, by the package alone: one that was built against another "
+    "torch is installed later, whatever --no-build-isolation or --reinstall say.",
+    example="the default cache of uv, after an isolated build of flash-attn",
+    fix="Use a cache folder for each torch, as the guard does, or no cache.",
+)
+def cache(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
+    """A cache folder whose path does not name the installed version of torch fails."""
+    version = guard.installed.get(TORCH)
+    caches = list(guard.of(Kind.CACHE))
+    if version is None or any(not setting.path or version in setting.path for setting in caches):
+        return
+    evidence = tuple(Evidence("cache", setting.path, setting.origin) for setting in caches)
+    yield Finding(f"the cache of built wheels is not one for torch {version} alone", evidence, _WRITE)
+
+
+@rule(
+    "PIN208",
+    "every file of the guard can be read",
+    Severity.ERROR,
+    kind=KIND,
+    why="A variable that names a file which is gone makes the installer fail, or protects nothing.",
+    example="UV_CONSTRAINT names a folder that was cleaned up",
+    fix="Write the guard again.",
+)
+def readable(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
+    """A setting whose file cannot be read fails."""
+    for setting in guard.settings:
+        if setting.fault:
+            yield _finding(f"{setting.origin} names {setting.path}: {setting.fault}", setting, fix=_WRITE)
+
+
+@rule(
+    "PIN209",
+    "what is excluded is installed",
+    Severity.WARNING,
+    kind=KIND,
+    why="An exclude or override takes torch out of every requirement: where none is installed, installs succeed without "
+    "it. And `uv sync` removes a torch that its lock does not hold, unless it is told --inexact.",
+    example='`exclude-dependencies = ["torch"]` in an environment without torch',
+    fix="Install torch first, and sync with --inexact.",
+)
+def excluded(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
+    """An excluded torch that is not installed fails; in a project, a note tells of --inexact."""
+    for setting in guard.keeps_away(TORCH):
+        if TORCH not in guard.installed:
+            yield _finding(f"torch is kept away by an {setting.kind}, and none is installed", setting)
+        elif "[tool.uv]" in setting.origin:
+            told = "`uv sync` removes torch, which the lock does not hold"
+            fix = Fix("Sync with --inexact.", ("uv sync --inexact",))
+            yield _finding(told, setting, Severity.NOTE, fix)
+
+
+def _finding(message: str, setting: GuardSetting, severity: Severity | None = None, fix: Fix | None = None) -> Finding:
+    evidence = (Evidence(str(setting.kind), setting.path or ", ".join(setting.packages), setting.origin),)
+    return Finding(message, evidence, fix, severity=severity)
+

@@ -1,0 +1,195 @@
+"""Does each file of a release belong there, and is it the file that was meant? By what the expectation file says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.accelerator import AcceleratorFacts
+from wheel_checks.facts.release import FileInRelease, Told
+from wheel_checks.formats.index_page import is_file_of
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.registry import rule
+from wheel_checks.release_expectation import ExpectedPlatform
+
+KIND = "release-file"
+
+
+def _platforms(subject: FileInRelease) -> list[ExpectedPlatform]:
+    """The expected platforms of which the file fills a cell."""
+    names = {cell.platform for cell in subject.file.cells}
+    return [platform for platform in subject.release.expectation.platforms if platform.name in names]
+
+
+@rule(
+    "REL102",
+    "the file is expected in the release",
+    Severity.ERROR,
+    kind=KIND,
+    why="What is uploaded by mistake cannot be replaced: an index never takes the same file name twice. A file for a "
+    "Python or platform that nobody tested is installed all the same.",
+    example="a `linux_x86_64` wheel, which was not repaired yet, beside the `manylinux` ones",
+    fix="Take the file out of the release, or add its platform, Python or build tag to the expectation.",
+)
+def unexpected(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
+    """It is of the project, and fills a cell with an allowed build tag, or is the expected source archive."""
+    if reason := _misfit(subject):
+        fix = Fix("Take the file out of the release, or change the expectation.")
+        yield Finding(f"the file is not expected: {reason}", (Evidence("file", subject.file.file_name),), fix)
+
+
+def _misfit(subject: FileInRelease) -> str:
+    file, expected = subject.file, subject.release.expectation
+    if not is_file_of(file.file_name, expected.project):
+        return f"it is no file of {expected.project}"
+    if file.version is not None and not file.own:
+        return ""  # of another version, about which REL109 has its say
+    if not file.is_wheel:
+        return "" if expected.sdist else "no source archive is"
+    return _misplaced(subject)
+
+
+def _misplaced(subject: FileInRelease) -> str:
+    """Why a wheel of the project has no place in the matrix."""
+    file = subject.file
+    if file.name is None:
+        return "its name has no tags that an installer reads"
+    if not file.platforms:
+        tags = ", ".join(sorted({tag.platform for tag in file.name.tags}))
+        return f"no platform with the tag {tags} is"
+    if not file.cells:
+        pythons = ", ".join(sorted({f"{tag.interpreter}-{tag.abi}" for tag in file.name.tags}))
+        return f"{pythons} is not on {' or '.join(file.platforms)}"
+    platforms = _platforms(subject)
+    if not any(file.name.build in platform.build_tags for platform in platforms):
+        allowed = ", ".join(sorted({tag or "none" for p in platforms for tag in p.build_tags}))
+        return f"its build tag is {file.name.build or 'none'}, allowed on {platforms[0].name}: {allowed}"
+    return ""
+
+
+@rule(
+    "REL103",
+    "the wheel has the accelerator that its platform is to have",
+    Severity.ERROR,
+    kind=KIND,
+    why="A CPU build among CUDA builds has the same name, size aside, and the same METADATA: nobody notices it before "
+    "users find no GPU.",
+    example="torch 2.10.0, whose seven aarch64 wheels are CPU only, where CUDA is expected on both architectures",
+    fix="Build the wheels of that platform with the accelerator, or expect what they are.",
+)
+def accelerator(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
+    """What its signals say is what every platform that it serves expects; a version that it does not tell is noted."""
+    demands = {p.accelerator: p.name for p in reversed(_platforms(subject)) if p.accelerator is not None}
+    if not demands:
+        need(Unavailable("the expectation names no accelerator for it"))
+    found = need(subject.file.accelerator)
+    for demand, platform in demands.items():
+        described = f"{found.label} ({found.local_version})" if found.local_version else found.label
+        evidence = _signals(found)
+        if demand.accelerator not in (found.accelerator, *found.others):
+            fix = Fix(f"Build it for {demand.accelerator}, or change what the expectation has for {platform}.")
+            yield Finding(f"the wheel is {described}, expected {demand}", evidence, fix)
+        elif demand.accelerator == found.accelerator:
+            accepted = demand.accepts_version(found.version)
+            if accepted is None:
+                message = f"expected {demand}, but the wheel tells only {found.label}"
+                yield Finding(message, evidence, severity=Severity.WARNING)
+            elif not accepted:
+                yield Finding(f"the wheel is {described}, expected {demand}", evidence)
+
+
+def _signals(facts: AcceleratorFacts) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(s.name, f"{' and '.join(s.accelerators) or 'nothing'}: {s.detail}", s.source) for s in facts.signals
+    )
+
+
+@rule(
+    "REL104",
+    "the file is as large as its platform allows, and as its siblings",
+    Severity.ERROR,
+    kind=KIND,
+    why="Indexes refuse a file above the project's limit at the very end of an upload, with the rest of the release "
+    "already out. A file much smaller than its siblings lacks a library, a much larger one has debug symbols.",
+    example="a wheel of 1.2 GB where `max-size` is 1GB",
+    fix="Compress the fat binaries or drop old architectures; build an outlier again, and compare with `wheelproof "
+    "diff`.",
+)
+def size(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
+    """At most ``max-size`` of its platform, and (a warning) within ``size-outlier`` of the platform's median."""
+    actual, platforms = subject.file.size, _platforms(subject)
+    bound = subject.release.expectation.size_outlier
+    if actual is None:
+        need(Unavailable("nobody tells the size of the file"))
+        return
+    if bound is None and all(platform.max_size is None for platform in platforms):
+        need(Unavailable("the expectation has neither max-size nor size-outlier for it"))
+    for platform in platforms:
+        if platform.max_size is not None and actual > platform.max_size:
+            evidence = (
+                Evidence("size", f"{actual:,} bytes"),
+                Evidence("max-size", f"{platform.max_size:,} bytes", platform.name),
+            )
+            fix = Fix("Drop old GPU architectures, compress the fat binaries, or move libraries to other packages.")
+            yield Finding(f"the file is larger than {platform.name} allows", evidence, fix)
+        usual = subject.release.median_sizes.get(platform.name)
+        if bound is None or not usual:
+            continue
+        ratio = max(actual, usual) / max(1, min(actual, usual))
+        if ratio > bound:
+            evidence = (Evidence("size", f"{actual:,} bytes"), Evidence("median", f"{usual:,.0f} bytes", platform.name))
+            relation = "larger" if actual > usual else "smaller"
+            message = f"the file is {ratio:.2f} times {relation} than the median of {platform.name}"
+            yield Finding(
+                message, evidence, Fix("Compare it with a sibling: `wheelproof diff`."), None, Severity.WARNING
+            )
+
+
+@rule(
+    "REL105",
+    "the file has one hash and one size, whoever tells them",
+    Severity.ERROR,
+    kind=KIND,
+    why="A file on the index that is not the one that was tested was replaced, cut off or mixed up on the way.",
+    example="a sha256 on the staging index that differs from that of the file in `dist`",
+    fix="Upload the file that was tested. On most indexes a file name is spent: raise the build tag or the version.",
+)
+def hashes(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
+    """All of disk, indexes and the list of hashes that tell agree; with a list, the file is in it."""
+    file, listed = subject.file, subject.release.expectation.hashes
+    fix = Fix("Find out which one was tested, and publish that.")
+    if listed and file.own and file.file_name not in listed:
+        yield Finding("the file is not in the list of hashes", (Evidence("listed", f"{len(listed)} files"),), fix)
+    elif len(file.digests) < 2 and len(file.sizes) < 2:
+        need(Unavailable("only one place tells hash and size", "give the folder and the index, or [hashes]"))
+    for word, told, unit in (("sha256", file.digests, ""), ("size", file.sizes, " bytes")):
+        if len({value for _, value in told}) > 1:
+            places = " and ".join(item.who for item in _first_two(told))
+            yield Finding(
+                f"the {word} differs between {places}",
+                tuple(Evidence(who, f"{value}{unit}") for who, value in told),
+                fix,
+            )
+
+
+def _first_two(told: Iterable[Told]) -> tuple[Told, Told]:
+    """The first, and the first that differs from it."""
+    items = list(told)
+    return items[0], next(item for item in items if item.value != items[0].value)
+
+
+@rule(
+    "REL106",
+    "no file of the release is yanked",
+    Severity.ERROR,
+    kind=KIND,
+    why="Installers pass over a yanked file: its cell of the matrix is empty for everybody who has no exact pin.",
+    example="one wheel of a staged release with `data-yanked`",
+    fix="Restore the file on the index, or publish another build; `yanked = true` allows it.",
+)
+def yanked(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
+    """No index marks it (PEP 592), unless the expectation allows that."""
+    if not subject.file.listed:
+        need(Unavailable("the file is not on an index"))
+    if subject.file.yanked is not None and not subject.release.expectation.yanked:
+        yield Finding("the file is yanked", (Evidence("reason", subject.file.yanked or "none given"),))

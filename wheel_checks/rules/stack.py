@@ -1,0 +1,263 @@
+"""Will a set of requirements work on the target? STK1xx judge its packages and how they fit, STK2xx their GPU code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from packaging.version import Version
+
+from wheel_checks.data import load
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.accelerator import LABELS, AcceleratorFacts
+from wheel_checks.facts.resolution import exact_pin
+from wheel_checks.facts.signals import CPU, CUDA, GPU
+from wheel_checks.facts.stack import NO_FILE, SDIST, StackFacts, StackPackage, unfulfilled
+from wheel_checks.model import Evidence, Finding, Fix, Severity, need
+from wheel_checks.registry import rule
+
+_COMPANIONS = ("torchvision", "torchaudio")  # built against the libraries of one torch, and for its accelerator
+_RUNTIME = re.compile(
+    r"nvidia-(?:cuda-runtime|cuda-nvrtc|cuda-cupti|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink)"
+    r"(?:-cu(?P<major>\d+))?"
+)
+_SHOWN = 6
+
+
+def _demands(package: StackPackage) -> tuple[Evidence, ...]:
+    """The chain from what was asked for to this package, and who else demands it."""
+    chain = "; ".join(map(str, package.chain))
+    rest = [str(demand) for demand in package.demands if demand not in package.chain]
+    more = f" and {len(rest) - _SHOWN} more" if len(rest) > _SHOWN else ""
+    found = (Evidence("demanded by", chain, "METADATA"),) if chain else ()
+    return found + ((Evidence("also", "; ".join(rest[:_SHOWN]) + more, "METADATA"),) if rest else ())
+
+
+@rule(
+    "STK101",
+    "no package is a CPU build where a GPU is wanted",
+    Severity.ERROR,
+    kind="package",
+    why="The same requirements give CUDA builds on x86_64 and CPU builds on aarch64: everything installs, and no GPU "
+    "is found when it runs.",
+    example="`vllm==0.19.0` on aarch64: it pins torch 2.10.0, whose aarch64 wheel on the index is CPU only",
+    fix="Take a release whose pins lead to a build for this architecture, or an index that has one.",
+)
+def cpu_build(package: StackPackage, _: Expectations) -> Iterable[Finding]:
+    """A CPU build of torch, or of a package whose release has GPU builds for another machine, fails."""
+    if not package.gpu_reason:
+        return
+    facts = package.known_accelerator if package.name == "torch" else need(package.accelerator)
+    better = [sibling for sibling in package.siblings if sibling.accelerator in GPU]
+    if facts is None:
+        need(package.accelerator)
+    elif facts.accelerator == CPU and (better or package.name == "torch"):
+        built = f" ({facts.local_version})" if facts.local_version else ""
+        message = f"{package.label} is CPU only{built} on {package.target.machine}, though {package.gpu_reason}"
+        if pin := _pin(package):
+            message += f"; {pin}"
+        evidence = (*_demands(package), *_signals(facts))
+        evidence += tuple(
+            Evidence(
+                f"{s.machine} ({s.certainty})", f"{LABELS[s.accelerator]} {s.accelerator_version}".strip(), s.file_name
+            )
+            for s in better
+        )
+        yield Finding(message, evidence, _gpu_fix(package))
+
+
+def _pin(package: StackPackage) -> str:
+    """Who makes it this version: "vllm 0.19.0 pins torch==2.10.0"."""
+    last = package.chain[-1] if package.chain else None
+    return f"{last.by} pins {last.text}" if last and last.by and exact_pin(last.requirement) else ""
+
+
+def _signals(facts: AcceleratorFacts) -> Iterator[Evidence]:
+    for signal in facts.signals:
+        yield Evidence(signal.name, f"{' and '.join(signal.accelerators) or 'nothing'}: {signal.detail}", signal.source)
+
+
+def _gpu_fix(package: StackPackage) -> Fix:
+    """For torch, what the table of its builds knows; the requirement to change is the first of the chain."""
+    machine = package.target.machine
+    root = package.chain[0].requirement.name if package.chain else package.name
+    if package.name != "torch":
+        return Fix(
+            f"Take a release of {package.name} or an index that has a GPU build for {machine}.",
+            (f"wheelproof verify '{package.name}>=0' --platform {machine} --all-files",),
+        )
+    version, table = Version(package.version), load("torch_builds")
+    good = [
+        Version(row["version"]) for row in table["build"] if row["machine"] == machine and row["accelerator"] == CUDA
+    ]
+    later = min((known for known in good if known > version), default=None)
+    backends = [
+        row["backend"]
+        for row in table["backend"]
+        if row["machine"] == machine and Version(row["first"]) <= Version(version.public) <= Version(row["last"])
+    ]
+    told, commands = [], []
+    if later is not None:
+        told.append(f"torch {later} is the next release whose {machine} wheel on the index is a CUDA build")
+        told.append(f"take a release of {root} that allows it" if root != "torch" else "take it")
+        commands.append(f"wheelproof stack '{root}' --platform {machine}")
+    if backends:
+        told.append(f"or stay, with the CUDA build of {version.public} that PyTorch's own index has")
+        asked = package.chain[0].text if package.chain else f"torch=={version.public}"
+        commands.append(f"uv pip install '{asked}' --torch-backend={backends[-1]}")
+    return Fix("; ".join(told) + "." if told else f"No CUDA build of torch for {machine} is known.", tuple(commands))
+
+
+@rule(
+    "STK102",
+    "every package has a wheel for the target",
+    Severity.WARNING,
+    kind="package",
+    why="A source archive is compiled at install: it needs compilers and the CUDA toolkit, takes up to hours, and what "
+    "it requires is known only then. wheelproof builds nothing, so what it would require is not judged either.",
+    example="`flash-attn`, of which the index has a source archive only",
+    fix="Build the wheel once, and give its folder with --find-links; or take a release that has one.",
+)
+def source_only(package: StackPackage, _: Expectations) -> Iterable[Finding]:
+    """What fits is not a source archive alone."""
+    if package.distribution == SDIST:
+        fix = Fix(f"Build a wheel of {package.label} on {package.target.machine} once, and offer it with --find-links.")
+        yield Finding(_why(package, "only a source archive"), _demands(package), fix)
+
+
+@rule(
+    "STK103",
+    "every package has a file for the target",
+    Severity.ERROR,
+    kind="package",
+    why="The install fails there, although it succeeds on another architecture.",
+    example="a package with wheels for x86_64 alone and no source archive, on aarch64",
+    fix="Leave the package out on this architecture by a marker, or take a release or an index that has a file.",
+)
+def no_file(package: StackPackage, _: Expectations) -> Iterable[Finding]:
+    """The index lists a wheel or a source archive that fits the target."""
+    if package.distribution == NO_FILE:
+        fix = Fix(
+            "Leave it out on this architecture by a marker, or take a release that has a file:",
+            (f"wheelproof verify '{package.name}>=0' --platform {package.target.machine} --all-files",),
+        )
+        yield Finding(_why(package, f"no file for {package.target.label}"), _demands(package), fix)
+
+
+def _why(package: StackPackage, otherwise: str) -> str:
+    return package.explanation or f"{package.label} has {otherwise}"
+
+
+@rule(
+    "STK104",
+    "one major version of CUDA in the whole stack",
+    Severity.ERROR,
+    kind="stack",
+    why="Libraries of CUDA 12 and 13 in one process are two runtimes with two sets of handles: an extension built for "
+    "one fails to load, or crashes, beside a torch that brings the other.",
+    example="torch built for CUDA 13.0 with an extension built for CUDA 12.8",
+    fix="Take builds for one major version of CUDA, from one index.",
+)
+def one_cuda_major(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
+    """The runtime packages, and what is built against torch, agree on the major version."""
+    fix = Fix("Take builds for one major version of CUDA, and look who demands the other one.")
+    runtimes: dict[str, list[StackPackage]] = {}
+    for package in stack.packages:
+        if major := _runtime_major(package):
+            runtimes.setdefault(major, []).append(package)
+    if len(runtimes) > 1:
+        majors = " and ".join(sorted(runtimes, key=int))
+        evidence = tuple(
+            Evidence(f"CUDA {major}", _listed(runtimes[major]), "names and versions")
+            for major in sorted(runtimes, key=int)
+        )
+        evidence += tuple(item for major in runtimes for item in _demands(runtimes[major][0])[:1])
+        yield Finding(f"the stack has the runtimes of CUDA {majors}", evidence, fix)
+    torch = stack.package("torch")
+    if torch is None:
+        return
+    for package in stack.packages:
+        if package.name in _COMPANIONS or not any(d.by == package.label for d in torch.demands):
+            continue
+        if _differ(_cuda(package).partition(".")[0], _cuda(torch).partition(".")[0]):
+            message = f"{package.label} is built for CUDA {_cuda(package)}, torch {torch.version} for {_cuda(torch)}"
+            yield Finding(message, _demands(package), fix)
+
+
+def _runtime_major(package: StackPackage) -> str:
+    """The major version of CUDA whose runtime libraries the package holds; "" for any other, or when it is not told."""
+    match = _RUNTIME.fullmatch(package.name)
+    if match is None:
+        return ""
+    if match["major"]:
+        return match["major"]
+    # Since CUDA 13 the names have no suffix; only the runtime's own version is that of CUDA (cuBLAS has its own).
+    return package.version.partition(".")[0] if package.name == "nvidia-cuda-runtime" else ""
+
+
+def _cuda(package: StackPackage) -> str:
+    facts = package.known_accelerator
+    return facts.version if facts and facts.accelerator == CUDA else ""
+
+
+def _differ(a: str, b: str) -> bool:
+    """True when both versions are known and contradict each other as far as both tell: 13 and 13.0 do not."""
+    pairs = zip(a.split("."), b.split("."), strict=False)
+    return bool(a and b) and any(x != y for x, y in pairs)
+
+
+def _listed(packages: list[StackPackage]) -> str:
+    more = f" and {len(packages) - _SHOWN} more" if len(packages) > _SHOWN else ""
+    return ", ".join(package.label for package in packages[:_SHOWN]) + more
+
+
+@rule(
+    "STK105",
+    "the requirements can be fulfilled together",
+    Severity.ERROR,
+    kind="stack",
+    why="Two packages that pin different releases of torch cannot be installed into one environment, and on one "
+    "architecture alone this may come from a wheel that only the other has.",
+    example="`vllm==0.19.0`, which pins torch 2.10.0, together with `torch==2.11.0`",
+    fix="Change one of the requirements that the finding names.",
+)
+def solvable(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
+    """The resolver found versions, and these fulfil every METADATA."""
+    for conflict in stack.conflicts:
+        evidence = tuple(Evidence("demand", demand, "METADATA") for demand in conflict.demands)
+        evidence += tuple(Evidence("hint", hint, "uv") for hint in conflict.hints)
+        fix = Fix("Change one of these requirements, or leave its version open.")
+        yield Finding(f"no versions fulfil all requirements: {'; '.join(conflict.sentences)}", evidence, fix)
+    for package in stack.packages:
+        for demand in unfulfilled(package):
+            fix = Fix(f"Change the requirement, or what overrides it so that {package.version} is taken.")
+            yield Finding(f"{demand}, and the stack has {package.label}", _demands(package), fix)
+
+
+@rule(
+    "STK106",
+    "torchvision and torchaudio are built for the torch of the stack",
+    Severity.ERROR,
+    kind="stack",
+    why="They are compiled against one torch and one CUDA: beside another, operators are missing or the import fails "
+    "with an undefined symbol.",
+    example="torch 2.11.0+cu130 with torchvision 0.26.0+cpu",
+    fix="Take torch and its companions from one index, in releases made for each other.",
+)
+def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
+    """The same accelerator, and the same version of it as far as both tell."""
+    torch = stack.package("torch")
+    base = torch.known_accelerator if torch else None
+    for name in _COMPANIONS:
+        companion = stack.package(name)
+        facts = companion.known_accelerator if companion else None
+        if torch is None or companion is None or base is None or facts is None or facts.accelerator not in (*GPU, CPU):
+            continue
+        if facts.accelerator != base.accelerator or _differ(facts.version, base.version):
+            message = f"{companion.label} is built for {facts.label}, torch {torch.version} for {base.label}"
+            evidence = (
+                Evidence(companion.label, facts.local_version or facts.label, companion.file_name),
+                Evidence(torch.label, base.local_version or base.label, torch.file_name),
+                *_demands(companion),
+            )
+            yield Finding(message, evidence, Fix("Take both from one index, in releases made for each other."))

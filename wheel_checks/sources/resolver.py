@@ -1,0 +1,198 @@
+"""Resolves requirements for a target, from anywhere: uv evaluates every marker for the target and not for this machine.
+
+(``pip install --dry-run --platform`` does not: pypa/pip issues 11664 and 10050.) Nothing is built, so no code of a
+package runs: wheels alone are considered, as with ``--only-binary :all:``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from wheel_checks.errors import OfflineError, SourceError, UsageError
+from wheel_checks.formats.pylock import MAX_SIZE, LockedPackage, parse_pylock
+from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.uv_explanation import Explanation, explain, unwrapped
+from wheel_checks.sources.uv_process import Answer, configuration, private_folder, run_uv, write_private
+
+UV_GLIBCS = (17, 28, *range(31, 41))
+"""The minor versions of glibc 2 that uv knows as ``--python-platform`` (uv 0.9 to 0.13)."""
+
+MOST_UNUSABLE = 16  # packages without a file for the target that are left out before giving up
+DEFAULT_TIMEOUT = 300.0  # seconds; a cold resolution of 200 packages takes 20
+
+_BAD_INPUT = re.compile(
+    r"Couldn't parse|Failed to parse|File not found|does not match|Invalid |Unsupported|not found at|No such file"
+)
+_NETWORK = re.compile(r"Failed to fetch|Request failed|error sending request|Failed to download|HTTP status")
+
+
+class Platform(Protocol):
+    """What is asked of a target, such as ``wheel_checks.targets.target.Target``, which sources know nothing of."""
+
+    @property
+    def python(self) -> tuple[int, int]:
+        """Major and minor version."""
+
+    @property
+    def patch(self) -> int:
+        """The patch release, 0 when none is meant."""
+
+    @property
+    def free_threaded(self) -> bool:
+        """True for the builds without the global interpreter lock."""
+
+    @property
+    def machine(self) -> str:
+        """Such as ``aarch64``."""
+
+    @property
+    def glibc(self) -> tuple[int, int]:
+        """The newest glibc whose wheels the target accepts."""
+
+
+class NoSolutionError(SourceError):
+    """No set of versions satisfies all requirements; ``explanation`` says which requirement forced what."""
+
+    def __init__(self, explanation: Explanation) -> None:
+        super().__init__(f"the requirements cannot be resolved: {explanation}", hint=" ".join(explanation.hints))
+        self.explanation = explanation
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """A package that was left out since no wheel of it fits the target; ``explanation`` says so in uv's words.
+
+    What such a package requires in turn is not known and not resolved.
+    """
+
+    name: str
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The packages that uv would install, each with the files that fit the target, by name; and those left out."""
+
+    packages: tuple[LockedPackage, ...]
+    unusable: tuple[Unusable, ...] = ()
+
+
+def python_platform(target: Platform) -> str:
+    """The target as uv's ``--python-platform`` names it: the newest glibc that uv knows and the target has.
+
+    Raises UsageError for a target that is older than all that uv knows, and for a free-threaded Python: uv resolves
+    for one only where that interpreter is installed.
+    """
+    if target.free_threaded:
+        what = f"uv cannot resolve for the free-threaded Python {target.python[0]}.{target.python[1]} from afar"
+        raise UsageError(what, expected="a Python without the t, as 3.13")
+    fitting = [minor for minor in UV_GLIBCS if (2, minor) <= target.glibc]
+    if not fitting:
+        what = f"uv cannot resolve for glibc {target.glibc[0]}.{target.glibc[1]}"
+        raise UsageError(what, expected=f"glibc 2.{UV_GLIBCS[0]} or newer")
+    return f"{target.machine}-manylinux_2_{fitting[-1]}"
+
+
+def resolve(
+    requirements: Sequence[str],
+    target: Platform,
+    config: IndexConfig,
+    *,
+    files: Sequence[Path] = (),
+    constraints: Sequence[str] = (),
+    pre: bool = False,
+    offline: bool = False,
+    timeout: float = DEFAULT_TIMEOUT,
+    leave_out_unusable: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> Resolution:
+    """What uv would install of ``requirements`` (PEP 508) and ``files`` (requirements.txt, pyproject.toml).
+
+    ``leave_out_unusable`` goes on without a package that has no wheel for the target, and names it in the result.
+    ``timeout`` is in seconds, for each run of uv. Credentials in ``config`` reach uv in a file of mode 0600.
+
+    Raises UsageError for requirements that do not parse, NoSolutionError, OfflineError when ``offline`` and uv's
+    cache does not hold what is needed, DeadlineError, and SourceError when uv or an index does not answer.
+    """
+    texts, bounds = _parsed(requirements), _parsed(constraints)
+    missing = next((path for path in files if not path.is_file()), None)
+    if missing is not None:
+        raise UsageError(f"there is no file {missing}", expected="a requirements.txt or a pyproject.toml")
+    if not texts and not files:
+        raise UsageError("there is nothing to resolve", expected="a requirement, or a file of them")
+    with private_folder() as folder:
+        arguments = ["pip", "compile", "--quiet", *(str(path.absolute()) for path in files)]
+        if texts:
+            arguments.append(str(write_private(folder / "requirements.in", "\n".join(texts) + "\n")))
+        if bounds:
+            path = write_private(folder / "constraints.txt", "\n".join(bounds) + "\n")
+            arguments += ["--constraints", str(path)]
+        arguments += _options(target, pre=pre, offline=offline)
+        arguments += ["--config-file", str(write_private(folder / "uv.toml", configuration(config)))]
+        return _run(arguments, folder, environ, timeout, leave_out_unusable=leave_out_unusable)
+
+
+def _parsed(texts: Sequence[str]) -> list[str]:
+    """The requirements as they are written to a file: one that does not parse could be an option of uv's."""
+    try:
+        return [str(Requirement(text)) for text in texts]
+    except InvalidRequirement as error:
+        raise UsageError(
+            f"a requirement does not parse: {' '.join(str(error).split())}", expected="one as torch==2.11.0 (PEP 508)"
+        ) from None
+
+
+def _options(target: Platform, *, pre: bool, offline: bool) -> list[str]:
+    version = ".".join(map(str, (*target.python, *([target.patch] if target.patch else []))))
+    options = ["--python-platform", python_platform(target), "--python-version", version]
+    options += ["--python", sys.executable, "--format", "pylock.toml", "--no-header", "--no-build"]
+    options += ["--prerelease", "allow"] if pre else []
+    return [*options, *(["--offline"] if offline else [])]
+
+
+def _run(
+    arguments: list[str], folder: Path, environ: Mapping[str, str], timeout: float, *, leave_out_unusable: bool
+) -> Resolution:
+    unusable: dict[str, Unusable] = {}
+    while True:
+        run, lock = folder / str(len(unusable)), folder / str(len(unusable)) / "pylock.toml"
+        run.mkdir()
+        more = ["--output-file", str(lock)]
+        if unusable:
+            # An override whose marker never holds removes a package from everywhere, the user's own list included.
+            rows = "".join(f'{name} ; python_version < "0"\n' for name in unusable)
+            more += ["--overrides", str(write_private(run / "overrides.txt", rows))]
+        answer = run_uv([*arguments, *more], run, environ, timeout)
+        if answer.status == 0 and lock.is_file():
+            with lock.open("rb") as file:
+                packages = parse_pylock(file.read(MAX_SIZE + 1), run)
+            return Resolution(packages, tuple(unusable.values()))
+        explanation = explain(answer.words)
+        if explanation is None:
+            raise _failure(answer, folder)
+        if any("not found in the cache" in sentence for sentence in explanation.sentences):
+            raise OfflineError(f"{explanation}", hint="run once without --offline")
+        named = {str(canonicalize_name(name)) for name in explanation.unusable} - unusable.keys()
+        if not leave_out_unusable or not named or len(unusable) + len(named) > MOST_UNUSABLE:
+            raise NoSolutionError(explanation)
+        unusable |= {name: Unusable(name, explanation) for name in sorted(named)}
+
+
+def _failure(answer: Answer, folder: Path) -> SourceError | UsageError:
+    """The error that uv's words stand for, with the names of our temporary files made readable."""
+    text, hints = unwrapped(answer.words.replace(f"{folder}/", ""))
+    hint = " ".join(hints)
+    if not text:
+        return SourceError(f"uv ended with status {answer.status} and said nothing")
+    if not _NETWORK.search(text) and _BAD_INPUT.search(text):
+        return UsageError(f"the requirements cannot be read: {text}", hint=hint)
+    return SourceError(f"uv could not resolve the requirements: {text}", hint=hint)
