@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelproof import __version__
 from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, open_output
-from wheelproof.cli.progress import Progress
+from wheelproof.cli.sources import add_source_options, open_sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,29 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="quick: directory and small members; links: also what ELF files need; gpu: also the GPU code; "
         "full: every byte (default: links)",
     )
-    sources = parser.add_argument_group("sources")
-    sources.add_argument("--index-url", metavar="URL", help="the index to use (default: what uv and pip use)")
-    sources.add_argument("--extra-index-url", action=ListAction, default=[], metavar="URL", help="one more index")
-    sources.add_argument(
-        "--find-links", action=ListAction, default=[], metavar="PLACE", help="a page or folder of files"
-    )
-    sources.add_argument("--no-index", action="store_true", help="use --find-links alone")
-    sources.add_argument(
-        "--allow-download", action="store_true", help="fetch whole files from servers that serve no ranges"
-    )
-    sources.add_argument("--cache-dir", metavar="FOLDER", help="where ranges and pages are cached")
-    sources.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
-    sources.add_argument("--deadline", type=float, metavar="SECONDS", help="give up on the network after so long")
+    add_source_options(parser)
     add_output_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare the two sides and print the report with its tables. Raises WheelproofError."""
     from wheel_checks.facts.wheel import Depth  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.cache import ByteCache, default_cache_path  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.http import HttpClient  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.installer_config import configured_indexes  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.simple_index import SimpleIndex  # noqa: PLC0415  # not for --help
     from wheel_checks.targets.target import this_machine  # noqa: PLC0415  # not for --help
     from wheelproof.diff.run import diff  # noqa: PLC0415  # not for --help
     from wheelproof.diff.sides import split_sides  # noqa: PLC0415  # not for --help
@@ -88,45 +67,17 @@ def run(arguments: argparse.Namespace) -> int:
     judgement = Judgement(
         select=output.select, ignore=output.ignore, fail_on=output.fail_on, depth=Depth(arguments.depth)
     )
-    config = configured_indexes(
-        os.environ,
-        Path.cwd(),
-        index_url=arguments.index_url,
-        extra_index_urls=arguments.extra_index_url,
-        find_links=arguments.find_links,
-        no_index=arguments.no_index,
-    )
     assumed = "" if arguments.platform and arguments.python else this_machine().note
-    for note in (*config.notes, assumed):
-        if note and not output.quiet:
-            print(f"note: {note}", file=sys.stderr)  # noqa: T201  # standard output belongs to the report
-    if judgement.depth.includes(Depth.LINKS):
-        from wheelproof.memory import share_heaps  # noqa: PLC0415  # not for depth quick
-
-        share_heaps()
-    cache_path = Path(arguments.cache_dir) if arguments.cache_dir else default_cache_path()
-    with contextlib.ExitStack() as stack:
-        cache = None if arguments.no_cache else stack.enter_context(contextlib.closing(ByteCache(cache_path)))
-        progress = stack.enter_context(_Progress("reading", quiet=output.quiet))
-        client = stack.enter_context(
-            HttpClient(
-                cache,
-                offline=output.offline,
-                deadline=arguments.deadline,
-                allow_download=arguments.allow_download,
-                user_agent=f"wheelproof/{__version__}",
-                on_bytes=progress.read,
-            )
-        )
-        planner = _planner(SimpleIndex(client, config), all_files=arguments.all_files, pre=arguments.pre)
-        comparison = diff(sides, planner, judgement, client, progress)
+    with open_sources(arguments, output, note=assumed, threads=judgement.depth.includes(Depth.LINKS)) as opened:
+        planner = _planner(opened.index, all_files=arguments.all_files, pre=arguments.pre)
+        comparison = diff(sides, planner, judgement, opened.client, opened.progress)
     return _emit(comparison, output)
 
 
 def _planner(index: SimpleIndex, *, all_files: bool, pre: bool) -> Planner:
     """What a TARGET means to ``verify``, it means to either side of a comparison."""
     from wheel_checks.errors import NotFoundError  # noqa: PLC0415  # not for --help
-    from wheelproof.verify.plan import Wanted, plan  # noqa: PLC0415  # not for --help
+    from wheelproof.plan import Wanted, plan  # noqa: PLC0415  # not for --help
 
     def wheels(side: Side) -> Sequence[PlannedWheel]:
         wanted = Wanted(side.platforms, side.pythons, all_files, pre)
@@ -160,15 +111,3 @@ def _emit(comparison: Comparison, options: OutputOptions) -> int:
 
             markdown.render_tables(tables, stream)
     return report.exit_code
-
-
-class _Progress(Progress):
-    """Tells a terminal how many wheels were read."""
-
-    def planned(self, wheels: int) -> None:
-        """So many wheels will be read."""
-        self.total = wheels
-
-    def done(self) -> None:
-        """One more wheel was read."""
-        self.advance()

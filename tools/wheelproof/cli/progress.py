@@ -45,6 +45,14 @@ class Progress:
         """Count ``done`` more units as finished."""
         self._update(done=done)
 
+    def planned(self, units: int) -> None:
+        """So many units will be worked on."""
+        self.total = units
+
+    def done(self) -> None:
+        """One more unit is finished."""
+        self.advance()
+
     def read(self, size: int) -> None:
         """Count ``size`` more bytes as read."""
         self._update(size=size)

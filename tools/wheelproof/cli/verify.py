@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
-from wheelproof import __version__
 from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
 from wheelproof.cli.progress import Progress
+from wheelproof.cli.sources import add_source_options, open_sources
 
 if TYPE_CHECKING:
     from wheel_checks.sources.environment import Environment
@@ -70,19 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--explain", action=ListAction, default=[], metavar="SONAME", help="tell how this library is searched for"
     )
-    sources = parser.add_argument_group("sources")
-    sources.add_argument("--index-url", metavar="URL", help="the index to use (default: what uv and pip use)")
-    sources.add_argument("--extra-index-url", action=ListAction, default=[], metavar="URL", help="one more index")
-    sources.add_argument(
-        "--find-links", action=ListAction, default=[], metavar="PLACE", help="a page or folder of files"
-    )
-    sources.add_argument("--no-index", action="store_true", help="use --find-links alone")
-    sources.add_argument(
-        "--allow-download", action="store_true", help="fetch whole files from servers that serve no ranges"
-    )
-    sources.add_argument("--cache-dir", metavar="FOLDER", help="where ranges and pages are cached")
-    sources.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
-    sources.add_argument("--deadline", type=float, metavar="SECONDS", help="give up on the network after so long")
+    add_source_options(parser)
     add_output_options(parser)
 
 
@@ -91,12 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.expectations import Expectations, parse_expectation, parse_size  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.gpu_targets import parse_gpus  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.wheel import Depth  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.cache import ByteCache, default_cache_path  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.http import HttpClient  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.installer_config import configured_indexes  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.simple_index import SimpleIndex  # noqa: PLC0415  # not for --help
     from wheelproof.judging import Judgement  # noqa: PLC0415  # not for --help
-    from wheelproof.verify.plan import Wanted  # noqa: PLC0415  # not for --help
+    from wheelproof.plan import Wanted  # noqa: PLC0415  # not for --help
     from wheelproof.verify.run import verify  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
@@ -111,40 +93,10 @@ def run(arguments: argparse.Namespace) -> int:
     judgement = Judgement(expectations, output.select, output.ignore, output.fail_on, Depth(arguments.depth))
     if arguments.installed:
         return _run_installed(arguments, judgement, output)
-    config = configured_indexes(
-        os.environ,
-        Path.cwd(),
-        index_url=arguments.index_url,
-        extra_index_urls=arguments.extra_index_url,
-        find_links=arguments.find_links,
-        no_index=arguments.no_index,
-    )
-    for note in (*config.notes, wanted.note):
-        if note and not output.quiet:
-            print(f"note: {note}", file=sys.stderr)  # noqa: T201  # standard output belongs to the report
-    cache_path = Path(arguments.cache_dir) if arguments.cache_dir else default_cache_path()
-    with contextlib.ExitStack() as stack:
-        cache = None if arguments.no_cache else stack.enter_context(contextlib.closing(ByteCache(cache_path)))
-        progress = stack.enter_context(_Progress("reading", quiet=output.quiet))
-        client = stack.enter_context(
-            HttpClient(
-                cache,
-                offline=output.offline,
-                deadline=arguments.deadline,
-                allow_download=arguments.allow_download,
-                user_agent=f"wheelproof/{__version__}",
-                on_bytes=progress.read,
-            )
+    with open_sources(arguments, output, note=wanted.note, links=judgement.depth.includes(Depth.LINKS)) as opened:
+        report = verify(
+            arguments.targets, wanted, judgement, opened.client, opened.index, opened.progress, opened.dependencies
         )
-        index = SimpleIndex(client, config)
-        dependencies = None
-        if judgement.depth.includes(Depth.LINKS):
-            from wheelproof.linking import dependency_reader  # noqa: PLC0415  # not for depth quick
-            from wheelproof.memory import share_heaps  # noqa: PLC0415  # not for depth quick
-
-            share_heaps()
-            dependencies = stack.enter_context(dependency_reader(client, index, config, offline=output.offline))
-        report = verify(arguments.targets, wanted, judgement, client, index, progress, dependencies)
     return emit(report, output)
 
 
@@ -176,15 +128,3 @@ def _run_installed(arguments: argparse.Namespace, judgement: Judgement, output: 
 
         report = verify_installed(place, judgement, os.environ, on_found=told, advance=advance)
     return emit(report, output)
-
-
-class _Progress(Progress):
-    """Tells a terminal how many wheels were read."""
-
-    def planned(self, wheels: int) -> None:
-        """So many wheels will be read."""
-        self.total = wheels
-
-    def done(self) -> None:
-        """One more wheel was read."""
-        self.advance()

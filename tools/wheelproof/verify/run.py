@@ -18,7 +18,7 @@ from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import Choice
 from wheelproof import __version__
 from wheelproof.judging import Judgement, Progress, Silent, compare_siblings, judge_wheels, local_bytes, unreadable
-from wheelproof.verify.plan import Plan, Wanted, plan
+from wheelproof.plan import Plan, Wanted, plan
 
 KINDS = ("wheel", "release", "requirement")  # what rules of this command judge
 

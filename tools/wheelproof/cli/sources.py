@@ -1,0 +1,103 @@
+"""The options about indexes, cache and network that commands share, and what they open."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelproof import __version__
+from wheelproof.cli.options import ListAction, OutputOptions
+from wheelproof.cli.progress import Progress
+
+if TYPE_CHECKING:  # a command that only shows its help needs none of these
+    from wheel_checks.facts.dependencies import Dependencies
+    from wheel_checks.sources.http import HttpClient
+    from wheel_checks.sources.installer_config import IndexConfig
+    from wheel_checks.sources.simple_index import SimpleIndex
+
+
+def add_source_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that :func:`open_sources` reads."""
+    group = parser.add_argument_group("sources")
+    group.add_argument("--index-url", metavar="URL", help="the index to use (default: what uv and pip use)")
+    group.add_argument("--extra-index-url", action=ListAction, default=[], metavar="URL", help="one more index")
+    group.add_argument("--find-links", action=ListAction, default=[], metavar="PLACE", help="a page or folder of files")
+    group.add_argument("--no-index", action="store_true", help="use --find-links alone")
+    group.add_argument(
+        "--allow-download", action="store_true", help="fetch whole files from servers that serve no ranges"
+    )
+    group.add_argument("--cache-dir", metavar="FOLDER", help="where ranges and pages are cached")
+    group.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+    group.add_argument("--deadline", type=float, metavar="SECONDS", help="give up on the network after so long")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a run reads from. ``dependencies`` is None unless it was asked for."""
+
+    client: HttpClient
+    index: SimpleIndex
+    config: IndexConfig
+    progress: Progress
+    dependencies: Dependencies | None = None
+
+
+@contextlib.contextmanager
+def open_sources(
+    arguments: argparse.Namespace, output: OutputOptions, *, note: str = "", links: bool = False, threads: bool = False
+) -> Iterator[Sources]:
+    """Open what the options name, and close it at the end of the ``with`` block.
+
+    Notes of the configuration, and ``note``, go to standard error. ``links`` opens the reader of what wheels link to;
+    ``threads`` only limits the memory of many threads, as ``links`` does too. Raises UsageError for a configuration
+    that cannot be read.
+    """
+    from wheel_checks.sources.cache import ByteCache, default_cache_path  # noqa: PLC0415  # not for --help
+    from wheel_checks.sources.http import HttpClient  # noqa: PLC0415  # not for --help
+    from wheel_checks.sources.installer_config import configured_indexes  # noqa: PLC0415  # not for --help
+    from wheel_checks.sources.simple_index import SimpleIndex  # noqa: PLC0415  # not for --help
+
+    config = configured_indexes(
+        os.environ,
+        Path.cwd(),
+        index_url=arguments.index_url,
+        extra_index_urls=arguments.extra_index_url,
+        find_links=arguments.find_links,
+        no_index=arguments.no_index,
+    )
+    for sentence in (*config.notes, note):
+        if sentence and not output.quiet:
+            print(f"note: {sentence}", file=sys.stderr)  # noqa: T201  # standard output belongs to the report
+    if links or threads:
+        from wheelproof.memory import share_heaps  # noqa: PLC0415  # not for depth quick
+
+        share_heaps()  # before any thread is started
+    with contextlib.ExitStack() as stack:
+        cache = None
+        if not arguments.no_cache:
+            path = Path(arguments.cache_dir) if arguments.cache_dir else default_cache_path()
+            cache = stack.enter_context(contextlib.closing(ByteCache(path)))
+        progress = stack.enter_context(Progress("reading", quiet=output.quiet))
+        client = stack.enter_context(
+            HttpClient(
+                cache,
+                offline=output.offline,
+                deadline=arguments.deadline,
+                allow_download=arguments.allow_download,
+                user_agent=f"wheelproof/{__version__}",
+                on_bytes=progress.read,
+            )
+        )
+        index = SimpleIndex(client, config)
+        dependencies = None
+        if links:
+            from wheelproof.linking import dependency_reader  # noqa: PLC0415  # not for depth quick
+
+            dependencies = stack.enter_context(dependency_reader(client, index, config, offline=output.offline))
+        yield Sources(client, index, config, progress, dependencies)
