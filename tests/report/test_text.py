@@ -7,7 +7,7 @@ import pytest
 
 from tests.support import reports
 from tests.support.rendering import rendered
-from wheel_checks.model import Fix, Outcome
+from wheel_checks.model import Fix, Outcome, Verdict
 from wheel_checks.report import render
 
 GOLDEN = """\
@@ -78,9 +78,15 @@ def test_verbose_lists_skips_and_passes_and_twice_the_facts() -> None:
     )
 
 
-def test_many_wheels_become_a_table_with_details_only_where_something_is_wrong() -> None:
-    lines = rendered(reports.forty(), "text").splitlines()
-    assert lines[2].split() == ["file", "version", "accelerator", "size", "verdict"]
+def test_many_wheels_become_a_table_behind_the_details_of_those_that_do_not_pass() -> None:
+    report = reports.forty()
+    lines = rendered(report, "text").splitlines()
+    table = next(
+        i for i, line in enumerate(lines) if line.split() == ["file", "version", "accelerator", "size", "verdict"]
+    )
+    worst = [subject.id for subject in report.subjects if report.verdict_of(subject) is not Verdict.PASS]
+    assert worst
+    assert all(lines.index(name) < table for name in worst)
     wheel = "torch-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl"
     assert [line.split() for line in lines if line.startswith(wheel)] == [
         [wheel, "2.11.0", "CUDA", "13.0", "541.0", "MB", "PASS"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+from collections.abc import Iterable
 from typing import TextIO
 
 from rich.console import Console
@@ -78,12 +79,18 @@ def _verdict(console: Console, report: Report) -> None:
 
 
 def _body(console: Console, report: Report, verbose: int) -> None:
-    subjects = report.subjects
-    if len(subjects) > wording.MANY:
+    """Of many subjects those that do not pass come first, then the table of all, then what else is worth a word."""
+    shown = report.subjects
+    if len(shown) > wording.MANY:
+        worst = [subject for subject in shown if report.verdict_of(subject) is not Verdict.PASS]
+        _subjects(console, worst, verbose)
         console.print()
         console.print(_overview(report))
-        if not verbose:
-            subjects = tuple(subject for subject in subjects if wording.problems(subject))
+        shown = tuple(s for s in shown if s not in worst and (verbose or wording.problems(s)))
+    _subjects(console, shown, verbose)
+
+
+def _subjects(console: Console, subjects: Iterable[Subject], verbose: int) -> None:
     for subject in subjects:
         console.print()
         _subject(console, subject, verbose)
