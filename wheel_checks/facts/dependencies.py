@@ -22,7 +22,7 @@ from wheel_checks.facts.resolution import Pins, is_pinned, metadata_reader, reso
 from wheel_checks.facts.wheel import WheelFacts
 from wheel_checks.formats.core_metadata import CoreMetadata
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.model import FactUnavailableError, Unavailable
+from wheel_checks.model import Unavailable
 from wheel_checks.sources.http import HttpClient
 from wheel_checks.targets.selection import Choice, choose
 from wheel_checks.targets.target import Target
@@ -118,16 +118,13 @@ class Dependencies:
 
     def _pins(self, requirements: Sequence[Requirement], target: Target) -> Pins:
         read = metadata_reader(self._client, target)
-        try:
-            return resolve_pins(
-                requirements,
-                target,
-                self._files,
-                lambda file: self._metadata.get(file.url, lambda: read(file)),
-                skip=lambda requirement: not is_pinned(requirement),
-            )
-        except FactUnavailableError as error:
-            raise SourceError(f"the METADATA of a required wheel cannot be read: {error}") from None
+        return resolve_pins(
+            requirements,
+            target,
+            self._files,
+            lambda file: self._metadata.get(file.url, lambda: read(file)),
+            skip=lambda requirement: not is_pinned(requirement),
+        )
 
     def _resolved(self, requirements: Sequence[Requirement], target: Target) -> list[Choice]:
         resolved = self._resolver(requirements, target)

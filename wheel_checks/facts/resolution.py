@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from wheel_checks.errors import NotFoundError
+from wheel_checks.errors import FormatError, NotFoundError
 from wheel_checks.facts.reading import Request, read_wheel
 from wheel_checks.facts.signals import marker_fault
 from wheel_checks.formats.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.model import need
+from wheel_checks.model import Unavailable
 from wheel_checks.sources.http import HttpClient
 from wheel_checks.targets.selection import Choice, choose
 from wheel_checks.targets.target import Target
@@ -94,9 +94,14 @@ def metadata_reader(client: HttpClient, target: Target) -> MetadataReader:
                 pass
         source = client.open(file.url, expected_hash=file.hashes.get("sha256", ""), size=file.size)
         try:
-            return need(read_wheel(source, Request(file.file_name, file, target)).metadata)
+            found = read_wheel(source, Request(file.file_name, file, target))
         finally:
             source.close()
+        if isinstance(found.metadata, Unavailable):
+            raise FormatError(
+                f"{file.file_name} has no METADATA that can be read: {found.broken or found.metadata.reason}"
+            )
+        return found.metadata
 
     return read
 
