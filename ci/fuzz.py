@@ -94,7 +94,7 @@ def seeds(name: str) -> list[bytes]:
 
 def fuzz(name: str, arguments: list[str]) -> None:
     """Run the fuzzer in this process; it ends the process."""
-    import atheris  # type: ignore[import-not-found]  # noqa: PLC0415  # only the child needs it; no dependency of ours
+    import atheris  # type: ignore[import-untyped]  # noqa: PLC0415  # only the child needs it; no dependency of ours
 
     sys.path.insert(0, str(ROOT))
     with atheris.instrument_imports(include=["wheel_checks"]):

@@ -39,8 +39,8 @@ def main() -> int:
     lines = [
         "# Packages that are compiled against torch: built in isolation they see another torch than the installed one.",
         "#",
-        "# [[extension]]: `version` is the newest source archive on the package index, `evidence` what in it needs torch",
-        f"# at build time. Read from the archives by ci/update_torch_extensions.py on {today}.",
+        "# [[extension]]: `version` is the newest source archive on the package index, `evidence` what in it needs",
+        f"# torch at build time. Read from the archives by ci/update_torch_extensions.py on {today}.",
     ]
     rows = 0
     with HttpClient(None) as client:
@@ -60,10 +60,11 @@ def main() -> int:
 
 def look(name: str, index: SimpleIndex, client: HttpClient) -> tuple[Version, str]:
     """The version of the newest source archive, and what in it needs torch. Raises ValueError when nothing does."""
-    archives: list[tuple[Version, IndexFile]] = []
-    for file in index.files(name).files:
-        if file.file_name.endswith(".tar.gz"):
-            archives.append((parse_sdist_filename(file.file_name)[1], file))
+    archives: list[tuple[Version, IndexFile]] = [
+        (parse_sdist_filename(file.file_name)[1], file)
+        for file in index.files(name).files
+        if file.file_name.endswith(".tar.gz")
+    ]
     if not archives:
         raise ValueError("no source archive")
     version, newest = max(archives, key=lambda pair: pair[0])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run, Wheelproof
-from tests.rules.installed_cases import NCCL, nccl, user
+from tests.rules.installed_cases import NCCL, kernels, nccl, user, wheel
 from tests.support.environments import MODULE, Installed, library
 
 
@@ -118,3 +118,25 @@ def test_what_uv_and_pip_install_for_aarch64_is_sound(wheelproof: Wheelproof, tm
     next(target.glob("numpy.libs/libscipy_openblas64_-*.so")).unlink()
     run = wheelproof("verify", "--installed", "--python", str(target), "--format", "json")
     assert sorted({rule for _, rule in failed(run)}) == ["WHL702", "WHL720"]
+
+
+def test_gpu_code_is_judged_for_the_gpus_that_are_named(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    installed = Installed(tmp_path / "env").install(kernels(["sm_90", "sm_100"])).install(nccl())
+    options = ("verify", "--installed", "--python", str(installed.folder), "--gpu")
+    good, bad = wheelproof(*options, "GH200,GB300"), wheelproof(*options, "GB200,T4G")
+
+    assert good.status == 0
+    assert "demo 1.0\n  GH200 (9.0): runs natively (sm_90)\n  GB300 (10.3): runs natively (sm_100)\n" in good.out
+    assert bad.status == 1
+    assert "no code for T4G (7.5) in demo/libmain.so, which has sm_90, sm_100" in bad.out
+    assert f"{tmp_path}/env/demo/libmain.so" in bad.out
+
+
+def test_of_many_distributions_the_table_tells_how_they_run(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    installed = Installed(tmp_path / "env").install(kernels(["sm_90", "compute_90"]))
+    for number in range(7):
+        installed.install(wheel(f"plain{number}"))
+    run = wheelproof("verify", "--installed", "--python", str(installed.folder), "--gpu", "GH200,GB200,T4G")
+
+    (row,) = [line for line in run.out.splitlines() if line.startswith("demo 1.0 ") and "FAIL" in line]
+    assert "native: GH200; by JIT: GB200; not: T4G" in row

@@ -95,6 +95,18 @@ def test_a_library_is_read_no_further_than_its_gpu_code(monkeypatch: pytest.Monk
     assert 0 < read_library.bytes_read < 20_000
 
 
+def test_code_that_a_library_keeps_as_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wheel_checks.facts.gpu_reading._MUCH_DATA", 10_000)
+    kept = section(*[fat_binary("sm_100")] * 100)
+    fft = Elf(contents={".nv_fatbin": section(fat_binary("sm_75")), ".ldata": kept}).build().data
+    host = Elf(contents={".data": kept}).build().data  # nothing says that it has any code
+    found = {"sm_75": 1, "sm_100": 100}
+
+    assert counts(read(cuda_wheel(_fft=fft, _host=host))) == {"demo/_fft.so": found}
+    headers_unknown = fft + NOISE
+    assert counts(read(cuda_wheel(_far=headers_unknown))) == {"demo/_far.so": found}
+
+
 def test_stored_members_are_read_too() -> None:
     wheel = WheelBuilder("demo", "1.0", LINUX).add("demo/_C.so", library(nv_fatbin=LINKED), method=0)
 

@@ -164,14 +164,30 @@ def test_where_no_start_leads_to_the_end(packed: bytes) -> None:
     assert f"in the last {len(packed)} bytes of the member" in refusal(packed, len(LIBRARY))
 
 
-def test_bytes_behind_the_end_are_refused_wherever_it_lies() -> None:
-    """The stream is inflated in pieces of 256 bytes, and its end may be that of a piece."""
-    data = program(10, 12_000)
-    for size in range(11_700, 12_000):
-        packed = pack(data[:size], memory=1)
-        whole = inflate_tail(packed[200:], size, margin=500)
-        with suppress(FormatError):
-            assert inflate_tail(packed[200:] + bytes(256), size, margin=756).offset != whole.offset
+@pytest.mark.parametrize("length", [255, 256, 257, 256 + 16 * 1024 - 1, 256 + 16 * 1024, 256 + 16 * 1024 + 1])
+def test_bytes_behind_the_end_are_refused_wherever_it_lies(length: int) -> None:
+    """The stream is inflated in pieces, 256 bytes and then 16 KiB each, and its end may be that of a piece."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
+    data = bytes(random.Random(10).choices(range(4), k=600))
+    packed = packer.compress(data) + packer.flush(zlib.Z_SYNC_FLUSH)
+    stored = bytes(length + 1 - len(packed) - 5)
+    packed += b"\1" + len(stored).to_bytes(2, "little") + (len(stored) ^ 0xFFFF).to_bytes(2, "little") + stored
+    tail = inflate_tail(packed, len(data + stored), margin=0)
+    assert (tail.start, tail.data) == (0, data + stored)
+    with pytest.raises(FormatError):
+        inflate_tail(packed + b"\0", len(data + stored), margin=length)
+
+
+def test_what_the_last_bytes_give_may_be_more_than_comes_out_at_once() -> None:
+    """At most 256 KiB do, and when all is read the rest of a copy may be yet to come."""
+    beginning = program(11, 20_000)
+    starts = set()
+    for size in range(255_600, 255_760, 3):  # about 255,684 the rest of the last copy is held back
+        data = beginning + bytes(size)
+        tail = inflate_tail(pack(data, memory=3)[3000:], len(data), margin=0)
+        assert_sound(tail, data)
+        starts.add(tail.start)
+    assert len(starts) == 1
 
 
 def header(literals: int, distances: int, lengths: list[int]) -> int:

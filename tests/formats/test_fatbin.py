@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import tomllib
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -212,3 +212,24 @@ def test_what_is_held_between_chunks_is_less_than_a_header(chunks: list[bytes]) 
         for chunk in chunks:
             scanner.feed(chunk)
             assert len(scanner._held) < 64
+
+
+def skipping(data: bytes, size: int) -> GpuCode:
+    """The summary of a section of which payloads are left out, read in pieces of ``size`` bytes."""
+    scanner, position = FatbinScanner(), 0
+    while position < len(data):
+        scanner.feed(data[position : position + size])
+        position = scanner.skip(len(data))
+    return scanner.finish()
+
+
+@given(st.one_of(st.binary(max_size=300).map(MAGIC.__add__), damaged()), st.integers(1, 700))
+@quick
+def test_leaving_payloads_out_makes_no_difference(data: bytes, size: int) -> None:
+    def outcome(read: Callable[[bytes, int], GpuCode]) -> GpuCode | str:
+        try:
+            return read(data, size)
+        except FormatError as error:
+            return str(error)
+
+    assert outcome(skipping) == outcome(scan)

@@ -133,3 +133,9 @@ def test_a_sound_section_is_read_as_a_scanner_reads_it(before: int, after: bytes
     data = b"y" * (8 * before) + CODE + after
 
     assert found(data, chunk).within(8 * before, len(CODE)) == scanned(CODE)
+
+
+def test_everywhere_counts_what_no_section_lists() -> None:
+    finder = found(HOST + CODE + HOST + fat_binary("sm_120") + MAGIC + bytes(12), 1000)
+
+    assert finder.everywhere == scanned(CODE) + scanned(fat_binary("sm_120"))

@@ -1,14 +1,16 @@
-"""WHL701 to WHL722: what is installed."""
+"""WHL701 to WHL734: what is installed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from packaging.specifiers import SpecifierSet
 
 from tests.rules.case import WARNING, Case
+from tests.rules.gpu_code_cases import gpus
 from tests.support.environments import MODULE, Installed, distribution_facts, installed_facts, library
+from tests.support.fatbin import fat_binary, section
 from tests.support.wheels import WheelBuilder, record_row
 from wheel_checks.expectations import AcceleratorExpectation
 from wheel_checks.facts.installed import InstalledDistribution, InstalledEnvironment
@@ -53,6 +55,32 @@ def torch(accelerator: str, local: str) -> WheelBuilder:
     built = wheel("torch", "2.11.0").add("torch/version.py", f"__version__ = '2.11.0+{local}'\n")
     built.add(f"torch/lib/libtorch_{accelerator}.so", library(f"libtorch_{accelerator}.so"))
     return built.add("torch/_C.cpython-312-aarch64-linux-gnu.so", library())
+
+
+def versioned(*defined: str) -> InstalledEnvironment:
+    """A module that needs NCCL_2 of a libnccl.so.2 that defines these."""
+    provider = wheel("nvidia_nccl_cu13", "2.28.9").add(NCCL, library("libnccl.so.2", definitions=defined))
+    needs = {"libnccl.so.2": ("NCCL_2", "?NCCL_99")}
+    needing = module("libnccl.so.2", rpath="$ORIGIN/../nvidia/nccl/lib", needs=needs)
+    return installed_facts(lambda e: e.install(needing).install(provider))
+
+
+def cuda(*labels: str) -> bytes:
+    """A library with one fat binary for these targets."""
+    return library("libcuda_code.so", contents={".nv_fatbin": section(fat_binary(*labels))})
+
+
+def kernels(labels: Sequence[str], **others: Sequence[str]) -> WheelBuilder:
+    """A wheel "demo" whose main library is for these targets; ``others`` of its libraries beside it."""
+    built = module().add("demo/libmain.so", cuda(*labels))
+    for name, its in others.items():
+        built.add(f"demo/{name}.so", cuda(*its))
+    return built
+
+
+def on_gpus(*wheels: WheelBuilder) -> Callable[[], InstalledDistribution]:
+    """The first of these wheels, installed together, and its GPU code read."""
+    return lambda: distribution_facts(wheels[0].name, lambda e: [e.install(one) for one in wheels], gpu_code=True)
 
 
 CASES = [
@@ -287,5 +315,79 @@ CASES = [
                 user().add("demo/data/libx.so", library("libx.so", machine="x86_64")).add("demo/liby.so", b"GROUP")
             ).install(nccl())
         ),
+    ),
+    Case(
+        "WHL723",
+        "an older library",
+        lambda: versioned("libnccl.so.2", "NCCL_1"),
+        (f"{NCCL} lacks symbol versions that {MODULE} needs",),
+        evidence=("NCCL_2", "NCCL_1, libnccl.so.2"),
+    ),
+    Case("WHL723", "the version is defined, a weak one is not", lambda: versioned("libnccl.so.2", "NCCL_2")),
+    Case("WHL723", "a library without versions", versioned),
+    Case(
+        "WHL731",
+        "no code in the main library",
+        on_gpus(kernels(["sm_80", "sm_90"], libside=["sm_80"])),
+        ("no code for GB200 (10.0) in demo/libmain.so, which has sm_80, sm_90",),
+        evidence=("nothing runs on GB200 (10.0): sm_80, sm_90: machine code for another major version",),
+        expectations=gpus("A100,GB200"),
+    ),
+    Case(
+        "WHL731",
+        "no code in a library beside it",
+        on_gpus(kernels(["sm_90", "sm_100"], libattention=["sm_90a"])),
+        ("no code for GB200 (10.0) in demo/libattention.so, which has sm_90a",),
+        severity=WARNING,
+        expectations=gpus("GH200,GB200"),
+    ),
+    Case(
+        "WHL731",
+        "a torch for the CPU",
+        on_gpus(torch("cpu", "cpu")),
+        ("the installed torch is CPU only: it has no code for GB200 (10.0)",),
+        expectations=gpus("GB200"),
+    ),
+    Case(
+        "WHL731",
+        "another distribution lacks it, and this one has cubins of unknown targets beside its library",
+        on_gpus(kernels(["sm_100"]).add("demo/a.cubin", b""), wheel("other").add("other/libx.so", cuda("sm_75"))),
+        expectations=gpus("GB200,GB300"),
+    ),
+    Case(
+        "WHL732",
+        "PTX alone",
+        on_gpus(kernels(["sm_80", "compute_90"])),
+        ("demo/libmain.so runs on GH200 (9.0), GB200 (10.0) only by compiling compute_90 at first use",),
+        severity=WARNING,
+        expectations=gpus("GH200,GB200"),
+    ),
+    Case("WHL732", "PTX beside machine code", on_gpus(kernels(["sm_100", "compute_100"])), expectations=gpus("GB200")),
+    Case(
+        "WHL733",
+        "T4 in an environment for aarch64",
+        env(lambda e: e.install(kernels(["sm_75"]))),
+        ("T4 (7.5) is found in x86_64 machines, the environment is for aarch64",),
+        severity=WARNING,
+        evidence=("T4G",),
+        expectations=gpus("T4,GB200"),
+    ),
+    Case("WHL733", "T4G", env(lambda e: e.install(kernels(["sm_75"]))), expectations=gpus("T4G,sm_75")),
+    Case(
+        "WHL734",
+        "a library copied there",
+        env(
+            lambda e: e.install(kernels(["sm_100"])).write("built/libmine.so", cuda("sm_90a")),
+            gpu_code=True,
+        ),
+        ("no code for GB200 (10.0) in built/libmine.so, which has sm_90a",),
+        severity=WARNING,
+        expectations=gpus("GB200"),
+    ),
+    Case(
+        "WHL734",
+        "libraries of distributions that lack it, and one of none that has it",
+        env(lambda e: e.install(kernels(["sm_75"])).write("built/libmine.so", cuda("sm_100")), gpu_code=True),
+        expectations=gpus("GB200"),
     ),
 ]

@@ -17,6 +17,9 @@ from tests.rules import (
     linking_cases,
     metadata_cases,
     parity_cases,
+    pin_cases,
+    pin_change_cases,
+    pin_guard_cases,
     record_cases,
     release_cases,
     stack_cases,
@@ -41,6 +44,9 @@ MODULES = (
     stack_cases,
     installed_cases,
     release_cases,
+    pin_cases,
+    pin_change_cases,
+    pin_guard_cases,
 )
 UNREAD = "WHL000"  # stands for the error of a wheel that could not be read: it never fails and never passes
 CASES: list[Case] = list(chain.from_iterable(module.CASES for module in MODULES))

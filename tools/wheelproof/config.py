@@ -156,7 +156,11 @@ def _from_file(
             raise _unknown_key(key, file, {*shared, *commands})
         if key in commands and not isinstance(value, dict):
             raise UsageError(f"{key} in {file.path} is a value", expected=f"a table with options of `wheelproof {key}`")
-    own = file.table.get(command, {})
+    own: Mapping[str, Any] = file.table
+    for part in command.split():  # "pins check" is the table pins.check
+        own = own.get(part, {})
+        if not isinstance(own, dict):
+            raise UsageError(f"{part} in {file.path} is a value", expected=f"a table of `wheelproof {command}`")
     for key in own:
         if key not in options:
             raise _unknown_key(f"{command}.{key}", file, {f"{command}.{option}" for option in options})

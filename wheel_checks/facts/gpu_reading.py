@@ -38,6 +38,9 @@ _LOADED, _RELOCATABLE = ".nv_fatbin", "__nv_relfatbin"
 _HEAD = 4096  # bytes that hold the ELF header
 _NAMES_ROOM = 1024 * 1024  # bytes around the section headers; linkers put their names right before them
 _NO_CODE = GpuCode({}, "exact", {})
+_STUB = 64 * 1024  # bytes of loaded fat binaries below which there may be more of them in other sections
+_MUCH_DATA = 16 * 1024 * 1024  # bytes of such a section from which it is worth a search
+_DATA = (".data", ".rodata", ".ldata", ".lrodata")  # the last two: x86-64 psABI, large code model
 _ONLY_EXACT = "--depth gpu reads it whole"
 
 
@@ -65,9 +68,8 @@ def read_gpu_code(
         if member.name.endswith(".fatbin") and not member.is_directory:
             planned.append(_Reading(member, [(0, member.size)]))
         elif member.name.endswith(".cubin"):
-            folder = f"{member.name.rpartition('/')[0]}/*.cubin"
-            why = Unavailable("a cubin of its own does not tell the a or f of its target", "see what it was built for")
-            found[folder] = LibraryGpuCode(folder, why)
+            cubins = cubins_beside(member.name)
+            found[cubins.member] = cubins
     found |= {library.member: library for library in _read(source, archive, planned, exact=exact)}
     order = {member.name: number for number, member in enumerate(archive.members)}
     libraries = sorted(found.values(), key=lambda library: order.get(library.member, len(order)))
@@ -89,12 +91,14 @@ def with_gpu_code(facts: WheelFacts, source: ByteSource, archive: Archive, *, ex
 @dataclass(slots=True)
 class _Reading:
     """One member to read: the ``(offset, size)`` of what holds its fat binaries, None when its section headers are not
-    known but lie at ``headers_offset``; and where its data begins in the archive.
+    known but lie at ``headers_offset``, ``as_data`` when they may lie anywhere; and where its data begins in the
+    archive.
     """
 
     member: Member
     spans: list[tuple[int, int]] | None
     headers_offset: int = 0
+    as_data: bool = False
     data_offset: int = 0
     bytes_read: int = field(default=0, init=False)
 
@@ -104,7 +108,9 @@ class _Reading:
         pieces = inflate_stream(self.member, self._counted(chunks))
         try:
             code: GpuCode | Unavailable
-            if self.spans is None:
+            if self.as_data:
+                code = search_everywhere(pieces, self.member.size)
+            elif self.spans is None:
                 code = search(pieces, self.member.size, self.headers_offset)
             else:
                 code = scan(pieces, self.member.size, self.spans)
@@ -119,6 +125,12 @@ class _Reading:
         for chunk in chunks:
             self.bytes_read += len(chunk)
             yield chunk
+
+
+def cubins_beside(path: str) -> LibraryGpuCode:
+    """What is known of the cubins in the folder of this one: that they are there."""
+    why = Unavailable("a cubin of its own does not tell the a or f of its target", "see what it was built for")
+    return LibraryGpuCode(f"{path.rpartition('/')[0]}/*.cubin", why)
 
 
 def scan(pieces: Iterable[bytes], size: int, spans: Iterable[tuple[int, int]]) -> GpuCode:
@@ -166,10 +178,20 @@ def search(pieces: Iterable[bytes], size: int, headers_offset: int) -> GpuCode |
     sections = read_elf(keeper.regions, {Part.SECTIONS}).sections
     if isinstance(sections, Missing):
         return Unavailable("the names of its sections lie far from their headers")
+    if holds_code_as_data(sections):
+        return finder.everywhere
     code = _NO_CODE
-    for offset, length in _loaded(sections):
+    for offset, length in loaded_spans(sections):
         code += finder.within(offset, length)
     return code
+
+
+def search_everywhere(pieces: Iterable[bytes], size: int) -> GpuCode:
+    """All GPU code in a file of ``size`` bytes that comes in ``pieces``. Raises FormatError, see FatbinFinder.feed."""
+    finder = FatbinFinder(size)
+    for piece in pieces:
+        finder.feed(piece)
+    return finder.everywhere
 
 
 def _plan(
@@ -184,8 +206,8 @@ def _plan(
         if isinstance(item.facts, Unavailable):
             continue  # no ELF file, or a corrupt one: that is the finding of other rules
         if isinstance(item.facts.sections, Sections):
-            if spans := _loaded(item.facts.sections):
-                yield _Reading(item.member, spans)
+            if spans := loaded_spans(item.facts.sections):
+                yield _Reading(item.member, spans, as_data=holds_code_as_data(item.facts.sections))
         elif exact or item.member.compressed_size <= CHEAP:
             yield _Reading(item.member, None, item.facts.header.sections_offset)
         else:
@@ -193,12 +215,24 @@ def _plan(
             yield LibraryGpuCode(item.member.name, why)
 
 
-def _loaded(sections: Sections) -> list[tuple[int, int]]:
+def loaded_spans(sections: Sections) -> list[tuple[int, int]]:
     """The ``(offset, size)`` of what is loaded, as cuobjdump lists it: relocatable code only when there is no other."""
     filled = [section for section in sections.gpu_code if section.size]
     names = {section.name for section in filled}
     wanted = _LOADED if _LOADED in names else _RELOCATABLE
     return [(section.offset, section.size) for section in filled if section.name == wanted]
+
+
+def holds_code_as_data(sections: Sections) -> bool:
+    """True for a library with hardly any code where the CUDA runtime loads it, and megabytes of data.
+
+    cuFFT 12 keeps its 24,000 fat binaries in .data and loads them itself; .nv_fatbin has 672 bytes, for sm_75, which is
+    all that cuobjdump lists.
+    """
+    loaded = sum(size for _, size in loaded_spans(sections))
+    return 0 < loaded < _STUB and any(
+        section.name in _DATA and section.in_file and section.size >= _MUCH_DATA for section in sections.headers
+    )
 
 
 def _read(source: ByteSource, archive: Archive, planned: list[_Reading], *, exact: bool) -> Iterator[LibraryGpuCode]:

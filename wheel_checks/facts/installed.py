@@ -9,11 +9,15 @@ from packaging.requirements import Requirement
 
 from wheel_checks.facts.accelerator import AcceleratorFacts
 from wheel_checks.facts.closure import Closure
+from wheel_checks.facts.gpu_code import GpuCodeFacts
+from wheel_checks.facts.symbol_versions import LackingVersions
 from wheel_checks.formats.core_metadata import CoreMetadata
 from wheel_checks.formats.record import Record
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment
 from wheel_checks.targets.target import Target
+
+_NO_GPU_CODE = Unavailable("GPU code was not read", "--gpu GB200, or --depth gpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,9 @@ class InstalledEnvironment:
     ``distributions`` are in the order in which they matter: torch, what torch requires, the others by name.
     ``leftovers`` are the ``~`` entries that pip leaves when it is interrupted, ``unowned`` files of the accelerator's
     packages that no RECORD lists, all as absolute paths. ``unmet`` is by the name of the distribution that requires.
-    ``bytes_read`` counts metadata, ELF structures and what was hashed.
+    ``lacking_versions`` are needs of the closure whose library lacks symbol versions. ``gpu_code`` is by the folder of
+    the distribution, for those that have some; "" is for libraries that belong to none.
+    ``bytes_read`` counts metadata, ELF structures, headers of GPU code and what was hashed.
     """
 
     environment: Environment
@@ -108,6 +114,8 @@ class InstalledEnvironment:
     closure: Closure | Unavailable
     wrong_elfs: tuple[WrongElf, ...]
     accelerator: AcceleratorFacts | Unavailable
+    lacking_versions: tuple[LackingVersions, ...] = ()
+    gpu_code: Mapping[str, GpuCodeFacts] | Unavailable = _NO_GPU_CODE
     bytes_read: int = 0
     seconds: float = 0.0
 
@@ -132,3 +140,13 @@ class InstalledDistribution:
 
     distribution: Distribution
     inside: InstalledEnvironment
+
+    @property
+    def gpu_code(self) -> GpuCodeFacts | Unavailable:
+        """The GPU code of the distribution's files, as far as RECORD tells which these are."""
+        code = self.inside.gpu_code
+        if isinstance(code, Unavailable):
+            return code
+        if isinstance(self.distribution.files, Unavailable):
+            return self.distribution.files
+        return code.get(self.distribution.folder, GpuCodeFacts(()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment
 from wheel_checks.sources.file_tree import FileTree
 
-_PARTS = frozenset({Part.DYNAMIC})
+_PARTS = frozenset({Part.DYNAMIC, Part.VERSIONS})
 _LIBRARY = re.compile(r"\.so(?:\.\d+)*$")
 _EXTENSION = re.compile(r"\.(?:cpython-\d+t?|abi3t?)(?:-[\w-]+)?\.so$")
 _LIBRARY_FOLDERS = {"x86_64": ("lib64", "lib/x86_64-linux-gnu"), "aarch64": ("lib64", "lib/aarch64-linux-gnu")}
@@ -50,7 +50,9 @@ def read_elfs(environment: Environment) -> InstalledElfs:
     wrong: list[WrongElf] = []
     read = 0
     with ThreadPoolExecutor(4, "elf") as pool:
-        for path, (elf, length) in zip(paths, pool.map(lambda path: _read(environment.tree, path), paths), strict=True):
+        for path, (elf, length) in zip(
+            paths, pool.map(lambda path: read_elf_file(environment.tree, path), paths), strict=True
+        ):
             read += length
             if isinstance(elf, ElfFacts):
                 files[path] = elf
@@ -59,7 +61,7 @@ def read_elfs(environment: Environment) -> InstalledElfs:
     return InstalledElfs(files, tuple(wrong), read)
 
 
-def _read(tree: FileTree, path: str) -> tuple[ElfFacts | str, int]:
+def read_elf_file(tree: FileTree, path: str, parts: Collection[Part] = _PARTS) -> tuple[ElfFacts | str, int]:
     """The facts, or why there are none ("" for a file that is no ELF), and how many bytes were read."""
     read = 0
 
@@ -77,7 +79,7 @@ def _read(tree: FileTree, path: str) -> tuple[ElfFacts | str, int]:
             if os.pread(file.fileno(), len(MAGIC), 0) != MAGIC:
                 # A linker script, or a placeholder of a few bytes, is no library and is not meant to be.
                 return ("it is empty" if not size and _LIBRARY.search(path) else ""), 0
-            return read_elf_by_ranges(size, read_many, _PARTS), read
+            return read_elf_by_ranges(size, read_many, parts), read
     except FormatError as error:
         return str(error), read
     except OSError as error:
@@ -114,7 +116,7 @@ def _system(tree: FileTree, machine: str) -> SystemLibraries:
 
     def elf_at(path: str) -> ElfFacts | None:
         if path not in read:
-            elf = _read(tree, path)[0] if tree.is_file(path) else ""
+            elf = read_elf_file(tree, path)[0] if tree.is_file(path) else ""
             read[path] = elf if isinstance(elf, ElfFacts) else None
         return read[path]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from packaging.utils import canonicalize_name
@@ -18,9 +18,11 @@ from wheel_checks.facts.installed_closure import (
     of_other_machines,
     read_elfs,
 )
+from wheel_checks.facts.installed_gpu import read_installed_gpu_code
 from wheel_checks.facts.installed_record import compare, read_record, shared_files, unowned_files, wrong_digests
 from wheel_checks.facts.installed_requirements import Active, active_in, required_by, unmet
 from wheel_checks.facts.installed_versions import with_wrong_versions
+from wheel_checks.facts.symbol_versions import lacking_versions
 from wheel_checks.formats.core_metadata import MAX_SIZE as LARGEST_METADATA
 from wheel_checks.formats.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.formats.record import Record, RecordRow
@@ -39,12 +41,14 @@ _WITHOUT_RECORD = ("debian", "dpkg", "rpm", "conda", "")
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How to read: ``full`` hashes every file, ``library_path`` is LD_LIBRARY_PATH, ``host_machine`` this machine's
-    CPU as platform tags name it; ``advance`` is told the bytes of each file that was hashed, from any thread.
+    CPU as platform tags name it; ``gpu_code`` also reads the GPU code of libraries; ``advance`` is told the bytes of
+    each file that was hashed, from any thread.
     """
 
     full: bool = False
     library_path: Sequence[str] = ()
     host_machine: str = ""
+    gpu_code: bool = False
     advance: Callable[[int], None] = lambda _: None
 
 
@@ -239,6 +243,8 @@ def _with_closure(
 ) -> InstalledEnvironment:
     elfs = read_elfs(facts.environment)
     facts = replace(facts, wrong_elfs=elfs.wrong, bytes_read=facts.bytes_read + elfs.bytes_read)
+    if reading.gpu_code:
+        facts = _with_gpu_code(facts, elfs.files)
     loader = loader_of(
         facts.environment, elfs.files, host_machine=reading.host_machine, library_path=reading.library_path
     )
@@ -250,4 +256,14 @@ def _with_closure(
         return replace(facts, closure=Unavailable(str(error)))
     marked = with_wrong_versions(found, elfs.files, facts.distributions, active, failing)
     others = of_other_machines(found, elfs.files, loader.machine)
-    return replace(facts, closure=marked, wrong_elfs=(*elfs.wrong, *others))
+    system = loader.system
+    lacking = lacking_versions(
+        marked.needs, lambda path: elfs.files.get(path) or (system.read(path) if system else None)
+    )
+    return replace(facts, closure=marked, wrong_elfs=(*elfs.wrong, *others), lacking_versions=tuple(lacking))
+
+
+def _with_gpu_code(facts: InstalledEnvironment, elfs: Iterable[str]) -> InstalledEnvironment:
+    code = read_installed_gpu_code(facts.environment, facts.distributions, elfs)
+    read = sum(library.bytes_read for found in code.values() for library in found.libraries)
+    return replace(facts, gpu_code=code, bytes_read=facts.bytes_read + read)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from wheel_checks.facts.accelerator import AcceleratorFacts
 from wheel_checks.facts.closure import Closure
-from wheel_checks.facts.installed import Distribution, InstalledEnvironment, RecordedFiles
+from wheel_checks.facts.gpu_targets import Product
+from wheel_checks.facts.installed import InstalledDistribution, InstalledEnvironment, RecordedFiles
+from wheel_checks.facts.summary import summarize_gpu_code
 from wheel_checks.formats.core_metadata import CoreMetadata
 from wheel_checks.model import Unavailable
 
@@ -74,8 +77,12 @@ def _of_closure(inside: InstalledEnvironment, closure: Closure) -> dict[str, Any
     }
 
 
-def summarize_distribution(distribution: Distribution) -> dict[str, Any]:
-    """Facts for ``subjects[].facts`` of one distribution. ``size`` is the sum of what RECORD states, in bytes."""
+def summarize_distribution(subject: InstalledDistribution, gpus: Sequence[Product] = ()) -> dict[str, Any]:
+    """Facts for ``subjects[].facts`` of one distribution. ``size`` is the sum of what RECORD states, in bytes.
+
+    ``gpus`` are the products of which to tell how its GPU code, if it has some, runs on them.
+    """
+    distribution = subject.distribution
     facts: dict[str, Any] = {
         "name": distribution.name,
         "version": distribution.version,
@@ -94,4 +101,6 @@ def summarize_distribution(distribution: Distribution) -> dict[str, Any]:
         facts["files"] = len(distribution.files.owned)
     if not isinstance(distribution.record, Unavailable):
         facts["size"] = sum(row.size or 0 for row in distribution.record.rows)
+    if not isinstance(subject.gpu_code, Unavailable) and subject.gpu_code.libraries:
+        facts["gpu_code"] = summarize_gpu_code(subject.gpu_code, gpus)
     return facts

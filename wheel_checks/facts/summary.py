@@ -88,7 +88,9 @@ def _of_libraries(wheel: WheelFacts, gpus: Sequence[Product]) -> dict[str, Any]:
     """What the wheel links to and which GPU code it has, as far as that was read."""
     facts = {} if isinstance(wheel.links, Unavailable) else {"links": _of_links(wheel.links)}
     return (
-        facts if isinstance(wheel.gpu_code, Unavailable) else facts | {"gpu_code": _of_gpu_code(wheel.gpu_code, gpus)}
+        facts
+        if isinstance(wheel.gpu_code, Unavailable)
+        else facts | {"gpu_code": summarize_gpu_code(wheel.gpu_code, gpus)}
     )
 
 
@@ -118,8 +120,8 @@ def _of_links(links: LinkFacts) -> dict[str, Any]:
     }
 
 
-def _of_gpu_code(found: GpuCodeFacts, gpus: Sequence[Product]) -> dict[str, Any]:
-    """What the wheel is judged by, every library with GPU code, and how it runs on each of ``gpus``."""
+def summarize_gpu_code(found: GpuCodeFacts, gpus: Sequence[Product]) -> dict[str, Any]:
+    """What it is judged by, every library with GPU code, and how it runs on each of ``gpus``."""
     from wheel_checks.facts.gpu_code import how_on  # noqa: PLC0415  # depth quick need not load it
 
     verdict = found.verdict

@@ -171,8 +171,16 @@ class FatbinScanner:
         self._held = bytes(data[max(0, self._header - start) :])
         return entries
 
+    def skip(self, size: int) -> int:
+        """Leave out what no header is in: the offset in the section, of ``size`` bytes, from which to feed on.
+
+        For sections that can be read anywhere: payloads, which are nearly all of them, need not be read.
+        """
+        self._fed = max(self._fed, min(self._header, size))
+        return self._fed
+
     def finish(self) -> GpuCode:
-        """The summary, when all bytes of the section have been fed. Raises FormatError when it ends too early."""
+        """The summary, when the whole section has been fed or skipped. Raises FormatError when it ends too early."""
         if self._held or self._end > self._fed:
             raise FormatError(
                 f"the section of fat binaries ends at byte {self._fed}, inside a container",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass
 
 from wheel_checks.errors import FormatError
@@ -95,6 +96,17 @@ class FatbinFinder:
                 expected="a fat binary, or zeros to the end of the section",
             )
         return code
+
+    @property
+    def everywhere(self) -> GpuCode:
+        """The GPU code of all sound containers that were fed, wherever they lie."""
+        counts: Counter[str] = Counter()
+        containers: Counter[frozenset[str]] = Counter()
+        for container in self._containers:
+            if isinstance(container.code, GpuCode):
+                counts.update(container.code.counts)
+                containers.update(container.code.containers)
+        return GpuCode(dict(counts), "exact", dict(containers))
 
     def _find(self, data: bytes, start: int) -> int:
         """Where the next magic number is at a multiple of 8; -1 when there is none."""

@@ -102,14 +102,18 @@ def _overview(report: Report) -> Table:
     table.add_column("version", overflow="fold")
     table.add_column("accelerator", overflow="fold")
     table.add_column("size", justify="right", overflow="fold")
+    gpus = [wording.gpu_label(subject) for subject in report.subjects]
+    if any(gpus):
+        table.add_column("GPUs", overflow="fold")
     table.add_column("verdict", overflow="fold")
-    for subject in report.subjects:
+    for subject, runs in zip(report.subjects, gpus, strict=True):
         verdict = report.verdict_of(subject)
         table.add_row(
             Text(neutral(subject.id)),
             Text(wording.fact(subject, "version")),
             Text(wording.accelerator_label(subject)),
             wording.size_label(subject),
+            *([Text(runs)] if any(gpus) else []),
             Text(verdict.value.upper(), style=_VERDICT_STYLES[verdict]),
         )
     return table

@@ -123,6 +123,17 @@ def gpu_lines(subject: Subject) -> list[str]:
     return [neutral(f"{p['name']} ({p['capability']}): {_RUNS[p['runs']].format(p['code'])}{note}") for p in asked]
 
 
+_RUN_WORDS = {"native": "native", "jit": "by JIT", "none": "not"}
+
+
+def gpu_label(subject: Subject) -> str:
+    """How the subject runs on the GPUs that were asked for, in few words: ``native: GH200, GB200; not: T4``."""
+    code = subject.facts.get("gpu_code")
+    asked = code.get("products", ()) if isinstance(code, Mapping) else ()
+    named = {how: [p["name"] for p in asked if p["runs"] == how] for how in _RUN_WORDS}
+    return neutral("; ".join(f"{_RUN_WORDS[how]}: {', '.join(names)}" for how, names in named.items() if names))
+
+
 def size_label(subject: Subject) -> str:
     """The size of the file in human units; "" when it is not known."""
     size = subject.facts.get("size")

@@ -290,3 +290,39 @@ def right_machine(inside: InstalledEnvironment, _: Expectations) -> Iterable[Fin
         owner = inside.owner_of(wrong.path)
         fix = reinstall(inside, [owner]) if owner else Fix("Remove the file.")
         yield Finding(f"{inside.relative(wrong.path)}: {wrong.reason}", fix=fix, location=Location(path=wrong.path))
+
+
+@rule(
+    "WHL723",
+    "libraries define the symbol versions that others need of them",
+    Severity.ERROR,
+    kind=_KIND,
+    why="A library of the right name and the wrong age is found by the loader and refused by it: `version "
+    "'GLIBCXX_3.4.32' not found`.",
+    example="an older libstdc++.so.6 of a conda environment or of the system before the one that torch was built with",
+    fix="Install the release of the library that defines them, or one of its user that needs no newer ones.",
+)
+def symbol_versions(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
+    """Each version that a library needs is defined by the file that the loader gives it."""
+    need(inside.closure)
+    for lacking in inside.lacking_versions:
+        found = lacking.need
+        if found.status is Status.WRONG_VERSION:
+            continue  # WHL721 has told that it is the wrong file, and what to do
+        evidence = (
+            Evidence("needs", ", ".join(lacking.lacking[:_SHOWN]), found.elf),
+            Evidence("defines", ", ".join(lacking.defined[:_SHOWN]), found.by),
+            Evidence("found", found.by, found.how),
+        )
+        owner, user = inside.owner_of(found.by), inside.owner_of(found.elf)
+        both = [d for d in (owner, user) if d is not None]
+        why = f"Install a release whose {found.soname} defines them; this installs both as they should be."
+        fix = (
+            reinstall(inside, both, why)
+            if owner
+            else Fix(f"Update the system library {found.by}, or take older wheels.")
+        )
+        user_name, library_name = inside.relative(found.elf), inside.relative(found.by)
+        yield Finding(
+            f"{library_name} lacks symbol versions that {user_name} needs", evidence, fix, Location(path=found.by)
+        )

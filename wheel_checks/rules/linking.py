@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from wheel_checks.expectations import Expectations
 from wheel_checks.facts.closure import Need, Status
 from wheel_checks.facts.linking import LinkFacts
+from wheel_checks.facts.symbol_versions import lacking_versions
 from wheel_checks.facts.wheel import WheelFacts
-from wheel_checks.formats.elf_versions import SymbolVersions
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
 
@@ -89,22 +89,11 @@ def missing(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 def versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Each version that a library needs is defined by the file that the closure gives it, where both were read."""
     links = need(wheel.links)
-    for item in links.closure.needs:
-        elf, other = links.files.get(item.elf), links.files.get(item.by)
-        if elf is None or other is None:
-            continue
-        if not isinstance(elf.versions, SymbolVersions) or not isinstance(other.versions, SymbolVersions):
-            continue
-        defined = {definition.name for definition in other.versions.definitions}
-        wanted = [n for n in elf.versions.needs if n.library == item.soname]
-        lacking = [v.name for n in wanted for v in n.versions if not v.weak and v.name not in defined]
-        if lacking and defined:  # a library without any versions satisfies every need, with a warning of the loader
-            evidence = (
-                Evidence("needs", _shown(lacking), _place(links, item.elf)),
-                Evidence("defines", _shown(sorted(defined)), _place(links, item.by)),
-            )
-            message = f"{_place(links, item.by)} lacks symbol versions that {_place(links, item.elf)} needs"
-            yield Finding(message, evidence, Fix(f"Pin the release whose {item.soname} defines them."))
+    for item in lacking_versions(links.closure.needs, links.files.get):
+        user, library = _place(links, item.need.elf), _place(links, item.need.by)
+        evidence = (Evidence("needs", _shown(item.lacking), user), Evidence("defines", _shown(item.defined), library))
+        fix = Fix(f"Pin the release whose {item.need.soname} defines them.")
+        yield Finding(f"{library} lacks symbol versions that {user} needs", evidence, fix)
 
 
 @rule(

@@ -97,7 +97,9 @@ def _message(change: PackageChange) -> str:
 
 def _evidence(change: PackageChange) -> tuple[Evidence, ...]:
     facts = change.accelerator
-    found = (Evidence("chain", "; ".join(map(str, change.chain)), "METADATA"),) if change.chain else ()
+    found: tuple[Evidence, ...] = ()
+    if change.chain:
+        found += (Evidence("chain", "; ".join(map(str, change.chain)), "METADATA"),)
     if change.file_name:
         found += (Evidence("wheel", change.file_name),)
     if facts is None or isinstance(facts, Unavailable):

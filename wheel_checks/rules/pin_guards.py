@@ -173,8 +173,8 @@ def readable(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     "what is excluded is installed",
     Severity.WARNING,
     kind=KIND,
-    why="An exclude or override takes torch out of every requirement: where none is installed, installs succeed without "
-    "it. And `uv sync` removes a torch that its lock does not hold, unless it is told --inexact.",
+    why="An exclude or override takes torch out of every requirement: where none is installed, installs succeed "
+    "without it. And `uv sync` removes a torch that its lock does not hold, unless it is told --inexact.",
     example='`exclude-dependencies = ["torch"]` in an environment without torch',
     fix="Install torch first, and sync with --inexact.",
 )
@@ -192,4 +192,3 @@ def excluded(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
 def _finding(message: str, setting: GuardSetting, severity: Severity | None = None, fix: Fix | None = None) -> Finding:
     evidence = (Evidence(str(setting.kind), setting.path or ", ".join(setting.packages), setting.origin),)
     return Finding(message, evidence, fix, severity=severity)
-

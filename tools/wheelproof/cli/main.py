@@ -20,6 +20,8 @@ COMMANDS = {
     "stack": ("wheelproof.cli.stack", "resolve a set of requirements for a platform, and judge every wheel of it"),
     "release": ("wheelproof.cli.release", "ship or stop: judge a whole release by what it is expected to be"),
     "diff": ("wheelproof.cli.diff", "what differs between two wheels, or two sets of wheels"),
+    "pins": ("wheelproof.cli.pins", "dependency pins that could replace the torch that works: find, remove, guard"),
+    "use-existing-torch": ("wheelproof.cli.pins_rewrite", "alias of `pins rewrite`: take torch out of requirements"),
     "rules": ("wheelproof.cli.rules", "every rule: title, severity, why, an example, the fix"),
 }
 
@@ -73,6 +75,11 @@ def _dispatch(arguments: list[str]) -> int:
 
     module_name, summary = COMMANDS[name]
     module = importlib.import_module(module_name)
+    below = getattr(module, "SUBCOMMANDS", {})  # of a command that has some: a table like COMMANDS
+    if rest and rest[0] in below:
+        module_name, summary = below[rest[0]]
+        module = importlib.import_module(module_name)
+        name = f"{name} {rest.pop(0)}"
     parser = CommandParser(prog=f"wheelproof {name}", description=f"{summary[0].upper()}{summary[1:]}.")
     module.add_arguments(parser)
     try:

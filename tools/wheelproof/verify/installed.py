@@ -41,7 +41,9 @@ def verify_installed(
     on_found: Callable[[Environment], None] = lambda _: None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Report:
-    """Judge one environment; files are hashed at depth full. ``on_found`` is told which one, before it is read.
+    """Judge one environment; files are hashed at depth full, GPU code is read from depth gpu on or for given GPUs.
+
+    ``on_found`` is told which one, before it is read.
 
     Raises UsageError for a rule prefix that means nothing, NotFoundError when there is no environment, and SourceError
     when it cannot be read.
@@ -56,6 +58,7 @@ def verify_installed(
         full=judgement.depth is Depth.FULL,
         library_path=tuple(filter(None, place.library_path or inherited)),
         host_machine=this_machine().target.machine,
+        gpu_code=judgement.depth.includes(Depth.GPU) or bool(judgement.expectations.gpus),
         advance=advance,
     )
     inside = read_installed(environment, reading)
@@ -81,7 +84,7 @@ def _judge(inside: InstalledEnvironment, rules: Mapping[str, Sequence[Rule]], ju
                 f"{distribution.name} {distribution.version}",
                 "distribution",
                 redact_text(distribution.url),
-                summarize_distribution(distribution),
+                summarize_distribution(facts, judgement.expectations.gpus),
                 run_rules(rules["distribution"], facts, judgement.expectations),
             )
         )

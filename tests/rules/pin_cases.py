@@ -1,0 +1,67 @@
+"""PIN1xx: files of requirements, each with one thing that could cost somebody the torch that works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.rules.case import NOTE, WARNING, Case
+from wheel_checks.facts.pins import PinnedRequirement, PinNotice, RequirementFile
+from wheel_checks.model import Location
+
+HERE = Location(path="requirements.txt", line=3, column=1)
+
+
+def pin(text: str, role: str = "runtime", **more: Any) -> Callable[[], RequirementFile]:
+    """A file with one requirement."""
+    name = text.partition("=")[0].partition(">")[0].partition("<")[0]
+    found = PinnedRequirement(name, text, role, HERE, **more)
+    return lambda: RequirementFile("requirements.txt", (found,))
+
+
+def says(code: str, message: str = "beware") -> Callable[[], RequirementFile]:
+    """A file with one notice."""
+    return lambda: RequirementFile("requirements.txt", (), (PinNotice(code, message, HERE),))
+
+
+CASES = [
+    Case(
+        "PIN101",
+        "a pin that the installed version does not satisfy",
+        pin("torch==2.8.0", installed="2.7.0+cu128", reason="2.7.0+cu128 does not satisfy ==2.8.0"),
+        ("torch==2.8.0 could replace the installed torch: 2.7.0+cu128 does not satisfy ==2.8.0",),
+        evidence=("torch==2.8.0", "torch 2.7.0+cu128"),
+    ),
+    Case("PIN101", "a range that keeps the installed version", pin("torch>=2.7", installed="2.7.0+cu128", kept=True)),
+    Case("PIN101", "a build requirement, about which PIN102 has its say", pin("torch==2.8.0", "build")),
+    Case(
+        "PIN102",
+        "torch in a build environment",
+        pin("torch", "build", section="build-system.requires", kept=True),
+        ("torch is installed anew for every build, whatever is there",),
+        WARNING,
+        evidence=("build-system.requires",),
+    ),
+    Case("PIN102", "torch as a requirement of the project", pin("torch", kept=True)),
+    Case(
+        "PIN103",
+        "a bare torchvision where none is installed",
+        pin("torchvision", kept=True),
+        ("torchvision takes the newest release, and the torch that it requires",),
+        WARNING,
+    ),
+    Case("PIN103", "a bare torchvision that is installed", pin("torchvision", kept=True, installed="0.22.0+cu128")),
+    Case("PIN103", "a bare torch", pin("torch", kept=True)),
+    Case("PIN104", "an install command", says("install-command"), ("beware",), WARNING),
+    Case("PIN104", "something else", says("lock-file")),
+    Case("PIN105", "a lock file with torch", says("lock-file"), ("beware",), WARNING),
+    Case("PIN105", "something else", says("dynamic")),
+    Case("PIN106", "what a setup.py computes", says("dynamic"), ("beware",), WARNING),
+    Case("PIN106", "something else", says("extra")),
+    Case(
+        "PIN107", "conda's pytorch", pin("pytorch-gpu>=2.7", "conda"), ("pytorch-gpu>=2.7 is conda's own torch",), NOTE
+    ),
+    Case("PIN107", "pip's torch in the same file", pin("torch", kept=True)),
+    Case("PIN108", "an extra called torch", says("extra"), ("beware",), NOTE),
+    Case("PIN108", "an install command", says("install-command")),
+]

@@ -1,0 +1,98 @@
+"""PIN301 to PIN313: whether a requirement, or a planned install, keeps the torch that is installed."""
+
+from __future__ import annotations
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from tests.rules.case import WARNING, Case
+from wheel_checks.facts.accelerator import AcceleratorFacts
+from wheel_checks.facts.pin_changes import PackageChange, Survival
+from wheel_checks.facts.stack import Conflict, Demand
+from wheel_checks.model import Unavailable
+
+CPU = AcceleratorFacts("cpu", "", "2.10.0+cpu", ())
+CUDA = AcceleratorFacts("cuda", "13.0", "", ())
+VLLM = (Demand("", Requirement("vllm==0.19.0")), Demand("vllm 0.19.0", Requirement("torch==2.10.0")))
+
+
+def survival(spec: str, *reasons: str) -> Survival:
+    requirement, installed = Requirement(spec), Version("2.7.0+cu128")
+    return Survival("torch", installed, requirement, requirement.specifier.contains(installed), reasons)
+
+
+def change(
+    name: str,
+    before: str,
+    after: str,
+    accelerator: AcceleratorFacts | Unavailable | None = None,
+    chain: tuple[Demand, ...] = (),
+    upgrade: bool = False,
+) -> PackageChange:
+    return PackageChange(name, before, after, "uv", "aarch64", accelerator, chain=chain, upgrade=upgrade)
+
+
+CASES = [
+    Case(
+        "PIN301",
+        "a clause that excludes local versions",
+        lambda: survival("torch>2.7.0", "> excludes local versions"),
+        ("torch 2.7.0+cu128 does not survive torch>2.7.0: > excludes local versions",),
+    ),
+    Case("PIN301", "the public version of what is installed", lambda: survival("torch==2.7.0", "it is satisfied")),
+    Case(
+        "PIN311",
+        "a pin of another package, and a CPU build",
+        lambda: change("torch", "2.9.1+cu128", "2.10.0", CPU, VLLM),
+        (
+            "torch 2.9.1+cu128 would be replaced by 2.10.0, CPU only (2.10.0+cpu) on aarch64; "
+            "demanded by vllm 0.19.0 (torch==2.10.0)",
+        ),
+        evidence=("you ask for vllm==0.19.0; vllm 0.19.0 requires torch==2.10.0",),
+    ),
+    Case(
+        "PIN311",
+        "an upgrade to another CUDA build",
+        lambda: change("torch", "2.9.1+cu128", "2.15.0", CUDA, upgrade=True),
+        (
+            "torch 2.9.1+cu128 would be replaced by 2.15.0, CUDA 13.0 on aarch64; "
+            "no requirement demands it: --upgrade does",
+        ),
+    ),
+    Case(
+        "PIN311",
+        "a wheel that cannot be read",
+        lambda: change("torch", "2.9.1+cu128", "2.10.0", Unavailable("the index does not answer")),
+        (
+            "torch 2.9.1+cu128 would be replaced by 2.10.0, "
+            "a build of which nothing is known: the index does not answer",
+        ),
+    ),
+    Case(
+        "PIN311",
+        "the build of the index in the place of the same version",
+        lambda: change("torch", "2.10.0", "2.10.0", CPU),
+        ("torch 2.10.0 would be replaced by 2.10.0 from the index, CPU only (2.10.0+cpu) on aarch64",),
+    ),
+    Case("PIN311", "a removal", lambda: change("torch", "2.9.1", ""), ("torch 2.9.1 would be removed",)),
+    Case("PIN311", "a torch that stays", lambda: change("torch", "2.9.1+cu128", "2.9.1+cu128")),
+    Case("PIN311", "a first torch", lambda: change("torch", "", "2.10.0", CPU)),
+    Case("PIN311", "a companion, which is another rule's", lambda: change("torchcodec", "0.8", "0.9")),
+    Case(
+        "PIN312",
+        "a companion that is replaced",
+        lambda: change("torchvision", "0.24.1+cu128", "0.25.0", CPU),
+        ("torchvision 0.24.1+cu128 would be replaced by 0.25.0, CPU only (2.10.0+cpu) on aarch64",),
+        WARNING,
+    ),
+    Case("PIN312", "a companion that stays", lambda: change("torchvision", "0.24.1", "0.24.1")),
+    Case(
+        "PIN313",
+        "requirements that contradict each other",
+        lambda: Conflict(("you require torch==2.8.0", "you require torch==2.7.0+cu128"), ("torch==2.8.0",)),
+        ("the install would fail, and change nothing: you require torch==2.8.0; you require torch==2.7.0+cu128",),
+        WARNING,
+        evidence=("torch==2.8.0",),
+    ),
+    Case("PIN313", "an install that can be done", lambda: None),
+]

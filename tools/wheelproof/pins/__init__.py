@@ -1,0 +1,16 @@
+"""Dependency pins: no install may silently replace the torch that works.
+
+    from pathlib import Path
+    from wheelproof.pins import Policy, plan
+
+    for file in plan([Path(".")], Policy()).changed:
+        print(file.path, [change.found.text for change in file.changes])
+
+:func:`plan` reads and proves, and writes nothing; :func:`write` replaces the files of a plan, all or none, and
+:func:`restore` gives back the bytes that were there.
+"""
+
+from wheelproof.pins.planning import plan
+from wheelproof.pins.policy import Mode, NameSet, Policy
+
+__all__ = ["Mode", "NameSet", "Policy", "plan"]

@@ -1,0 +1,41 @@
+"""What the uv at hand can do: asked of uv itself, since one unknown key makes it ignore its whole table."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from wheel_checks.errors import SourceError
+from wheel_checks.sources.uv_process import find_uv
+from wheelproof.pins.installers import run_child
+
+_UNKNOWN = "wheelproof-asks-which-keys-there-are"
+_EXPECTED = re.compile(r"expected one of ((?:`[\w-]+`(?:, )?)+)")
+
+
+@dataclass(frozen=True, slots=True)
+class UvAbilities:
+    """``keys`` are those of the table [tool.uv]; ``excludes`` whether ``uv pip install`` has --excludes."""
+
+    version: str
+    keys: frozenset[str]
+    excludes: bool
+
+
+def read_uv(variables: Mapping[str, str]) -> UvAbilities:
+    """Ask the uv that would be used. Raises SourceError when there is none, or when it does not tell its keys."""
+    uv = find_uv()
+    plain = {name: value for name, value in variables.items() if not name.startswith("UV_")}
+    version = run_child([uv, "--version"], plain).out.split()
+    with tempfile.TemporaryDirectory(prefix="wheelproof-") as folder:
+        config = Path(folder) / "uv.toml"
+        config.write_text(f"{_UNKNOWN} = 1\n", encoding="utf-8")
+        words = run_child([uv, "cache", "dir", "--config-file", str(config)], plain).words
+    told = _EXPECTED.search(words)
+    if told is None or len(version) < 2:
+        raise SourceError("uv does not say which settings it knows", hint="use a uv of the last year")
+    options = run_child([uv, "pip", "install", "--help"], plain)
+    return UvAbilities(version[1], frozenset(told[1].strip("`").split("`, `")), "--excludes" in options.out)

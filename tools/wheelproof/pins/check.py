@@ -1,0 +1,117 @@
+"""Which requirements could replace the installed torch: reads files, and has the rules judge each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.catalogue import get_rule
+from wheel_checks.errors import WheelproofError
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.pins import PinnedRequirement, PinNotice, RequirementFile
+from wheel_checks.model import Location, Rule, Subject
+from wheel_checks.runner import run_rules
+from wheelproof.pins.documents.constraints import as_pep508
+from wheelproof.pins.model import Document, FoundRequirement, Notice, Place
+from wheelproof.pins.planning import read_all
+from wheelproof.pins.policy import CONDA, Policy
+from wheelproof.pins.survival import survives
+
+KIND = "requirement-pin"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The subjects, one per file, and how many bytes were read from disk."""
+
+    subjects: tuple[Subject, ...]
+    bytes_read: int
+
+
+def check_files(
+    paths: Iterable[Path],
+    policy: Policy,
+    installed: Mapping[str, str],
+    rules: Sequence[Rule],
+    *,
+    skip_vendored: bool = False,
+) -> Checked:
+    """Judge every file that holds requirements; one that cannot be read is undecided, and the others go on.
+
+    ``installed`` are versions by normalised name. Raises WheelproofError for a path that is not there.
+    """
+    subjects: list[Subject] = []
+    loose: list[Notice] = []
+    size = 0
+
+    def unreadable(path: Path, error: WheelproofError) -> None:
+        results = run_rules([get_rule("WHL000")], error, None)
+        subjects.append(Subject(str(path), KIND, "could not be read", results=results))
+
+    for path, document in read_all(paths, loose.append, skip_vendored=skip_vendored, on_error=unreadable):
+        size += len(document.source.data)
+        facts = facts_of(path, document, policy, installed)
+        results = run_rules(rules, facts, Expectations())
+        told = {
+            "path": facts.path,
+            "format": document.kind,
+            "requirements": len(document.requirements),
+            "pins": [found.text for found in facts.requirements],
+        }
+        count = len(facts.requirements)
+        headline = f"{len(document.requirements)} requirements, {count or 'none'} on torch or its companions"
+        subjects.append(Subject(str(path), KIND, headline, told, results))
+    if loose:
+        places = tuple(PinNotice(notice.code, notice.message, Location()) for notice in loose)
+        results = run_rules(rules, RequirementFile("included files", (), places), Expectations())
+        subjects.append(Subject("included files", KIND, results=results))
+    return Checked(tuple(subjects), size)
+
+
+def facts_of(path: Path, document: Document, policy: Policy, installed: Mapping[str, str]) -> RequirementFile:
+    """The facts of one document, with every wanted requirement held against what is installed."""
+    wanted = tuple(_judged(found, installed) for found in document.requirements if policy.wants(found))
+    notices = tuple(
+        PinNotice(notice.code, notice.message, _location(notice.place, path))
+        for notice in document.notices
+        if not notice.on_change
+        and (not notice.about or any(policy.means(name) or name in CONDA for name in notice.about))
+    )
+    return RequirementFile(str(path), wanted, notices)
+
+
+def _location(place: Place | None, path: Path) -> Location:
+    return Location(path=str(path), line=place.line, column=place.column) if place else Location(path=str(path))
+
+
+def _judged(found: FoundRequirement, installed: Mapping[str, str]) -> PinnedRequirement:
+    version = installed.get(found.name, "")
+    kept, reason = _survival(found, version)
+    text = " ".join(found.text.split())
+    place = found.place
+    location = _location(place, place.path)
+    return PinnedRequirement(found.name, text, str(found.role), location, place.section, version, kept, reason)
+
+
+def _survival(found: FoundRequirement, version: str) -> tuple[bool, str]:
+    """Whether an install keeps what is there, and why."""
+    text = as_pep508(found)
+    try:
+        requirement = Requirement(text) if text else None
+    except InvalidRequirement:
+        requirement = None
+    if requirement is None:
+        return False, "it is a URL, a path, or a form that is not understood"
+    if requirement.url:
+        return False, "a direct URL is installed whatever is there"
+    if not version:
+        return not requirement.specifier, f"it allows {requirement.specifier} only, and nothing tells what is installed"
+    try:
+        judged = survives(requirement, Version(version))
+    except InvalidVersion:
+        return False, f"the installed version {version!r} is none"
+    return judged.kept, "; ".join(judged.reasons)

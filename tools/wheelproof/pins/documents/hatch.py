@@ -1,0 +1,17 @@
+"""hatch.toml: the environments of hatch (in a pyproject.toml they stand under tool.hatch)."""
+
+from __future__ import annotations
+
+from wheelproof.pins.documents.source import Source
+from wheelproof.pins.documents.toml_requirements import Where, read_toml
+from wheelproof.pins.model import Document, Role
+
+PLACES = (
+    Where("envs.*.dependencies", Role.GROUP),
+    Where("envs.*.extra-dependencies", Role.GROUP),
+)
+
+
+def read(source: Source) -> Document:
+    """The requirements of a hatch.toml. Raises FormatError when it is not valid TOML."""
+    return read_toml(source, PLACES, "hatch")

@@ -1,0 +1,24 @@
+"""pixi.toml: packages of conda and of Python, by feature and by target (in a pyproject.toml under tool.pixi)."""
+
+from __future__ import annotations
+
+from wheelproof.pins.documents.source import Source
+from wheelproof.pins.documents.toml_requirements import Where, read_toml
+from wheelproof.pins.model import Document, Form, Role
+
+_PREFIXES = ("", "feature.*.", "target.*.", "feature.*.target.*.")
+PLACES = tuple(
+    Where(f"{prefix}{table}", role, form)
+    for prefix in _PREFIXES
+    for table, role, form in (
+        ("pypi-dependencies", Role.RUNTIME, Form.VERSION),
+        ("dependencies", Role.CONDA, Form.VERSION),
+        ("host-dependencies", Role.CONDA, Form.VERSION),
+        ("build-dependencies", Role.CONDA, Form.VERSION),
+    )
+)
+
+
+def read(source: Source) -> Document:
+    """The requirements of a pixi.toml. Raises FormatError when it is not valid TOML."""
+    return read_toml(source, PLACES, "pixi")

@@ -1,0 +1,74 @@
+"""pyproject.toml: PEP 518, 621 and 735, and the tables of uv, poetry, pdm, hatch and pixi."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from wheelproof.pins.documents import hatch, pixi
+from wheelproof.pins.documents.names import normalized, project_of
+from wheelproof.pins.documents.source import Source
+from wheelproof.pins.documents.toml_requirements import Where, notices_about, parse_toml, read_toml
+from wheelproof.pins.model import Document, Form, Role
+
+_UV = (
+    Where("tool.uv.override-dependencies", Role.CONSTRAINT),
+    Where("tool.uv.constraint-dependencies", Role.CONSTRAINT),
+    Where("tool.uv.build-constraint-dependencies", Role.CONSTRAINT),
+    Where("tool.uv.dev-dependencies", Role.GROUP),
+)
+PLACES = (
+    Where("build-system.requires", Role.BUILD),
+    Where("project.dependencies", Role.RUNTIME),
+    Where("project.optional-dependencies.*", Role.RUNTIME),
+    Where("dependency-groups.*", Role.GROUP),
+    *_UV,
+    Where("tool.poetry.dependencies", Role.RUNTIME, Form.VERSION),
+    Where("tool.poetry.dev-dependencies", Role.GROUP, Form.VERSION),
+    Where("tool.poetry.group.*.dependencies", Role.GROUP, Form.VERSION),
+    Where("tool.poetry.extras.*", Role.RUNTIME, Form.NAME),
+    Where("tool.pdm.dev-dependencies.*", Role.GROUP),
+    Where("tool.pdm.resolution.overrides", Role.CONSTRAINT, Form.OVERRIDE),
+    *(replace(where, path=f"tool.hatch.{where.path}") for where in hatch.PLACES),
+    *(replace(where, path=f"tool.pixi.{where.path}") for where in pixi.PLACES),
+)
+SCRIPT_PLACES = (Where("dependencies", Role.RUNTIME), *_UV)
+
+
+def read(source: Source) -> Document:
+    """The requirements of a pyproject.toml. Raises FormatError when it is not valid TOML."""
+    document = read_toml(source, PLACES, "pyproject")
+    notices = [*document.notices, *notices_about(source, _uv(parse_toml(source, source.text)), source.text)]
+    return replace(document, notices=tuple(notices))
+
+
+def _uv(data: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """What uv's tables say of torch and is kept: code, message, name, and the text that stands on its line."""
+    tool = data.get("tool")
+    uv = tool.get("uv") if isinstance(tool, dict) else None
+    if not isinstance(uv, dict):
+        return
+    extra = uv.get("extra-build-dependencies")
+    for project, entries in extra.items() if isinstance(extra, dict) else ():
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, dict) and entry.get("match-runtime"):
+                name = project_of(str(entry.get("requirement", "")))
+                message = (
+                    f"the build environment of {project} takes {name} from the index (match-runtime is kept), not the "
+                    "installed one: name it in no-build-isolation-package"
+                )
+                yield "match-runtime", message, name, "match-runtime"
+            elif isinstance(entry, str):
+                name = project_of(entry)
+                message = (
+                    f"extra-build-dependencies of {project} keeps {entry}: its build takes that, not what is there"
+                )
+                yield "build-dependency", message, name, entry
+    metadata = uv.get("dependency-metadata")
+    for table in metadata if isinstance(metadata, list) else ():
+        requires = table.get("requires-dist") if isinstance(table, dict) else None
+        for text in requires if isinstance(requires, list) else ():
+            name = project_of(str(text))
+            message = f"dependency-metadata of {normalized(str(table.get('name', '')))} lists {text}, which is kept"
+            yield "dependency-metadata", message, name, "requires-dist"

@@ -1,0 +1,108 @@
+"""Which format a file has, by its name, and how it is read."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+from wheel_checks.errors import NotFoundError, SourceError, UsageError
+from wheelproof.pins.documents.source import LARGEST, Source, decode
+from wheelproof.pins.model import Document
+
+# kind: (module of wheelproof.pins.documents, whether a PEP 263 line declares the encoding)
+READERS = {
+    "requirements": ("requirements", True),
+    "pyproject": ("pyproject", False),
+    "pixi": ("pixi", False),
+    "hatch": ("hatch", False),
+    "setup.cfg": ("setup_cfg", False),
+    "setup.py": ("setup_py", True),
+    "script": ("script", True),
+    "conda": ("conda", False),
+    "lock": ("lock", False),
+    "commands": ("commands", False),
+}
+# The first that matches a file's name. A prefix is allowed: cpu.pyproject.toml, dev-requirements.txt.
+_NAMES = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE))
+    for kind, pattern in (
+        ("lock", r"(uv|poetry|pdm|pixi)\.lock|pylock(\.[^.]+)?\.toml"),
+        ("pixi", r"(.*[._-])?pixi\.toml"),
+        ("hatch", r"(.*[._-])?hatch\.toml"),
+        ("pyproject", r"(.*[._-])?pyproject([._-].*)?\.toml"),
+        ("setup.cfg", r"(.*[._-])?setup\.cfg"),
+        ("setup.py", r"(.*[._-])?setup\.py(\.txt|\.in)?"),
+        ("conda", r"(.*[._-])?(conda[._-])?(environment|conda)([._-].*)?\.ya?ml"),
+        (
+            "commands",
+            r"(.*\.)?(docker|container)file([._-](?!.*\.(md|rst|svg|png|txt|json|ya?ml|py)$).*)?|.*\.(sh|bash)",
+        ),
+        ("script", r".*\.py"),
+        ("requirements", r".*(requirements?|constraints?|overrides?|excludes?)([._-].*)?\.(txt|in|pip)|.*\.(in|pip)"),
+    )
+)
+# A file of an unusual name, when somebody names it.
+_BY_ENDING = {".txt": "requirements", ".yml": "conda", ".yaml": "conda", ".toml": "pyproject", ".cfg": "setup.cfg"}
+_FOLDERS = {"requirements", "requirement", "reqs", "constraints"}  # in which any .txt or .in is meant
+
+
+def kind_of(path: Path, *, named: bool = True) -> str:
+    """The kind of a file by its name; "" when it tells none.
+
+    A file that is not ``named``, but found in a tree, is a requirements file only by its own name or its folder's:
+    CMakeLists.txt and MANIFEST.in are none.
+    """
+    name = path.name
+    kind = next((kind for kind, pattern in _NAMES if pattern.fullmatch(name)), "")
+    if kind == "requirements" and not named and name.lower().endswith(".in"):
+        words = re.split(r"[._-]", name.lower())
+        if not {"requirements", "requirement", "constraints", "constraint", "reqs"} & set(words):
+            kind = ""
+    if kind:
+        return kind
+    if named:
+        return _BY_ENDING.get(path.suffix.lower(), "")
+    in_folder = any(part.lower() in _FOLDERS for part in path.parts[-3:-1])
+    return "requirements" if in_folder and name.lower().endswith((".txt", ".in")) else ""
+
+
+def read_document(path: Path, kind: str = "", *, data: bytes | None = None, constraint: bool = False) -> Document:
+    """What a file requires. ``kind`` is one of ``READERS``, by default what its name tells.
+
+    Raises SourceError when it cannot be read, FormatError when it is not what it claims to be.
+    """
+    kind = kind or kind_of(path)
+    if not kind:
+        raise UsageError(f"{path} is no file that holds requirements", expected=f"one of {', '.join(READERS)}")
+    content = read_bytes(path) if data is None else data
+    if kind == "commands" and not _is_utf8(content):  # only reported: what says torch says it in ASCII
+        return read_source(Source(path, content, content.decode("latin-1"), "latin-1"), kind)
+    source = decode(path, content, declared=READERS[kind][1])
+    return read_source(source, kind, constraint=constraint)
+
+
+def read_source(source: Source, kind: str, *, constraint: bool = False) -> Document:
+    """What a decoded file requires. Raises FormatError when it is not what it claims to be."""
+    module = importlib.import_module(f"wheelproof.pins.documents.{READERS[kind][0]}")
+    document: Document = module.read(source, constraint=True) if constraint else module.read(source)
+    return document
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, one byte more than ``LARGEST`` at most. Raises SourceError."""
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no file {path}") from None
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror or error}") from error

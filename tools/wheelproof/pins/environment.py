@@ -1,0 +1,96 @@
+"""The packages of the environment that an install would change, or of one that is only described."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import distributions
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.errors import NotFoundError
+from wheel_checks.facts.stack import LinkedPackage
+from wheel_checks.sources.environment import Environment, find_environment
+from wheel_checks.targets.target import DEFAULT_GLIBC, OLDEST_GLIBC, Target
+
+TORCH = "torch"
+WATCHED = (TORCH, "torchvision", "torchaudio", "torchcodec", "torchao", "triton", "pytorch-triton")
+"""torch and its companions: what an install may not change behind the user's back."""
+
+
+def read_packages(environment: Environment) -> dict[str, LinkedPackage]:
+    """Every distribution by its normalised name, with its requirements; the one that imports find counts.
+
+    METADATA is read and nothing is run. What has no readable name or version is passed over, as installers do.
+    """
+    found: dict[str, LinkedPackage] = {}
+    for distribution in distributions(path=[entry.path for entry in environment.entries]):
+        name, version = ((distribution.metadata.get_all(key) or [""])[0] for key in ("Name", "Version"))
+        normalised = str(canonicalize_name(name))
+        if normalised and normalised not in found and _is_version(version):
+            found[normalised] = LinkedPackage(normalised, version, _requirements(distribution.requires or ()))
+    return found
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
+def _requirements(texts: list[str] | tuple[str, ...]) -> tuple[Requirement, ...]:
+    parsed = []
+    for text in texts:
+        try:
+            parsed.append(Requirement(text))
+        except InvalidRequirement:
+            continue
+    return tuple(parsed)
+
+
+def installed_version(name: str, python: str, variables: Mapping[str, str]) -> tuple[str, Version]:
+    """The normalised name and the version of a package in the environment at ``python`` (the active one for "").
+
+    Raises NotFoundError when there is no environment or it lacks the package.
+    """
+    environment = find_environment(python, variables=variables)
+    normalised = str(canonicalize_name(name))
+    package = read_packages(environment).get(normalised)
+    if package is None:
+        raise NotFoundError(
+            f"{normalised} is not installed in {environment.path}", hint="name it: --installed 2.7.0+cu128"
+        )
+    return normalised, Version(package.version)
+
+
+def describe(folder: Path, packages: Mapping[str, str]) -> None:
+    """Write into ``folder`` the metadata of packages (name to version), so that an installer takes them as installed.
+
+    They have no files and no requirements: only what would happen to them can be asked.
+    """
+    for name, version in packages.items():
+        record = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+        record.mkdir(parents=True)
+        files = {"METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "INSTALLER": "wheelproof\n"}
+        rows = "".join(f"{record.name}/{file},,\n" for file in (*files, "RECORD"))
+        for file, text in {**files, "RECORD": rows}.items():
+            (record / file).write_text(text, encoding="utf-8")
+
+
+def target_of(environment: Environment) -> Target:
+    """The target that markers and wheels of an environment are judged for.
+
+    Raises NotFoundError when nothing tells its Python, or when it is for a machine that wheelproof does not know.
+    """
+    if environment.python is None or environment.machine not in OLDEST_GLIBC:
+        machine = environment.machine or "unknown"
+        raise NotFoundError(
+            f"{environment.path} is for an unknown Python or machine ({machine})",
+            expected=f"CPython on {' or '.join(OLDEST_GLIBC)}",
+            hint="describe it: --installed torch==VERSION --platform aarch64 --python 3.12",
+        )
+    return Target(environment.python, environment.machine, DEFAULT_GLIBC, environment.free_threaded, environment.patch)

@@ -1,0 +1,232 @@
+"""Runs pip and uv as a user would, in the user's own configuration, and reads what their dry runs say.
+
+Nothing is built unless that is asked for, so no code of a package runs: wheels alone are considered, and an install
+that needs a source archive is undecided.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from packaging.utils import canonicalize_name
+
+from wheel_checks.errors import DeadlineError, FormatError, OfflineError, SourceError
+from wheel_checks.facts.stack import Conflict
+from wheel_checks.formats.wheel_name import parse_wheel_name
+from wheel_checks.sources.credentials import redact_text
+from wheel_checks.sources.uv_explanation import explain
+from wheel_checks.sources.uv_process import find_uv
+
+UV, PIP = "uv", "pip"
+DEFAULT_TIMEOUT = 300.0  # seconds; a cold resolution of 200 packages takes 20
+
+_MOST_OUTPUT = 64 << 20  # bytes; pip's report of 200 packages, with all their METADATA, has 5 MB
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_CHANGE = re.compile(r" ([-+~]) ([A-Za-z0-9._-]+)(?:==(\S+)| @ (\S+))?")  # uv: " + torch==2.8.0", " + torch @ URL"
+_UV_DONE = re.compile(r"^(?:Would |Checked |Audited )", re.MULTILINE)
+_PIP_CONFLICT, _PIP_NOTHING = "ResolutionImpossible", re.compile(r"No matching distribution found for (\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a child ended: its exit status, what it wrote to standard output, and its messages without credentials."""
+
+    status: int
+    out: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What an install would change: versions by normalised name. ``url`` tells where pip would take a file from.
+
+    A package in both ``removed`` and ``installed`` is replaced. ``conflict`` says why nothing at all would be done.
+    """
+
+    installed: Mapping[str, str]
+    removed: Mapping[str, str]
+    urls: Mapping[str, str]
+    conflict: Conflict | None = None
+
+
+def run_child(command: Sequence[str], variables: Mapping[str, str], timeout: float = DEFAULT_TIMEOUT) -> Finished:
+    """Run a command in the current folder and wait at most ``timeout`` seconds, then end it with all that it started.
+
+    Raises SourceError when it cannot be started or was killed, DeadlineError when it takes too long.
+    """
+    environment = {**variables, "NO_COLOR": "1", "UV_NO_PROGRESS": "1", "UV_NO_WRAP": "1", "PIP_NO_COLOR": "1"}
+    environment |= {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "UV_PYTHON_DOWNLOADS": "never"}
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            process = subprocess.Popen(
+                list(command), stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, start_new_session=True
+            )
+        except OSError as error:
+            raise SourceError(f"{command[0]} cannot be started: {error.strerror}") from error
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise DeadlineError(
+                f"{Path(command[0]).name} did not finish within {timeout:g} seconds", hint="see --deadline"
+            ) from None
+        finally:
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        texts = []
+        for stream in (out, err):
+            stream.seek(0)
+            texts.append(_ANSI.sub("", stream.read(_MOST_OUTPUT).decode(errors="replace")))
+    if status < 0:
+        raise SourceError(f"{Path(command[0]).name} was ended by signal {-status}", hint="it may lack memory")
+    return Finished(status, texts[0], redact_text(texts[1]))
+
+
+def uv_dry_run(
+    arguments: Sequence[str], variables: Mapping[str, str], timeout: float = DEFAULT_TIMEOUT, *, build: bool = False
+) -> DryRun:
+    """What ``uv pip install ARGUMENTS`` would change. Its text is read: the JSON is a preview, and younger.
+
+    ``build`` lets uv build source archives, which runs their code. Raises SourceError when uv gives no answer.
+    """
+    options = ["--dry-run", *([] if build else ["--no-build"])]
+    done = run_child([find_uv(), "pip", "install", *options, *arguments], variables, timeout)
+    if done.status:
+        explanation = explain(done.words)
+        if explanation is None:
+            raise _silent(UV, done)
+        if any("not found in the cache" in sentence for sentence in explanation.sentences):
+            raise OfflineError(f"{explanation}", hint="run once without --offline")
+        if explanation.unusable and not build:
+            raise _needs_build(", ".join(explanation.unusable))
+        demands = tuple(map(str, explanation.demands))
+        return DryRun({}, {}, {}, Conflict(explanation.sentences, demands, explanation.hints))
+    return parse_uv_changes(done.out + done.words)
+
+
+def parse_uv_changes(words: str) -> DryRun:
+    """Read the list of changes that uv prints. Raises FormatError when the words hold no such list."""
+    installed: dict[str, str] = {}
+    removed: dict[str, str] = {}
+    urls: dict[str, str] = {}
+    for line in words.splitlines():
+        matched = _CHANGE.match(line)
+        if matched is None:
+            continue
+        sign, name, version, url = matched.groups()
+        normalised = str(canonicalize_name(name))
+        if url:
+            urls[normalised] = url
+        if sign in "-~":
+            removed[normalised] = version or ""
+        if sign in "+~":
+            installed[normalised] = version or (_version_of(url) if url else "")
+    if not installed and not removed and not _UV_DONE.search(words):
+        raise FormatError("what uv says cannot be read", expected='"Would install ..." or "Would make no changes"')
+    return DryRun(installed, removed, urls)
+
+
+def pip_dry_run(
+    arguments: Sequence[str],
+    packages: Mapping[str, str],
+    python: str,
+    variables: Mapping[str, str],
+    timeout: float = DEFAULT_TIMEOUT,
+    *,
+    build: bool = False,
+) -> DryRun:
+    """What ``pip install ARGUMENTS`` would change in the environment of ``python``, which has ``packages``.
+
+    The environment's own pip is asked when it has one, else that of this Python. ``build`` lets it build source
+    archives, which runs their code. Raises SourceError when pip gives no answer, FormatError for a report that cannot
+    be read.
+    """
+    command = [python, "-m", "pip"] if "pip" in packages else [sys.executable, "-m", "pip", "--python", python]
+    with _temporary_file() as report:
+        options = ["--quiet", "--dry-run", "--report", str(report)]
+        options += [] if build else ["--only-binary", ":all:"]
+        # Without it pip downloads every wheel whole, 4 GB for torch, to read its METADATA where the index has no other.
+        lazily = [*command, "install", "--use-feature=fast-deps", *options, *arguments]
+        done = run_child(lazily, variables, timeout)
+        if "invalid choice: 'fast-deps'" in done.words:  # a later pip may have no such feature, or need none
+            done = run_child([part for part in lazily if part != "--use-feature=fast-deps"], variables, timeout)
+        if done.status:
+            nothing = _PIP_NOTHING.search(done.words)
+            if nothing and not build:  # pip does not tell of the source archives that it passes over
+                raise _needs_build(nothing[1])
+            if not nothing and _PIP_CONFLICT not in done.words:
+                raise _silent(PIP, done)
+            return DryRun({}, {}, {}, Conflict(_pip_sentences(done.words)))
+        with report.open("rb") as file:
+            return parse_pip_report(file.read(_MOST_OUTPUT), packages)
+
+
+def parse_pip_report(data: bytes, packages: Mapping[str, str]) -> DryRun:
+    """Read pip's installation report (version 1), for an environment with ``packages`` (name to version).
+
+    Raises FormatError naming the field that is not what pip documents.
+    """
+    try:
+        report: Any = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"pip's report is no JSON: {error}", expected="an installation report") from None
+    rows = report.get("install") if isinstance(report, dict) else None
+    if not isinstance(rows, list):
+        raise FormatError("pip's report has no list named install", expected="an installation report of version 1")
+    installed: dict[str, str] = {}
+    urls: dict[str, str] = {}
+    for number, row in enumerate(rows):
+        metadata = row.get("metadata") if isinstance(row, dict) else None
+        name, version = (metadata.get(key) if isinstance(metadata, dict) else None for key in ("name", "version"))
+        if not isinstance(name, str) or not isinstance(version, str):
+            raise FormatError(f"install[{number}].metadata has no name and version", expected="two strings")
+        normalised = str(canonicalize_name(name))
+        installed[normalised] = version
+        source = row.get("download_info")
+        url = source.get("url") if isinstance(source, dict) else None
+        if isinstance(url, str):
+            urls[normalised] = url
+    return DryRun(installed, {name: packages[name] for name in installed if name in packages}, urls)
+
+
+def _version_of(url: str) -> str:
+    try:
+        return parse_wheel_name(unquote(urlsplit(url).path.rpartition("/")[2])).version
+    except (FormatError, ValueError):
+        return ""
+
+
+def _pip_sentences(words: str) -> tuple[str, ...]:
+    lines = [line.removeprefix("ERROR: ").strip() for line in words.splitlines()]
+    return tuple(line for line in lines if line and not line.startswith(("WARNING", "To fix this", "[notice")))[:12]
+
+
+def _silent(installer: str, done: Finished) -> SourceError:
+    told = " ".join((done.words or done.out).split())[-600:]
+    return SourceError(f"{installer} could not plan the install: {told or f'status {done.status}'}")
+
+
+def _needs_build(names: str) -> SourceError:
+    return SourceError(
+        f"no wheel of {names} fits, and nothing is built to find out",
+        hint="--build lets the installer build source archives, which runs their code",
+    )
+
+
+@contextlib.contextmanager
+def _temporary_file() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="wheelproof-") as folder:
+        yield Path(folder) / "report.json"

@@ -1,0 +1,221 @@
+"""What documents, policies and plans say to one another.
+
+Offsets are characters of the decoded text, from 0; :class:`Edit` alone counts bytes of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelproof.pins.documents.source import Source
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+Span = tuple[int, int]  # start, and end, which is not part of it
+KeyPath = tuple[str | int, ...]  # how to reach a value in a document of tables and lists
+
+
+class Role(StrEnum):
+    """What a requirement is for; it decides what may be done with it."""
+
+    RUNTIME = "runtime"  # what an install of the project or file brings
+    BUILD = "build"  # what is installed into its build environment
+    CONSTRAINT = "constraint"  # limits or overrides others, brings nothing itself
+    GROUP = "group"  # a development or dependency group
+    CONDA = "conda"  # conda's own packages
+
+
+class Form(StrEnum):
+    """How a requirement is written; it decides how a version is put in its place."""
+
+    PEP508 = "pep508"  # torch>=2.7; extra == "gpu"
+    VERSION = "version"  # the value of a table by name: torch = "^2.7" (poetry, pixi); "*" is any
+    OVERRIDE = "override"  # as VERSION, but senseless without a version (pdm's overrides)
+    NAME = "name"  # a name that refers to a requirement elsewhere (poetry's extras)
+    CONDA = "conda"  # pytorch>=2.5=*cuda*
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: the file, line and column (from 1), and the key or section for people."""
+
+    path: Path
+    line: int
+    column: int
+    section: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemList:
+    """A list with separators (a TOML array, a Python list): spans of its items, and the offset of the separator after
+    each, None where there is none.
+
+    ``opening`` and ``closing`` bound what is between the brackets. ``trailing`` says whether the format allows a
+    separator after the last item.
+    """
+
+    opening: int
+    closing: int
+    items: tuple[Span, ...]
+    separators: tuple[int | None, ...]
+    trailing: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRequirement:
+    """One requirement of a document.
+
+    ``name`` is normalised (PEP 503). ``text`` is the requirement, continuations joined, without the options behind it.
+    It goes by removing either ``spans`` (whole lines), or the item ``index`` of ``items``; and it is changed in place
+    by replacing every span of ``values`` by one text. ``keys`` leads to it in a document of tables.
+    """
+
+    name: str
+    text: str
+    role: Role
+    place: Place
+    spans: tuple[Span, ...] = ()
+    values: tuple[Span, ...] = ()
+    form: Form = Form.PEP508
+    items: ItemList | None = None
+    index: int = 0
+    keys: KeyPath = ()
+
+    @property
+    def requirement(self) -> Requirement | None:
+        """The requirement as PEP 508 has it; None where the form is another one, such as a path or poetry's."""
+        from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  # 30 ms; names need none
+
+        if self.form is not Form.PEP508:
+            return None
+        try:
+            return Requirement(self.text)
+        except InvalidRequirement:
+            return None
+
+    @property
+    def is_guard(self) -> bool:
+        """Whether its marker can never hold (``sys_platform == 'never'``): it keeps torch away, and must stay."""
+        return "never" in self.text and bool(_NEVER.search(self.text))
+
+
+_NEVER = re.compile(r""";\s*+\(?\s*+sys_platform\s*+==\s*+(['"])never\1\s*+\)?\s*+$""")
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A warning about a document: ``code`` is stable ("index-kept", "hash-mode", "dynamic", "lock-file", ...).
+
+    It holds when one of the names ``about`` is asked for (always when there is none), and, with ``on_change``, when the
+    document is changed.
+    """
+
+    code: str
+    message: str
+    place: Place | None = None
+    about: tuple[str, ...] = ()
+    on_change: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOption:
+    """A line of a requirements file that names an index or a place to find links: its URL, its span, its place."""
+
+    url: str
+    span: Span
+    place: Place
+
+    @property
+    def only_torch(self) -> bool:
+        """Whether it is PyTorch's own index, which has torch and what torch needs."""
+        return "pytorch" in self.url.lower()
+
+    @property
+    def for_torch(self) -> bool:
+        """Whether its URL speaks of torch, or it is that of PyG, whose files are built for one torch each."""
+        return "torch" in self.url.lower() or "pyg.org" in self.url.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a file requires. ``includes`` are other files that it reads (``-r``), ``constraint_files`` those that it
+    takes for constraints (``-c``); ``indexes`` are where it has files looked for.
+
+    ``rewritable`` is False for what is only reported: lock files, shell scripts. ``blanked`` is the text, where only
+    a part of it is the document (PEP 723), with blanks in place of all else.
+    """
+
+    kind: str
+    source: Source
+    requirements: tuple[FoundRequirement, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    includes: tuple[Path, ...] = ()
+    constraint_files: tuple[Path, ...] = ()
+    indexes: tuple[IndexOption, ...] = ()
+    rewritable: bool = True
+    blanked: str = ""
+
+    @property
+    def layout(self) -> str:
+        """The text by which white space, lines and comments are told."""
+        return self.blanked or self.source.text
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the bytes ``start`` to ``end`` by ``replacement``; edits of one document never overlap."""
+
+    start: int
+    end: int
+    replacement: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happens to a requirement: removed when ``replacement`` is None, else replaced by that text."""
+
+    found: FoundRequirement
+    replacement: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """What would happen to a file. ``path`` is as it was named, ``target`` the file itself, links followed."""
+
+    path: Path
+    target: Path
+    document: Document
+    rewritten: bytes
+    edits: tuple[Edit, ...] = ()
+    changes: tuple[Change, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def original(self) -> bytes:
+        """The bytes as they were read."""
+        return self.document.source.data
+
+    @property
+    def changed(self) -> bool:
+        """Whether the file would be written."""
+        return self.rewritten != self.original
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would happen to a set of files; nothing has happened yet. ``notices`` are those about no single file."""
+
+    files: tuple[FilePlan, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> tuple[FilePlan, ...]:
+        """The files that would be written."""
+        return tuple(file for file in self.files if file.changed)

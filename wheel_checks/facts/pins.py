@@ -1,0 +1,51 @@
+"""Everything that the rules may know about the requirements of one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wheel_checks.model import Location
+
+BUILD, CONDA = "build", "conda"  # roles that no installed torch takes part in
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedRequirement:
+    """A requirement on torch or one of its companions.
+
+    ``role`` is "runtime", "build", "constraint", "group" or "conda"; ``section`` the key under which it stands.
+    ``installed`` is the version that it is held against, "" when none is known; ``kept`` whether an install keeps that
+    (with none: whether any version will do), and ``reason`` why.
+    """
+
+    name: str
+    text: str
+    role: str
+    location: Location
+    section: str = ""
+    installed: str = ""
+    kept: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PinNotice:
+    """What else a file says of torch; ``code`` is that of the notices of ``wheelproof pins``."""
+
+    code: str
+    message: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementFile:
+    """A file that holds requirements: those on torch and its companions, and what else it says of them."""
+
+    path: str
+    requirements: tuple[PinnedRequirement, ...] = ()
+    notices: tuple[PinNotice, ...] = ()
+
+    def noticed(self, *codes: str) -> Iterator[PinNotice]:
+        """The notices with one of these codes."""
+        return (notice for notice in self.notices if notice.code in codes)

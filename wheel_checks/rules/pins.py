@@ -1,0 +1,155 @@
+"""Could a file of requirements replace the torch that works? By what it pins, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.pins import BUILD, CONDA, PinnedRequirement, RequirementFile
+from wheel_checks.model import Evidence, Finding, Fix, Severity
+from wheel_checks.registry import rule
+
+KIND = "requirement-pin"
+_COMPANIONS = ("torchvision", "torchaudio")  # each release requires one release of torch
+
+
+def _fix(file: RequirementFile) -> Fix:
+    return Fix("Take it out, and install torch first.", (f"wheelproof pins rewrite {file.path}",))
+
+
+def _evidence(found: PinnedRequirement) -> tuple[Evidence, ...]:
+    section = (Evidence("section", found.section),) if found.section else ()
+    installed = (Evidence("installed", f"{found.name} {found.installed}"),) if found.installed else ()
+    return (Evidence("requirement", found.text), *section, *installed)
+
+
+@rule(
+    "PIN101",
+    "no requirement replaces the installed torch",
+    Severity.ERROR,
+    kind=KIND,
+    why="A package cannot name an index for its dependencies: when the installed build does not satisfy a requirement, "
+    "the installer takes another from the default index, which may be a CPU build, and says nothing.",
+    example="`torch==2.8.0` in requirements.txt, with 2.7.0+cu128 installed",
+    fix="`wheelproof pins rewrite` takes it out; `wheelproof pins guard` keeps torch in spite of it.",
+)
+def replaces(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
+    """Every requirement that an install heeds keeps the installed version; without one, any version will do."""
+    for found in file.requirements:
+        if found.role not in (BUILD, CONDA) and not found.kept:
+            told = f"{found.text} could replace the installed {found.name}: {found.reason}"
+            yield Finding(told, _evidence(found), _fix(file), found.location)
+
+
+@rule(
+    "PIN102",
+    "no build takes a torch of its own",
+    Severity.WARNING,
+    kind=KIND,
+    why="A build environment is filled from the index: what compiles in it is linked against that torch, and fails to "
+    "load with the installed one.",
+    example='`requires = ["setuptools", "torch"]` in build-system',
+    fix="Take it out and install with `--no-build-isolation`.",
+)
+def builds(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
+    """No requirement of a build environment is on torch."""
+    for found in file.requirements:
+        if found.role == BUILD:
+            told = f"{found.text} is installed anew for every build, whatever is there"
+            yield Finding(told, _evidence(found), _fix(file), found.location)
+
+
+@rule(
+    "PIN103",
+    "no companion drags in another torch",
+    Severity.WARNING,
+    kind=KIND,
+    why="Each release of torchvision and torchaudio requires one release of torch. Where none is installed, the newest "
+    "is taken, and its torch with it.",
+    example="a bare `torchvision` with torch 2.10.0+cu128: 0.29.2 needs torch 2.14 or newer",
+    fix="Take it out, or pin the release that belongs to the installed torch (`pins rewrite --mode pin-installed`).",
+)
+def companions(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
+    """A requirement on a companion that any version satisfies is held against an installed one."""
+    for found in file.requirements:
+        free = found.role not in (BUILD, CONDA) and found.kept and not found.installed
+        if found.name in _COMPANIONS and free:
+            told = f"{found.text} takes the newest release, and the torch that it requires"
+            yield Finding(told, _evidence(found), _fix(file), found.location)
+
+
+@rule(
+    "PIN104",
+    "no script installs torch by name",
+    Severity.WARNING,
+    kind=KIND,
+    why="A `pip install` in a Dockerfile or shell script is heeded as any requirement is, and no rewriting reaches it.",
+    example="`RUN pip install torch==2.8.0` in a Dockerfile whose base image has a torch",
+    fix="Take the name out of the command, or guard the environment before it.",
+)
+def commands(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
+    """No install command names torch."""
+    for notice in file.noticed("install-command"):
+        yield Finding(notice.message, location=notice.location)
+
+
+@rule(
+    "PIN105",
+    "no lock file holds another torch",
+    Severity.WARNING,
+    kind=KIND,
+    why="A lock file is installed as it is: `uv sync` replaces a build with a local version by the one that is locked.",
+    example="`torch` 2.7.0 in uv.lock, and 2.7.0+cu128 in the environment",
+    fix="Lock again after the rewriting, and sync with `--inexact`.",
+)
+def locks(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
+    """No lock file names torch."""
+    for notice in file.noticed("lock-file"):
+        yield Finding(notice.message, location=notice.location)
+
+
+@rule(
+    "PIN106",
+    "all requirements can be read",
+    Severity.WARNING,
+    kind=KIND,
+    why="What a setup.py computes is not known without running it: a pin may hide there.",
+    example="`install_requires=read_requirements()` in setup.py",
+    fix="Write the requirements as literals, or in pyproject.toml.",
+)
+def dynamic(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
+    """Nothing is computed, included from afar, or missing."""
+    for notice in file.noticed("dynamic", "remote-include", "include-missing"):
+        yield Finding(notice.message, location=notice.location)
+
+
+@rule(
+    "PIN107",
+    "conda brings no torch of its own",
+    Severity.NOTE,
+    kind=KIND,
+    why="conda makes an environment anew, with its own build of torch: nothing that was installed survives, by design.",
+    example="`pytorch-gpu >=2.7` in environment.yml",
+    fix="`wheelproof pins rewrite --conda` takes it out, where torch is to come from elsewhere.",
+)
+def conda(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
+    """No package of conda is a torch."""
+    for found in file.requirements:
+        if found.role == CONDA:
+            yield Finding(f"{found.text} is conda's own torch", _evidence(found), location=found.location)
+
+
+@rule(
+    "PIN108",
+    "nothing else leads to another torch",
+    Severity.NOTE,
+    kind=KIND,
+    why="An extra may require torch, a wheel may be built for one torch, and settings of uv may name it: none of these "
+    "is a pin, and each has undone a rewriting.",
+    example="`transformers[torch]`, or a flash-attn wheel whose name says torch2.10",
+    fix="Guard the environment: `wheelproof pins guard`.",
+)
+def others(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
+    """No extra is called torch, no wheel is for one torch, no setting of uv names it."""
+    for notice in file.noticed("extra", "wheel-abi", "match-runtime", "build-dependency", "dependency-metadata"):
+        yield Finding(notice.message, location=notice.location)
