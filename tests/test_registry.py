@@ -12,6 +12,7 @@ from wheel_checks.catalogue import all_rules, get_rule, select_rules
 from wheel_checks.errors import UsageError
 from wheel_checks.model import Finding, Severity
 from wheel_checks.registry import rule
+from wheel_checks.rules import MODULES
 
 
 def silent(_facts: object, _expectations: object) -> Iterable[Finding]:
@@ -70,3 +71,11 @@ class TestSelection:
 
 def test_every_rule_that_ships_has_an_id_of_its_family() -> None:
     assert all(re.fullmatch(r"(WHL|STK|REL|PIN|DOC|KRN|MTX)\d{3}", rule.id) for rule in all_rules())
+
+
+def test_the_table_of_modules_says_which_kinds_their_rules_judge() -> None:
+    found: dict[str, set[str]] = {}
+    for found_rule in all_rules():
+        found.setdefault(found_rule.check.__module__.rpartition(".")[2], set()).add(found_rule.kind)
+
+    assert found == {name: set(kinds) for name, kinds in MODULES.items()}

@@ -1,10 +1,10 @@
-"""All rules: by id, by prefix. Importing this module loads every one of them."""
+"""All rules: by kind, by id, by prefix."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import wheel_checks.rules  # noqa: F401  # importing the package registers its rules
+from wheel_checks import rules
 from wheel_checks.errors import UsageError
 from wheel_checks.model import Rule
 from wheel_checks.registry import registered
@@ -12,6 +12,7 @@ from wheel_checks.registry import registered
 
 def all_rules() -> list[Rule]:
     """Every rule, ordered by id."""
+    rules.load()
     return registered()
 
 
@@ -29,10 +30,11 @@ def select_rules(kind: str, select: Sequence[str] = (), ignore: Sequence[str] = 
     An empty ``select`` means all. A prefix that matches no rule of any kind raises UsageError: a misspelt filter must
     not pass silently.
     """
-    rules = all_rules()
+    known = [] if not (select or ignore) else all_rules()
     for prefix in (*select, *ignore):
-        if not any(rule.id.startswith(prefix.upper()) for rule in rules):
+        if not any(rule.id.startswith(prefix.upper()) for rule in known):
             raise UsageError(f"no rule starts with {prefix!r}", hint="`wheelproof rules` lists them")
+    rules.load(kind)
     chosen = tuple(prefix.upper() for prefix in select) or ("",)
-    ignored = tuple(prefix.upper() for prefix in ignore)
-    return [r for r in rules if r.kind == kind and r.id.startswith(chosen) and not r.id.startswith(ignored or ("\0",))]
+    ignored = tuple(prefix.upper() for prefix in ignore) or ("\0",)
+    return [r for r in registered() if r.kind == kind and r.id.startswith(chosen) and not r.id.startswith(ignored)]

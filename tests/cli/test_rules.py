@@ -13,6 +13,7 @@ import pytest
 
 from tests.conftest import Wheelproof
 from wheel_checks import registry
+from wheel_checks.catalogue import all_rules
 from wheel_checks.model import Finding, Severity
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +38,7 @@ Fix
 @pytest.fixture
 def two_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """A registry that holds two rules and nothing else."""
-    import wheel_checks.rules  # noqa: F401  # so that the real ones do not register themselves into the copy
+    all_rules()  # so that the real ones do not register themselves into the copy
 
     monkeypatch.setattr(registry, "_RULES", {})
 

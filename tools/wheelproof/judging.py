@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
 from wheel_checks.expectations import Expectations
-from wheel_checks.facts.dependencies import Dependencies
 from wheel_checks.facts.reading import Request, read_wheel
 from wheel_checks.facts.siblings import find_siblings
 from wheel_checks.facts.summary import headline, summarize
@@ -24,6 +23,9 @@ from wheel_checks.sources.byte_source import ByteSource
 from wheel_checks.sources.http import HttpClient
 from wheel_checks.sources.local import LocalFile
 from wheel_checks.targets.target import Target
+
+if TYPE_CHECKING:  # depth quick need not load what follows links
+    from wheel_checks.facts.dependencies import Dependencies
 
 AT_ONCE = 8  # wheels read in parallel; also the client's bound on connections
 

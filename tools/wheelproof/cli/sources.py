@@ -81,7 +81,9 @@ def open_sources(
     with contextlib.ExitStack() as stack:
         cache = None
         if not arguments.no_cache:
-            path = Path(arguments.cache_dir) if arguments.cache_dir else default_cache_path()
+            path = default_cache_path()
+            if arguments.cache_dir:
+                path = Path(arguments.cache_dir) / path.name
             cache = stack.enter_context(contextlib.closing(ByteCache(path)))
         progress = stack.enter_context(Progress("reading", quiet=output.quiet))
         client = stack.enter_context(

@@ -6,8 +6,8 @@
     for file in plan([Path(".")], Policy()).changed:
         print(file.path, [change.found.text for change in file.changes])
 
-:func:`plan` reads and proves, and writes nothing; :func:`write` replaces the files of a plan, all or none, and
-:func:`restore` gives back the bytes that were there.
+:func:`plan` reads and proves, and writes nothing; :mod:`wheelproof.pins.replace` writes a plan, all files or none, and
+gives back the bytes that were there.
 """
 
 from wheelproof.pins.planning import plan

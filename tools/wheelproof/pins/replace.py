@@ -77,16 +77,19 @@ def restore(journal_path: Path, *, force: bool = False) -> Restored:
     while journal.transactions:
         records = journal.transactions[-1]
         _clean(records)
+        planned: list[tuple[Record, bytes]] = []
         for record in records:
             content = _content(record.path)
             if content is not None and digest(content) == record.original_digest:
                 untouched[record.path] = None
             elif content is not None and digest(content) != record.rewritten:
-                _put_back(record, merged(record.path, content, record.original, record.edits))
+                planned.append((record, merged(record.path, content, record.original, record.edits)))
                 combined[record.path] = None
             else:
-                _put_back(record, record.original)
+                planned.append((record, record.original))
                 restored[record.path] = None
+        for record, content in planned:
+            _put_back(record, content)
         journal = replace(journal, transactions=journal.transactions[:-1])
         write_journal(journal)
     return Restored(tuple(restored), tuple(combined), tuple(p for p in untouched if p not in {*restored, *combined}))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.expectations import Expectations
-from wheel_checks.facts.dependencies import Dependencies
 from wheel_checks.model import Outcome, Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.credentials import redact_text
@@ -19,6 +19,9 @@ from wheel_checks.targets.selection import Choice
 from wheelproof import __version__
 from wheelproof.judging import Judgement, Progress, Silent, compare_siblings, judge_wheels, local_bytes, unreadable
 from wheelproof.plan import Plan, Wanted, plan
+
+if TYPE_CHECKING:  # depth quick need not load what follows links
+    from wheel_checks.facts.dependencies import Dependencies
 
 KINDS = ("wheel", "release", "requirement")  # what rules of this command judge
 

@@ -11,6 +11,7 @@ from wheelproof.pins.documents.source import Source
 from wheelproof.pins.model import Document, Notice, Place
 
 _INSTALL = re.compile(r"\b(?:pip[0-9.]*|uv[ \t]+pip)[ \t]+(?:-\S+[ \t]+){0,20}install\b|\buv[ \t]+add\b")
+LONGEST = 10_000  # characters of a command
 _END = re.compile(r"(?:&&|\|\||[;|&])")
 # Options of pip and uv that take the next word.
 _TAKING = {
@@ -28,19 +29,20 @@ def read(source: Source) -> Document:
 def _notices(source: Source) -> Iterator[Notice]:
     # Continuations are blanked, so that a command is one line, and every offset stays.
     text = re.sub(r"\\[ \t]*\r?\n(?:[ \t]*#[^\n]*\n)*", lambda match: " " * len(match[0]), source.text)
-    for install in _INSTALL.finditer(text):
-        begin = text.rfind("\n", 0, install.start()) + 1
-        if text[begin : install.start()].lstrip().startswith("#"):
+    line = end = 0
+    while install := _INSTALL.search(text, end):
+        line = text.rfind("\n", end, install.start()) + 1 or line
+        start, end = install.end(), _end_of_command(text, install.end())
+        if text[line : install.start()].lstrip(" \t").startswith("#"):
             continue
-        end = install.end()
-        command = text[end : _end_of_command(text, end)]
+        command = text[start : min(end, start + LONGEST)]
         try:
             words = shlex.split(command, comments=True)
         except ValueError:  # a quote that is not closed
             words = command.split()
         for word in _requirements(words):
             if name := project_of(word):
-                offset = max(source.text.find(word, install.start()), install.start())
+                offset = max(source.text.find(word, start, end), install.start())
                 message = f"`pip install {word}` in {source.path.name} is not rewritten"
                 yield Notice("install-command", message, Place(source.path, *source.position(offset)), about=(name,))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from wheelproof.pins.model import ItemList, Span
 
-DEEPEST = 50  # flow collections within one another
+DEEPEST = 50  # collections within one another
 
 _BLOCK_ITEM = re.compile(r"([ \t]*)((?:-[ \t]+)+|-(?=[ \t]*(?:#|$)))")
 _KEY = re.compile(r"""(?:"([^"\r\n]*)"|'([^'\r\n]*)'|([^\s#&*!|>'"%@`{}\[\],:-][^\s:#]*))[ \t]*:(?=[ \t]|$)""")
@@ -65,7 +65,7 @@ def scan(text: str) -> Iterator[Item]:
         while levels and (levels[-1].indent > own or (levels[-1].indent == own and not dashes)):
             levels.pop()
         keys = levels[-1].keys if levels else ()
-        while key := _KEY.match(text, at, start + len(body)):
+        while len(keys) < DEEPEST and (key := _KEY.match(text, at, start + len(body))):
             keys = (*keys, next(part for part in key.groups() if part is not None))
             levels.append(_Level(column, keys))
             at = key.end()
@@ -111,7 +111,7 @@ class _Flow:
         while self.at < len(self.text) and self.text[self.at] != closing:
             start = self.at
             inner = keys
-            while key := _KEY.match(self.text, self.at):
+            while len(inner) < DEEPEST and (key := _KEY.match(self.text, self.at)):
                 inner = (*inner, next(part for part in key.groups() if part is not None))
                 self.at = key.end()
                 self.gap()

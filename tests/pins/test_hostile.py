@@ -1,0 +1,34 @@
+"""Documents made to take long: bounded memory and time. Each took minutes in a reader that was quadratic."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pins.test_any_document import judged
+
+MANY = 20_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "outcome"),
+    [
+        ("requirements", " " * MANY + "x" + " " * MANY + "torch" + " " * MANY + "#", "planned"),
+        ("requirements", "./" + "a-1" * MANY + ".whl", "planned"),
+        ("requirements", "\\\n" * MANY, "planned"),
+        ("requirements", "torch\n" + "# via\n" * MANY, "planned"),
+        ("requirements", "torch never;" + " " * MANY + "x", "planned"),
+        ("commands", 'pip install "' * MANY, "planned"),
+        ("commands", "pip -pip " * MANY, "planned"),
+        ("conda", "dependencies: [" + "torch, " * MANY + "]", "planned"),
+        ("conda", "a: " * MANY, "planned"),
+        ("conda", "dependencies: " + "[" * MANY, "planned"),
+        ("script", "# /// script\n" * MANY, "planned"),
+        ("setup.cfg", "x" * MANY + "\n", "refused"),
+        ("setup.py", "(" * MANY, "refused"),
+        ("setup.py", "setup(install_requires=[" + '"torch","six",' * (MANY // 4) + "])", "planned"),
+        ("pyproject", "x = " + "[" * MANY, "refused"),
+        ("pyproject", "[project]\ndependencies=[" + '"torch","six",' * (MANY // 4) + "]", "planned"),
+    ],
+)
+def test_it_ends(kind: str, text: str, outcome: str) -> None:
+    assert judged(kind, text.encode()) == outcome
