@@ -74,7 +74,7 @@ def _dispatch(arguments: list[str]) -> int:
     from wheelproof.cli.options import CommandParser  # noqa: PLC0415  # see above
     from wheelproof.config import parse_arguments  # noqa: PLC0415  # see above
 
-    # A run makes a hundred thousand small facts that live to its end; looking through them again and again is 7 % of it.
+    # A run makes a hundred thousand small facts that live to its end: looking through them again and again is 7 % of it
     gc.set_threshold(100_000, 20, 100)
     module_name, summary = COMMANDS[name]
     module = importlib.import_module(module_name)
