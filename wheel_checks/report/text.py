@@ -43,12 +43,23 @@ def render(
     terminal's own; elsewhere lines are not wrapped, so that a log can be searched. ``quiet`` leaves the verdict line
     only; ``verbose`` 1 adds skipped and passed checks, 2 the facts.
     """
+    console = console_for(stream, color=color, width=width)
+    with console.capture() as capture:
+        _verdict(console, report)
+        if not quiet:
+            _body(console, report, verbose)
+    # Columns are padded to their width; a log does not need that.
+    wording.write(stream, "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+
+
+def console_for(stream: TextIO, *, color: bool | None = None, width: int | None = None) -> Console:
+    """A console whose output is captured and then written to ``stream``; see :func:`render` for the options."""
     terminal = stream.isatty()
     if color is None:
         color = terminal and not os.environ.get("NO_COLOR")
     if width is None:
         width = shutil.get_terminal_size().columns if terminal else _UNLIMITED
-    console = Console(
+    return Console(
         file=io.StringIO(),
         force_terminal=color,
         no_color=not color,
@@ -59,12 +70,6 @@ def render(
         emoji=False,
         legacy_windows=False,
     )
-    with console.capture() as capture:
-        _verdict(console, report)
-        if not quiet:
-            _body(console, report, verbose)
-    # Columns are padded to their width; a log does not need that.
-    wording.write(stream, "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
 
 
 def _verdict(console: Console, report: Report) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import re
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelproof import __version__
 from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
+from wheelproof.cli.sources import add_source_options, open_sources
 
 if TYPE_CHECKING:  # not for --help
     from wheelproof.pins.predict import Destination
@@ -47,24 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--build", action="store_true", help="let the installer build source archives, which runs their code"
     )
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
-    sources = parser.add_argument_group("sources")
-    sources.add_argument("--index-url", metavar="URL", help="the index to use (default: what uv and pip use)")
-    sources.add_argument("--extra-index-url", action=ListAction, default=[], metavar="URL", help="one more index")
-    sources.add_argument(
-        "--find-links", action=ListAction, default=[], metavar="PLACE", help="a page or folder of files"
-    )
-    sources.add_argument("--no-index", action="store_true", help="use --find-links alone")
-    sources.add_argument("--deadline", type=float, metavar="SECONDS", help="give up on the network after so long")
+    add_source_options(parser)
     add_output_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan the install, look at what it would take, and print the report. Raises WheelproofError."""
     from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.cache import ByteCache, default_cache_path  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.http import HttpClient  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.installer_config import configured_indexes  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.simple_index import SimpleIndex  # noqa: PLC0415  # not for --help
     from wheelproof.pins.asked import parse_asked  # noqa: PLC0415  # not for --help
     from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV  # noqa: PLC0415  # not for --help
     from wheelproof.pins.predict import PredictRequest, predict  # noqa: PLC0415  # not for --help
@@ -86,28 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
         output.fail_on,
         arguments.deadline or DEFAULT_TIMEOUT,
     )
-    config = configured_indexes(
-        os.environ,
-        Path.cwd(),
-        index_url=arguments.index_url,
-        extra_index_urls=arguments.extra_index_url,
-        find_links=arguments.find_links,
-        no_index=arguments.no_index,
-    )
-    for note in config.notes:
-        if not output.quiet:
-            print(f"note: {note}", file=sys.stderr)  # noqa: T201  # standard output belongs to the report
-    with contextlib.ExitStack() as stack:
-        cache = stack.enter_context(contextlib.closing(ByteCache(default_cache_path())))
-        client = stack.enter_context(
-            HttpClient(
-                cache,
-                offline=output.offline,
-                deadline=arguments.deadline,
-                user_agent=f"wheelproof/{__version__}",
-            )
-        )
-        report = predict(request, client, SimpleIndex(client, config))
+    with open_sources(arguments, output) as opened:
+        report = predict(request, opened.client, opened.index)
     return emit(report, output)
 
 

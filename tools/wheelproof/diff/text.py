@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import os
-import shutil
 from collections.abc import Iterable
 from typing import TextIO
 
-from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from wheel_checks.report import wording
+from wheel_checks.report.text import console_for
 from wheel_checks.report.wording import neutral, shortened
 from wheelproof.diff.rows import Table
 
-_UNLIMITED = 100_000
 _LONGEST = 120  # characters of a cell: in a log lines are not folded, and the json format holds everything
 
 
@@ -27,22 +23,7 @@ def render_tables(
 
     ``color`` None means: when ``stream`` is a terminal and NO_COLOR is unset; ``width`` None the terminal's own.
     """
-    terminal = stream.isatty()
-    if color is None:
-        color = terminal and not os.environ.get("NO_COLOR")
-    if width is None:
-        width = shutil.get_terminal_size().columns if terminal else _UNLIMITED
-    console = Console(
-        file=io.StringIO(),
-        force_terminal=color,
-        no_color=not color,
-        color_system="standard" if color else None,
-        width=max(width, 40),
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
+    console = console_for(stream, color=color, width=width)
     with console.capture() as capture:
         for title, table in tables:
             console.print()
