@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,13 +61,13 @@ def pages(*wheels: WheelBuilder) -> dict[str, bytes | Resource]:
 class Opened:
     """Dependencies on a server, without a cache, and the requirements that the resolver was asked for."""
 
-    def __init__(self, server: RangeServer, answer: Resolved | None) -> None:
+    def __init__(self, server: RangeServer, answer: Resolved | None, *, whole: bool = False) -> None:
         self.server = server
         self.answer = answer
         self.asked: list[list[str]] = []
         self.client = HttpClient(retries=0)
         self._index = SimpleIndex(self.client, IndexConfig((server.url("/simple"),)))
-        self.dependencies = Dependencies(self.client, self._listing, self._resolve)
+        self.dependencies = Dependencies(self.client, self._listing, self._resolve, whole=whole)
 
     def link(self, wheel: WheelFacts) -> LinkFacts:
         found = self.dependencies.link(wheel)
@@ -91,9 +92,11 @@ class Opened:
 
 
 @contextlib.contextmanager
-def opened(files: Mapping[str, bytes | Resource | Path], answer: Resolved | None = None) -> Iterator[Opened]:
+def opened(
+    files: Mapping[str, bytes | Resource | Path], answer: Resolved | None = None, *, whole: bool = False
+) -> Iterator[Opened]:
     with RangeServer(files) as server:
-        one = Opened(server, answer)
+        one = Opened(server, answer, whole=whole)
         with one.client, one.dependencies:
             yield one
 
@@ -199,6 +202,21 @@ def test_members_of_data_folders_lie_where_they_are_installed() -> None:
         found = one.link(demo("libcublas.so.13", requires=["nvidia-cublas==13.0"]))
 
     assert [need.by for need in found.closure.needs] == ["nvidia/cu13/lib/libcublas.so.13"]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_library_too_deep_for_head_and_tail_is_unread_unless_all_is_streamed(whole: bool) -> None:
+    code, data = (bytes(random.Random(seed).choices(range(40), k=1_200_000)) for seed in (1, 2))
+    deep = library("libcublas.so.13", ("libhidden.so.1",), moved=True, contents={".text": code}) + data
+    wheel = WheelBuilder("nvidia_cublas", "13.0", LINUX).metadata(name="nvidia-cublas")
+    wheel.add("nvidia/cu13/lib/libcublas.so.13", deep)
+    judged = demo("libcublas.so.13", requires=["nvidia-cublas==13.0"])
+
+    with opened(pages(wheel), whole=whole) as one:
+        found = one.link(judged)
+
+    assert bool(found.closure.unread) is not whole
+    assert ("libhidden.so.1" in statuses(found)) is whole
 
 
 def test_programs_of_a_dependency_are_not_read() -> None:

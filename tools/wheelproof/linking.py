@@ -17,7 +17,7 @@ from wheel_checks.targets.target import Target
 
 
 def dependency_reader(
-    client: HttpClient, index: SimpleIndex, config: IndexConfig, *, offline: bool = False
+    client: HttpClient, index: SimpleIndex, config: IndexConfig, *, offline: bool = False, whole: bool = False
 ) -> Dependencies:
     """Close it when the run ends. uv is started only when exact pins do not suffice."""
 
@@ -33,4 +33,4 @@ def dependency_reader(
         pins = tuple(Requirement(f"{package.name}=={package.version}") for package in resolution.packages)
         return Resolved(pins, tuple(package.name for package in resolution.unusable))
 
-    return Dependencies(client, listing, resolver)
+    return Dependencies(client, listing, resolver, whole=whole)

@@ -74,11 +74,12 @@ class Dependencies:
     """The link closure of wheels of one run. Threads share what is read; close it, or use it in a ``with`` block.
 
     ``listing`` gives the files of a project; ``resolver`` is asked only when the exact pins of METADATA leave a library
-    unfound. Neither is called for a wheel that needs nobody.
+    unfound. Neither is called for a wheel that needs nobody. ``whole`` streams what head and tail do not tell.
     """
 
-    def __init__(self, client: HttpClient, listing: Listing, resolver: Resolver) -> None:
+    def __init__(self, client: HttpClient, listing: Listing, resolver: Resolver, *, whole: bool = False) -> None:
         self._client = client
+        self._whole = whole
         self._listing = listing
         self._resolver = resolver
         self._pool = ThreadPoolExecutor(_AT_ONCE, "dependency")
@@ -163,7 +164,8 @@ class Dependencies:
         source = self._client.open(file.url, expected_hash=file.hashes.get("sha256", ""), size=file.size)
         try:
             # Its programs are processes of their own: nothing that is loaded beside the judged wheel.
-            elfs = read_native_members(source, read_archive(source), effort=THRIFTY, programs=False)
+            archive = read_archive(source)
+            elfs = read_native_members(source, archive, effort=THRIFTY, whole=self._whole, programs=False)
             return lay_out(file.file_name, elfs, source.cost.bytes_read, source.cost.requests)
         except FormatError as error:
             raise SourceError(f"{file.file_name}, which the wheel requires, is no readable wheel: {error}") from None

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     depth = Depth(arguments.depth) if arguments.depth else expectation.depth
     depth = depth if depth.includes(expectation.depth) else expectation.depth
     judgement = Judgement(select=output.select, ignore=output.ignore, fail_on=output.fail_on, depth=depth)
-    with open_sources(arguments, output, links=depth.includes(Depth.LINKS)) as opened:
+    with open_sources(arguments, output, links=depth.includes(Depth.LINKS), whole=depth is Depth.FULL) as opened:
         report = judge_release(
             request,
             judgement,

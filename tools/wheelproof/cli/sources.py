@@ -50,13 +50,19 @@ class Sources:
 
 @contextlib.contextmanager
 def open_sources(
-    arguments: argparse.Namespace, output: OutputOptions, *, note: str = "", links: bool = False, threads: bool = False
+    arguments: argparse.Namespace,
+    output: OutputOptions,
+    *,
+    note: str = "",
+    links: bool = False,
+    threads: bool = False,
+    whole: bool = False,
 ) -> Iterator[Sources]:
     """Open what the options name, and close it at the end of the ``with`` block.
 
     Notes of the configuration, and ``note``, go to standard error. ``links`` opens the reader of what wheels link to;
-    ``threads`` only limits the memory of many threads, as ``links`` does too. Raises UsageError for a configuration
-    that cannot be read.
+    with ``whole`` it streams every library of which head and tail do not tell enough. ``threads`` only limits the
+    memory of many threads, as ``links`` does too. Raises UsageError for a configuration that cannot be read.
     """
     from wheel_checks.sources.cache import ByteCache, default_cache_path  # noqa: PLC0415  # not for --help
     from wheel_checks.sources.http import HttpClient  # noqa: PLC0415  # not for --help
@@ -101,5 +107,7 @@ def open_sources(
         if links:
             from wheelproof.linking import dependency_reader  # noqa: PLC0415  # not for depth quick
 
-            dependencies = stack.enter_context(dependency_reader(client, index, config, offline=output.offline))
+            dependencies = stack.enter_context(
+                dependency_reader(client, index, config, offline=output.offline, whole=whole)
+            )
         yield Sources(client, index, config, progress, dependencies)

@@ -93,7 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
     judgement = Judgement(expectations, output.select, output.ignore, output.fail_on, Depth(arguments.depth))
     if arguments.installed:
         return _run_installed(arguments, judgement, output)
-    with open_sources(arguments, output, note=wanted.note, links=judgement.depth.includes(Depth.LINKS)) as opened:
+    links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
+    with open_sources(arguments, output, note=wanted.note, links=links, whole=whole) as opened:
         report = verify(
             arguments.targets, wanted, judgement, opened.client, opened.index, opened.progress, opened.dependencies
         )
