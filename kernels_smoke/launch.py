@@ -1,0 +1,74 @@
+"""What every public function needs: which GPU it runs on, and the checks of its arguments."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+
+import torch
+import triton
+
+FP8 = torch.float8_e4m3fn
+FP8_MAX = 448.0  # the greatest finite e4m3 value (OCP 8-bit floating point specification 1.0, table 1)
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """``backend`` is cuda, hip or interpret; ``name`` is sm_90, gfx942 or interpret; ``number`` is 90 for sm_90."""
+
+    backend: str
+    name: str
+    number: int
+
+
+INTERPRETER = Architecture("interpret", "interpret", 0)
+
+
+def architecture() -> Architecture:
+    """The GPU for which a kernel that is launched now is compiled: the present one, or the target of a compilation."""
+    if interpreted():
+        return INTERPRETER
+    target = triton.runtime.driver.active.get_current_target()
+    if target.backend == "cuda":
+        return Architecture("cuda", f"sm_{target.arch}", int(target.arch))
+    return Architecture(target.backend, str(target.arch), 0)
+
+
+def interpreted() -> bool:
+    """True when Triton interprets kernels on the CPU (``TRITON_INTERPRET=1``)."""
+    return os.environ.get("TRITON_INTERPRET", "") in {"1", "true", "on", "yes"}
+
+
+def multiprocessors(tensor: torch.Tensor, otherwise: int = 132) -> int:
+    """How many streaming multiprocessors the GPU of ``tensor`` has; ``otherwise`` where there is no GPU."""
+    if tensor.device.type != "cuda":
+        return otherwise
+    return int(torch.cuda.get_device_properties(tensor.device).multi_processor_count)
+
+
+def on_device_of(tensor: torch.Tensor) -> contextlib.AbstractContextManager[object]:
+    """Make the GPU of ``tensor`` the current one: Triton launches on the current GPU, whatever its arguments are."""
+    if tensor.device.type != "cuda" or tensor.device.index == torch.cuda.current_device():
+        return contextlib.nullcontext()
+    device: contextlib.AbstractContextManager[object] = torch.cuda.device(tensor.device)
+    return device
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise ValueError with ``message`` unless ``condition`` holds."""
+    if not condition:
+        raise ValueError(message)
+
+
+def check_rows(
+    name: str, tensor: torch.Tensor, shape: tuple[int, ...], dtypes: tuple[torch.dtype, ...], like: torch.Tensor
+) -> None:
+    """Raise ValueError unless ``tensor`` has ``shape``, one of ``dtypes``, the device of ``like``, and dense rows.
+
+    Rows may be further apart than they are wide, at one distance: a slice of a wider tensor will do.
+    """
+    require(tuple(tensor.shape) == shape, f"{name} must have the shape {shape}, not {tuple(tensor.shape)}")
+    require(tensor.dtype in dtypes, f"{name} must be {' or '.join(map(str, dtypes))}, not {tensor.dtype}")
+    require(tensor.device == like.device, f"{name} is on {tensor.device}, the other arguments are on {like.device}")
+    require(tensor.ndim == 0 or tensor.numel() == 0 or tensor.stride(-1) == 1, f"the rows of {name} must be contiguous")

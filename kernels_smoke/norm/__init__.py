@@ -1,0 +1,1 @@
+"""Norms of rows. See README.md for formulas, sources and figures."""

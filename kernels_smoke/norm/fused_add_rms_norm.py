@@ -1,0 +1,106 @@
+"""Residual addition and RMS norm in one pass: two inputs, two outputs, each element touched once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.launch import check_rows, on_device_of, require
+
+DTYPES = (torch.bfloat16, torch.float16, torch.float32)
+WIDEST = 65536  # elements of a row: one program holds a whole row in registers
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How one launch is laid out: elements of a row's block (a power of two, at least the width) and warps."""
+
+    block: int
+    warps: int
+
+
+def configure(width: int) -> Configuration:
+    """The layout for rows of ``width`` elements: 8 to 16 elements a thread kept memory busiest on an H200."""
+    block = triton.next_power_of_2(width)
+    return Configuration(block=block, warps=min(max(block // 512, 1), 16))
+
+
+@triton.jit
+def _fused_add_rms_norm_kernel(
+    x_pointer,
+    residual_pointer,
+    weight_pointer,
+    normed_pointer,
+    sum_pointer,
+    x_stride,
+    residual_stride,
+    normed_stride,
+    sum_stride,
+    width,
+    epsilon,
+    ZERO_CENTRED: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.arange(0, BLOCK)
+    mask = columns < width
+    x = tl.load(x_pointer + row * x_stride + columns, mask=mask, other=0.0).to(tl.float32)
+    residual = tl.load(residual_pointer + row * residual_stride + columns, mask=mask, other=0.0).to(tl.float32)
+    weight = tl.load(weight_pointer + columns, mask=mask, other=0.0).to(tl.float32)
+    rounded = (x + residual).to(sum_pointer.dtype.element_ty)
+    tl.store(sum_pointer + row * sum_stride + columns, rounded, mask=mask)
+
+    total = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
+    inverse = tl.rsqrt(tl.sum(total * total, axis=0) / width + epsilon)
+    if ZERO_CENTRED:
+        weight += 1.0
+    normed = total * inverse * weight
+    tl.store(normed_pointer + row * normed_stride + columns, normed.to(normed_pointer.dtype.element_ty), mask=mask)
+
+
+def fused_add_rms_norm(
+    x: torch.Tensor,
+    residual: torch.Tensor,
+    weight: torch.Tensor,
+    *,
+    epsilon: float = 1e-6,
+    zero_centred: bool = False,
+    out: tuple[torch.Tensor, torch.Tensor] | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return ``(norm(x + residual), x + residual)``.
+
+    ``S = x + residual`` rounded to the inputs' dtype, and ``S / sqrt(mean(S^2) + epsilon) * weight``, computed in
+    float32; with ``zero_centred``, ``weight`` is stored less 1 (Gemma, Qwen 3.5). Formula: Zhang and Sennrich, "Root
+    Mean Square Layer Normalization" (2019), equation 4.
+
+    - ``x``, ``residual``: [rows, width], bfloat16, float16 or float32, both of one dtype; rows may be strided.
+    - ``weight``: [width], of that dtype or float32.
+    - ``out``: the two results, [rows, width], of that dtype; ``residual`` may be the second, which then is updated in
+      place.
+
+    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 65,536 elements.
+    """
+    require(x.ndim == 2, f"x must be [rows, width], not {x.ndim}-dimensional")
+    rows, width = x.shape
+    require(0 < width <= WIDEST, f"rows are {width} elements wide; 1 to {WIDEST} are possible")
+    check_rows("x", x, (rows, width), DTYPES, x)
+    check_rows("residual", residual, (rows, width), (x.dtype,), x)
+    check_rows("weight", weight, (width,), (x.dtype, torch.float32), x)
+    normed, total = out or (torch.empty_like(x), torch.empty_like(x))
+    check_rows("out[0]", normed, (rows, width), (x.dtype,), x)
+    check_rows("out[1]", total, (rows, width), (x.dtype,), x)
+    if rows:
+        configuration = configure(width)
+        with on_device_of(x):
+            _fused_add_rms_norm_kernel[(rows,)](
+                *(x, residual, weight, normed, total),
+                *(x.stride(0), residual.stride(0), normed.stride(0), total.stride(0)),
+                *(width, epsilon),
+                ZERO_CENTRED=zero_centred,
+                BLOCK=configuration.block,
+                num_warps=configuration.warps,
+            )
+    return normed, total

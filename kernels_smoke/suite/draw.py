@@ -1,0 +1,132 @@
+"""Tensors for the cases: drawn from a seed, and surrounded by poison.
+
+Every tensor lies between two guard regions, and between rows that are further apart than they are wide is poison, too.
+The poison is the byte 0xFF: not-a-number in every floating-point format that torch has, and -1 as an integer. A kernel
+that reads outside its tensors computes NaN; one that writes there is seen by :meth:`Draw.trespasses`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+
+GUARD = 4096  # bytes before and after; a multiple of 256, so that every tensor is as aligned as torch's own
+POISON = 0xFF
+
+
+@dataclass
+class Draw:
+    """Makes the tensors of one run on ``device`` ("cuda", "cpu", or "meta" for shapes without values)."""
+
+    seed: int
+    device: str
+    guarded: list[tuple[str, torch.Tensor, torch.Tensor]] = field(default_factory=list)  # name, buffer, view
+
+    def __post_init__(self) -> None:
+        where = "cpu" if self.device == "meta" else self.device
+        self.generator = torch.Generator(where)
+        self.generator.manual_seed(self.seed)
+
+    def empty(
+        self, *shape: int, dtype: torch.dtype, row_stride: int = 0, offset: int = 0, name: str = ""
+    ) -> torch.Tensor:
+        """A tensor full of poison.
+
+        ``row_stride``: elements from one row of the last dimension to the next (all leading dimensions lie one after
+        another at that distance); the row's width when 0. ``offset``: elements by which the tensor begins later, to
+        misalign it.
+        """
+        width = shape[-1] if shape else 1
+        stride = row_stride or width
+        if stride < width:
+            raise ValueError(f"row_stride {stride} is less than the width {width}")
+        strides = _strides(shape, stride)
+        if self.device == "meta":
+            return torch.empty_strided(shape, strides, dtype=dtype, device="meta")
+        rows = math.prod(shape[:-1])
+        size = (max(rows - 1, 0) * stride + width + offset) * dtype.itemsize if rows and width else 0
+        size = -(-size // 256) * 256
+        buffer = torch.full((2 * GUARD + size,), POISON, dtype=torch.uint8, device=self.device)
+        elements = buffer.view(dtype)
+        view = elements.as_strided(shape, strides, GUARD // dtype.itemsize + offset)
+        self.guarded.append((name, buffer, view))
+        return view
+
+    def place(self, values: torch.Tensor, *, row_stride: int = 0, offset: int = 0, name: str = "") -> torch.Tensor:
+        """A guarded copy of ``values``."""
+        made = self.empty(*values.shape, dtype=values.dtype, row_stride=row_stride, offset=offset, name=name)
+        if self.device != "meta":
+            _bytes(made).copy_(_bytes(values.to(self.device))) if made.numel() else None
+        return made
+
+    def normal(
+        self, *shape: int, dtype: torch.dtype, scale: float = 1.0, row_stride: int = 0, offset: int = 0, name: str = ""
+    ) -> torch.Tensor:
+        """Normal values with mean 0 and standard deviation ``scale``."""
+        made = self.empty(*shape, dtype=dtype, row_stride=row_stride, offset=offset, name=name)
+        if self.device != "meta":
+            values = torch.randn(shape, generator=self.generator, device=self.device) * scale
+            made.copy_(_round(values, dtype))
+        return made
+
+    def uniform(
+        self, *shape: int, low: float, high: float, dtype: torch.dtype, row_stride: int = 0, name: str = ""
+    ) -> torch.Tensor:
+        """Values evenly spread from ``low`` to ``high``."""
+        made = self.empty(*shape, dtype=dtype, row_stride=row_stride, name=name)
+        if self.device != "meta":
+            values = torch.rand(shape, generator=self.generator, device=self.device) * (high - low) + low
+            made.copy_(_round(values, dtype))
+        return made
+
+    def integers(self, *shape: int, low: int, high: int, dtype: torch.dtype, name: str = "") -> torch.Tensor:
+        """Integers from ``low`` to ``high - 1``."""
+        made = self.empty(*shape, dtype=dtype, name=name)
+        if self.device != "meta":
+            made.copy_(torch.randint(low, high, shape, generator=self.generator, device=self.device))
+        return made
+
+    def permutation(self, size: int, *, dtype: torch.dtype, name: str = "") -> torch.Tensor:
+        """The numbers from 0 to ``size - 1``, shuffled."""
+        made = self.empty(size, dtype=dtype, name=name)
+        if self.device != "meta":
+            made.copy_(torch.randperm(size, generator=self.generator, device=self.device))
+        return made
+
+    def trespasses(self) -> list[str]:
+        """The names of the tensors around which, or between whose rows, something was written."""
+        return [name or str(tuple(view.shape)) for name, buffer, view in self.guarded if not _intact(buffer, view)]
+
+
+def _intact(buffer: torch.Tensor, view: torch.Tensor) -> bool:
+    copy = buffer.clone()
+    inside = copy.view(view.dtype).as_strided(view.shape, view.stride(), view.storage_offset())
+    if inside.numel():
+        _bytes(inside).fill_(POISON)
+    return bool((copy == POISON).all())
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as bytes, so that copying keeps every bit (and works where a dtype knows no arithmetic)."""
+    return tensor.view(torch.uint8) if tensor.ndim else tensor.reshape(1).view(torch.uint8)
+
+
+def _round(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    if dtype.is_floating_point and dtype.itemsize == 1:  # a cast to fp8 may saturate or give NaN: clamp, then cast
+        values = values.clamp(-torch.finfo(dtype).max, torch.finfo(dtype).max)
+    return values.to(dtype)
+
+
+def _strides(shape: tuple[int, ...], row_stride: int) -> tuple[int, ...]:
+    if not shape:
+        return ()
+    strides = [1]
+    step = row_stride
+    for extent in reversed(shape[1:-1] if len(shape) > 1 else ()):
+        strides.append(step)
+        step *= extent
+    if len(shape) > 1:
+        strides.append(step)
+    return tuple(reversed(strides))

@@ -1,0 +1,122 @@
+"""What a family says about its kernels. Imports neither torch nor triton.
+
+A family's ``cases.py`` makes one :class:`Kernel` for each public function. Everything else follows from it: correctness
+on a GPU and in the interpreter, compilation for GPUs that are not here, mutants, speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import torch
+
+Inputs = Mapping[str, Any]  # what Kernel.inputs drew: tensors and plain values, by name
+Tensors = Mapping[str, "torch.Tensor"]
+
+LEVELS = ("quick", "full", "deep")  # each runs what the one before it runs, and more
+Level = Literal["quick", "full", "deep"]
+Where = Literal["cuda", "interpret"]
+EVERYWHERE: tuple[Where, ...] = ("cuda", "interpret")
+
+
+class Check(Protocol):
+    """Judges one output. See ``compare.py`` for those there are."""
+
+    def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
+        """Return ``{"error": measured, "tolerance": allowed, "message": "" or what is wrong, ...}``."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run that must be right.
+
+    ``shape`` are the keyword arguments of ``Kernel.inputs``. ``where`` says on which devices it runs: a case for the
+    interpreter is small, and in float16 or float32, because the interpreter is wrong without a word in bfloat16.
+    """
+
+    name: str
+    shape: Mapping[str, Any]
+    level: Level = "full"
+    where: tuple[Where, ...] = ("cuda",)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A deliberately broken variant, which the suite must catch: ``old`` in the source becomes ``new``.
+
+    ``old`` stands exactly once in the source of the kernel's module (or of ``module``, when the code stands there).
+    ``where`` leaves out a device on which the fault cannot show, and ``why`` then says why it cannot.
+    """
+
+    name: str
+    old: str
+    new: str
+    module: str = ""
+    where: tuple[Where, ...] = EVERYWHERE
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Work:
+    """The least that a function must do: bytes through memory (each input once, each output once), and operations.
+
+    ``unit`` says which rate ``flops`` are held against: that of bfloat16 or of fp8 matrix products.
+    """
+
+    bytes: int
+    flops: int = 0
+    unit: Literal["bf16", "fp8"] = "bf16"
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One timed run: its time is at most ``bar`` times the floor of ``work``, or ``bar`` times that of ``peer``.
+
+    ``peer(inputs, outputs)`` makes one call of another implementation (``versus`` names it). ``slack`` microseconds are
+    allowed besides; a problem that is done in a few microseconds cannot be held to a ratio.
+    """
+
+    name: str
+    shape: Mapping[str, Any]
+    bar: float
+    work: Callable[[Inputs, Tensors], Work]
+    versus: str = ""
+    peer: Callable[[Inputs, Tensors], object] | None = None
+    slack: float = 0.0
+    level: Level = "full"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Everything that the suite must know about one public function.
+
+    - ``module``: the dotted name of the module that holds the function and its kernels.
+    - ``inputs(draw, **shape)``: draws the arguments; tensors come from ``draw`` alone, which guards them.
+    - ``outputs(inputs)``: for each output its (shape, dtype); the suite allocates and poisons them.
+    - ``launch(module, inputs, outputs)``: one call of the public function of ``module``. It must not read a tensor's
+      values on the host, because ahead-of-time compilation calls it with tensors that have none.
+    - ``reference(inputs)``: the same function in plain, high-precision torch: what each output, and each input in
+      ``modifies``, should hold.
+    - ``checks``: how each of those is compared. ``modifies``: inputs that are written in place.
+    - ``matrix_instructions``: its speed depends on tensor cores, so they must be in the machine code.
+    - ``spills``: bytes of register spills that are accepted, by target (``sm_90``); 0 where nothing is said.
+    """
+
+    name: str
+    module: str
+    inputs: Callable[..., Inputs]
+    outputs: Callable[[Inputs], Mapping[str, tuple[tuple[int, ...], torch.dtype]]]
+    launch: Callable[[ModuleType, Inputs, Tensors], object]
+    reference: Callable[[Inputs], Tensors]
+    checks: Mapping[str, Check]
+    cases: tuple[Case, ...]
+    mutants: tuple[Mutant, ...]
+    speeds: tuple[Speed, ...] = ()
+    modifies: tuple[str, ...] = ()
+    matrix_instructions: bool = False
+    spills: Mapping[str, int] = field(default_factory=dict)

@@ -1,0 +1,61 @@
+"""Which kernels there are. Imports neither torch nor triton: `--list`, `--only` and the parent process need neither."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kernels_smoke.suite.model import Kernel
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kernel's name, its family (the folder that holds it), and what it does, in a few words."""
+
+    name: str
+    family: str
+    summary: str
+
+
+ENTRIES = (
+    Entry("fused_add_rms_norm", "norm", "residual addition and RMS norm, plain or zero-centred"),
+    Entry("dynamic_per_token_scaled_fp8_quant", "quantization", "one scale for each row"),
+    Entry("per_token_group_fp8_quant", "quantization", "one scale for each group of a row, also as UE8M0"),
+    Entry("rms_norm_dynamic_per_token_quant", "quantization", "RMS norm, then one scale for each row"),
+    Entry("rms_norm_per_block_quant", "quantization", "RMS norm, then one scale for each group of a row"),
+    Entry("silu_and_mul_dynamic_per_token_quant", "quantization", "SwiGLU, then one scale for each row"),
+    Entry("silu_and_mul_per_block_quant", "quantization", "SwiGLU, then one scale for each group of a row"),
+    Entry("fused_qk_norm_rope", "rotary", "RMS norm of each query and key head, then rotary embedding"),
+    Entry("fused_qk_rmsnorm_rope_gate", "rotary", "the same beside an output gate, which is copied out"),
+    Entry("fused_gate_sigmoid_mul_add", "fusion", "a gated addition in place: f += sigmoid(x . w) s"),
+    Entry("mul_add_sigmoid", "fusion", "vertical fusion: sigmoid(x w + b)"),
+    Entry("mul_sum_add", "fusion", "reduction fusion: (2 x).sum(-1) + 1"),
+    Entry("sin_and_cos", "fusion", "horizontal fusion: two outputs of one input"),
+    Entry("scaled_mm", "matmul", "fp8 matrix product with a scale for each row and column"),
+    Entry("scaled_mm_blockwise", "matmul", "fp8 matrix product with scales for blocks of 1x128 and 128x128"),
+    Entry("chained_dots", "miscompiles", "two products in one accumulator: wrong on sm_100 before Triton 3.9"),
+    Entry("decayed_accumulator", "miscompiles", "a decayed accumulator read by a product: wrong on Blackwell"),
+)
+
+
+def load(entry: Entry) -> Kernel:
+    """Import the family of ``entry`` (and with it torch and triton) and return what it says about the kernel."""
+    kernels: dict[str, Kernel] = importlib.import_module(f"kernels_smoke.{entry.family}.cases").KERNELS
+    return kernels[entry.name]
+
+
+def select(only: tuple[str, ...] = ()) -> tuple[Entry, ...]:
+    """The entries whose name or family is in ``only``, or begins with one of its items; all of them when it is empty.
+
+    Raises LookupError when an item of ``only`` fits none.
+    """
+
+    def fits(entry: Entry, item: str) -> bool:
+        return entry.family == item or entry.name.startswith(item)
+
+    for item in only:
+        if not any(fits(entry, item) for entry in ENTRIES):
+            raise LookupError(f"no kernel and no family is called {item!r}")
+    return tuple(entry for entry in ENTRIES if not only or any(fits(entry, item) for item in only))
