@@ -8,24 +8,35 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, on_device_of, require
+from kernels_smoke.launch import check_rows, multiprocessors, on_device_of, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
-WIDEST = 65536  # elements of a row: one program holds a whole row in registers
+WIDEST = 32768  # elements of a row: one program holds whole rows in registers
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """How one launch is laid out: elements of a row's block (a power of two, at least the width) and warps."""
+    """How one launch is laid out.
+
+    A program works on tiles of ``rows`` rows of ``block`` elements (powers of two, ``block`` at least the width), with
+    ``warps`` warps. ``programs`` is how many run on each multiprocessor, each on one tile after another, and ``stages``
+    how many tiles are then under way at once; with 0 programs there is one for each tile. ``eviction`` is the cache's
+    hint for the inputs, which are read once.
+    """
 
     block: int
+    rows: int
     warps: int
+    programs: int = 0
+    stages: int = 1
+    eviction: str = ""
 
 
 def configure(width: int) -> Configuration:
-    """The layout for rows of ``width`` elements: 8 to 16 elements a thread kept memory busiest on an H200."""
+    """The layout for rows of ``width`` elements: 16 elements a thread kept the memory of an H200 busiest."""
     block = triton.next_power_of_2(width)
-    return Configuration(block=block, warps=min(max(block // 512, 1), 16))
+    rows = max(2048 // block, 1)
+    return Configuration(block=block, rows=rows, warps=min(max(rows * block // 512, 1), 16))
 
 
 @triton.jit
@@ -39,26 +50,34 @@ def _fused_add_rms_norm_kernel(
     residual_stride,
     normed_stride,
     sum_stride,
+    count,
     width,
     epsilon,
     ZERO_CENTRED: tl.constexpr,
     BLOCK: tl.constexpr,
+    ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
+    EVICTION: tl.constexpr,
 ):
-    row = tl.program_id(0).to(tl.int64)
-    columns = tl.arange(0, BLOCK)
-    mask = columns < width
-    x = tl.load(x_pointer + row * x_stride + columns, mask=mask, other=0.0).to(tl.float32)
-    residual = tl.load(residual_pointer + row * residual_stride + columns, mask=mask, other=0.0).to(tl.float32)
-    weight = tl.load(weight_pointer + columns, mask=mask, other=0.0).to(tl.float32)
-    rounded = (x + residual).to(sum_pointer.dtype.element_ty)
-    tl.store(sum_pointer + row * sum_stride + columns, rounded, mask=mask)
+    columns = tl.arange(0, BLOCK)[None, :]
+    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(count, ROWS), tl.num_programs(0), num_stages=STAGES):
+        rows = (tile * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
+        mask = (rows < count) & (columns < width)
+        x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
+        residual = tl.load(
+            residual_pointer + rows * residual_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION
+        )
+        rounded = (x.to(tl.float32) + residual.to(tl.float32)).to(sum_pointer.dtype.element_ty)
+        tl.store(sum_pointer + rows * sum_stride + columns, rounded, mask=mask)
 
-    total = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
-    inverse = tl.rsqrt(tl.sum(total * total, axis=0) / width + epsilon)
-    if ZERO_CENTRED:
-        weight += 1.0
-    normed = total * inverse * weight
-    tl.store(normed_pointer + row * normed_stride + columns, normed.to(normed_pointer.dtype.element_ty), mask=mask)
+        total = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
+        inverse = tl.rsqrt(tl.sum(total * total, axis=1, keep_dims=True) / width + epsilon)
+        scale = weight.to(tl.float32)
+        if ZERO_CENTRED:
+            scale += 1.0
+        normed = (total * inverse * scale).to(normed_pointer.dtype.element_ty)
+        tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=mask)
 
 
 def fused_add_rms_norm(
@@ -76,12 +95,13 @@ def fused_add_rms_norm(
     float32; with ``zero_centred``, ``weight`` is stored less 1 (Gemma, Qwen 3.5). Formula: Zhang and Sennrich, "Root
     Mean Square Layer Normalization" (2019), equation 4.
 
-    - ``x``, ``residual``: [rows, width], bfloat16, float16 or float32, both of one dtype; rows may be strided.
+    - ``x``, ``residual``: [rows, width], bfloat16, float16 or float32, both of one dtype; rows may be strided. Squares
+      are summed in float32: beyond 1e19, rows become zero.
     - ``weight``: [width], of that dtype or float32.
     - ``out``: the two results, [rows, width], of that dtype; ``residual`` may be the second, which then is updated in
       place.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 65,536 elements.
+    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 32,768 elements.
     """
     require(x.ndim == 2, f"x must be [rows, width], not {x.ndim}-dimensional")
     rows, width = x.shape
@@ -94,13 +114,18 @@ def fused_add_rms_norm(
     check_rows("out[1]", total, (rows, width), (x.dtype,), x)
     if rows:
         configuration = configure(width)
+        tiles = triton.cdiv(rows, configuration.rows)
+        resident = configuration.programs * multiprocessors(x)
         with on_device_of(x):
-            _fused_add_rms_norm_kernel[(rows,)](
+            _fused_add_rms_norm_kernel[(min(tiles, resident or tiles),)](
                 *(x, residual, weight, normed, total),
                 *(x.stride(0), residual.stride(0), normed.stride(0), total.stride(0)),
-                *(width, epsilon),
+                *(rows, width, epsilon),
                 ZERO_CENTRED=zero_centred,
                 BLOCK=configuration.block,
+                ROWS=configuration.rows,
+                STAGES=configuration.stages,
+                EVICTION=configuration.eviction,
                 num_warps=configuration.warps,
             )
     return normed, total

@@ -24,6 +24,11 @@ Where = Literal["cuda", "interpret"]
 EVERYWHERE: tuple[Where, ...] = ("cuda", "interpret")
 
 
+def includes(level: str, of: str) -> bool:
+    """True when a run at ``level`` runs what is of level ``of``."""
+    return LEVELS.index(of) <= LEVELS.index(level)
+
+
 class Check(Protocol):
     """Judges one output. See ``compare.py`` for those there are."""
 

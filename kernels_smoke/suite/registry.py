@@ -12,32 +12,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """A kernel's name, its family (the folder that holds it), and what it does, in a few words."""
+    """A kernel's name, its family (its folder), what it does in a few words, and whether level ``quick`` runs it."""
 
     name: str
     family: str
     summary: str
+    quick: bool = False
 
 
 ENTRIES = (
-    Entry("fused_add_rms_norm", "norm", "residual addition and RMS norm, plain or zero-centred"),
+    Entry("fused_add_rms_norm", "norm", "residual addition and RMS norm, plain or zero-centred", quick=True),
     Entry("dynamic_per_token_scaled_fp8_quant", "quantization", "one scale for each row"),
-    Entry("per_token_group_fp8_quant", "quantization", "one scale for each group of a row, also as UE8M0"),
+    Entry("per_token_group_fp8_quant", "quantization", "one scale for each group of a row, also as UE8M0", quick=True),
     Entry("rms_norm_dynamic_per_token_quant", "quantization", "RMS norm, then one scale for each row"),
     Entry("rms_norm_per_block_quant", "quantization", "RMS norm, then one scale for each group of a row"),
-    Entry("silu_and_mul_dynamic_per_token_quant", "quantization", "SwiGLU, then one scale for each row"),
+    Entry("silu_and_mul_dynamic_per_token_quant", "quantization", "SwiGLU, then one scale for each row", quick=True),
     Entry("silu_and_mul_per_block_quant", "quantization", "SwiGLU, then one scale for each group of a row"),
-    Entry("fused_qk_norm_rope", "rotary", "RMS norm of each query and key head, then rotary embedding"),
+    Entry("fused_qk_norm_rope", "rotary", "RMS norm of each query and key head, then rotary embedding", quick=True),
     Entry("fused_qk_rmsnorm_rope_gate", "rotary", "the same beside an output gate, which is copied out"),
     Entry("fused_gate_sigmoid_mul_add", "fusion", "a gated addition in place: f += sigmoid(x . w) s"),
     Entry("mul_add_sigmoid", "fusion", "vertical fusion: sigmoid(x w + b)"),
-    Entry("mul_sum_add", "fusion", "reduction fusion: (2 x).sum(-1) + 1"),
+    Entry("mul_sum_add", "fusion", "reduction fusion: (2 x).sum(-1) + 1", quick=True),
     Entry("sin_and_cos", "fusion", "horizontal fusion: two outputs of one input"),
-    Entry("scaled_mm", "matmul", "fp8 matrix product with a scale for each row and column"),
+    Entry("scaled_mm", "matmul", "fp8 matrix product with a scale for each row and column", quick=True),
     Entry("scaled_mm_blockwise", "matmul", "fp8 matrix product with scales for blocks of 1x128 and 128x128"),
-    Entry("chained_dots", "miscompiles", "two products in one accumulator: wrong on sm_100 before Triton 3.9"),
-    Entry("decayed_accumulator", "miscompiles", "a decayed accumulator read by a product: wrong on Blackwell"),
+    Entry(
+        "chained_dots", "miscompiles", "two products in one accumulator: wrong on sm_100 before Triton 3.9", quick=True
+    ),
+    Entry(
+        "decayed_accumulator", "miscompiles", "a decayed accumulator read by a product: wrong on Blackwell", quick=True
+    ),
 )
+
+# Broken on purpose, to prove that the suite finds it: they run only when they are named.
+FAULTS = (
+    Entry("reads_out_of_bounds", "faults", "reads where nothing is mapped"),
+    Entry("hangs", "faults", "waits for ever"),
+    Entry("is_wrong", "faults", "copies from the wrong place"),
+)
+
+
+def entry(name: str) -> Entry:
+    """The entry of the kernel ``name``. Raises KeyError."""
+    return {entry.name: entry for entry in (*ENTRIES, *FAULTS)}[name]
 
 
 def load(entry: Entry) -> Kernel:
@@ -55,7 +72,8 @@ def select(only: tuple[str, ...] = ()) -> tuple[Entry, ...]:
     def fits(entry: Entry, item: str) -> bool:
         return entry.family == item or entry.name.startswith(item)
 
+    known = (*ENTRIES, *FAULTS)
     for item in only:
-        if not any(fits(entry, item) for entry in ENTRIES):
+        if not any(fits(entry, item) for entry in known):
             raise LookupError(f"no kernel and no family is called {item!r}")
-    return tuple(entry for entry in ENTRIES if not only or any(fits(entry, item) for item in only))
+    return tuple(entry for entry in known if any(fits(entry, item) for item in only)) if only else ENTRIES

@@ -1,0 +1,126 @@
+"""The tasks that run cases and mutants, in a child process of the foreman."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from kernels_smoke.suite import registry
+from kernels_smoke.suite.foreman import Emit
+from kernels_smoke.suite.judge import judge
+from kernels_smoke.suite.model import Case, Kernel, Level, Mutant, Where, includes
+from kernels_smoke.suite.mutants import broken
+
+# What a CUDA context that cannot be used any more says. The next case needs a new process.
+CRASHES = (
+    "illegal memory access",
+    "misaligned address",
+    "illegal instruction",
+    "unspecified launch failure",
+    "an illegal barrier",
+    "hardware stack error",
+    "invalid address space",
+    "invalid program counter",
+    "uncorrectable ECC error",
+    "device-side assert",
+    "Invalid access of peer GPU memory",
+    "CUDA_ERROR_LAUNCH_FAILED",
+    "CUDA_ERROR_ILLEGAL_ADDRESS",
+)
+NOT_ON_THIS_GPU = ("fp8e4nv not supported", "type fp8e4nv not supported")
+
+
+def cases(
+    emit: Emit, *, kernels: Sequence[str], level: Level, device: Where, seed: int, skip: Sequence[Sequence[str]] = ()
+) -> None:
+    """Run the cases of ``kernels`` that ``level`` has, but those in ``skip``.
+
+    Stops after one that crashed, because nothing can be believed after it. The interpreter runs its cases at every
+    level: they are few and small.
+    """
+    subjects = [registry.load(registry.entry(name)) for name in kernels]
+    items = [
+        (kernel, case)
+        for kernel in subjects
+        for case in kernel.cases
+        if device in case.where and (device == "interpret" or includes(level, case.level))
+    ]
+    for kernel, case in _planned(emit, items, skip):
+        record = {"kind": "case", "kernel": kernel.name, "case": case.name, **run(kernel, case, device, seed)}
+        emit(record)
+        if record["outcome"] == "crash":
+            return
+
+
+def mutants(
+    emit: Emit, *, kernels: Sequence[str], device: Where, seed: int, skip: Sequence[Sequence[str]] = ()
+) -> None:
+    """Run the cases of each kernel on each of its mutants until one catches it."""
+    subjects = [registry.load(registry.entry(name)) for name in kernels]
+    items = [(kernel, mutant) for kernel in subjects for mutant in kernel.mutants]
+    with tempfile.TemporaryDirectory(prefix="kernels-smoke-") as folder:
+        for kernel, mutant in _planned(emit, items, skip):
+            start = time.monotonic()
+            record = {"kind": "mutant", "kernel": kernel.name, "mutant": mutant.name, "caught_by": ""}
+            if device not in mutant.where:
+                emit(record | {"outcome": "skip", "message": mutant.why, "seconds": 0.0})
+                continue
+            found, crashed = _caught(kernel, broken(kernel, mutant, Path(folder)), device, seed)
+            emit(record | found | {"seconds": time.monotonic() - start})
+            if crashed:
+                return
+
+
+Named = TypeVar("Named", Case, Mutant)
+
+
+def _planned(
+    emit: Emit, items: Sequence[tuple[Kernel, Named]], skip: Sequence[Sequence[str]]
+) -> Iterator[tuple[Kernel, Named]]:
+    """The items that are not in ``skip``, each announced before it is run."""
+    done = {tuple(item) for item in skip}
+    left = [(kernel, item) for kernel, item in items if (kernel.name, item.name) not in done]
+    emit({"kind": "plan", "items": [(kernel.name, item.name) for kernel, item in left]})
+    for kernel, item in left:
+        emit({"kind": "begin", "kernel": kernel.name, "case": item.name})
+        yield kernel, item
+
+
+def _caught(kernel: Kernel, module: ModuleType, device: Where, seed: int) -> tuple[dict[str, Any], bool]:
+    """What became of a mutant, and whether the process cannot go on."""
+    for case in kernel.cases:
+        if device in case.where and case.level != "deep":
+            result = run(kernel, case, device, seed, module)
+            if result["outcome"] != "pass":
+                found = {"outcome": "caught", "caught_by": case.name, "message": result["message"]}
+                return found, result["outcome"] == "crash"
+    return {"outcome": "missed", "message": "every case passed"}, False
+
+
+def run(kernel: Kernel, case: Case, device: Where, seed: int, module: ModuleType | None = None) -> dict[str, Any]:
+    """The result of one case, whatever it raises, as a record without its names."""
+    start = time.monotonic()
+    try:
+        result = judge(kernel, case, device="cuda" if device == "cuda" else "cpu", seed=seed, module=module)
+    except Exception as error:  # noqa: BLE001  # compilers and drivers raise anything; each is a result
+        result = {**_failure(error), "outputs": {}}
+    return {**result, "seconds": time.monotonic() - start}
+
+
+def _failure(error: Exception) -> dict[str, Any]:
+    said = f"{type(error).__name__}: {error}".strip()
+    if any(text in said for text in CRASHES):
+        return {"outcome": "crash", "message": _first_line(said), "evidence": {"error": said[-2000:]}}
+    if any(text in said for text in NOT_ON_THIS_GPU):
+        return {"outcome": "skip", "message": "this GPU has no fp8 (e4m3) arithmetic"}
+    if "out of memory" in said:
+        return {"outcome": "error", "message": f"the GPU's memory does not suffice: {_first_line(said)}"}
+    return {"outcome": "refused", "message": _first_line(said), "evidence": {"error": said[-2000:]}}
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")

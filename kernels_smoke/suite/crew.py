@@ -1,0 +1,176 @@
+"""The parent's side of the foreman: starts it, hands it jobs, and follows each job to its end. Needs no torch."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from kernels_smoke.suite import start
+
+IMPORT_PATIENCE = (
+    120.0  # seconds: torch was imported in 3.4 on a fresh machine; a cold network file system takes longer
+)
+MARGIN = 15.0  # seconds after a job's patience in which the foreman must have said that it killed the child
+
+
+class ForemanError(Exception):
+    """The foreman died or hung; the message says how, with its last words."""
+
+
+@dataclass(frozen=True)
+class End:
+    """How a child ended: ``status`` is its exit code or its negative signal number."""
+
+    status: int
+    hang: bool
+    words: str
+
+    @property
+    def clean(self) -> bool:
+        """True when the task returned."""
+        return self.status == 0 and not self.hang
+
+    def describe(self) -> str:
+        """What became of a child that did not end well, in a few words."""
+        if self.hang:
+            return "nothing came from it any more, and it was killed"
+        if self.status < 0:
+            with contextlib.suppress(ValueError):
+                return f"it was killed by {signal.Signals(-self.status).name}"
+            return f"it was killed by signal {-self.status}"
+        return f"it ended with exit code {self.status}"
+
+
+@dataclass
+class Job:
+    """One task, what to do with its records, and what to do when it ends (the jobs that this calls for)."""
+
+    task: str
+    arguments: dict[str, Any]
+    patience: float
+    on_record: Callable[[dict[str, Any]], None]
+    on_end: Callable[[End], Iterable[Job]] = lambda _end: ()
+
+
+@dataclass
+class Crew:
+    """A running foreman. Use it as a context manager: everything that it started is gone at the end."""
+
+    environment: dict[str, str]
+    ready: dict[str, Any] = field(default_factory=dict)
+
+    def __enter__(self) -> Crew:
+        self._words = tempfile.TemporaryFile()  # closed in __exit__
+        self._process = subprocess.Popen(
+            start.command("suite.foreman"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._words,
+            env=self.environment,
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None  # noqa: S101  # it was asked for two lines above
+        assert self._process.stdout is not None  # noqa: S101  # likewise
+        self._tasks, self._events = self._process.stdin, self._process.stdout
+        os.set_blocking(self._events.fileno(), False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._events, selectors.EVENT_READ)
+        self._buffer = b""
+        self._arrived: deque[dict[str, Any]] = deque()
+        self._count = 0
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(OSError):
+            self._tasks.close()
+        if kind is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=2)
+        self._kill()
+        self._events.close()
+        self._selector.close()
+        self._words.close()
+
+    def wait_until_ready(self) -> dict[str, Any]:
+        """What the foreman could import. Raises ForemanError when it dies, or when an import does not come back."""
+        if not self.ready:
+            self.ready = self._next(IMPORT_PATIENCE, "torch and triton could not be imported")
+        return self.ready
+
+    def run(self, jobs: Iterable[Job], *, at_once: int) -> None:
+        """Run ``jobs``, and the jobs that their ends call for, ``at_once`` at a time. Raises ForemanError."""
+        waiting = deque(jobs)
+        running: dict[int, Job] = {}
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                job = waiting.popleft()
+                running[self._submit(job)] = job
+            patience = max(job.patience for job in running.values()) + MARGIN
+            event = self._next(patience, "the suite stands still")
+            job = running[event["id"]]
+            if event["event"] == "record":
+                job.on_record(event["record"])
+                continue
+            del running[event["id"]]
+            waiting.extendleft(job.on_end(End(event["status"], event["hang"], event["words"].strip())))
+
+    def _submit(self, job: Job) -> int:
+        self._count += 1
+        order = {"id": self._count, "task": job.task, "arguments": job.arguments, "patience": job.patience}
+        try:
+            self._tasks.write(json.dumps(order).encode() + b"\n")
+            self._tasks.flush()
+        except OSError as error:
+            raise ForemanError(self._obituary("the suite's process is gone")) from error
+        return self._count
+
+    def _next(self, patience: float, what: str) -> dict[str, Any]:
+        end = time.monotonic() + patience
+        while not self._arrived:
+            if not self._selector.select(timeout=max(0.0, end - time.monotonic())):
+                raise ForemanError(self._obituary(f"{what}: nothing was heard for {patience:.0f} s"))
+            chunk = os.read(self._events.fileno(), 1 << 16)
+            if not chunk:
+                raise ForemanError(self._obituary(what))
+            *lines, self._buffer = (self._buffer + chunk).split(b"\n")
+            self._arrived.extend(json.loads(line) for line in lines)
+        return self._arrived.popleft()
+
+    def _obituary(self, what: str) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=1)
+        status = self._process.poll()
+        how = "" if status is None else f"; {End(status, False, '').describe()}"
+        self._words.seek(0)
+        words = self._words.read().decode(errors="replace").strip()[-2000:]
+        return f"{what}{how}" + (f". Its last words:\n{words}" if words else "")
+
+    def _kill(self) -> None:
+        """Kill the foreman and its children, each of which leads a group of its own."""
+        for group in [*_children(self._process.pid), self._process.pid]:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=5)
+
+
+def _children(pid: int) -> list[int]:
+    """The direct children of ``pid``, as Linux tells them; none elsewhere."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:  # noqa: PTH123  # one line of /proc
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return []

@@ -1,0 +1,132 @@
+"""The document as text for people: the verdict first, then what is wrong, then the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+Record = dict[str, Any]
+
+
+def text(document: Record) -> str:
+    """The whole report."""
+    parts = [
+        _verdict(document),
+        *(_finding(record) for record in _notable(document)),
+        _speeds(document),
+        _compiled(document),
+        _mutants(document),
+        _skips(document),
+        _replay(document),
+    ]
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def _verdict(document: Record) -> str:
+    environment = document["environment"]
+    gpus = environment.get("gpus") or []
+    if document["mode"] == "compile":
+        where = ", ".join(dict.fromkeys(record["target"] for record in document["compiled"])) or "no target"
+    elif document["device"] == "interpret":
+        where = "the interpreter"
+    else:
+        where = gpus[0]["name"] if gpus else "no GPU"
+    versions = [f"{name} {environment[name]['version']}" for name in ("torch", "triton") if environment.get(name)] or [
+        "no torch"
+    ]
+    seconds = f"{document['seconds']:.1f} s"
+    line = f"{document['verdict'].upper()}  {where}, {', '.join(versions)}: {document['message']} ({seconds})"
+    calibration = document.get("calibration") or {}
+    if not calibration:
+        return line
+    rates = [f"{calibration['bandwidth'] / 1e12:.2f} TB/s"]
+    rates += [f"{calibration[unit] / 1e12:.0f} TF {unit}" for unit in ("bf16", "fp8") if calibration.get(unit)]
+    return f"{line}\n      measured: {', '.join(rates)}"
+
+
+def _notable(document: Record) -> list[Record]:
+    records = [record for key in ("probes", "cases", "speeds", "compiled", "mutants") for record in document[key]]
+    return [record for record in records if record["outcome"] not in {"pass", "caught", "skip"}]
+
+
+def _finding(record: Record) -> str:
+    name = record.get("name") or " / ".join(
+        str(record[key]) for key in ("kernel", "target", "case", "mutant") if record.get(key)
+    )
+    faults = record.get("faults") or []
+    lines = [f"\n{record['outcome'].upper()}  {name}: {record.get('message', '')}".rstrip(": ")]
+    lines += [f"      {fault['message']}" for fault in faults]
+    for label, value in (record.get("evidence") or {}).items():
+        shown = str(value).strip().splitlines() or [""]
+        rest = shown[1:] if len(shown) <= 13 else [*shown[1:7], "...", *shown[-6:]]
+        lines += [f"      {label}: {shown[0]}", *(f"        {line}" for line in rest)]
+    fixes = [*(record.get("fix") or []), *(fix for fault in faults for fix in fault.get("fix") or [])]
+    lines += [f"      fix: {fix}" for fix in dict.fromkeys(fixes)]
+    return "\n".join(lines)
+
+
+def _speeds(document: Record) -> str:
+    rows = [
+        (
+            record["kernel"],
+            record["case"],
+            f"{record['microseconds']:.1f}",
+            f"{record['floor_microseconds']:.1f}",
+            f"{record['floor_microseconds'] / record['microseconds']:.0%}",
+            f"{record['versus'] or 'floor'} x {record['bar']:.2f}",
+            f"{record['ratio']:.2f}",
+            record["outcome"] if record.get("bar_met", True) else f"{record['outcome']}, above the bar",
+        )
+        for record in document["speeds"]
+        if record.get("microseconds")
+    ]
+    return _table(("kernel", "case", "us", "floor us", "of floor", "bar", "ratio", ""), rows)
+
+
+def _compiled(document: Record) -> str:
+    rows = [
+        (
+            record["kernel"],
+            record["target"],
+            str(record.get("case", "")),
+            *(str(record.get(key, "")) for key in ("registers", "spill_bytes", "shared_bytes")),
+            " ".join(record.get("instructions") or []),
+            record["outcome"],
+        )
+        for record in document["compiled"]
+    ]
+    return _table(("kernel", "target", "case", "registers", "spills", "shared", "matrix", ""), rows)
+
+
+def _mutants(document: Record) -> str:
+    rows = [
+        (record["kernel"], record["mutant"], record["outcome"], record["caught_by"] or record["message"])
+        for record in document["mutants"]
+    ]
+    return _table(("kernel", "mutant", "", "by"), rows)
+
+
+def _skips(document: Record) -> str:
+    skipped: dict[str, list[str]] = {}
+    for key in ("probes", "cases", "speeds"):
+        for record in document[key]:
+            if record["outcome"] == "skip":
+                skipped.setdefault(record["message"], []).append(record.get("name") or record["kernel"])
+    return "\n".join(f"skipped: {', '.join(dict.fromkeys(names))}: {why}" for why, names in skipped.items())
+
+
+def _replay(document: Record) -> str:
+    if not document["cases"] and not document["mutants"]:
+        return ""
+    return f"\nthe same inputs again: --seed {document['seed']}"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    rows = list(rows)
+    if not rows:
+        return ""
+    widths = [max(len(row[column]) for row in [heads, *rows]) for column in range(len(heads))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [heads, *rows]
+    ]
+    return "\n" + "\n".join(lines)

@@ -1,0 +1,129 @@
+"""The suite tells crash, hang and wrong result apart, goes on after them, and can be repeated."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")
+ROOT = Path(__file__).resolve().parents[2]
+
+needs_torch = pytest.mark.skipif(not PYTHON, reason="WHEELPROOF_KERNELS_PYTHON names no Python with torch and triton")
+
+
+def smoke(*arguments: str, python: str = PYTHON, **environment: str) -> tuple[int, dict[str, Any]]:
+    """The exit code and the document of one run."""
+    done = subprocess.run(
+        [python, "-m", "kernels_smoke", "--format", "json", *arguments],
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+@needs_torch
+def test_crash_hang_and_wrong_result_are_told_apart_and_the_rest_still_runs() -> None:
+    code, document = smoke("--device", "interpret", "--only", "faults,fused_add_rms_norm", "--patience", "5")
+    outcomes = {(record["kernel"], record["case"]): record["outcome"] for record in document["cases"]}
+    assert code == 1
+    assert document["verdict"] == "fail"
+    assert {outcome for (kernel, _), outcome in outcomes.items() if kernel == "reads_out_of_bounds"} == {"crash"}
+    assert {outcome for (kernel, _), outcome in outcomes.items() if kernel == "hangs"} == {"hang"}
+    assert {outcome for (kernel, _), outcome in outcomes.items() if kernel == "is_wrong"} == {"wrong"}
+    assert {outcome for (kernel, _), outcome in outcomes.items() if kernel == "fused_add_rms_norm"} == {"pass"}
+
+
+@needs_torch
+def test_a_crash_comes_with_its_signal_and_its_last_words() -> None:
+    _, document = smoke("--device", "interpret", "--only", "reads_out_of_bounds")
+    first = document["cases"][0]
+    assert first["message"] == "the process that ran it: it was killed by SIGSEGV"
+    assert "Segmentation fault" in first["evidence"]["last words"]
+
+
+@needs_torch
+def test_a_seed_repeats_the_inputs_and_without_one_they_are_new() -> None:
+    def errors(*arguments: str) -> list[float]:
+        _, document = smoke("--device", "interpret", "--only", "norm", *arguments)
+        return [record["outputs"]["normed"]["error"] for record in document["cases"]]
+
+    assert errors("--seed", "7") == errors("--seed", "7")
+    assert errors() != errors()
+
+
+@needs_torch
+def test_every_mutant_of_a_kernel_is_listed_with_the_case_that_caught_it() -> None:
+    code, document = smoke("--device", "interpret", "--only", "fused_add_rms_norm", "--mutants")
+    assert code == 0
+    assert len(document["mutants"]) >= 5
+    assert all(record["outcome"] == "caught" and record["caught_by"] for record in document["mutants"])
+
+
+def test_without_torch_it_could_not_check_and_says_what_to_install() -> None:
+    code, document = smoke("--device", "interpret", python=sys.executable)
+    assert code == 3
+    torch = next(probe for probe in document["probes"] if probe["name"] == "torch")
+    assert torch["outcome"] == "error"
+    assert "not installed" in torch["message"]
+    assert "pip install torch" in torch["fix"][0]
+
+
+def test_a_torch_that_breaks_on_import_is_told_from_one_that_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('libcudart.so.13: cannot open shared object file')\n")
+    code, document = smoke("--device", "interpret", python=sys.executable, PYTHONPATH=f"{ROOT}{os.pathsep}{tmp_path}")
+    torch = next(probe for probe in document["probes"] if probe["name"] == "torch")
+    assert code == 3
+    assert "cannot be imported" in torch["message"]
+    assert "libcudart.so.13" in torch["message"]
+
+
+def test_a_torch_that_kills_the_interpreter_on_import_is_an_answer_with_its_signal(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    code, document = smoke("--device", "interpret", python=sys.executable, PYTHONPATH=f"{ROOT}{os.pathsep}{tmp_path}")
+    assert code == 3
+    assert "SIGSEGV" in document["message"]
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--only", "nothing_like_it"), "no kernel and no family is called 'nothing_like_it'"),
+        (("--compile-only",), "--compile-only needs a --target"),
+        (("--target", "sm_90"), "--target is for --compile-only"),
+        (("--level", "extreme"), "invalid choice"),
+    ],
+)
+def test_wrong_usage_exits_with_2_and_says_what_is_wrong(arguments: tuple[str, ...], says: str) -> None:
+    done = subprocess.run(
+        [PYTHON, "-m", "kernels_smoke", *arguments],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+def test_listing_and_selecting_need_no_torch() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kernels_smoke", "--list"],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "fused_add_rms_norm" in done.stdout
+    code = "import sys, kernels_smoke.suite.cli; sys.exit(bool({'torch', 'triton', 'numpy'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
