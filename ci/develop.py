@@ -2,11 +2,13 @@
 
     python3 ci/develop.py verify torch==2.11.0 --platform aarch64   # wheelproof verify, in an environment of its own
     python3 ci/develop.py test                                      # lint, types, layers, wheel, tests: all of CI
-    python3 ci/develop.py lint | wheel | setup                      # a part of it
+    python3 ci/develop.py lint | wheel | kernels | setup            # a part of it
 
 The environment is ``.venv``. What goes into it is pinned by version and hash (``ci/constraints.txt``), so that no
 ``extra-index-url`` or ``find-links`` in somebody's pip.conf can change it. It is set up once, and again when the pins
-or pyproject.toml change. Only the standard library is imported here.
+or pyproject.toml change. The kernels are tested in an environment of their own, ``.venv-kernels``, which holds torch
+and triton (``ci/kernels-requirements.txt``): there pip is left as it is configured, so that an index which offers CPU
+builds of torch can spare you the CUDA libraries. Only the standard library is imported here.
 """
 
 from __future__ import annotations
@@ -24,14 +26,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 BIN = VENV / "bin"
+KERNELS_VENV = ROOT / ".venv-kernels"
 DIST = ROOT / "dist"
-EVERYTHING, RUN_ONLY = "constraints.txt", "constraints-run.txt"
+EVERYTHING, RUN_ONLY, KERNELS = "constraints.txt", "constraints-run.txt", "kernels-requirements.txt"
 
 # What would send pip's work elsewhere, or Python's imports: none of it is meant for our environment.
-FOREIGN = {
-    *("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CONSTRAINT", "PIP_REQUIREMENT"),
-    *("PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONPATH", "PYTHONHOME"),
-}
+FOREIGN_IMPORTS = {"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONPATH", "PYTHONHOME"}
+FOREIGN = FOREIGN_IMPORTS | {"PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CONSTRAINT", "PIP_REQUIREMENT"}
 
 Lane = tuple[str, Callable[[], bool]]
 
@@ -64,16 +65,31 @@ def set_up(constraints: str) -> None:
     stamp.write_text(digest.hexdigest())
 
 
-def _works() -> bool:
+def set_up_kernels() -> None:
+    """Make ``.venv-kernels`` hold torch, triton and pytest: some 200 MB with a CPU build of torch, else gigabytes."""
+    pins = ROOT / "ci" / KERNELS
+    stamp = KERNELS_VENV / f"{KERNELS}.installed"
+    digest = hashlib.sha256(f"{ROOT} {sys.version}".encode() + pins.read_bytes()).hexdigest()
+    if stamp.exists() and stamp.read_text() == digest and _works(KERNELS_VENV):
+        return
+    say("set-up of .venv-kernels, which takes minutes the first time")
+    if not _works(KERNELS_VENV):
+        _call([sys.executable, "-m", "venv", "--clear", str(KERNELS_VENV)], "see above")
+    pip = [str(KERNELS_VENV / "bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-input"]
+    _call([*pip, "-r", str(pins)], "is the package index reachable? pip's message is above", foreign=FOREIGN_IMPORTS)
+    stamp.write_text(digest)
+
+
+def _works(venv: Path = VENV) -> bool:
     probe = "import pip, sys; sys.exit(sys.version_info < (3, 11))"
     try:
-        return subprocess.run([BIN / "python", "-c", probe], check=False, capture_output=True).returncode == 0
+        return subprocess.run([venv / "bin/python", "-c", probe], check=False, capture_output=True).returncode == 0
     except OSError:
         return False
 
 
-def _call(command: Sequence[str], hint: str) -> None:
-    environment = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+def _call(command: Sequence[str], hint: str, foreign: set[str] = FOREIGN) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in foreign}
     # Standard output belongs to the report of `verify`, so what pip says goes to standard error.
     if subprocess.run(command, env=environment, cwd=ROOT, check=False, stdout=sys.stderr).returncode:
         raise SetUpError(f"`{' '.join(command)}` failed ({hint})")
@@ -110,7 +126,29 @@ def wheel_lanes() -> list[Lane]:
 def test_lanes() -> list[Lane]:
     """All lanes; the tests come last, so that their summary is what one sees."""
     color = ["--color=yes"] if colored() else []
-    return [*lint_lanes(), *wheel_lanes(), ("pytest", lambda: tool("pytest", "-n", "2", *color))]
+    return [
+        *lint_lanes(),
+        *wheel_lanes(),
+        *kernel_lanes(),
+        ("pytest", lambda: tool("pytest", "-n", "2", *color)),
+    ]
+
+
+def kernel_lanes() -> list[Lane]:
+    """Every kernel and every mutant: on the GPU when there is one, else in the interpreter."""
+    color = ["--color=yes"] if colored() else []
+    pytest = ["pytest", "--pyargs", "kernels_smoke", "-q", "-p", "no:cacheprovider", "-o", "filterwarnings=default"]
+    device = "cuda" if Path("/dev/nvidiactl").exists() else "interpret"
+    return [
+        ("kernels", lambda: _in_kernels_venv([*pytest, *color])),
+        ("mutants", lambda: _in_kernels_venv(["kernels_smoke", "--mutants", "--device", device])),
+    ]
+
+
+def _in_kernels_venv(module_and_arguments: Sequence[str]) -> bool:
+    command = [str(KERNELS_VENV / "bin/python"), "-m", *module_and_arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
 
 
 def build_wheel() -> bool:
@@ -129,7 +167,8 @@ def tool(name: str, *arguments: str) -> bool:
     path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
     command = [str(BIN / name), *arguments]
-    return subprocess.run(command, cwd=ROOT, check=False, env=environment | {"PATH": path}).returncode == 0
+    environment |= {"PATH": path, "WHEELPROOF_KERNELS_PYTHON": str(KERNELS_VENV / "bin/python")}
+    return subprocess.run(command, cwd=ROOT, check=False, env=environment).returncode == 0
 
 
 def run_lanes(lanes: Sequence[Lane]) -> int:
@@ -169,7 +208,7 @@ def main() -> int:
         print(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}", file=sys.stderr)
         return 3
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("setup", "lint", "test", "wheel", "verify"))
+    parser.add_argument("command", choices=("setup", "lint", "test", "kernels", "wheel", "verify"))
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of `wheelproof verify`")
     options = parser.parse_args()
     if options.arguments and options.command != "verify":
@@ -178,10 +217,18 @@ def main() -> int:
         if options.command == "verify":
             return verify(options.arguments)
         set_up(EVERYTHING)
+        if options.command in {"test", "kernels"}:
+            set_up_kernels()
     except SetUpError as error:
         print(red(f"the set-up failed: {error}"), file=sys.stderr)
         return 3
-    lanes = {"setup": list, "lint": lint_lanes, "wheel": wheel_lanes, "test": test_lanes}[options.command]()
+    lanes = {
+        "setup": list,
+        "lint": lint_lanes,
+        "wheel": wheel_lanes,
+        "kernels": kernel_lanes,
+        "test": test_lanes,
+    }[options.command]()
     return run_lanes(lanes) if lanes else 0
 
 

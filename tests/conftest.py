@@ -1,8 +1,9 @@
 """What holds for every test: no network but loopback, a clean environment, and lanes that say so when they did not run.
 
-Two markers open a lane that not every machine has. ``online`` tests talk to the configured package index, and are
-skipped when it does not answer. ``browser`` tests need Chromium, and are skipped when there is none. A skipped lane
-is named in red at the end of the run, since a run without it has proven less.
+Three markers open a lane that not every machine has. ``online`` tests talk to the configured package index, and are
+skipped when it does not answer. ``browser`` tests need Chromium, and are skipped when there is none. ``kernels`` tests
+need the environment with torch and triton that ``ci/develop.py test`` makes. A skipped lane is named in red at the end
+of the run, since a run without it has proven less.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from wheelproof.cli.main import main
 LANES = {
     "online": "the package index did not answer",
     "browser": "no Chromium was found",
+    "kernels": "WHEELPROOF_KERNELS_PYTHON names no Python that has torch and triton",
 }
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -34,6 +36,11 @@ CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrom
 def find_chromium() -> str | None:
     """The path of a Chromium, or None."""
     return next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+
+
+def kernels_python() -> str | None:
+    """The path of a Python that has torch and triton, or None."""
+    return os.environ.get("WHEELPROOF_KERNELS_PYTHON")
 
 
 @functools.cache
@@ -49,7 +56,11 @@ def index_answers() -> bool:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip the tests of a lane that this machine does not have."""
-    available: dict[str, Callable[[], object]] = {"online": index_answers, "browser": find_chromium}
+    available: dict[str, Callable[[], object]] = {
+        "online": index_answers,
+        "browser": find_chromium,
+        "kernels": kernels_python,
+    }
     for lane, reason in LANES.items():
         if item.get_closest_marker(lane) and not available[lane]():
             pytest.skip(f"{lane} lane: {reason}")

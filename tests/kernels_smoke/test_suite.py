@@ -14,8 +14,6 @@ import pytest
 PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")
 ROOT = Path(__file__).resolve().parents[2]
 
-needs_torch = pytest.mark.skipif(not PYTHON, reason="WHEELPROOF_KERNELS_PYTHON names no Python with torch and triton")
-
 
 def smoke(*arguments: str, python: str = PYTHON, **environment: str) -> tuple[int, dict[str, Any]]:
     """The exit code and the document of one run."""
@@ -31,7 +29,7 @@ def smoke(*arguments: str, python: str = PYTHON, **environment: str) -> tuple[in
     return done.returncode, json.loads(done.stdout)
 
 
-@needs_torch
+@pytest.mark.kernels
 def test_crash_hang_and_wrong_result_are_told_apart_and_the_rest_still_runs() -> None:
     code, document = smoke("--device", "interpret", "--only", "faults,fused_add_rms_norm", "--patience", "5")
     outcomes = {(record["kernel"], record["case"]): record["outcome"] for record in document["cases"]}
@@ -43,7 +41,7 @@ def test_crash_hang_and_wrong_result_are_told_apart_and_the_rest_still_runs() ->
     assert {outcome for (kernel, _), outcome in outcomes.items() if kernel == "fused_add_rms_norm"} == {"pass"}
 
 
-@needs_torch
+@pytest.mark.kernels
 def test_a_crash_comes_with_its_signal_and_its_last_words() -> None:
     _, document = smoke("--device", "interpret", "--only", "reads_out_of_bounds")
     first = document["cases"][0]
@@ -51,7 +49,7 @@ def test_a_crash_comes_with_its_signal_and_its_last_words() -> None:
     assert "Segmentation fault" in first["evidence"]["last words"]
 
 
-@needs_torch
+@pytest.mark.kernels
 def test_a_seed_repeats_the_inputs_and_without_one_they_are_new() -> None:
     def errors(*arguments: str) -> list[float]:
         _, document = smoke("--device", "interpret", "--only", "norm", *arguments)
@@ -61,7 +59,7 @@ def test_a_seed_repeats_the_inputs_and_without_one_they_are_new() -> None:
     assert errors() != errors()
 
 
-@needs_torch
+@pytest.mark.kernels
 def test_every_mutant_of_a_kernel_is_listed_with_the_case_that_caught_it() -> None:
     code, document = smoke("--device", "interpret", "--only", "fused_add_rms_norm", "--mutants")
     assert code == 0
@@ -94,7 +92,7 @@ def test_a_torch_that_kills_the_interpreter_on_import_is_an_answer_with_its_sign
     assert "SIGSEGV" in document["message"]
 
 
-@needs_torch
+@pytest.mark.kernels
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
