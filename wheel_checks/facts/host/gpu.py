@@ -1,0 +1,81 @@
+"""GPUs and their driver, as the kernel's files show them: nothing of this can hang, and nothing of it needs root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PciDevice:
+    """``vendor``, ``device`` and ``class_`` are hexadecimal without 0x ("10de", "2330", "030200").
+
+    ``driver`` is the module that is bound ("nvidia", "nouveau", "vfio-pci", "" for none). ``gone`` is True when the
+    configuration space reads all ones: the device has fallen off the bus. ``name`` is from our table, "" beyond it.
+    """
+
+    address: str
+    vendor: str
+    device: str
+    class_: str
+    driver: str
+    gone: bool = False
+    name: str = ""
+
+    @property
+    def is_nvidia_gpu(self) -> bool:
+        """A display or 3D controller of NVIDIA's."""
+        return self.vendor == "10de" and self.class_.startswith(("0300", "0302"))
+
+    @property
+    def is_nvswitch(self) -> bool:
+        """An NVSwitch: a bridge of NVIDIA's."""
+        return self.vendor == "10de" and self.class_.startswith("0680")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDriver:
+    """The kernel side of NVIDIA's driver.
+
+    ``version`` is /sys/module/nvidia/version ("" when it is not loaded; in a container the host's is visible), ``open``
+    whether /proc/driver/nvidia/version says "Open Kernel Module", None when that file is missing. ``modules`` are the
+    loaded modules that matter (nvidia, nvidia_uvm, nvidia_modeset, nouveau, ib_umad, ...). ``built_for`` are kernel
+    releases for which an nvidia.ko exists. ``gpus`` counts /proc/driver/nvidia/gpus. ``majors`` are the names of
+    /proc/devices that begin with nvidia. ``device_file_mode`` is that of /proc/driver/nvidia/params, octal.
+    """
+
+    version: str
+    open: bool | None
+    version_line: str
+    modules: tuple[str, ...]
+    built_for: tuple[str, ...]
+    gpus: int
+    majors: tuple[str, ...]
+    device_file_mode: str = ""
+    kernel_messages: tuple[str, ...] = ()  # Xid, NVRM and module lines of the kernel's log, when it may be read
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceNode:
+    """A file of /dev/nvidia*: ``error`` is the errno name of opening it ("" when that works, ENOENT when it is
+    missing).
+    """
+
+    path: str
+    mode: str
+    owner: str
+    group: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What runs besides: ``processes`` are those that matter, by name (nv-fabricmanager, nvidia-imex, nvlsm, mps).
+
+    ``fabric_manager`` is the version of the installed package ("" when there is none); ``mps_control`` the path of an
+    MPS control pipe that exists.
+    """
+
+    processes: tuple[str, ...]
+    fabric_manager: str = ""
+    imex_nodes: tuple[str, ...] = ()
+    mps_control: str = ""

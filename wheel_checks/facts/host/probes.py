@@ -1,0 +1,139 @@
+"""What the dangerous steps gave: each ran in a child with a deadline, and a hang or a signal is an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnd:
+    """How a child ended: ``signal`` ("SIGSEGV") or "" ; ``hang`` when it was killed at its deadline (``seconds``).
+
+    ``waits_in`` is the kernel function in which a hanging child waited, when that can be read. ``output`` are the last
+    lines that it wrote.
+    """
+
+    exit_code: int = 0
+    signal: str = ""
+    hang: bool = False
+    seconds: float = 0.0
+    waits_in: str = ""
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NvmlGpu:
+    """One GPU as NVML sees it. A value that it does not support is None. Memory in bytes.
+
+    ``fabric_state`` is 0 not supported, 1 not started, 2 in progress, 3 completed. ``processes`` are pids.
+    """
+
+    index: int
+    name: str
+    uuid: str = ""
+    compute_mode: int | None = None
+    mig_enabled: bool | None = None
+    mig_devices: int | None = None
+    memory_total: int | None = None
+    memory_free: int | None = None
+    fabric_state: int | None = None
+    fabric_health: int | None = None
+    remap_pending: bool | None = None
+    remap_failure: bool | None = None
+    error: int = 0
+    processes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NvmlProbe:
+    """NVML: ``code`` of nvmlInit (0 good; -1 when the library cannot be loaded, ``fault`` says why)."""
+
+    end: ChildEnd
+    code: int
+    fault: str = ""
+    library: str = ""
+    driver_version: str = ""
+    gpus: tuple[NvmlGpu, ...] = ()
+    confidential_ready: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CudaGpu:
+    """One device as CUDA sees it: ``capability`` is (9, 0)."""
+
+    index: int
+    name: str
+    capability: tuple[int, int]
+    uuid: str = ""
+    memory_total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CudaProbe:
+    """libcuda by ctypes: ``code`` is cuInit's, or -1 when the library cannot be loaded (``fault`` says why).
+
+    ``library`` is the file that was mapped, ``driver_cuda`` cuDriverGetVersion (13000 for 13.0; 0 unknown).
+    ``failed_at`` names the call that gave ``code`` when it was not cuInit.
+    """
+
+    end: ChildEnd
+    code: int
+    fault: str = ""
+    library: str = ""
+    driver_cuda: int = 0
+    failed_at: str = ""
+    gpus: tuple[CudaGpu, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TorchProbe:
+    """torch, imported in the target interpreter. ``error`` is the last line of an exception, ``trace`` its end.
+
+    ``available`` is torch.cuda.is_available(), None when it was not reached; ``init_error`` what torch.cuda.init()
+    said; ``warnings`` what torch warned of. ``computes`` is "" when a small product on the GPU was right, else what
+    failed.
+    """
+
+    end: ChildEnd
+    imported: bool
+    version: str = ""
+    cuda: str = ""
+    path: str = ""
+    available: bool | None = None
+    devices: int = 0
+    error: str = ""
+    trace: str = ""
+    init_error: str = ""
+    computes: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelProbe:
+    """One Triton kernel, compiled and run in the target interpreter: ``error`` is "" when its result was right."""
+
+    end: ChildEnd
+    error: str = ""
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """The CUDA probe again without one variable (or with one changed entry): what became of it.
+
+    ``before`` and ``after`` are (code, devices). It proves the variable's guilt when before is bad and after is good.
+    """
+
+    variable: str
+    value: str
+    before: tuple[int, int]
+    after: tuple[int, int]
+
+    @property
+    def proves(self) -> bool:
+        """True when CUDA works without the variable, and did not with it."""
+        return self.after[0] == 0 and self.after[1] > 0 and (self.before[0] != 0 or self.before[1] < self.after[1])
+
+
+Variables = Mapping[str, str]

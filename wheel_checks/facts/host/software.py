@@ -1,0 +1,209 @@
+"""The Python environment under diagnosis, and the libraries around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """The target interpreter, as a file of the standard library alone told from inside it.
+
+    ``path`` is what was started, ``found`` why that one ("VIRTUAL_ENV names it"). ``version`` is "3.12.3";
+    ``free_threaded`` for 3.13t. ``tags`` are the wheel tags it takes, best first (the first forty). ``include`` is
+    where Python.h belongs, and ``python_h`` whether it is there. ``search_path`` is sys.path, ``working_directory``
+    the current folder, ``user_site`` the user's site-packages when they are searched. ``machine`` is the ELF machine of
+    its binary; ``libc`` its C library and version.
+    """
+
+    path: str
+    found: str
+    version: str
+    implementation: str
+    prefix: str
+    base_prefix: str
+    purelib: str
+    platlib: str
+    search_path: tuple[str, ...]
+    working_directory: str
+    include: str
+    python_h: bool
+    machine: str
+    libc: tuple[str, str]
+    tags: tuple[str, ...] = ()
+    free_threaded: bool = False
+    user_site: str = ""
+    externally_managed: bool = False
+
+    @property
+    def is_virtual(self) -> bool:
+        """True for a virtual environment."""
+        return self.prefix != self.base_prefix
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """An installed distribution. ``name`` is normalized; ``installed`` seconds since 1970 of its metadata (0: unknown).
+
+    ``requires`` are its Requires-Dist texts that matter to torch (torch itself, nvidia-*, triton, cuda-*), markers
+    included. ``build`` is the accelerator that its version.py or local version names ("cu130", "cpu", "rocm6.4", "").
+    """
+
+    name: str
+    version: str
+    folder: str
+    installer: str = ""
+    requested: bool = False
+    url: str = ""
+    installed: float = 0.0
+    requires: tuple[str, ...] = ()
+    build: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TorchFiles:
+    """A torch, from its files. ``version`` is version.py's ("2.11.0+cu130"), ``cuda``, ``hip``, ``xpu`` too ("" for
+    None).
+
+    ``architectures`` is the list compiled into libtorch_python.so or libtorch_cuda.so ("sm_80", "compute_120"), empty
+    when there is none. ``has_cuda_library`` tells whether libtorch_cuda.so is there; ``triton`` is the requirement that
+    its metadata has for this machine ("triton==3.6.0", "" for none). ``rpath`` are the folders that the loader
+    searches.
+    """
+
+    folder: str
+    version: str
+    cuda: str
+    hip: str
+    xpu: str
+    architectures: tuple[str, ...]
+    has_cuda_library: bool
+    triton: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFinding:
+    """What the rules for installed wheels (WHL701 and up) found: the rule, and what it says, as facts for the
+    doctor.
+    """
+
+    rule: str
+    subject: str
+    severity: str
+    message: str
+    evidence: tuple[tuple[str, str], ...] = ()
+    fix: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowModule:
+    """A module that an import finds: ``path``, the entry of sys.path that has it, in the order of the search."""
+
+    name: str
+    path: str
+    entry: str
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What is installed. ``packages`` are those that matter (torch, its companions, nvidia-*, triton, who requires
+    torch).
+
+    ``modules`` are all torch and triton that the search path holds, the one that wins first. ``findings`` come from the
+    rules for installed wheels. ``conda`` are the build strings of conda's torch packages.
+    """
+
+    packages: tuple[Package, ...]
+    torch: TorchFiles | None
+    modules: tuple[ShadowModule, ...] = ()
+    findings: tuple[FileFinding, ...] = ()
+    conda: Mapping[str, str] | None = None
+
+    def named(self, name: str) -> Package | None:
+        """The first distribution of this normalized name."""
+        return next((package for package in self.packages if package.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class CudaLibrary:
+    """A libcuda.so.1 or libnvidia-ml.so.1 on disk: its real file name's version ("" when it has none).
+
+    ``kind`` is driver, stub, compat or unknown; ``where`` says how it is found: LD_LIBRARY_PATH, ld.so.cache, known
+    folder.
+    """
+
+    name: str
+    path: str
+    version: str
+    kind: str
+    where: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """What the dynamic loader does, in its own words (``ld.so --list libtorch_cuda.so`` with the user's variables).
+
+    ``resolved`` maps a soname to the file that is taken, "" for one that is not found. ``error`` is what the loader
+    said when it gave up. ``cuda_libraries`` are all libcuda and libnvidia-ml that exist; ``has_ldconfig`` whether
+    /sbin/ldconfig is there; ``cached_libcuda`` whether ld.so.cache lists libcuda.so.1.
+    """
+
+    resolved: Mapping[str, str]
+    cuda_libraries: tuple[CudaLibrary, ...]
+    has_ldconfig: bool
+    cached_libcuda: bool
+    preload_file: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ptxas:
+    """A ptxas that Triton may use: ``version`` "12.9.86" ("" when it does not run, ``error`` says why).
+
+    ``knows`` are the SMs of the machine's GPUs, and of the current products, that it accepts ("sm_90a").
+    """
+
+    path: str
+    role: str
+    version: str
+    knows: tuple[str, ...]
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TritonFacts:
+    """Triton, and what it needs at run time.
+
+    ``compiler`` is the C compiler that it would take ("" for none), ``compiler_fault`` what is wrong with CC.
+    ``blackwell_from`` is the SM number from which it uses ptxas-blackwell (90 or 100; 0: it has none). ``cache`` is the
+    folder of its cache, ``cache_error`` why it cannot be written ("" when it can), ``cache_mount`` where it lies.
+    ``cached_targets`` are the architectures of what the cache holds.
+    """
+
+    version: str
+    folder: str
+    owners: tuple[str, ...]
+    ptxas: tuple[Ptxas, ...]
+    blackwell_from: int
+    compiler: str
+    compiler_fault: str
+    cache: str
+    cache_error: str
+    cache_type: str = ""
+    cache_noexec: bool = False
+    temporary_noexec: bool = False
+    cached_targets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSetting:
+    """A setting of pip, uv or conda that says where packages come from: its value, and the file and line, or
+    variable.
+    """
+
+    tool: str
+    name: str
+    value: str
+    source: str
