@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 torch = pytest.importorskip("torch")
-DEVICE = "cuda" if torch.cuda.is_available() else "interpret"
+DEVICE: Where = "cuda" if torch.cuda.is_available() else "interpret"
 if DEVICE == "interpret":
     os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
 pytest.importorskip("triton")
 
 from kernels_smoke.suite import registry  # noqa: E402  # triton reads the variable when it is imported
 from kernels_smoke.suite.correctness import run  # noqa: E402
-from kernels_smoke.suite.model import Case, Kernel  # noqa: E402
+from kernels_smoke.suite.model import Case, Kernel, Where  # noqa: E402
 from kernels_smoke.suite.mutants import broken  # noqa: E402
 from kernels_smoke.suite.run import new_seed  # noqa: E402
 

@@ -76,6 +76,6 @@ def test_every_rule_that_ships_has_an_id_of_its_family() -> None:
 def test_the_table_of_modules_says_which_kinds_their_rules_judge() -> None:
     found: dict[str, set[str]] = {}
     for found_rule in all_rules():
-        found.setdefault(found_rule.check.__module__.rpartition(".")[2], set()).add(found_rule.kind)
+        found.setdefault(found_rule.check.__module__.removeprefix("wheel_checks.rules."), set()).add(found_rule.kind)
 
     assert found == {name: set(kinds) for name, kinds in MODULES.items()}

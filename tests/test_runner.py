@@ -95,6 +95,31 @@ def test_findings_beyond_the_limit_are_counted_with_their_worst_severity() -> No
     assert {result.severity for result in results[:-1]} == {Severity.NOTE}
 
 
+def test_an_undecided_finding_is_an_error_beside_the_failures() -> None:
+    found = [Finding("4 is even"), Finding("5 could not be divided", (Evidence("by", "0"),), undecided=True)]
+
+    results = run_rules([rule_of(lambda facts, expectations: found)], None, None)
+
+    assert [(result.outcome, result.message) for result in results] == [
+        (Outcome.FAIL, "4 is even"),
+        (Outcome.ERROR, "5 could not be divided"),
+    ]
+    assert results[1].evidence == (Evidence("by", "0"),)
+
+
+def test_undecided_findings_beyond_the_limit_do_not_become_failures() -> None:
+    def check(_facts: object, _: object) -> Iterator[Finding]:
+        for number in range(MAX_FINDINGS + 3):
+            yield Finding(f"{number}", undecided=number != MAX_FINDINGS)
+
+    results = run_rules([rule_of(check)], None, None)
+
+    assert [(result.outcome, result.message) for result in results[MAX_FINDINGS:]] == [
+        (Outcome.FAIL, "and 1 more findings of this rule"),
+        (Outcome.ERROR, "and 2 more findings of this rule"),
+    ]
+
+
 def test_rules_see_facts_and_expectations() -> None:
     seen: list[object] = []
 

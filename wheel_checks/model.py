@@ -86,13 +86,17 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One failure that a rule found. ``severity`` overrides the rule's own."""
+    """One failure that a rule found. ``severity`` overrides the rule's own.
+
+    ``undecided`` makes it an error instead: one of the things that the rule judges could not be checked.
+    """
 
     message: str
     evidence: tuple[Evidence, ...] = ()
     fix: Fix | None = None
     location: Location | None = None
     severity: Severity | None = None
+    undecided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +170,44 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """Text in rows, under the headings ``columns``; ``numbers`` are the headings of columns that hold numbers."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An SVG document, shown as an image (never as markup); ``title`` says in words what is to be seen."""
+
+    title: str
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What people read of a report beside its findings, when a list of its subjects would tell too little.
+
+    ``headline`` says what was judged and how it went; ``notes`` are sentences for the end. The JSON format leaves all
+    of it out: what stands here is among the facts of the subjects.
+    """
+
+    headline: str
+    tables: tuple[Table, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything that one command found out.
 
     ``started`` is UTC in ISO 8601 with a trailing Z; ``seconds`` is wall time; ``bytes_read`` and ``requests``
     count what was read over the network or from disk, index pages included, the byte cache excluded.
+    ``overview`` is None when the subjects speak for themselves.
     """
 
     command: str
@@ -181,6 +218,7 @@ class Report:
     fail_on: FailOn = FailOn.ERROR
     bytes_read: int = 0
     requests: int = 0
+    overview: Overview | None = None
 
     def count(self, outcome: Outcome) -> int:
         """How many results of all subjects have this outcome."""

@@ -49,7 +49,7 @@ def _run(rule: Rule, facts: Any, expectations: Any) -> list[CheckResult]:
         return [result(Outcome.PASS, rule.title)]
     results = [
         result(
-            Outcome.FAIL,
+            _outcome(finding),
             finding.message,
             severity=finding.severity or rule.severity,
             evidence=finding.evidence,
@@ -58,16 +58,23 @@ def _run(rule: Rule, facts: Any, expectations: Any) -> list[CheckResult]:
         )
         for finding in findings
     ]
-    if more:
-        worst = max((severity or rule.severity for severity in more), key=lambda severity: severity.rank)
-        results.append(result(Outcome.FAIL, f"and {more.total():,} more findings of this rule", severity=worst))
+    for outcome in (Outcome.FAIL, Outcome.ERROR):
+        rest = [(severity or rule.severity, count) for (kind, severity), count in more.items() if kind is outcome]
+        if rest:
+            worst = max((severity for severity, _ in rest), key=lambda severity: severity.rank)
+            total = sum(count for _, count in rest)
+            results.append(result(outcome, f"and {total:,} more findings of this rule", severity=worst))
     return results
 
 
-def _bounded(found: Iterable[Finding]) -> tuple[list[Finding], Counter[Severity | None]]:
-    """The first ``MAX_FINDINGS``, and the severities of the others."""
+def _outcome(finding: Finding) -> Outcome:
+    return Outcome.ERROR if finding.undecided else Outcome.FAIL
+
+
+def _bounded(found: Iterable[Finding]) -> tuple[list[Finding], Counter[tuple[Outcome, Severity | None]]]:
+    """The first ``MAX_FINDINGS``, and the outcomes and severities of the others."""
     findings = iter(found)
-    return list(islice(findings, MAX_FINDINGS)), Counter(finding.severity for finding in findings)
+    return list(islice(findings, MAX_FINDINGS)), Counter((_outcome(f), f.severity) for f in findings)
 
 
 def _crash_site(crash: BaseException) -> str:

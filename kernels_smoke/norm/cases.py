@@ -9,11 +9,13 @@ from typing import Any
 import torch
 
 from kernels_smoke.norm.reference import add_rms_norm
-from kernels_smoke.suite.compare import Exact, Near
+from kernels_smoke.suite.compare import Exact, Rounded
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Speed, Tensors, Work
+from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
 
 EPSILON = 1e-6
+LAYOUT = ("out_stride", "in_place")  # of the inputs: what says how to call, and no argument
+FAR = 2**30 + 64  # elements from one row to the next, so that the third row lies beyond 2^31
 
 
 def draw_inputs(
@@ -22,47 +24,134 @@ def draw_inputs(
     rows: int,
     width: int,
     dtype: torch.dtype = torch.bfloat16,
+    weight_dtype: torch.dtype | None = None,
     zero_centred: bool = True,
     row_stride: int = 0,
+    out_stride: int = 0,
+    in_place: bool = False,
     scale: float = 1.0,
+    largest: float = 0.0,
 ) -> Inputs:
-    """Draw x and residual [rows, width], weight [width]; the middle row is zero, where there are three or more."""
-    x = draw.normal(rows, width, dtype=dtype, scale=scale, row_stride=row_stride, name="x")
-    residual = draw.normal(rows, width, dtype=dtype, scale=scale, row_stride=row_stride, name="residual")
+    """Draw x and residual [rows, width], weight [width]; the middle row is zero, where there are three or more.
+
+    Values are normal with the standard deviation ``scale``, or uniform up to ``largest`` when that is given.
+    """
+    x, residual = (
+        draw.uniform(rows, width, low=-largest, high=largest, dtype=dtype, row_stride=row_stride, name=name)
+        if largest
+        else draw.normal(rows, width, dtype=dtype, scale=scale, row_stride=row_stride, name=name)
+        for name in ("x", "residual")
+    )
     if rows >= 3 and x.device.type != "meta":
         x[rows // 2] = 0
         residual[rows // 2] = 0
-    weight = draw.normal(width, dtype=dtype, scale=0.1, name="weight")
-    return {"x": x, "residual": residual, "weight": weight, "zero_centred": zero_centred}
+    weight = draw.normal(width, dtype=weight_dtype or dtype, scale=0.1, name="weight")
+    arguments = {"x": x, "residual": residual, "weight": weight, "zero_centred": zero_centred}
+    return {**arguments, "out_stride": out_stride, "in_place": in_place}
 
 
-def outputs(inputs: Inputs) -> Mapping[str, tuple[tuple[int, ...], torch.dtype]]:
-    """Both results look like ``x``."""
-    like = (tuple(inputs["x"].shape), inputs["x"].dtype)
+def outputs(inputs: Inputs) -> Mapping[str, Output]:
+    """Both results look like ``x``, and have rows ``out_stride`` elements apart."""
+    like = (tuple(inputs["x"].shape), inputs["x"].dtype, inputs["out_stride"])
     return {"normed": like, "sum": like}
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
-    """One call of the public function."""
-    return module.fused_add_rms_norm(**inputs, epsilon=EPSILON, out=(outputs["normed"], outputs["sum"]))
+    """One call of the public function; with ``in_place``, the second result holds the residual."""
+    arguments = {name: value for name, value in inputs.items() if name not in LAYOUT}
+    normed, total = outputs["normed"], outputs["sum"]
+    if inputs["in_place"]:
+        arguments["residual"] = total.copy_(inputs["residual"])
+    return module.fused_add_rms_norm(**arguments, epsilon=EPSILON, out=(normed, total))
 
 
 def reference(inputs: Inputs) -> Tensors:
     """Both results in high precision."""
-    normed, total = add_rms_norm(**inputs, epsilon=EPSILON)
+    arguments = {name: value for name, value in inputs.items() if name not in LAYOUT}
+    normed, total = add_rms_norm(**arguments, epsilon=EPSILON)
     return {"normed": normed, "sum": total}
 
 
-def work(inputs: Inputs, _outputs: Tensors) -> Work:
-    """Two tensors in, two out."""
-    size: int = inputs["x"].nbytes
-    return Work(bytes=4 * size)
+def work(inputs: Inputs, outputs: Tensors) -> Work:
+    """Two tensors and the weight in, two tensors out."""
+    tensors = (inputs["x"], inputs["residual"], inputs["weight"], *outputs.values())
+    return Work(bytes=sum(tensor.nbytes for tensor in tensors))
 
 
 def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
     """A case, without the noise."""
     return Case(name, shape, level=level, where=where)
 
+
+def here(name: str, level: Any = "full", **shape: Any) -> Case:
+    """A case for every device, which needs float32 or float16 and small tensors."""
+    return case(name, level, EVERYWHERE, **shape)
+
+
+FP16, FP32, BF16 = torch.float16, torch.float32, torch.bfloat16
+
+CASES = (
+    case("4096 wide", "quick", rows=257, width=4096),
+    here("fp16, 127 wide", "quick", rows=5, width=127, dtype=FP16, row_stride=144),
+    case("plain weight", rows=33, width=4096, zero_centred=False),
+    *(case(f"{width} wide", rows=7, width=width) for width in (1, 127, 300, 1025, 4097, 5137)),
+    case("no row", rows=0, width=128),
+    case("one row", rows=1, width=4096),
+    case("several tiles of narrow rows", rows=1025, width=128),
+    case("strided rows", rows=7, width=1000, row_stride=1024),
+    case("values of 1e4", rows=7, width=4096, scale=1e4),
+    case("values of 1e17, whose squares float32 just holds", rows=7, width=4096, largest=1e17),
+    case("rows as wide as is allowed", rows=3, width=16384),
+    case("in place", rows=33, width=4096, in_place=True),
+    here("fp32, 512 wide", rows=5, width=512, dtype=FP32, row_stride=528),
+    here("fp32, 127 wide", rows=5, width=127, dtype=FP32, out_stride=130),
+    here("fp32, one column", rows=7, width=1, dtype=FP32),
+    here("fp32, values of 1e4", rows=3, width=300, dtype=FP32, scale=1e4),
+    here("fp32, plain weight", rows=3, width=300, dtype=FP32, zero_centred=False),
+    here("fp16, 512 wide", rows=5, width=512, dtype=FP16),
+    here("fp16, sums near 65504", rows=3, width=300, dtype=FP16, largest=32000.0),
+    here("fp16, weight in fp32", rows=5, width=300, dtype=FP16, weight_dtype=FP32),
+    here("fp16, in place", rows=5, width=300, dtype=FP16, in_place=True),
+    here("fp16, no row", rows=0, width=300, dtype=FP16),
+    case("offsets above 2^31 in", "deep", rows=3, width=1000, row_stride=FAR),
+    case("offsets above 2^31 out", "deep", rows=3, width=1000, out_stride=FAR),
+    *(
+        case(f"sweep: {rows} x {width}, {str(dtype)[6:]}", "deep", rows=rows, width=width, dtype=dtype)
+        for dtype in (BF16, FP16, FP32)
+        for rows, width in ((4096, 128), (1023, 1024), (1024, 2880), (513, 8192), (257, 16384))
+    ),
+)
+
+MUTANTS = (
+    Mutant(
+        "loads without a mask for columns",
+        "x = tl.load(x_pointer + rows * x_stride + columns, mask=mask",
+        "x = tl.load(x_pointer + rows * x_stride + columns, mask=rows < count",
+    ),
+    Mutant(
+        "a store without a mask for columns",
+        "tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=mask)",
+        "tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=rows < count)",
+    ),
+    Mutant("the last row left out", "(rows < count) &", "(rows < count - 1) &"),
+    Mutant("mean over the block", "/ width + epsilon", "/ BLOCK + epsilon"),
+    Mutant("no epsilon", "/ width + epsilon", "/ width"),
+    Mutant("weights not zero-centred", "scale += 1.0", "scale += 0.0"),
+    Mutant(
+        "norm of the sum before it is rounded",
+        "total = rounded.to(tl.float32)",
+        "total = x.to(tl.float32) + residual.to(tl.float32)",
+    ),
+    Mutant("stride of the wrong tensor", "sum_pointer + rows * sum_stride", "sum_pointer + rows * x_stride"),
+    Mutant("residual not added", "x.to(tl.float32) + residual.to(tl.float32)", "x.to(tl.float32)"),
+    Mutant(
+        "offsets in 32 bits",
+        "tl.arange(0, ROWS)[:, None]).to(tl.int64)",
+        "tl.arange(0, ROWS)[:, None])",
+        where=("cuda",),
+        why="it takes rows beyond 2^31 elements, gigabytes for a slow interpreter",
+    ),
+)
 
 KERNELS = {
     "fused_add_rms_norm": Kernel(
@@ -72,37 +161,9 @@ KERNELS = {
         outputs=outputs,
         launch=launch,
         reference=reference,
-        checks={"normed": Near(), "sum": Exact()},
-        cases=(
-            case("4096 wide", "quick", rows=257, width=4096),
-            case("plain weight", rows=33, width=4096, zero_centred=False),
-            *(case(f"{width} wide", rows=7, width=width) for width in (1, 127, 300, 1025, 4097, 5137)),
-            case("no row", rows=0, width=128),
-            case("one row", rows=1, width=4096),
-            case("strided rows", rows=7, width=1000, row_stride=1024),
-            case("values of 1e4", rows=7, width=4096, scale=1e4),
-            *(
-                case(f"{name}, {width} wide", "quick", EVERYWHERE, rows=5, width=width, dtype=dtype, row_stride=640)
-                for name, dtype in (("fp32", torch.float32), ("fp16", torch.float16))
-                for width in (127, 512)
-            ),
-            case("fp32, plain weight", "full", EVERYWHERE, rows=3, width=300, dtype=torch.float32, zero_centred=False),
-        ),
-        mutants=(
-            Mutant(
-                "unmasked loads",
-                "x = tl.load(x_pointer + row * x_stride + columns, mask=mask, other=0.0)",
-                "x = tl.load(x_pointer + row * x_stride + columns)",
-            ),
-            Mutant(
-                "unmasked store",
-                "normed.to(normed_pointer.dtype.element_ty), mask=mask",
-                "normed.to(normed_pointer.dtype.element_ty)",
-            ),
-            Mutant("mean over the block", "/ width + epsilon", "/ BLOCK + epsilon"),
-            Mutant("weights not zero-centred", "weight += 1.0", "weight += 0.0"),
-            Mutant("stride of the wrong tensor", "sum_pointer + row * sum_stride", "sum_pointer + row * x_stride"),
-        ),
+        checks={"normed": Rounded(), "sum": Exact()},
+        cases=CASES,
+        mutants=MUTANTS,
         speeds=(Speed("16384 x 4096", {"rows": 16384, "width": 4096}, bar=1.10, work=work),),
     ),
 }

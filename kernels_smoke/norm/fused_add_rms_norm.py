@@ -8,27 +8,23 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, multiprocessors, on_device_of, require
+from kernels_smoke.launch import check_rows, on_device_of, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
-WIDEST = 32768  # elements of a row: one program holds whole rows in registers
+WIDEST = 16384  # elements of a row: one program holds whole rows in registers
 
 
 @dataclass(frozen=True)
 class Configuration:
     """How one launch is laid out.
 
-    A program works on tiles of ``rows`` rows of ``block`` elements (powers of two, ``block`` at least the width), with
-    ``warps`` warps. ``programs`` is how many run on each multiprocessor, each on one tile after another, and ``stages``
-    how many tiles are then under way at once; with 0 programs there is one for each tile. ``eviction`` is the cache's
-    hint for the inputs, which are read once.
+    A program works on a tile of ``rows`` rows of ``block`` elements (powers of two, ``block`` at least the width), with
+    ``warps`` warps. ``eviction`` is the cache's hint for the inputs, which are read once.
     """
 
     block: int
     rows: int
     warps: int
-    programs: int = 0
-    stages: int = 1
     eviction: str = ""
 
 
@@ -56,28 +52,27 @@ def _fused_add_rms_norm_kernel(
     ZERO_CENTRED: tl.constexpr,
     BLOCK: tl.constexpr,
     ROWS: tl.constexpr,
-    STAGES: tl.constexpr,
     EVICTION: tl.constexpr,
 ):
     columns = tl.arange(0, BLOCK)[None, :]
-    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)
-    for tile in tl.range(tl.program_id(0), tl.cdiv(count, ROWS), tl.num_programs(0), num_stages=STAGES):
-        rows = (tile * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
-        mask = (rows < count) & (columns < width)
-        x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
-        residual = tl.load(
-            residual_pointer + rows * residual_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION
-        )
-        rounded = (x.to(tl.float32) + residual.to(tl.float32)).to(sum_pointer.dtype.element_ty)
-        tl.store(sum_pointer + rows * sum_stride + columns, rounded, mask=mask)
+    rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
+    mask = (rows < count) & (columns < width)
+    x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
+    residual = tl.load(
+        residual_pointer + rows * residual_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION
+    )
+    rounded = (x.to(tl.float32) + residual.to(tl.float32)).to(sum_pointer.dtype.element_ty)
+    tl.store(sum_pointer + rows * sum_stride + columns, rounded, mask=mask)
 
-        total = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
-        inverse = tl.rsqrt(tl.sum(total * total, axis=1, keep_dims=True) / width + epsilon)
-        scale = weight.to(tl.float32)
-        if ZERO_CENTRED:
-            scale += 1.0
-        normed = (total * inverse * scale).to(normed_pointer.dtype.element_ty)
-        tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=mask)
+    total = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
+    inverse = tl.rsqrt(tl.sum(total * total, axis=1, keep_dims=True) / width + epsilon)
+    # The weight comes so late because with fewer registers in use, more programs run at once.
+    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)
+    scale = weight.to(tl.float32)
+    if ZERO_CENTRED:
+        scale += 1.0
+    normed = (total * inverse * scale).to(normed_pointer.dtype.element_ty)
+    tl.store(normed_pointer + rows * normed_stride + columns, normed, mask=mask)
 
 
 def fused_add_rms_norm(
@@ -101,7 +96,7 @@ def fused_add_rms_norm(
     - ``out``: the two results, [rows, width], of that dtype; ``residual`` may be the second, which then is updated in
       place.
 
-    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 32,768 elements.
+    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 16,384 elements.
     """
     require(x.ndim == 2, f"x must be [rows, width], not {x.ndim}-dimensional")
     rows, width = x.shape
@@ -114,17 +109,14 @@ def fused_add_rms_norm(
     check_rows("out[1]", total, (rows, width), (x.dtype,), x)
     if rows:
         configuration = configure(width)
-        tiles = triton.cdiv(rows, configuration.rows)
-        resident = configuration.programs * multiprocessors(x)
         with on_device_of(x):
-            _fused_add_rms_norm_kernel[(min(tiles, resident or tiles),)](
+            _fused_add_rms_norm_kernel[(triton.cdiv(rows, configuration.rows),)](
                 *(x, residual, weight, normed, total),
                 *(x.stride(0), residual.stride(0), normed.stride(0), total.stride(0)),
                 *(rows, width, epsilon),
                 ZERO_CENTRED=zero_centred,
                 BLOCK=configuration.block,
                 ROWS=configuration.rows,
-                STAGES=configuration.stages,
                 EVICTION=configuration.eviction,
                 num_warps=configuration.warps,
             )

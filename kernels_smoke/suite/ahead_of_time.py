@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import triton
@@ -18,6 +20,26 @@ from triton.runtime.jit import JITFunction
 
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import Case, Kernel, Speed
+
+
+@dataclass(frozen=True)
+class Function:
+    """One device function that was launched, and so compiled.
+
+    ``compiled`` is Triton's ``CompiledKernel``; ``said`` is what the compilers wrote to standard error meanwhile.
+    """
+
+    name: str
+    compiled: Any
+    said: str
+
+
+class RefusedError(Exception):
+    """Triton refused the device function ``function``; the cause is what it raised. ``said`` is as in Function."""
+
+    def __init__(self, function: str, cause: Exception, said: str) -> None:
+        super().__init__(f"{function}: {type(cause).__name__}: {cause}")
+        self.function, self.said = function, said
 
 
 class StubDriver:
@@ -52,32 +74,75 @@ def target_of(name: str) -> GPUTarget:
 
 
 @contextlib.contextmanager
-def compiling(target: GPUTarget) -> Iterator[list[Any]]:
-    """While this is active, launching a kernel compiles it for ``target``; what was compiled is added to the list."""
-    compiled: list[Any] = []
+def compiling(target: GPUTarget) -> Iterator[list[Function]]:
+    """While this is active, launching a kernel compiles it for ``target``; what was compiled is added to the list.
+
+    A launch raises RefusedError when the kernel cannot be compiled.
+    """
+    functions: list[Function] = []
     driver = triton.runtime.driver
-    before, run = driver._active, JITFunction.run  # noqa: SLF001  # `active` would look for a GPU
+    attribute = "_active" if hasattr(driver, "_active") else "active"  # `active` would look for a GPU; 3.3 has no other
+    before, run = getattr(driver, attribute), JITFunction.run
 
     def compile_only(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:  # noqa: ARG001
-        kernel = run(self, *args, grid=grid, warmup=True, **kwargs)
-        compiled.append(kernel)
-        return kernel
+        name, start = self.fn.__name__, _written()
+        try:
+            compiled = run(self, *args, grid=grid, warmup=True, **kwargs)
+        except Exception as error:
+            raise RefusedError(name, error, _written_since(start)) from error
+        functions.append(Function(name, compiled, _written_since(start)))
+        return compiled
 
     driver.set_active(StubDriver(target))
     JITFunction.run = compile_only
     try:
-        yield compiled
+        yield functions
     finally:
         JITFunction.run = run
-        driver._active = before  # noqa: SLF001  # see above
+        setattr(driver, attribute, before)
+
+
+def launch(kernel: Kernel, case: Case | Speed) -> None:
+    """Run ``case`` with tensors that have no values; only of use while ``compiling``."""
+    module = importlib.import_module(kernel.module)
+    draw = Draw(0, "meta")
+    inputs = kernel.inputs(draw, **case.shape)
+    outputs = draw.outputs(kernel.outputs(inputs))
+    kernel.launch(module, inputs, outputs)
+
+
+def warm_up() -> None:
+    """Do now what each process would otherwise do at its first compilation: Triton hashes its whole package, for 0.4 s.
+
+    For a process that is going to fork others which compile: they inherit the result.
+    """
+    for module in ("triton.runtime.cache", "triton.compiler.compiler"):  # since Triton 3.5, and before
+        with contextlib.suppress(ImportError, AttributeError):
+            importlib.import_module(module).triton_key()
+            return
 
 
 def compile_case(kernel: Kernel, case: Case | Speed, target: GPUTarget) -> list[Any]:
-    """The compiled kernels (Triton's ``CompiledKernel``) that one run of ``case`` launches on ``target``."""
-    module = importlib.import_module(kernel.module)
-    draw = Draw(0, "meta")
-    with compiling(target) as compiled:
-        inputs = kernel.inputs(draw, **case.shape)
-        outputs = {name: draw.empty(*shape, dtype=dtype) for name, (shape, dtype) in kernel.outputs(inputs).items()}
-        kernel.launch(module, inputs, outputs)
-    return compiled
+    """The compiled kernels (Triton's ``CompiledKernel``) that one run of ``case`` launches on ``target``.
+
+    Raises RefusedError.
+    """
+    with compiling(target) as functions:
+        launch(kernel, case)
+    return [function.compiled for function in functions]
+
+
+# LLVM tells on standard error what Triton does not raise. Where that is a file, as in the foreman's children, it is
+# read again afterwards; it is not redirected, because the last words of a compiler that aborts must stay in it.
+STANDARD_ERROR = 2
+
+
+def _written() -> int:
+    return os.fstat(STANDARD_ERROR).st_size
+
+
+def _written_since(start: int) -> str:
+    try:
+        return os.pread(STANDARD_ERROR, _written() - start, start).decode(errors="replace")
+    except OSError:  # a terminal or a pipe
+        return ""

@@ -15,6 +15,7 @@ from kernels_smoke.suite import registry
 from kernels_smoke.suite.model import LEVELS
 from kernels_smoke.suite.report import text
 from kernels_smoke.suite.run import Options, new_seed, run
+from kernels_smoke.suite.targets import resolve
 
 EXIT_CODES = {"pass": 0, "fail": 1, "undecided": 3}
 USAGE, INTERRUPTED = 2, 130
@@ -33,7 +34,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--level", choices=LEVELS, default="quick", help="full adds all kernels and speed, deep sweeps")
     made.add_argument("--only", type=_names, default=(), metavar="NAME,...", help="these kernels or families")
     made.add_argument("--compile-only", action="store_true", help="compile for --target; no GPU is needed")
-    made.add_argument("--target", type=_names, default=(), metavar="sm_90,...", help="of --compile-only; also gfx942")
+    made.add_argument(
+        "--target", type=_names, default=(), metavar="sm_90,...", help="of --compile-only: also gfx942, GB200, ..."
+    )
     made.add_argument("--mutants", action="store_true", help="show that the cases catch deliberately broken kernels")
     made.add_argument("--seed", type=int, help="repeat the inputs of another run (default: new ones)")
     made.add_argument("--patience", type=float, default=30.0, help="seconds of silence after which a kernel hangs")
@@ -48,49 +51,55 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the suite and return the exit code."""
     options_parser = parser()
-    options = options_parser.parse_args(argv)
-    if options.compile_only and not options.target:
-        options_parser.error("--compile-only needs a --target, such as sm_90")
-    if options.target and not options.compile_only:
-        options_parser.error("--target is for --compile-only")
-    if options.list:
+    arguments = options_parser.parse_args(argv)
+    if arguments.list:
         print("\n".join(f"{entry.name:38} {entry.family:14} {entry.summary}" for entry in registry.ENTRIES))  # noqa: T201  # the answer
         return 0
     try:
-        registry.select(options.only)
-    except LookupError as error:
-        options_parser.error(str(error.args[0]))
+        options = _options(arguments)
+    except ValueError as error:
+        options_parser.error(str(error))
     try:
-        document = run(
-            Options(
-                device=options.device,
-                level=options.level,
-                only=options.only,
-                targets=options.target,
-                compile_only=options.compile_only,
-                mutants=options.mutants,
-                seed=new_seed() if options.seed is None else options.seed,
-                patience=options.patience,
-            ),
-            Progress(),
-        )
+        document = run(options, Progress())
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return INTERRUPTED
-    if options.plot or options.with_plot:
+    if arguments.plot or arguments.with_plot:
         from kernels_smoke.suite.roofline import picture  # noqa: PLC0415  # only who asks for a picture pays for it
 
         document["plot"] = picture(document)
-    if options.plot:
-        write(options.plot, document["plot"])
-    if not options.with_plot:
+    if arguments.plot:
+        write(arguments.plot, document["plot"])
+    if not arguments.with_plot:
         document.pop("plot", None)
-    report = json.dumps(document, indent=1) + "\n" if options.format == "json" else text(document)
-    if options.output:
-        write(options.output, report)
+    report = json.dumps(document, indent=1) + "\n" if arguments.format == "json" else text(document)
+    if arguments.output:
+        write(arguments.output, report)
     else:
         sys.stdout.write(report)
     return EXIT_CODES[document["verdict"]]
+
+
+def _options(arguments: argparse.Namespace) -> Options:
+    """What was asked for. Raises ValueError for what makes no sense."""
+    if arguments.compile_only and not arguments.target:
+        raise ValueError("--compile-only needs a --target, such as sm_90")
+    if arguments.target and not arguments.compile_only:
+        raise ValueError("--target is for --compile-only")
+    try:
+        registry.select(arguments.only)
+    except LookupError as error:
+        raise ValueError(str(error.args[0])) from error
+    return Options(
+        device=arguments.device,
+        level=arguments.level,
+        only=arguments.only,
+        targets=tuple(dict.fromkeys(resolve(name) for name in arguments.target)),
+        compile_only=arguments.compile_only,
+        mutants=arguments.mutants,
+        seed=new_seed() if arguments.seed is None else arguments.seed,
+        patience=arguments.patience,
+    )
 
 
 def write(path: str, content: str) -> None:

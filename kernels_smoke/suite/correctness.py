@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.foreman import Emit
 from kernels_smoke.suite.judge import judge
-from kernels_smoke.suite.model import Case, Kernel, Level, Mutant, Where, includes
+from kernels_smoke.suite.model import LEVELS, Case, Kernel, Level, Mutant, Where, runs
 from kernels_smoke.suite.mutants import broken
 
 # What a CUDA context that cannot be used any more says. The next case needs a new process.
@@ -39,16 +39,10 @@ def cases(
 ) -> None:
     """Run the cases of ``kernels`` that ``level`` has, but those in ``skip``.
 
-    Stops after one that crashed, because nothing can be believed after it. The interpreter runs its cases at every
-    level: they are few and small.
+    Stops after one that crashed, because nothing can be believed after it.
     """
     subjects = [registry.load(registry.entry(name)) for name in kernels]
-    items = [
-        (kernel, case)
-        for kernel in subjects
-        for case in kernel.cases
-        if device in case.where and (device == "interpret" or includes(level, case.level))
-    ]
+    items = [(kernel, case) for kernel in subjects for case in kernel.cases if runs(case, device, level)]
     for kernel, case in _planned(emit, items, skip):
         record = {"kind": "case", "kernel": kernel.name, "case": case.name, **run(kernel, case, device, seed)}
         emit(record)
@@ -92,12 +86,12 @@ def _planned(
 
 def _caught(kernel: Kernel, module: ModuleType, device: Where, seed: int) -> tuple[dict[str, Any], bool]:
     """What became of a mutant, and whether the process cannot go on."""
-    for case in kernel.cases:
-        if device in case.where and case.level != "deep":
-            result = run(kernel, case, device, seed, module)
-            if result["outcome"] != "pass":
-                found = {"outcome": "caught", "caught_by": case.name, "message": result["message"]}
-                return found, result["outcome"] == "crash"
+    cases = [case for case in kernel.cases if device in case.where]
+    for case in sorted(cases, key=lambda case: LEVELS.index(case.level)):  # what takes long comes last
+        result = run(kernel, case, device, seed, module)
+        if result["outcome"] not in {"pass", "skip"}:
+            found = {"outcome": "caught", "caught_by": case.name, "message": result["message"]}
+            return found, result["outcome"] == "crash"
     return {"outcome": "missed", "message": "every case passed"}, False
 
 

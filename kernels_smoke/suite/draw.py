@@ -8,9 +8,12 @@ that reads outside its tensors computes NaN; one that writes there is seen by :m
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
+
+from kernels_smoke.suite.model import Output
 
 GUARD = 4096  # bytes before and after; a multiple of 256, so that every tensor is as aligned as torch's own
 POISON = 0xFF
@@ -44,7 +47,8 @@ class Draw:
             raise ValueError(f"row_stride {stride} is less than the width {width}")
         strides = _strides(shape, stride)
         if self.device == "meta":
-            return torch.empty_strided(shape, strides, dtype=dtype, device="meta")
+            size = sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True)) + 1 + offset
+            return torch.empty(max(size, 0), dtype=dtype, device="meta").as_strided(shape, strides, offset)
         rows = math.prod(shape[:-1])
         size = (max(rows - 1, 0) * stride + width + offset) * dtype.itemsize if rows and width else 0
         size = -(-size // 256) * 256
@@ -53,6 +57,13 @@ class Draw:
         view = elements.as_strided(shape, strides, GUARD // dtype.itemsize + offset)
         self.guarded.append((name, buffer, view))
         return view
+
+    def outputs(self, described: Mapping[str, Output]) -> dict[str, torch.Tensor]:
+        """The tensors that ``Kernel.outputs`` describes, full of poison."""
+        return {
+            name: self.empty(*shape, dtype=dtype, row_stride=sum(row_stride), name=name)
+            for name, (shape, dtype, *row_stride) in described.items()
+        }
 
     def place(self, values: torch.Tensor, *, row_stride: int = 0, offset: int = 0, name: str = "") -> torch.Tensor:
         """A guarded copy of ``values``."""

@@ -28,6 +28,7 @@ import selectors
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -198,18 +199,27 @@ def _wait_for(pid: int, seconds: float) -> int:
 def imported() -> dict[str, Any]:
     """Import torch and triton; the event that says which there are, and why one cannot be imported."""
     event: dict[str, Any] = {"event": "ready", "torch": None, "triton": None, "faults": {}}
-    for name in ("torch", "triton"):
+    warming = threading.Thread(target=_warm_up, daemon=True)
+    for name in ("triton", "torch"):
+        if name == "torch" and event["triton"]:
+            warming.start()  # beside the import, which takes longer
         try:
             module = importlib.import_module(name)
         except BaseException as error:  # noqa: BLE001  # a broken installation may raise anything, SystemExit too
             event["faults"][name] = f"{type(error).__name__}: {error}"
-            event["faults"][f"{name}_missing"] = isinstance(error, ModuleNotFoundError) and error.name == name
             continue
         event[name] = {"version": str(getattr(module, "__version__", "")), "path": str(getattr(module, "__file__", ""))}
         if name == "torch":
             event[name]["cuda"] = str(getattr(module.version, "cuda", None) or "")
             event[name]["hip"] = str(getattr(module.version, "hip", None) or "")
+    if warming.is_alive():
+        warming.join()  # no thread may run when children are forked: they would inherit its locks
     return event
+
+
+def _warm_up() -> None:
+    with contextlib.suppress(Exception):  # what is wrong with Triton, the probes and the kernels will say
+        importlib.import_module("kernels_smoke.suite.ahead_of_time").warm_up()
 
 
 def main() -> None:

@@ -29,9 +29,7 @@ def judge(kernel: Kernel, case: Case, *, device: str, seed: int, module: ModuleT
     inputs = dict(kernel.inputs(draw, **case.shape))
     before = {name: value.clone() for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     reference = kernel.reference({**inputs, **before})
-    outputs = {
-        name: draw.empty(*shape, dtype=dtype, name=name) for name, (shape, dtype) in kernel.outputs(inputs).items()
-    }
+    outputs = draw.outputs(kernel.outputs(inputs))
     kernel.launch(module, inputs, outputs)
     if device == "cuda":
         torch.cuda.synchronize()
@@ -51,4 +49,8 @@ def judge(kernel: Kernel, case: Case, *, device: str, seed: int, module: ModuleT
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     if not one.numel():
         return True
-    return bool(torch.equal(one.contiguous().view(torch.uint8), other.contiguous().view(torch.uint8)))
+    return bool(torch.equal(_bits(one), _bits(other)))
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous().reshape(-1).view(torch.uint8)  # flat: a view as bytes needs a last stride of 1

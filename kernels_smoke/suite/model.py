@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Inputs = Mapping[str, Any]  # what Kernel.inputs drew: tensors and plain values, by name
 Tensors = Mapping[str, "torch.Tensor"]
+Output = Union["tuple[tuple[int, ...], torch.dtype]", "tuple[tuple[int, ...], torch.dtype, int]"]
 
 LEVELS = ("quick", "full", "deep")  # each runs what the one before it runs, and more
 Level = Literal["quick", "full", "deep"]
@@ -27,6 +28,19 @@ EVERYWHERE: tuple[Where, ...] = ("cuda", "interpret")
 def includes(level: str, of: str) -> bool:
     """True when a run at ``level`` runs what is of level ``of``."""
     return LEVELS.index(of) <= LEVELS.index(level)
+
+
+def runs(case: Case, device: Where, level: str) -> bool:
+    """True when a run on ``device`` at ``level`` runs ``case``.
+
+    The interpreter runs all but the deep ones: they are small. A GPU has half of its time spent on compiling, and at
+    level full it leaves the cases that the interpreter runs, too, to that and to deep.
+    """
+    if device not in case.where:
+        return False
+    if device == "interpret":
+        return case.level != "deep" or level == "deep"
+    return includes(level, case.level) and (case.level == "quick" or level == "deep" or "interpret" not in case.where)
 
 
 class Check(Protocol):
@@ -102,7 +116,8 @@ class Kernel:
 
     - ``module``: the dotted name of the module that holds the function and its kernels.
     - ``inputs(draw, **shape)``: draws the arguments; tensors come from ``draw`` alone, which guards them.
-    - ``outputs(inputs)``: for each output its (shape, dtype); the suite allocates and poisons them.
+    - ``outputs(inputs)``: for each output its (shape, dtype), or (shape, dtype, row stride) when its rows lie further
+      apart than they are wide (0: they do not); the suite allocates and poisons them.
     - ``launch(module, inputs, outputs)``: one call of the public function of ``module``. It must not read a tensor's
       values on the host, because ahead-of-time compilation calls it with tensors that have none.
     - ``reference(inputs)``: the same function in plain, high-precision torch: what each output, and each input in
@@ -115,7 +130,7 @@ class Kernel:
     name: str
     module: str
     inputs: Callable[..., Inputs]
-    outputs: Callable[[Inputs], Mapping[str, tuple[tuple[int, ...], torch.dtype]]]
+    outputs: Callable[[Inputs], Mapping[str, Output]]
     launch: Callable[[ModuleType, Inputs, Tensors], object]
     reference: Callable[[Inputs], Tensors]
     checks: Mapping[str, Check]

@@ -24,9 +24,11 @@ class Document:
     mutants: Records = field(default_factory=list)
     calibration: dict[str, Any] | None = None
     heard: Callable[[dict[str, Any]], None] = lambda _record: None
+    clock: Callable[[], float] = lambda: 0.0  # seconds since the run began
 
     def add(self, record: dict[str, Any]) -> None:
-        """Keep a record where its kind belongs."""
+        """Keep a record where its kind belongs, with the second ``at`` which it arrived."""
+        record["at"] = round(self.clock(), 2)
         self.heard(record)
         places = {
             "probe": self.probes,
@@ -36,9 +38,39 @@ class Document:
             "mutant": self.mutants,
         }
         if record["kind"] == "calibration":
-            self.calibration = {name: value for name, value in record.items() if name != "kind"}
+            self.calibration = {name: value for name, value in record.items() if name not in {"kind", "at"}}
         elif record["kind"] in places:
             places[record["kind"]].append(record)
+
+
+@dataclass
+class _Track:
+    """How far a child came: what it planned, what it began, what it answered."""
+
+    kind: str
+    planned: list[Item] = field(default_factory=list)
+    begun: list[Item] = field(default_factory=list)
+    answered: set[Item] = field(default_factory=set)
+
+    @property
+    def named(self) -> str:
+        """The field of a record that names its item."""
+        return "mutant" if self.kind == "mutant" else "case"
+
+    @property
+    def left(self) -> list[Item]:
+        """What was planned and not answered."""
+        return [item for item in self.planned if item not in self.answered]
+
+    def hear(self, record: dict[str, Any]) -> bool:
+        """Take note of a record; True when it belongs into the document."""
+        if record["kind"] == "plan":
+            self.planned.extend((kernel, case) for kernel, case in record["items"])
+        elif record["kind"] == "begin":
+            self.begun.append((record["kernel"], record["case"]))
+        elif record["kind"] in {self.kind, "end"}:  # an item may have had nothing to say
+            self.answered.add((record["kernel"], record.get(self.named) or record["case"]))
+        return record["kind"] not in {"plan", "begin", "end"}
 
 
 def resumed(
@@ -47,35 +79,28 @@ def resumed(
     """A job whose child may die: a new one then goes on behind the item that it died of.
 
     The task first emits {"kind": "plan", "items": [...]}, all (kernel, case) that it will run but those in its argument
-    ``skip``, and {"kind": "begin", ...} before each; its records are of ``kind``.
+    ``skip``, and {"kind": "begin", ...} before each; its records are of ``kind``. {"kind": "end", ...} behind an item
+    says that it is done, whether it had records or not.
     """
-    planned: list[Item] = []
-    begun: list[Item] = []
-    answered: set[Item] = set()
-    named = "mutant" if kind == "mutant" else "case"
+    track = _Track(kind)
 
     def on_record(record: dict[str, Any]) -> None:
-        if record["kind"] == "plan":
-            planned.extend((kernel, case) for kernel, case in record["items"])
-        elif record["kind"] == "begin":
-            begun.append((record["kernel"], record["case"]))
-        else:
-            if record["kind"] == kind:
-                answered.add((record["kernel"], record[named]))
+        if track.hear(record):
             document.add(record)
 
     def on_end(end: End) -> Iterable[Job]:
-        left = [item for item in planned if item not in answered]
+        left = track.left
         if end.clean and not left:
             return
-        lost = begun[-1] if begun and begun[-1] in left else None
+        lost = next((item for item in track.begun[-1:] if item in left), None)
         if lost:
-            document.add(_obituary(kind, named, lost, end))
+            extra = {"target": arguments["target"]} if "target" in arguments else {}
+            document.add(_obituary(kind, track.named, lost, end) | extra)
         elif not end.clean:  # it died of nothing in particular: another child would, too
             message = f"{task}: {end.describe()}"
             document.add({"kind": "probe", "name": "suite", "outcome": "error", "message": message, **_words(end)})
             return
-        finished = (*done, *answered, *((lost,) if lost else ()))
+        finished = (*done, *track.answered, *((lost,) if lost else ()))
         if set(left) - set(finished):
             yield resumed(document, kind, task, arguments, patience, finished)
 
@@ -83,7 +108,8 @@ def resumed(
 
 
 def _obituary(kind: str, named: str, item: Item, end: End) -> dict[str, Any]:
-    outcome = "hang" if end.hang else ("crash" if end.status < 0 else "error")
+    by_itself = kind == "compiled" and end.status == 1  # how LLVM ends a process when it gives up
+    outcome = "hang" if end.hang else ("crash" if end.status < 0 or by_itself else "error")
     if kind == "mutant" and outcome != "error":  # the suite caught it: no healthy kernel ends its process
         outcome = "caught"
     return {

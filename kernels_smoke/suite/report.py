@@ -55,7 +55,7 @@ def _finding(record: Record) -> str:
     )
     faults = record.get("faults") or []
     lines = [f"\n{record['outcome'].upper()}  {name}: {record.get('message', '')}".rstrip(": ")]
-    lines += [f"      {fault['message']}" for fault in faults]
+    lines += [f"      {fault['message']}" for fault in faults if fault["message"] not in record.get("message", "")]
     for label, value in (record.get("evidence") or {}).items():
         shown = str(value).strip().splitlines() or [""]
         rest = shown[1:] if len(shown) <= 13 else [*shown[1:7], "...", *shown[-6:]]

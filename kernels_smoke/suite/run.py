@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import platform
 import random
-import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from kernels_smoke.suite import registry, start
+from kernels_smoke.suite import probes_driver, registry
 from kernels_smoke.suite.crew import Crew, End, ForemanError, Job
 from kernels_smoke.suite.plan import Document, processors, resumed
+from kernels_smoke.suite.probes_answer import record as probe_record
+from kernels_smoke.suite.probes_installation import not_importable
 from kernels_smoke.suite.registry import Entry
+from kernels_smoke.suite.units import work_units
 
 SCHEMA = "kernels_smoke/1"
-DRIVER_PATIENCE = 20.0  # seconds: cuInit takes a second or two on a server with eight GPUs
-PROBE_PATIENCE = 60.0
+PROBE_PATIENCE = 60.0  # seconds
 COMPILE_PATIENCE = 120.0
+SANITIZER_PATIENCE = 300.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ def run(options: Options, heard: Callable[[dict[str, Any]], None] = lambda _reco
     if options.device == "cuda" and options.level == "quick" and not (options.only or options.compile_only):
         entries = tuple(entry for entry in entries if entry.quick)
     facts: dict[str, Any] = {"torch": None, "triton": None, "driver": None, "gpus": []}
+    document.clock = lambda: time.monotonic() - start_time
     with _cache_for(options) as environment:
         try:
             with Crew(environment) as crew:
@@ -87,7 +90,7 @@ def new_seed() -> int:
 def verdict(document: Document) -> dict[str, str]:
     """``verdict`` and ``message``: fail when something is wrong, undecided when something could not be checked."""
     records = [*document.probes, *document.cases, *document.speeds, *document.compiled, *document.mutants]
-    bad = [record for record in records if record["outcome"] in _BAD]
+    bad = [record for record in records if record["outcome"] in _BAD and not _is_warning(record)]
     unknown = [record for record in records if record["outcome"] == "error"]
     if bad:
         return {"verdict": "fail", "message": _say(bad)}
@@ -99,6 +102,11 @@ def verdict(document: Document) -> dict[str, str]:
 
 
 _BAD = {"fail", "wrong", "crash", "hang", "refused", "slow", "missed"}
+
+
+def _is_warning(record: dict[str, Any]) -> bool:
+    """True for a fault on which no kernel depends."""
+    return bool((record.get("evidence") or {}).get("severity") == "warning")
 
 
 def _say(records: Sequence[dict[str, Any]]) -> str:
@@ -150,9 +158,14 @@ def _compile(options: Options, crew: Crew, entries: Sequence[Entry], document: D
     if not _has_packages(crew, document, facts):
         return
     jobs = [
-        _once("compiling:compile_kernels", {"kernel": entry.name, "target": target, "level": options.level}, document)
-        for target in options.targets
-        for entry in entries
+        resumed(
+            document,
+            "compiled",
+            "compiling:compile_kernels",
+            {"kernel": kernel, "target": target, "level": options.level},
+            COMPILE_PATIENCE,
+        )
+        for kernel, target in work_units(entries, options.targets)
     ]
     crew.run(jobs, at_once=processors())
 
@@ -160,37 +173,74 @@ def _compile(options: Options, crew: Crew, entries: Sequence[Entry], document: D
 def _run(options: Options, crew: Crew, entries: Sequence[Entry], document: Document, facts: dict[str, Any]) -> None:
     target = ""
     if options.device == "cuda":  # while the foreman imports torch
-        answer = driver_answer()
+        answer = probes_driver.ask()
         document.add(answer["probe"])
         facts["driver"], facts["gpus"] = answer["driver"], answer["gpus"]
         target = answer["gpus"][0]["target"] if answer["gpus"] else ""
     if not _has_packages(crew, document, facts):
         return
-    _probe_and_compile(options, crew, entries, document, target)
-    if options.device == "cuda" and (not target or not _may_go_on(document)):
+    device = "none" if options.device == "cuda" and not target else options.device  # its driver has said so already
+    probes = _once("probes:basic", {"device": device, "target": target}, document, PROBE_PATIENCE)
+    if device == "cuda" and not options.mutants:
+        _judge_on_gpu(options, crew, entries, document, target, probes)
+        if options.level != "quick" and _may_go_on(document):
+            _time(options, entries, document, crew)
+        if options.level == "deep" and _may_go_on(document):
+            crew.run(_memory_checks(options, entries, document), at_once=min(4, processors()))
         return
-    if options.mutants:
-        crew.run(_mutant_jobs(options, entries, document), at_once=_at_once(options))
-        return
-    crew.run(_case_jobs(options, entries, document), at_once=_at_once(options))
-    if options.device == "cuda" and options.level != "quick":
-        _time(options, entries, document, crew)
+    crew.run([probes], at_once=1)
+    if device != "none" and _may_go_on(document):
+        jobs = _mutant_jobs(options, entries, document) if options.mutants else _case_jobs(options, entries, document)
+        crew.run(jobs, at_once=processors())
 
 
-def _probe_and_compile(options: Options, crew: Crew, entries: Sequence[Entry], document: Document, target: str) -> None:
-    """The probes of the installation, and beside them the compilation of what will run (CUDA has not started yet)."""
-    probes = {"device": options.device, "target": target}
-    jobs = [_once("probes:basic", probes, document, PROBE_PATIENCE)]
-    if target:
-        arguments = {"target": target, "level": options.level}
-        jobs += [
-            _once("compiling:precompile", {"kernel": entry.name, **arguments}, document, quiet=True)
-            for entry in entries
-            if not options.mutants
-        ]
-    crew.run(jobs, at_once=processors())
-    if target and options.level != "quick" and not options.mutants and _may_go_on(document):
-        crew.run([_once("probes:heavy", probes, document, PROBE_PATIENCE)], at_once=1)
+def _judge_on_gpu(
+    options: Options, crew: Crew, entries: Sequence[Entry], document: Document, target: str, probes: Job
+) -> None:
+    """Probe, compile in parallel (in processes without CUDA), and run each family as soon as its kernels are compiled.
+
+    The driver has answered, so families do not wait for the probes. When those find that CUDA does not work, what the
+    cases say is only that once more.
+    """
+    shares = max(1, round(2 * processors() / len(entries)))  # kernels differ: more jobs than CPUs even that out
+    shared = {"target": target, "level": options.level, "shares": shares}
+    compiling = [
+        (
+            entry.family,
+            _once("compiling:precompile", {"kernel": entry.name, "share": share, **shared}, document, quiet=True),
+        )
+        for share in range(shares)
+        for entry in entries
+    ]
+    left = Counter(family for family, _ in compiling)
+    families = dict(zip(left, _case_jobs(options, entries, document), strict=True))
+    heavy = _heavy_probes(options, document, target) if options.level != "quick" else []
+
+    def ready() -> Iterator[Job]:
+        for family in [family for family in families if not left[family]]:
+            yield families.pop(family)
+        while heavy and not families:
+            yield heavy.pop()
+
+    def then(job: Job, family: str) -> Job:
+        def on_end(end: End) -> Iterator[Job]:
+            yield from job.on_end(end)
+            left[family] -= 1
+            if _may_go_on(document):
+                yield from ready()
+
+        return replace(job, on_end=on_end)
+
+    crew.run([probes, *(then(job, family) for family, job in compiling)], at_once=processors())
+    if not _may_go_on(document):
+        document.cases.clear()
+
+
+def _heavy_probes(options: Options, document: Document, target: str) -> list[Job]:
+    """The probes that take seconds, each in a child of its own; torch.compile takes ten, and no kernel needs it."""
+    names = ("nccl", "cublas", "cudnn", *(("torch_compile",) if options.level == "deep" else ()))
+    shared = {"device": options.device, "target": target}
+    return [_once("probes:heavy", shared | {"names": [name]}, document, PROBE_PATIENCE) for name in names]
 
 
 def _case_jobs(options: Options, entries: Sequence[Entry], document: Document) -> list[Job]:
@@ -200,6 +250,15 @@ def _case_jobs(options: Options, entries: Sequence[Entry], document: Document) -
     return [
         resumed(document, "case", "correctness:cases", shared | {"kernels": _of(entries, family)}, options.patience)
         for family in families
+    ]
+
+
+def _memory_checks(options: Options, entries: Sequence[Entry], document: Document) -> list[Job]:
+    return [
+        resumed(
+            document, "case", "sanitizer:memcheck", {"kernels": [entry.name], "seed": options.seed}, SANITIZER_PATIENCE
+        )
+        for entry in entries
     ]
 
 
@@ -231,62 +290,44 @@ def _time(options: Options, entries: Sequence[Entry], document: Document, crew: 
     crew.run([resumed(document, "speed", "speed:speeds", arguments, options.patience)], at_once=1)
 
 
-def _at_once(options: Options) -> int:
-    """How many children compute at a time: the interpreter fills a CPU, and four contexts share a GPU well."""
-    return processors() if options.device == "interpret" else min(4, processors())
-
-
 def _once(
     task: str, arguments: dict[str, Any], document: Document, patience: float = COMPILE_PATIENCE, *, quiet: bool = False
 ) -> Job:
-    """A job whose child is not started again. Its death is a record, unless ``quiet``: somebody else will meet it."""
+    """A job whose child is not started again. Its death is a record; with ``quiet`` one that costs only time."""
+    begun: list[str] = []  # the probes that it told of, the last of which it died of
+
+    def on_record(record: dict[str, Any]) -> None:
+        if record["kind"] == "begin":
+            begun.append(record.get("name") or record["kernel"])
+        else:
+            document.add(record)
 
     def on_end(end: End) -> tuple[Job, ...]:
-        if not end.clean and not quiet:
-            what = " ".join([task, *(str(value) for value in arguments.values() if isinstance(value, str))])
-            outcome = "fail" if end.hang or end.status < 0 else "error"
-            document.add(_probe("suite", outcome, f"{what}: {end.describe()}", {"last words": end.words}))
+        if not end.clean:
+            what = begun[-1] if begun else " ".join([task, *(v for v in arguments.values() if isinstance(v, str))])
+            outcome = "skip" if quiet else ("fail" if end.hang or end.status < 0 else "error")
+            words = {"last words": end.words} if end.words else {}
+            document.add(
+                _probe("suite" if quiet or not begun else begun[-1], outcome, f"{what}: {end.describe()}", words)
+            )
         return ()
 
-    return Job(task, arguments, patience, document.add, on_end)
+    return Job(task, arguments, patience, on_record, on_end)
 
 
 def _has_packages(crew: Crew, document: Document, facts: dict[str, Any]) -> bool:
     """Wait for the imports; False, with a record that says why, when torch or triton is not there."""
     ready = crew.wait_until_ready()
     facts.update(torch=ready["torch"], triton=ready["triton"])
-    for name in ("torch", "triton"):
-        if fault := ready["faults"].get(name):
-            missing = ready["faults"].get(f"{name}_missing")
-            what = f"{name} is not installed in this environment" if missing else f"{name} cannot be imported: {fault}"
-            fix = [f"{sys.executable} -m pip install {'' if missing else '--force-reinstall '}{name}"]
-            document.add(_probe(name, "error", what, {"interpreter": sys.executable, "error": fault}, fix))
+    for name, fault in ready["faults"].items():
+        document.add(probe_record(name, not_importable(name, fault)))
     return not ready["faults"]
 
 
 def _may_go_on(document: Document) -> bool:
     """False when CUDA itself does not work: every kernel would only say so again."""
-    blocking = {"driver", "torch", "cuda_init", "suite"}
+    blocking = {"driver", "torch", "cuda_init"}
     return not any(probe["outcome"] in {"fail", "error"} and probe["name"] in blocking for probe in document.probes)
-
-
-def driver_answer() -> dict[str, Any]:
-    """What ``suite/driver.py`` says in a process of its own: ``{"driver", "gpus", "probe"}``, also when it hangs."""
-    try:
-        done = subprocess.run(
-            start.command("suite.driver"), capture_output=True, timeout=DRIVER_PATIENCE, check=False, text=True
-        )
-        answer: dict[str, Any] = json.loads(done.stdout)
-    except subprocess.TimeoutExpired:
-        message = f"the NVIDIA driver does not answer: cuInit did not come back within {DRIVER_PATIENCE:.0f} s"
-        fix = ["look for Xid messages in `dmesg`; a GPU that hangs needs a reset (nvidia-smi -r) or a reboot"]
-        return {"driver": None, "gpus": [], "probe": _probe("driver", "error", message, fix=fix)}
-    except ValueError:
-        end = End(done.returncode, False, "")
-        message = f"the process that asked the NVIDIA driver: {end.describe()}"
-        words = {"last words": done.stderr[-2000:]}
-        return {"driver": None, "gpus": [], "probe": _probe("driver", "error", message, words)}
-    return answer
 
 
 def _probe(

@@ -35,6 +35,7 @@ def test_an_older_policy_promises_less() -> None:
 def test_plugins_and_preloads_are_told_by_their_paths() -> None:
     assert "InfiniBand" in plugin_feature("nvidia/nvshmem/lib/nvshmem_transport_ibrc.so.3")
     assert plugin_feature("nvidia/nvshmem/lib/libnvshmem_host.so.3") == ""
+    assert "Triton" in plugin_feature("/env/lib/python3.12/site-packages/triton/plugins/libMLIRDialectPlugin.so")
     assert preloader_of("/site/nvidia/cu13/lib/libcublas.so.13") == "torch"
     assert preloader_of("/site/nvidia/cu13/lib/libcudart_static.a") == ""
 

@@ -14,6 +14,10 @@ from tests.support.rendering import rendered
 from wheel_checks.model import Report
 
 
+def hostile_overview() -> Report:
+    return reports.own_overview(reports.HOSTILE)
+
+
 def page_of(report: Report) -> ET.Element:
     """The page, parsed by the letter of the HTML standard: any parse error raises."""
     parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
@@ -31,7 +35,16 @@ def by_class(page: ET.Element, tag: str, name: str) -> Iterator[ET.Element]:
 
 
 @pytest.mark.parametrize(
-    "build", [reports.passing, reports.mixed, reports.empty, reports.missing_wheel, reports.hostile, reports.forty]
+    "build",
+    [
+        reports.passing,
+        reports.mixed,
+        reports.empty,
+        reports.missing_wheel,
+        reports.hostile,
+        reports.forty,
+        hostile_overview,
+    ],
 )
 def test_pages_are_strict_html_with_unique_ids_and_no_dead_link(build: Callable[[], Report]) -> None:
     page = page_of(build())
@@ -58,6 +71,27 @@ def test_the_policy_allows_only_the_own_style_sheet() -> None:
     [style] = page.iter("style")
     digest = base64.b64encode(hashlib.sha256((style.text or "").encode()).digest()).decode()
     assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def test_a_picture_is_an_image_within_the_page_and_no_markup_of_it() -> None:
+    page = page_of(reports.own_overview())
+    [image] = page.iter("img")
+    kind, _, data = str(image.get("src")).partition(",")
+    [policy] = [m.get("content", "") for m in page.iter("meta") if m.get("http-equiv") == "Content-Security-Policy"]
+    assert kind == "data:image/svg+xml;base64"
+    assert b"<script>" in base64.b64decode(data)
+    assert image.get("alt") == "GPU, torch 2.11.0: 2 kernels correct"
+    assert not {"script", "svg", "link", "iframe", "object", "embed"} & {element.tag for element in page.iter()}
+    assert "img-src data:;" in policy
+
+
+def test_a_table_of_an_overview_has_headers_and_aligned_numbers() -> None:
+    [table] = by_class(page_of(reports.own_overview()), "table", "plain")
+    assert [(text_of(th), th.get("scope"), th.get("class")) for th in table.iter("th")] == [
+        ("kernel", "col", None),
+        ("us", "col", "number"),
+    ]
+    assert [[text_of(td) for td in row.iter("td")] for row in table.iter("tr")][1] == ["norm", "130.0"]
 
 
 def test_the_banner_tells_the_verdict() -> None:

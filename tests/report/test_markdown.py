@@ -86,13 +86,59 @@ def test_what_has_no_version_is_still_listed_among_many() -> None:
     assert "| `torch==9.9 for aarch64` |  |  |  | no wheel |  | ❌ fail |" in before_the_failures
 
 
-@pytest.mark.parametrize("build", [reports.mixed, reports.hostile, reports.forty])
+OWN = """\
+## ✅ pass: wheelproof verify, GPU, torch 2.11.0: 2 kernels correct
+
+1 finding (1 warning), 1 passed (0.41 s).
+
+### `scaled_mm`
+
+**warning WHL501**: the wheel is 419.7 MB, above the limit of 400 MB
+
+```text
+size: 419,731,115 bytes
+```
+
+### GPU, torch 2.11.0: 2 kernels correct
+
+| kernel | us |
+| --- | --- |
+| norm | 130.0 |
+| GPU, torch 2.11.0: 2 kernels correct | 5.1 |
+
+GPU, torch 2.11.0: 2 kernels correct
+
+<details><summary>1 passed</summary>
+
+| file | rule | outcome | message |
+| --- | --- | --- | --- |
+| `norm` | WHL001 | passed | Names agree |
+
+</details>
+"""
+
+
+def test_an_overview_of_its_own() -> None:
+    assert rendered(reports.own_overview(), "markdown") == OWN
+
+
+def hostile_overview() -> Report:
+    return reports.own_overview(reports.HOSTILE)
+
+
+@pytest.mark.parametrize("build", [reports.mixed, reports.hostile, reports.forty, hostile_overview])
 def test_every_row_has_as_many_cells_as_its_table(build: Callable[[], Report]) -> None:
     width = 0
     for line in rendered(build(), "markdown").splitlines():
         cells = len(re.split(r"(?<!\\)(?:\\\\)*\|", line)) if line.startswith("|") else 0
         assert not (width and cells) or cells == width, line
         width = cells
+
+
+def test_hostile_strings_of_an_overview_are_neither_html_nor_markdown() -> None:
+    text = rendered(hostile_overview(), "markdown")
+    assert set(re.findall(r"<[^>]*>", text)) == {"<details>", "</details>", "<summary>", "</summary>"}
+    assert not re.search(r"(?<!\\)\]\(", text)
 
 
 def test_hostile_strings_are_neither_html_nor_markdown() -> None:

@@ -128,3 +128,35 @@ def test_hostile_strings_are_shown_not_obeyed() -> None:
     assert set(re.findall(r"\x1b\[[^m]*m", text)) <= {
         f"\x1b[{code}m" for code in ("0", "1", "2", "32", "35", "1;31", "1;35")
     }
+
+
+OWN = """\
+PASS  GPU, torch 2.11.0: 2 kernels correct (0.41 s)
+
+scaled_mm
+  9 cases
+  warning  WHL501  the wheel is 419.7 MB, above the limit of 400 MB
+      size:  419,731,115 bytes
+
+GPU, torch 2.11.0: 2 kernels correct
+kernel                                   us
+norm                                  130.0
+GPU, torch 2.11.0: 2 kernels correct    5.1
+
+GPU, torch 2.11.0: 2 kernels correct
+"""
+
+
+def test_an_overview_of_its_own_stands_behind_the_findings() -> None:
+    assert rendered(reports.own_overview(), "text") == OWN
+    assert rendered(reports.own_overview(), "text", quiet=True) == OWN.splitlines(keepends=True)[0]
+
+
+def test_verbose_shows_the_subjects_without_findings_too() -> None:
+    assert "\nnorm\n  12 cases\n  passed  WHL001  Names agree\n" in rendered(reports.own_overview(), "text", verbose=1)
+
+
+def test_hostile_strings_of_an_overview_are_shown_not_obeyed() -> None:
+    text = rendered(reports.own_overview(reports.HOSTILE), "text")
+    assert "\x1b" not in text
+    assert text.count("\\x1b[31mred") == 4

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from wheel_checks.model import CheckResult, Evidence, FailOn, Fix, Location, Outcome, Report, Severity, Subject
+from wheel_checks.model import (
+    CheckResult,
+    Evidence,
+    FailOn,
+    Fix,
+    Location,
+    Outcome,
+    Overview,
+    Picture,
+    Report,
+    Severity,
+    Subject,
+    Table,
+)
 
 ESC = "\x1b[31mred\x1b[0m"
 HOSTILE = (
@@ -158,6 +171,18 @@ def hostile() -> Report:
     }
     facts |= {"seconds": float("nan"), "machine": None, "tags": []}
     return report(Subject(HOSTILE, "wheel", HOSTILE, facts, (bad, crashed, result("WHL303", Outcome.SKIP, HOSTILE))))
+
+
+def own_overview(text: str = "GPU, torch 2.11.0: 2 kernels correct") -> Report:
+    """Two subjects, one with a finding, in a report with an overview of its own, in which every string is ``text``."""
+    table = Table(text, ("kernel", "us"), (("norm", "130.0"), (text, "5.1")), frozenset({"us"}))
+    picture = Picture(text, f"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script><!-- {text} --></svg>")
+    subjects = (
+        Subject("norm", "kernel", "12 cases", results=(PASSED,)),
+        Subject("scaled_mm", "kernel", "9 cases", results=(TOO_LARGE,)),
+    )
+    overview = Overview(text, (table,), (picture,), (text,))
+    return report(*subjects, bytes_read=0, requests=0, overview=overview)
 
 
 def forty() -> Report:

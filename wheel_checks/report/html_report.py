@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from importlib.resources import files
 from typing import TextIO
 
-from wheel_checks.model import CheckResult, Outcome, Report, Subject
+from wheel_checks.model import CheckResult, Outcome, Overview, Picture, Report, Subject, Table
 from wheel_checks.report import wording
 from wheel_checks.report.wording import neutral, shortened
 
@@ -28,11 +28,13 @@ def render(report: Report, stream: TextIO) -> None:
     """Write the page: the verdict, a table of subjects by rules, and per subject the evidence, folded.
 
     The text is ASCII with character references, so that no encoding of ``stream`` can spoil it. The content security
-    policy allows nothing but the page's own style sheet, by its hash.
+    policy allows nothing but the page's own style sheet, by its hash, and pictures that are part of the page.
     """
     style = files("wheel_checks.report").joinpath("report.css").read_text(encoding="ascii")
     digest = base64.b64encode(hashlib.sha256(style.encode("ascii")).digest()).decode("ascii")
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    overview = report.overview or Overview("")
+    images = "img-src data:; " if overview.pictures else ""
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; {images}base-uri 'none'; form-action 'none'"
     title = f"{report.verdict.value.upper()}: wheelproof {report.command}, {wording.judged_phrase(report)}"
     page = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -42,8 +44,11 @@ def render(report: Report, stream: TextIO) -> None:
         f"<title>{_text(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
         _banner(report),
         "<main>",
+        *map(_picture, overview.pictures),
+        *map(_table, overview.tables),
         _heat_map(report),
         *(_subject(report, subject, number) for number, subject in enumerate(report.subjects)),
+        *(f"<p>{_text(note)}</p>" for note in overview.notes),
         "</main>",
         f"<footer>wheelproof {_text(report.version)}, report of {_text(report.started)}</footer>\n</body>\n</html>\n",
     ]
@@ -62,6 +67,31 @@ def _banner(report: Report) -> str:
         f'<h1><span class="word">{verdict.upper()}</span> {judged}</h1>\n<p>{counts}</p>\n'
         f'<p class="run"><code>wheelproof {_text(report.command)}</code>: {_text(wording.cost_phrase(report))}; '
         f"fails on: {report.fail_on.value}</p>\n</div></header>"
+    )
+
+
+def _picture(picture: Picture) -> str:
+    """The picture as an image: what is in an ``img`` runs no script and loads nothing, whoever wrote it."""
+    data = base64.b64encode(picture.svg.encode("utf-8", "replace")).decode("ascii")
+    title = _text(picture.title)
+    return (
+        f'<figure><img src="data:image/svg+xml;base64,{data}" alt="{title}"><figcaption>{title}</figcaption></figure>'
+    )
+
+
+def _table(table: Table) -> str:
+    numbers = [' class="number"' if column in table.numbers else "" for column in table.columns]
+    head = "".join(
+        f'<th scope="col"{css}>{_text(column)}</th>' for column, css in zip(table.columns, numbers, strict=True)
+    )
+    rows = "\n".join(
+        f"<tr>{''.join(f'<td{css}>{_text(cell)}</td>' for cell, css in zip(row, numbers, strict=True))}</tr>"
+        for row in table.rows
+    )
+    title = _text(table.title)
+    return (
+        f'<h2>{title}</h2>\n<div class="scroll" tabindex="0" role="region" aria-label="{title}">\n'
+        f'<table class="plain">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>'
     )
 
 

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
-from wheel_checks.model import CheckResult, Outcome, Report, Subject, Verdict
+from wheel_checks.model import CheckResult, Outcome, Report, Subject, Table, Verdict
 from wheel_checks.report import wording
 from wheel_checks.report.wording import neutral, shortened
 
@@ -40,7 +40,21 @@ def _blocks(report: Report) -> Iterator[str]:
     mark = _MARKS[report.verdict]
     yield f"## {mark}: wheelproof {_text(report.command)}, {_text(wording.judged_phrase(report))}\n"
     yield f"{_text(wording.counts_phrase(wording.all_results(report)))} ({wording.cost_phrase(report)}).\n"
-    if len(report.subjects) > wording.MANY:
+    if report.overview:
+        yield from _findings(report, fold=sum(bool(wording.problems(s)) for s in report.subjects) > wording.MANY)
+        yield from map(_own_table, report.overview.tables)
+        yield from (f"{_text(note)}\n" for note in report.overview.notes)
+    else:
+        yield from _overview(report)
+    rest = [(s, r) for s in report.subjects for r in s.results if r.outcome in (Outcome.SKIP, Outcome.PASS)]
+    if rest:
+        yield _folded(wording.counts_phrase(result for _, result in rest), _rest_table(rest))
+
+
+def _overview(report: Report) -> Iterator[str]:
+    """The subjects in a table, or in several when they are many, and what was found about each."""
+    many = len(report.subjects) > wording.MANY
+    if many:
         wheels = [
             subject for subject in report.subjects if wording.fact(subject, "version") and wording.machine_of(subject)
         ]
@@ -50,18 +64,24 @@ def _blocks(report: Report) -> Iterator[str]:
             yield _subject_table(report, others)
     elif report.subjects:
         yield _subject_table(report, report.subjects)
+    yield from _findings(report, fold=many)
+    if many:
+        yield _folded("Every file", _subject_table(report, report.subjects))
+
+
+def _findings(report: Report, *, fold: bool) -> Iterator[str]:
     for subject in report.subjects:
         if results := wording.problems(subject):
             problems = "\n".join(map(_problem, results))
-            if len(report.subjects) > wording.MANY:
+            if fold:
                 yield _folded(f"{subject.id}: {wording.counts_phrase(results)}", problems)
             else:
                 yield f"### {_code(subject.id)}\n\n{problems}"
-    if len(report.subjects) > wording.MANY:
-        yield _folded("Every file", _subject_table(report, report.subjects))
-    rest = [(s, r) for s in report.subjects for r in s.results if r.outcome in (Outcome.SKIP, Outcome.PASS)]
-    if rest:
-        yield _folded(wording.counts_phrase(result for _, result in rest), _rest_table(rest))
+
+
+def _own_table(table: Table) -> str:
+    rows = [[_text(cell) for cell in row] for row in table.rows]
+    return f"### {_text(table.title)}\n\n{_table([*map(_text, table.columns)], rows)}"
 
 
 def _matrices(report: Report, subjects: Iterable[Subject]) -> Iterator[str]:

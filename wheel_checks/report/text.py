@@ -8,12 +8,12 @@ import shutil
 from collections.abc import Iterable
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from wheel_checks.model import CheckResult, Outcome, Report, Subject, Verdict
+from wheel_checks.model import CheckResult, Outcome, Overview, Report, Subject, Verdict
 from wheel_checks.report import wording
 from wheel_checks.report.wording import neutral
 
@@ -75,6 +75,11 @@ def console_for(stream: TextIO, *, color: bool | None = None, width: int | None 
 def _verdict(console: Console, report: Report) -> None:
     line = Text()
     line.append(report.verdict.value.upper(), style=_VERDICT_STYLES[report.verdict])
+    if report.overview:
+        line.append(f"  {neutral(report.overview.headline)}", style="bold")
+        line.append(f" ({wording.cost_phrase(report)})", style="dim")
+        console.print(line, soft_wrap=True)
+        return
     line.append(f"  {wording.judged_phrase(report)}", style="bold")
     if len(report.subjects) == 1 and report.subjects[0].headline:
         line.append(f", {neutral(report.subjects[0].headline)}")
@@ -84,8 +89,15 @@ def _verdict(console: Console, report: Report) -> None:
 
 
 def _body(console: Console, report: Report, verbose: int) -> None:
-    """Of many subjects those that do not pass come first, then the table of all, then what else is worth a word."""
+    """Of many subjects those that do not pass come first, then the table of all, then what else is worth a word.
+
+    A report with an overview of its own has that behind the subjects that have findings.
+    """
     shown = report.subjects
+    if report.overview:
+        _subjects(console, [subject for subject in shown if verbose or wording.problems(subject)], verbose)
+        _own_overview(console, report.overview)
+        return
     if len(shown) > wording.MANY:
         worst = [subject for subject in shown if report.verdict_of(subject) is not Verdict.PASS]
         _subjects(console, worst, verbose)
@@ -101,8 +113,29 @@ def _subjects(console: Console, subjects: Iterable[Subject], verbose: int) -> No
         _subject(console, subject, verbose)
 
 
+def _own_overview(console: Console, overview: Overview) -> None:
+    for data in overview.tables:
+        table = _table()
+        for column in data.columns:
+            justify: JustifyMethod = "right" if column in data.numbers else "left"
+            table.add_column(Text(neutral(column)), justify=justify, overflow="fold")
+        for row in data.rows:
+            table.add_row(*(_folded(cell) for cell in row))
+        console.print()
+        console.print(Text(neutral(data.title), style="bold"), soft_wrap=True)
+        console.print(table)
+    if overview.notes:
+        console.print()
+    for note in overview.notes:
+        console.print(Text(neutral(note)), soft_wrap=True)
+
+
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+
+
 def _overview(report: Report) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = _table()
     table.add_column("file", overflow="fold")
     table.add_column("version", overflow="fold")
     table.add_column("accelerator", overflow="fold")

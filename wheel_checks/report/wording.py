@@ -206,7 +206,9 @@ def place_of(result: CheckResult) -> str:
 
 
 def judged_phrase(report: Report) -> str:
-    """What was judged: the one subject's id, or how many of which kind; ``nothing`` when there was nothing to judge."""
+    """What was judged: the report's own headline, the one subject's id, or how many of which kind; else ``nothing``."""
+    if report.overview:
+        return neutral(report.overview.headline)
     if len(report.subjects) == 1:
         return neutral(report.subjects[0].id)
     kinds = list(dict.fromkeys(subject.kind for subject in report.subjects))
@@ -230,7 +232,9 @@ def counts_phrase(results: Iterable[CheckResult]) -> str:
 
 
 def cost_phrase(report: Report) -> str:
-    """``0.41 s, 1.2 MB read in 3 requests``."""
+    """``0.41 s, 1.2 MB read in 3 requests``; the time alone when the report has an overview and nothing was read."""
+    if report.overview and not report.bytes_read:
+        return human_seconds(report.seconds)
     requests = f" in {plural(report.requests, 'request')}" if report.requests else ""
     return f"{human_seconds(report.seconds)}, {human_bytes(report.bytes_read)} read{requests}"
 

@@ -22,6 +22,9 @@ COMMANDS = {
     "diff": ("wheelproof.cli.diff", "what differs between two wheels, or two sets of wheels"),
     "pins": ("wheelproof.cli.pins", "dependency pins that could replace the torch that works: find, remove, guard"),
     "use-existing-torch": ("wheelproof.cli.pins_rewrite", "alias of `pins rewrite`: take torch out of requirements"),
+    "doctor": ("wheelproof.cli.doctor", "why torch does not see the GPU here: one root cause, with proof and the fix"),
+    "explain": ("wheelproof.cli.explain", "what a log says: its cause and the fix, on any machine"),
+    "smoke": ("wheelproof.cli.smoke", "run the Triton kernels: correct, fast, or merely compiling for a GPU not here"),
     "rules": ("wheelproof.cli.rules", "every rule: title, severity, why, an example, the fix"),
 }
 

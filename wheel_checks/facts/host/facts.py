@@ -18,7 +18,9 @@ _NOT_READ = Unavailable("it was not read")
 class HostFacts:
     """One host. ``variables`` are the environment variables that matter, and no others.
 
-    ``taken`` is when this was read, UTC in ISO 8601. ``seconds`` is by section.
+    ``taken`` is when this was read, UTC in ISO 8601. ``seconds`` is by section. ``unread`` are the sections whose
+    reader crashed or ran out of time, and what happened. ``variables_origin`` tells which file sets a variable, and in
+    which line ("/etc/environment:3"), where that was found.
     """
 
     taken: str = ""
@@ -41,3 +43,5 @@ class HostFacts:
     torch: TorchProbe | Unavailable = _NOT_READ
     kernel: KernelProbe | Unavailable = _NOT_READ
     seconds: Mapping[str, float] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+    variables_origin: Mapping[str, str] = field(default_factory=dict)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+HUNG, CRASHED = -2, -3  # stand for the code of a CUDA probe that gave none
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,10 @@ class NvmlGpu:
 
 @dataclass(frozen=True, slots=True)
 class NvmlProbe:
-    """NVML: ``code`` of nvmlInit (0 good; -1 when the library cannot be loaded, ``fault`` says why)."""
+    """NVML: ``code`` of nvmlInit (0 good; -1 when the library cannot be loaded, ``fault`` says why).
+
+    ``failed_at`` names the call that gave ``code`` when it was not nvmlInit, or in which the child hung or crashed.
+    """
 
     end: ChildEnd
     code: int
@@ -56,6 +61,7 @@ class NvmlProbe:
     driver_version: str = ""
     gpus: tuple[NvmlGpu, ...] = ()
     confidential_ready: bool | None = None
+    failed_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,7 @@ class CudaProbe:
     """libcuda by ctypes: ``code`` is cuInit's, or -1 when the library cannot be loaded (``fault`` says why).
 
     ``library`` is the file that was mapped, ``driver_cuda`` cuDriverGetVersion (13000 for 13.0; 0 unknown).
-    ``failed_at`` names the call that gave ``code`` when it was not cuInit.
+    ``failed_at`` names the call that gave ``code`` when it was not cuInit, or in which the child hung or crashed.
     """
 
     end: ChildEnd
@@ -85,14 +91,22 @@ class CudaProbe:
     failed_at: str = ""
     gpus: tuple[CudaGpu, ...] = ()
 
+    @property
+    def outcome(self) -> tuple[int, int]:
+        """The code (HUNG, CRASHED when there is none), and the number of devices."""
+        if self.end.hang or self.end.signal:
+            return HUNG if self.end.hang else CRASHED, 0
+        return self.code, len(self.gpus)
+
 
 @dataclass(frozen=True, slots=True)
 class TorchProbe:
-    """torch, imported in the target interpreter. ``error`` is the last line of an exception, ``trace`` its end.
+    """torch, imported in the target interpreter. ``error`` is what an exception of the import says, ``trace`` its end.
 
     ``available`` is torch.cuda.is_available(), None when it was not reached; ``init_error`` what torch.cuda.init()
     said; ``warnings`` what torch warned of. ``computes`` is "" when a small product on the GPU was right, else what
-    failed.
+    failed. ``failed_at`` is the step in which the child hung or crashed; ``trace`` then tells where in Python that was.
+    ``steps`` are the seconds of its steps.
     """
 
     end: ChildEnd
@@ -107,6 +121,8 @@ class TorchProbe:
     init_error: str = ""
     computes: str | None = None
     warnings: tuple[str, ...] = ()
+    failed_at: str = ""
+    steps: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,20 +136,39 @@ class KernelProbe:
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """The CUDA probe again without one variable (or with one changed entry): what became of it.
+    """The CUDA probe again without one variable, or without the one ``entry`` of its list: what became of it.
 
-    ``before`` and ``after`` are (code, devices). It proves the variable's guilt when before is bad and after is good.
+    ``before`` and ``after`` are (code, devices), as :attr:`CudaProbe.outcome` has them. It proves the variable's guilt
+    when before is bad and after is good.
     """
 
     variable: str
     value: str
     before: tuple[int, int]
     after: tuple[int, int]
+    entry: str = ""
 
     @property
     def proves(self) -> bool:
         """True when CUDA works without the variable, and did not with it."""
         return self.after[0] == 0 and self.after[1] > 0 and (self.before[0] != 0 or self.before[1] < self.after[1])
+
+    @property
+    def label(self) -> str:
+        """What was left out: ``without CUDA_VISIBLE_DEVICES``, ``without /stubs in LD_LIBRARY_PATH``."""
+        return f"without {self.entry} in {self.variable}" if self.entry else f"without {self.variable}"
+
+    @property
+    def summary(self) -> str:
+        """Both outcomes: ``cuInit 0, 1 device (with it: 100)``."""
+        return f"{_outcome_text('cuInit ', self.after)} (with it: {_outcome_text('', self.before)})"
+
+
+def _outcome_text(call: str, outcome: tuple[int, int]) -> str:
+    code, devices = outcome
+    if code in {HUNG, CRASHED}:
+        return "a hang" if code == HUNG else "a crash"
+    return f"{call}{code}" if code else f"{call}0, {devices} device{'' if devices == 1 else 's'}"
 
 
 Variables = Mapping[str, str]

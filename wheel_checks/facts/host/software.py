@@ -14,7 +14,9 @@ class Interpreter:
     ``free_threaded`` for 3.13t. ``tags`` are the wheel tags it takes, best first (the first forty). ``include`` is
     where Python.h belongs, and ``python_h`` whether it is there. ``search_path`` is sys.path, ``working_directory``
     the current folder, ``user_site`` the user's site-packages when they are searched. ``machine`` is the ELF machine of
-    its binary; ``libc`` its C library and version.
+    its binary; ``libc`` its C library and version. ``has_pip`` is False when there is no pip beside it, as in the
+    environments that uv makes. ``fault`` says what happened when it was started ("" when it ran); what is known then
+    was read from its files.
     """
 
     path: str
@@ -35,6 +37,8 @@ class Interpreter:
     free_threaded: bool = False
     user_site: str = ""
     externally_managed: bool = False
+    has_pip: bool = True
+    fault: str = ""
 
     @property
     def is_virtual(self) -> bool:
@@ -68,8 +72,8 @@ class TorchFiles:
 
     ``architectures`` is the list compiled into libtorch_python.so or libtorch_cuda.so ("sm_80", "compute_120"), empty
     when there is none. ``has_cuda_library`` tells whether libtorch_cuda.so is there; ``triton`` is the requirement that
-    its metadata has for this machine ("triton==3.6.0", "" for none). ``rpath`` are the folders that the loader
-    searches.
+    its metadata has for this machine ("triton==3.6.0", "" for none). ``rpath`` are the folders in which the loader
+    looks for the libraries that torch's own need, as these name them.
     """
 
     folder: str
@@ -80,12 +84,16 @@ class TorchFiles:
     architectures: tuple[str, ...]
     has_cuda_library: bool
     triton: str = ""
+    rpath: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FileFinding:
     """What the rules for installed wheels (WHL701 and up) found: the rule, and what it says, as facts for the
     doctor.
+
+    ``subject`` is the normalized name of a distribution, or the environment's folder. ``paths`` are the files that it
+    is about, libraries first, at most fifty of ``count``; ``distributions`` those that share, own or lack them.
     """
 
     rule: str
@@ -94,6 +102,48 @@ class FileFinding:
     message: str
     evidence: tuple[tuple[str, str], ...] = ()
     fix: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    distributions: tuple[str, ...] = ()
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MissingLibrary:
+    """A library that the loader does not find. ``needed_by`` are the files that name it, ``user`` is the distribution
+    of the first of them, ``owner`` the one whose RECORD lists such a file ("" for none); ``searched`` are the paths
+    tried.
+    """
+
+    soname: str
+    needed_by: tuple[str, ...]
+    user: str = ""
+    owner: str = ""
+    searched: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnresolvedSymbol:
+    """A symbol of torch's that a module compiled against torch needs, and that no library of this torch defines.
+
+    ``path`` is the module, ``distribution`` whose it is; ``count`` how many there are, of which ``symbol`` is the
+    first.
+    """
+
+    path: str
+    distribution: str
+    symbol: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionCode:
+    """The GPU code of a distribution that is compiled against torch: ``labels`` of its main library, ``member``
+    ("sm_80", "compute_90"), as their file tells.
+    """
+
+    distribution: str
+    member: str
+    labels: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +161,9 @@ class Installed:
     torch).
 
     ``modules`` are all torch and triton that the search path holds, the one that wins first. ``findings`` come from the
-    rules for installed wheels. ``conda`` are the build strings of conda's torch packages.
+    rules for installed wheels. ``conda`` are the build strings of conda's torch packages. ``missing`` are needed
+    libraries that are nowhere, ``unresolved`` the modules that were compiled against another torch. ``extension_code``
+    is the GPU code of what was compiled against torch.
     """
 
     packages: tuple[Package, ...]
@@ -119,6 +171,9 @@ class Installed:
     modules: tuple[ShadowModule, ...] = ()
     findings: tuple[FileFinding, ...] = ()
     conda: Mapping[str, str] | None = None
+    missing: tuple[MissingLibrary, ...] = ()
+    unresolved: tuple[UnresolvedSymbol, ...] = ()
+    extension_code: tuple[ExtensionCode, ...] = ()
 
     def named(self, name: str) -> Package | None:
         """The first distribution of this normalized name."""
@@ -127,7 +182,7 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class CudaLibrary:
-    """A libcuda.so.1 or libnvidia-ml.so.1 on disk: its real file name's version ("" when it has none).
+    """A libcuda.so.1, libnvidia-ml.so.1 or part of cuDNN on disk: its real file name's version ("" when it has none).
 
     ``kind`` is driver, stub, compat or unknown; ``where`` says how it is found: LD_LIBRARY_PATH, ld.so.cache, known
     folder.
@@ -143,11 +198,13 @@ class CudaLibrary:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """What the dynamic loader does, in its own words (``ld.so --list libtorch_cuda.so`` with the user's variables).
+    """What the dynamic loader does, in its own words (``ldd`` of torch's libraries with the user's variables).
 
     ``resolved`` maps a soname to the file that is taken, "" for one that is not found. ``error`` is what the loader
     said when it gave up. ``cuda_libraries`` are all libcuda and libnvidia-ml that exist; ``has_ldconfig`` whether
-    /sbin/ldconfig is there; ``cached_libcuda`` whether ld.so.cache lists libcuda.so.1.
+    /sbin/ldconfig is there; ``cached_libcuda`` whether ld.so.cache lists libcuda.so.1. ``preload_file`` is the content
+    of /etc/ld.so.preload. ``cudnn`` are the libraries that the cuDNN beside torch opens by name, each as the file that
+    it gets: kind "bundled" for its own, "other" for one from elsewhere.
     """
 
     resolved: Mapping[str, str]
@@ -156,13 +213,15 @@ class Loader:
     cached_libcuda: bool
     preload_file: str = ""
     error: str = ""
+    cudnn: tuple[CudaLibrary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ptxas:
     """A ptxas that Triton may use: ``version`` "12.9.86" ("" when it does not run, ``error`` says why).
 
-    ``knows`` are the SMs of the machine's GPUs, and of the current products, that it accepts ("sm_90a").
+    ``role`` is the name of the binary (ptxas, ptxas-blackwell), or of the variable that names another one in its place
+    (TRITON_PTXAS_PATH). ``knows`` are the SMs that it accepts by its own --help ("sm_90a"), oldest first.
     """
 
     path: str
@@ -177,9 +236,10 @@ class TritonFacts:
     """Triton, and what it needs at run time.
 
     ``compiler`` is the C compiler that it would take ("" for none), ``compiler_fault`` what is wrong with CC.
-    ``blackwell_from`` is the SM number from which it uses ptxas-blackwell (90 or 100; 0: it has none). ``cache`` is the
-    folder of its cache, ``cache_error`` why it cannot be written ("" when it can), ``cache_mount`` where it lies.
-    ``cached_targets`` are the architectures of what the cache holds.
+    ``blackwell_from`` is the SM number from which it uses ptxas-blackwell (90 or 100; 0: it has none; -1: its
+    source does not tell). ``cache`` is the folder of its cache, ``cache_error`` why it cannot be written ("" when it
+    can), ``cache_type`` its file system. ``cached_targets`` are the architectures
+    of what the cache holds.
     """
 
     version: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import ChildEnd, CudaProbe, KernelProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.software import Installed
+from wheel_checks.facts.host.visible import expected_devices
 from wheel_checks.model import Unavailable
 
 
@@ -12,14 +13,15 @@ def symptoms(facts: HostFacts) -> tuple[str, ...]:
     """The symptoms, in the order in which things depend on one another.
 
     - ``nvml:CODE``: nvmlInit's, -1 when the library cannot be loaded; ``nvml:no-device``
-    - ``cuda:CODE``: cuInit's, -1 likewise; ``cuda:no-device``; ``cuda:fewer`` than NVML sees
+    - ``cuda:CODE``: cuInit's, -1 likewise; ``cuda:no-device``
+    - ``cuda:fewer``: CUDA sees fewer GPUs than NVML, and fewer than CUDA_VISIBLE_DEVICES asks for
     - ``torch:missing``, ``torch:import``, ``torch:cpu-build``, ``torch:unavailable``, ``torch:init``, ``torch:compute``
     - ``triton:missing``, ``kernel:failed``
     - ``nvml:``, ``cuda:``, ``torch:`` and ``kernel:`` with ``hang`` or ``signal``
     """
     found: list[str] = []
     found += _of_nvml(facts.nvml)
-    found += _of_cuda(facts.cuda, facts.nvml)
+    found += _of_cuda(facts.cuda, expected_devices(facts.nvml, facts.variables))
     found += _of_torch(facts.torch, facts.installed)
     found += _of_kernel(facts.kernel, facts)
     return tuple(dict.fromkeys(found))
@@ -41,7 +43,7 @@ def _of_nvml(probe: NvmlProbe | Unavailable) -> list[str]:
     return [] if probe.gpus else ["nvml:no-device"]
 
 
-def _of_cuda(probe: CudaProbe | Unavailable, nvml: NvmlProbe | Unavailable) -> list[str]:
+def _of_cuda(probe: CudaProbe | Unavailable, expected: int) -> list[str]:
     if isinstance(probe, Unavailable):
         return []
     if ended := _of_end("cuda", probe.end):
@@ -50,8 +52,7 @@ def _of_cuda(probe: CudaProbe | Unavailable, nvml: NvmlProbe | Unavailable) -> l
         return [f"cuda:{probe.code}"]
     if not probe.gpus:
         return ["cuda:no-device"]
-    seen = 0 if isinstance(nvml, Unavailable) else len(nvml.gpus)
-    return ["cuda:fewer"] if len(probe.gpus) < seen else []
+    return ["cuda:fewer"] if len(probe.gpus) < expected else []
 
 
 def _of_torch(probe: TorchProbe | Unavailable, installed: Installed | Unavailable) -> list[str]:

@@ -73,5 +73,5 @@ def cause(
     """
     identity = rule_id(catalogue)
     CAUSES[identity] = Cause(catalogue, layer, explains, certain, tested)
-    page = f"{why} (Catalogue {catalogue}; {sources}. Tested: {tested}.)"
+    page = f"{why} (Catalogue {catalogue}; {sources}. Tested: {tested})."
     return rule(identity, title, severity, why=page, example=example, fix=fix, kind=KIND)

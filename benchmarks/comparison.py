@@ -1,0 +1,274 @@
+"""One kernel beside eager torch, torch.compile and its peers: what a child of ``benchmarks/kernels.py`` does.
+
+In two steps, because compiling keeps CPUs busy and timing needs the GPU alone: all children prepare at once, then each
+is told to time when its turn comes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import RLock
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from benchmarks.eager import EAGER, Results
+from benchmarks.forked import summary
+from benchmarks.peers import PEERS
+from benchmarks.shapes import helion_speeds, speeds_of
+from kernels_smoke.suite import registry
+from kernels_smoke.suite.judge import judge
+from kernels_smoke.suite.model import Case, Inputs, Kernel, Speed
+from kernels_smoke.suite.speed import floor_of
+from kernels_smoke.suite.timing import MOST_SETS, Call, InputSet, fresh, input_sets, measure
+
+OURS, EAGER_NAME, COMPILED = "ours", "eager", "torch.compile"
+PREPARED = "prepared"
+ALIKE = 0.05  # relative: fp8 codes of two roundings differ by 2.5 %, another function by far more
+
+# What vLLM compiles with (the seeds' first document, "Performance Evaluation - Kernel Level").
+INDUCTOR_OPTIONS = {
+    "enable_auto_functionalized_v2": False,
+    "size_asserts": False,
+    "alignment_asserts": False,
+    "scalar_asserts": False,
+    "combo_kernels": True,
+    "benchmark_combo_kernel": True,
+}
+
+Implementation = Callable[[InputSet], Callable[[], Results]]  # makes, for one set of inputs, the call to be timed
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every child is told: where, how large, the calibrated rates, and until when (by time.monotonic)."""
+
+    device: str
+    tiny: bool
+    seed: int
+    calibration: dict[str, Any]
+    prepare_until: float
+    time_until: float
+
+
+@dataclass
+class Row:
+    """One shape of one kernel, of the suite's table or of Helion's, and what can be timed there."""
+
+    table: str
+    kernel: Kernel
+    speed: Speed
+    implementations: dict[str, Implementation] = field(default_factory=dict)
+
+
+def compare(connection: Connection, name: str, plan: Plan, alone: RLock) -> None:
+    """Prepare the kernel ``name``, wait until told, time. ``alone`` is held while the GPU is used in the first step.
+
+    Every message is :data:`PREPARED`, or a record with the keys table, kernel, shape, implementation, microseconds,
+    fault (and, for ours, what the speed's work is).
+    """
+    kernel = registry.load(registry.entry(name))
+    module = importlib.import_module(kernel.module)
+    if plan.device == "cuda":
+        torch._dynamo.config.recompile_limit = 64  # noqa: SLF001  # documented so; each shape is a compilation
+        _benchmark_alone(alone)
+    rows = [Row("suite", kernel, speed) for speed in speeds_of(kernel, tiny=plan.tiny)]
+    rows += [Row("helion", kernel, speed) for speed in helion_speeds(kernel, tiny=plan.tiny)]
+    for row in rows:
+        for record in _prepared(row, module, plan, alone):
+            connection.send(record)
+    connection.send(PREPARED)
+    connection.recv()
+    for row in rows:
+        for record in _timed(row, plan):
+            connection.send(record)
+
+
+# First step
+
+
+def _prepared(row: Row, module: ModuleType, plan: Plan, alone: RLock) -> Iterator[dict[str, Any]]:
+    """Fill the implementations of ``row`` with those that compute the same; a record for each that does not."""
+    kernel, speed = row.kernel, row.speed
+    with _held(alone):
+        try:
+            result = judge(kernel, Case(speed.name, speed.shape), device=plan.device, seed=plan.seed)
+            fault = result["message"]
+        except Exception as error:  # noqa: BLE001  # compilers and drivers raise anything; it is a line of the report
+            fault = summary(error)
+        _free(plan)
+    yield _record(row, OURS, fault=fault)  # also without a fault: it says that the child is alive
+    if fault:
+        return
+    row.implementations[OURS] = _ours(kernel, module)
+    inputs, expected = _expected(row, module, plan, alone)
+    for name, implementation in _others(row, plan):
+        if time.monotonic() > plan.prepare_until:
+            yield _record(row, name, fault="not compiled: the time was up")
+            continue
+        try:
+            with contextlib.nullcontext() if name == COMPILED else _held(alone):  # compiling is what may overlap
+                fault = _difference(implementation(inputs)(), expected)
+        except Exception as error:  # noqa: BLE001  # a peer raises anything; it is a line of the report
+            fault = summary(error)
+        if not fault:
+            row.implementations[name] = implementation
+        yield _record(row, name, fault=fault)
+    del inputs, expected
+    _free(plan)
+
+
+def _free(plan: Plan) -> None:
+    """Give back the memory that torch keeps: other children prepare on the same GPU."""
+    if plan.device == "cuda":
+        torch.cuda.empty_cache()
+
+
+def _expected(row: Row, module: ModuleType, plan: Plan, alone: RLock) -> tuple[InputSet, dict[str, torch.Tensor]]:
+    """One set of inputs, and our results for it, which were just found right."""
+    with _held(alone):
+        (inputs,) = input_sets(row.kernel, row.speed.shape, device=plan.device, seed=plan.seed, most=1)
+        made = fresh(inputs, plan.device)
+        row.kernel.launch(module, made.inputs, made.outputs)
+    return inputs, {**{name: made.inputs[name] for name in row.kernel.modifies}, **made.outputs}
+
+
+def _others(row: Row, plan: Plan) -> Iterator[tuple[str, Implementation]]:
+    """Eager torch and torch.compile; in the suite's table the peers, too."""
+    function = EAGER[row.kernel.name]  # a test holds every kernel that has a speed to have one
+    yield EAGER_NAME, _functional(function)
+    yield COMPILED, _functional(_compiled(function, plan.device))
+    if row.table != "suite":
+        return
+    for name, prepare in PEERS.get(row.kernel.name, {}).items():
+        yield name, _other(prepare)
+    if row.speed.peer is not None:
+        yield row.speed.versus, _peer(row.speed)
+
+
+def _compiled(function: Callable[[Inputs], Results], device: str) -> Callable[[Inputs], Results]:
+    """``function`` compiled for each shape; on the CPU only traced, because a C++ compiler takes half a minute."""
+    if device != "cuda":
+        traced: Callable[[Inputs], Results] = torch.compile(function, fullgraph=True, dynamic=False, backend="eager")
+        return traced
+    compiled: Callable[[Inputs], Results] = torch.compile(
+        function, fullgraph=True, dynamic=False, backend="inductor", options=INDUCTOR_OPTIONS
+    )
+    return compiled
+
+
+def _functional(function: Callable[[Inputs], Results]) -> Implementation:
+    return lambda inputs: functools.partial(function, inputs.inputs)
+
+
+def _other(prepare: Callable[[Inputs], Callable[[], Results]]) -> Implementation:
+    return lambda inputs: prepare(inputs.inputs)
+
+
+def _peer(speed: Speed) -> Implementation:
+    def prepare(inputs: InputSet) -> Callable[[], Results]:
+        def call() -> Results:
+            assert speed.peer is not None  # noqa: S101  # who calls this has looked
+            speed.peer(inputs.inputs, inputs.outputs)
+            return dict(inputs.outputs)
+
+        return call
+
+    return prepare
+
+
+@contextlib.contextmanager
+def _held(alone: RLock) -> Iterator[None]:
+    """Hold ``alone``; after a minute without it, because a child died with it, go on all the same."""
+    got = alone.acquire(timeout=60.0)
+    try:
+        yield
+    finally:
+        if got:
+            alone.release()
+
+
+def _ours(kernel: Kernel, module: ModuleType) -> Implementation:
+    def prepare(inputs: InputSet) -> Callable[[], Results]:
+        def call() -> Results:
+            kernel.launch(module, inputs.inputs, inputs.outputs)
+            return dict(inputs.outputs)
+
+        return call
+
+    return prepare
+
+
+def _difference(results: Results, expected: dict[str, torch.Tensor]) -> str:
+    """Why ``results`` are not those of the same function, as far as rounding lets one see; empty when they are."""
+    for name, result in results.items():
+        got = (torch.cat(result, dim=-1) if isinstance(result, tuple) else result).double()
+        wanted = expected[name].double()[..., : got.shape[-1]]
+        if got.shape != wanted.shape:
+            return f"{name} is {tuple(got.shape)} instead of {tuple(wanted.shape)}"
+        error = float((got - wanted).norm() / wanted.norm().clamp(min=torch.finfo(torch.float64).tiny))
+        if not error <= ALIKE:
+            return f"computes something else: {name} differs by {error:.3g}"
+    return ""
+
+
+def _benchmark_alone(alone: RLock) -> None:
+    """Let Inductor hold ``alone`` while it times its candidates: a busy GPU would make it choose a slow one."""
+    from torch._inductor.runtime.benchmarking import benchmarker  # noqa: PLC0415  # slow to import, CUDA only
+
+    measured = benchmarker.benchmark_gpu
+
+    def benchmark_gpu(*arguments: Any, **options: Any) -> Any:
+        with _held(alone):
+            return measured(*arguments, **options)
+
+    benchmarker.benchmark_gpu = benchmark_gpu
+
+
+# Second step
+
+
+def _timed(row: Row, plan: Plan) -> Iterator[dict[str, Any]]:
+    if not row.implementations:
+        return
+    if time.monotonic() > plan.time_until:
+        yield _record(row, OURS, fault="not timed: the time was up")
+        return
+    most = MOST_SETS if plan.device == "cuda" else 1
+    sets = input_sets(row.kernel, row.speed.shape, device=plan.device, seed=plan.seed, most=most)
+    for name, implementation in row.implementations.items():
+        try:
+            calls: Sequence[Call] = [implementation(inputs) for inputs in sets]
+            timing = measure(calls, device=plan.device)
+        except Exception as error:  # noqa: BLE001  # as above: a line of the report
+            yield _record(row, name, fault=summary(error))
+            continue
+        work = _work(row, sets[0], plan) if name == OURS else {}
+        yield _record(row, name, microseconds=timing.microseconds, note=timing.note, **work)
+    del sets, calls
+    _free(plan)
+
+
+def _work(row: Row, inputs: InputSet, plan: Plan) -> dict[str, Any]:
+    work = row.speed.work(inputs.inputs, inputs.outputs)
+    floor, _ = floor_of(work, plan.calibration)
+    return {
+        "floor_microseconds": floor,
+        "bytes": work.bytes,
+        "flops": work.flops,
+        "unit": work.unit,
+        "bar": row.speed.bar,
+        "versus": row.speed.versus,
+    }
+
+
+def _record(row: Row, implementation: str, fault: str = "", **facts: Any) -> dict[str, Any]:
+    names = {"table": row.table, "kernel": row.kernel.name, "shape": row.speed.name}
+    return {**names, "implementation": implementation, "microseconds": None, "fault": fault, **facts}

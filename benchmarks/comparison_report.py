@@ -1,0 +1,262 @@
+"""What ``benchmarks/kernels.py`` measured, as markdown, as JSON, and as pictures. Needs no torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.shapes import HELION
+from kernels_smoke.suite import registry
+from kernels_smoke.suite.svg import box, dot, line, picture_of, text
+
+OURS, EAGER, COMPILED = "ours", "eager", "torch.compile"
+Key = tuple[str, str, str]  # table, kernel, shape
+
+
+@dataclass
+class Shape:
+    """One row: what is known of our kernel's work there, and microseconds by implementation."""
+
+    work: dict[str, Any] = field(default_factory=dict)
+    microseconds: dict[str, float] = field(default_factory=dict)
+
+    def speedup(self, over: str) -> float | None:
+        """How many times as long ``over`` takes as ours; None when one of them was not timed."""
+        if OURS not in self.microseconds or over not in self.microseconds:
+            return None
+        return self.microseconds[over] / self.microseconds[OURS]
+
+    def best_peer(self) -> str | None:
+        """The fastest of the others, eager torch and torch.compile left out."""
+        peers = [name for name in self.microseconds if name not in {OURS, EAGER, COMPILED}]
+        return min(peers, key=lambda name: self.microseconds[name]) if peers else None
+
+
+@dataclass
+class Measurements:
+    """Everything that the children said."""
+
+    environment: dict[str, Any]
+    calibration: dict[str, Any]
+    shapes: dict[Key, Shape] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Keep one record of ``comparison.compare``."""
+        shape = self.shapes.setdefault((record["table"], record["kernel"], record["shape"]), Shape())
+        name = record["implementation"]
+        what = f"{record['kernel']}, {record['shape']}, {name}"
+        if record["fault"]:
+            self.faults.append(f"{what}: {record['fault']}")
+        if record["microseconds"] is None:
+            return
+        shape.microseconds[name] = record["microseconds"]
+        if record["note"]:
+            self.notes.append(f"{what}: {record['note']}")
+        if name == OURS:
+            shape.work = {key: record[key] for key in WORK}
+
+    def ended(self, kernel: str, fault: str) -> None:
+        """Note that the child of ``kernel`` ended, and how."""
+        if fault:
+            self.faults.append(f"{kernel}: its process: {fault}")
+
+    def table(self, name: str) -> Iterator[tuple[str, str, Shape]]:
+        """(kernel, shape, what was measured) of one table, where ours was timed."""
+        order = [entry.name for entry in registry.ENTRIES]
+        for (table, kernel, shape), measured in sorted(self.shapes.items(), key=lambda item: order.index(item[0][1])):
+            if table == name and OURS in measured.microseconds:
+                yield kernel, shape, measured
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, to be kept."""
+        rows = [
+            {"table": table, "kernel": kernel, "shape": shape, **each.work, "times": each.microseconds}
+            for (table, kernel, shape), each in self.shapes.items()
+        ]
+        facts = {"environment": self.environment, "calibration": self.calibration, "seconds": self.seconds}
+        return {**facts, "rows": rows, "faults": self.faults, "notes": self.notes}
+
+
+WORK = ("floor_microseconds", "bytes", "flops", "unit", "bar", "versus")
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Our geometric mean against torch.compile over the shapes of Helion's table, and Helion's own on an H100."""
+
+    kernel: str
+    ours: float
+    helion: float
+    speedups: tuple[float, ...]
+
+
+def means(results: Measurements) -> list[Mean]:
+    """One for each kernel of Helion's table that was timed beside torch.compile."""
+    speedups: dict[str, list[float]] = {}
+    for kernel, _, shape in results.table("helion"):
+        if (speedup := shape.speedup(COMPILED)) is not None:
+            speedups.setdefault(kernel, []).append(speedup)
+    return [
+        Mean(kernel, geometric_mean(speedups[kernel]), row.speedup, tuple(speedups[kernel]))
+        for kernel, row in HELION.items()
+        if kernel in speedups
+    ]
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """The n-th root of the product of ``values``."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+# Markdown
+
+
+def markdown(results: Measurements) -> str:
+    """The whole report."""
+    versions = ", ".join(f"{name} {version}" for name, version in results.environment["versions"].items())
+    rates = results.calibration
+    measured = [f"{rates['bandwidth'] / 1e12:.2f} TB/s"]
+    measured += [f"{rates[unit] / 1e12:.0f} TFLOP/s {unit}" for unit in ("bf16", "fp8") if rates.get(unit)]
+    parts = [
+        f"{results.environment['device']}, {results.environment['date']}: {versions}. Measured in the same run: "
+        f"{', '.join(measured)}. Microseconds of one call inside a CUDA graph over rotated inputs, median of replays; "
+        f"{results.seconds:.0f} s altogether.",
+        _suite_table(results),
+        _mean_table(results),
+        _shape_table(results),
+        _list("What could not be timed, and why:", results.faults),
+        _list("Timed in another way:", results.notes),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _suite_table(results: Measurements) -> str:
+    heads = ("kernel", "shape", "ours, us", "floor, us", "ours / floor", "eager, us", "torch.compile, us", "best peer")
+    rows = []
+    for kernel, name, shape in results.table("suite"):
+        ours, peer = shape.microseconds[OURS], shape.best_peer()
+        rows.append(
+            (
+                kernel,
+                name,
+                f"{ours:.1f}",
+                f"{shape.work['floor_microseconds']:.1f}",
+                f"{ours / shape.work['floor_microseconds']:.2f}",
+                _beside(shape, EAGER),
+                _beside(shape, COMPILED),
+                f"{peer} {_beside(shape, peer)}" if peer else "-",
+            )
+        )
+    return _table(heads, rows) + "\n\nIn brackets: how many times as long it takes as ours." if rows else ""
+
+
+def _beside(shape: Shape, name: str) -> str:
+    speedup = shape.speedup(name)
+    return "-" if speedup is None else f"{shape.microseconds[name]:.1f} ({speedup:.2f}x)"
+
+
+def _mean_table(results: Measurements) -> str:
+    heads = ("kernel", "ours against torch.compile", "least", "greatest", "shapes", "Helion's on an H100")
+    rows = [
+        (
+            mean.kernel,
+            f"{mean.ours:.3f}x",
+            f"{min(mean.speedups):.2f}x",
+            f"{max(mean.speedups):.2f}x",
+            str(len(mean.speedups)),
+            f"{mean.helion:.3f}x",
+        )
+        for mean in means(results)
+    ]
+    if not rows:
+        return ""
+    return "Geometric means over the shapes of the Qwen3 models (1 to 8192 tokens):\n\n" + _table(heads, rows)
+
+
+def _shape_table(results: Measurements) -> str:
+    rows = [
+        (kernel, name, f"{shape.microseconds[OURS]:.2f}", _beside(shape, EAGER), _beside(shape, COMPILED))
+        for kernel, name, shape in results.table("helion")
+    ]
+    if not rows:
+        return ""
+    return "Each of those shapes:\n\n" + _table(("kernel", "shape", "ours, us", "eager, us", "torch.compile, us"), rows)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in lines)
+
+
+def _list(heading: str, items: Sequence[str]) -> str:
+    return "\n".join((heading, "", *(f"- {item}" for item in items))) if items else ""
+
+
+# Pictures
+
+
+def document(results: Measurements) -> dict[str, Any]:
+    """The suite's table in the shape of a ``kernels_smoke/1`` document, which ``roofline.picture`` draws."""
+    speeds = []
+    for kernel, name, shape in results.table("suite"):
+        ours, work = shape.microseconds[OURS], shape.work
+        peer = shape.microseconds.get(work["versus"])
+        met = ours <= work["bar"] * (peer or work["floor_microseconds"])
+        facts = {"kernel": kernel, "case": name, "microseconds": ours, "peer_microseconds": peer, **work}
+        speeds.append({**facts, "outcome": "pass" if met else "slow"})
+    versions = results.environment["versions"]
+    return {
+        "calibration": results.calibration,
+        "speeds": speeds,
+        "started": results.environment["date"],
+        "environment": {
+            "gpus": [{"name": results.environment["device"]}],
+            **{name: {"version": versions[name]} for name in ("torch", "triton")},
+        },
+    }
+
+
+WIDTH, MARGIN, LEFT, RIGHT, ROW = 1280.0, 40.0, 380.0, 1120.0, 44.0
+
+
+def chart(results: Measurements) -> str:
+    """An SVG of our geometric means against torch.compile, beside Helion's."""
+    title = f"Speedup over torch.compile on {results.environment['device']}, beside Helion's on an H100"
+    found = means(results)
+    top = 128.0
+    bottom = top + ROW * len(found)
+    furthest = max([1.5, *(max(mean.ours, mean.helion) for mean in found)]) * 1.08
+
+    def place(speedup: float) -> float:
+        return LEFT + (RIGHT - LEFT) * speedup / furthest
+
+    body = [
+        text(MARGIN, 56, title, size=22, bold=True),
+        text(MARGIN, 84, "geometric means over the shapes of the Qwen3 models, 1 to 8192 tokens", style="quiet"),
+    ]
+    for step in range(math.floor(furthest * 2) + 1):
+        body.append(line([(place(step / 2), top), (place(step / 2), bottom)], "axis" if step == 2 else "grid"))
+        body.append(text(place(step / 2), bottom + 22, f"{step / 2:g}x", anchor="middle", style="quiet"))
+    for row, mean in enumerate(found):
+        body += _mean_bar(mean, top + row * ROW, place)
+    body += [
+        dot(MARGIN + 8, bottom + 60, "good"),
+        text(MARGIN + 24, bottom + 65, "ours", style="quiet"),
+        dot(MARGIN + 88, bottom + 60, "other", square=True),
+        text(MARGIN + 104, bottom + 65, "Helion's, as published for an H100", style="quiet"),
+    ]
+    said = "; ".join(f"{mean.kernel}: {mean.ours:.2f}, Helion {mean.helion:.2f}" for mean in found)
+    return picture_of(WIDTH, bottom + 100, title, said or "Nothing was measured.", body)
+
+
+def _mean_bar(mean: Mean, top: float, place: Any) -> Iterator[str]:
+    middle = top + ROW / 2
+    yield text(LEFT - 14, middle + 4, mean.kernel, anchor="end")
+    yield box(LEFT, middle - 11, place(mean.ours) - LEFT, 22, "good")
+    yield dot(place(mean.helion), middle, "other", square=True)
+    yield text(RIGHT + 14, middle + 4, f"{mean.ours:.2f}x", bold=True)

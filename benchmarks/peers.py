@@ -1,0 +1,63 @@
+"""Other people's implementations of our kernels, where they are installed: liger-kernel, fla-core, helion.
+
+Each entry makes, from what ``Kernel.inputs`` drew, a call that returns its results by name, as ``eager.py`` does. What
+need not be done at every call (an import, a weight plus 1) is done when the call is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.eager import EPSILON, Results
+from kernels_smoke.suite.model import Inputs
+
+Prepared = Callable[[], Results]
+
+
+def liger_fused_add_rms_norm(inputs: Inputs) -> Prepared:
+    """Liger's forward pass, which also keeps the inverse norms for a backward pass."""
+    from liger_kernel.ops.fused_add_rms_norm import fused_add_rms_norm_forward  # type: ignore[import-not-found]  # noqa: PLC0415  # optional
+
+    offset = 1.0 if inputs["zero_centred"] else 0.0
+
+    def call() -> Results:
+        normed, total, *_ = fused_add_rms_norm_forward(
+            inputs["x"], inputs["residual"], inputs["weight"], EPSILON, offset, "gemma"
+        )
+        return {"normed": normed, "sum": total}
+
+    return call
+
+
+def fla_fused_add_rms_norm(inputs: Inputs) -> Prepared:
+    """FLA's norm with a residual; it knows no zero-centred weights, so it gets the weights plus 1."""
+    from fla.modules.norm.layernorm import rms_norm  # type: ignore[import-not-found]  # noqa: PLC0415  # optional
+
+    weight = inputs["weight"] + 1.0 if inputs["zero_centred"] else inputs["weight"]
+
+    def call() -> Results:
+        normed, total = rms_norm(inputs["x"], weight, None, residual=inputs["residual"], eps=EPSILON, prenorm=True)
+        return {"normed": normed, "sum": total}
+
+    return call
+
+
+def helion(name: str) -> Callable[[Inputs], Prepared]:
+    """The Helion kernel ``name`` of ``helion_kernels.py``."""
+
+    def prepare(inputs: Inputs) -> Prepared:
+        from benchmarks import helion_kernels  # noqa: PLC0415  # imports helion, which is optional
+
+        function: Any = getattr(helion_kernels, name)
+        return lambda: function(inputs)
+
+    return prepare
+
+
+PEERS: dict[str, dict[str, Callable[[Inputs], Prepared]]] = {
+    "fused_add_rms_norm": {"Liger": liger_fused_add_rms_norm, "FLA": fla_fused_add_rms_norm},
+    "dynamic_per_token_scaled_fp8_quant": {"Helion": helion("dynamic_per_token_scaled_fp8_quant")},
+    "rms_norm_dynamic_per_token_quant": {"Helion": helion("rms_norm_dynamic_per_token_quant")},
+    "silu_and_mul_dynamic_per_token_quant": {"Helion": helion("silu_and_mul_dynamic_per_token_quant")},
+}

@@ -1,0 +1,89 @@
+"""What is timed: the shapes of the suite, and those in which Helion's kernels were compared with torch.compile.
+
+Helion in vLLM, table 2 (the seeds' first document): geometric means of the speedup against torch.compile on an H100,
+over the Qwen3 models of its table 1 and numbers of tokens up to 8192.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kernels_smoke.suite.model import LEVELS, Case, Kernel, Speed
+
+TOKENS = (1, 16, 256, 2048, 8192)
+HEAD = 128  # elements of a head, of all Qwen3 models
+
+
+@dataclass(frozen=True)
+class Model:
+    """A Qwen3 model: its hidden and intermediate size, and how many query and key heads it has."""
+
+    name: str
+    hidden: int
+    intermediate: int
+    heads: tuple[int, int]
+
+
+MODELS = (
+    Model("Qwen3-1.7B", 2048, 6144, (16, 8)),
+    Model("Qwen3-8B", 4096, 12288, (32, 8)),
+    Model("Qwen3-32B", 5120, 25600, (64, 8)),
+)
+
+
+@dataclass(frozen=True)
+class HelionRow:
+    """A row of Helion's table: its speedup on an H100, and our shape for a model and a number of tokens."""
+
+    speedup: float
+    shape: Callable[[Model, int], dict[str, Any]]
+
+
+def _hidden(model: Model, tokens: int) -> dict[str, Any]:
+    return {"rows": tokens, "width": model.hidden}
+
+
+def _intermediate(model: Model, tokens: int) -> dict[str, Any]:
+    return {"rows": tokens, "width": model.intermediate}
+
+
+def _heads(model: Model, tokens: int) -> dict[str, Any]:
+    return {"tokens": tokens, "heads": model.heads, "head_dim": HEAD, "rotary_dim": HEAD}
+
+
+HELION = {
+    "dynamic_per_token_scaled_fp8_quant": HelionRow(1.237, _hidden),
+    "rms_norm_dynamic_per_token_quant": HelionRow(1.180, _hidden),
+    "silu_and_mul_dynamic_per_token_quant": HelionRow(1.256, _intermediate),
+    "fused_qk_norm_rope": HelionRow(1.383, _heads),
+    "per_token_group_fp8_quant": HelionRow(1.423, _hidden),
+    "rms_norm_per_block_quant": HelionRow(1.674, _hidden),
+    "silu_and_mul_per_block_quant": HelionRow(1.731, _intermediate),
+}
+
+
+def speeds_of(kernel: Kernel, *, tiny: bool) -> tuple[Speed, ...]:
+    """The suite's speeds of ``kernel``; ``tiny``: one instead, of a shape that the interpreter can do."""
+    if not tiny or not kernel.speeds:
+        return kernel.speeds
+    fitting = [case for case in kernel.cases if "interpret" in case.where and _has_elements(case)]
+    small = min(fitting, key=lambda case: LEVELS.index(case.level))
+    return (replace(kernel.speeds[0], name=f"{small.name} (tiny)", shape=small.shape, peer=None),)
+
+
+def _has_elements(case: Case) -> bool:
+    return all(value for value in case.shape.values() if type(value) is int)  # a bool is no extent
+
+
+def helion_speeds(kernel: Kernel, *, tiny: bool) -> tuple[Speed, ...]:
+    """The shapes of Helion's table for ``kernel``, or the tiny one; none where Helion's table has no such kernel."""
+    row = HELION.get(kernel.name)
+    if row is None or tiny:
+        return speeds_of(kernel, tiny=True) if row else ()
+    return tuple(
+        replace(kernel.speeds[0], name=f"{model.name}, {tokens} tokens", shape=row.shape(model, tokens), peer=None)
+        for model in MODELS
+        for tokens in TOKENS
+    )

@@ -1,0 +1,98 @@
+"""A gated addition in place: dot product, sigmoid, product and sum of a row in one pass (a shared expert's output)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.launch import check_rows, on_device_of, require
+
+DTYPES = (torch.bfloat16, torch.float16, torch.float32)
+WIDEST = 16384  # elements of a row: one program holds whole rows in registers
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How one launch is laid out.
+
+    A program works on a tile of ``rows`` rows of ``block`` elements (powers of two, ``block`` at least the width), with
+    ``warps`` warps. ``eviction`` is the cache's hint for what is read once.
+    """
+
+    block: int
+    rows: int
+    warps: int
+    eviction: str = ""
+
+
+def configure(width: int) -> Configuration:
+    """The layout for rows of ``width`` elements: 16 elements a thread of each input."""
+    block = triton.next_power_of_2(width)
+    rows = max(2048 // block, 1)
+    return Configuration(block=block, rows=rows, warps=min(max(rows * block // 512, 1), 16))
+
+
+@triton.jit
+def _fused_gate_sigmoid_mul_add_kernel(
+    final_pointer,
+    x_pointer,
+    weight_pointer,
+    shared_pointer,
+    final_stride,
+    x_stride,
+    shared_stride,
+    count,
+    width,
+    BLOCK: tl.constexpr,
+    ROWS: tl.constexpr,
+    EVICTION: tl.constexpr,
+):
+    columns = tl.arange(0, BLOCK)[None, :]
+    rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
+    mask = (rows < count) & (columns < width)
+    x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
+    shared = tl.load(shared_pointer + rows * shared_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
+    place = final_pointer + rows * final_stride + columns
+    final = tl.load(place, mask=mask, other=0.0, eviction_policy=EVICTION)
+    # The weight comes so late because with fewer registers in use, more programs run at once.
+    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)
+    gate = tl.sigmoid(tl.sum(x.to(tl.float32) * weight.to(tl.float32), axis=1, keep_dims=True))
+    added = final.to(tl.float32) + gate * shared.to(tl.float32)
+    tl.store(place, added.to(final_pointer.dtype.element_ty), mask=mask)
+
+
+def fused_gate_sigmoid_mul_add(
+    final: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, shared: torch.Tensor
+) -> torch.Tensor:
+    """Add ``sigmoid(x . weight) * shared`` to ``final`` in place, row by row, and return ``final``.
+
+    The dot product, its sigmoid, the product and the sum are computed in float32 and rounded once. Source: the shared
+    expert of Qwen 3.5's mixture of experts, fused by TokenSpeed.
+
+    - ``final``: [rows, width], bfloat16, float16 or float32, written in place; rows may be strided.
+    - ``x``, ``shared``: [rows, width], of that dtype; rows may be strided.
+    - ``weight``: [width], of that dtype or float32.
+
+    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 16,384 elements.
+    """
+    require(final.ndim == 2, f"final must be [rows, width], not {final.ndim}-dimensional")
+    rows, width = final.shape
+    require(0 < width <= WIDEST, f"rows are {width} elements wide; 1 to {WIDEST} are possible")
+    check_rows("final", final, (rows, width), DTYPES, final)
+    check_rows("x", x, (rows, width), (final.dtype,), final)
+    check_rows("weight", weight, (width,), (final.dtype, torch.float32), final)
+    check_rows("shared", shared, (rows, width), (final.dtype,), final)
+    if rows:
+        configuration = configure(width)
+        with on_device_of(final):
+            _fused_gate_sigmoid_mul_add_kernel[(triton.cdiv(rows, configuration.rows),)](
+                *(final, x, weight, shared, final.stride(0), x.stride(0), shared.stride(0), rows, width),
+                BLOCK=configuration.block,
+                ROWS=configuration.rows,
+                EVICTION=configuration.eviction,
+                num_warps=configuration.warps,
+            )
+    return final

@@ -1,0 +1,65 @@
+"""Vertical fusion: three operations, one after another on each element, in one pass."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.fusion.pointwise import Configuration, _place, as_rows, programs
+from kernels_smoke.launch import on_device_of
+
+
+def configure(itemsize: int) -> Configuration:
+    """The layout for elements of ``itemsize`` bytes: two to four loads of 16 bytes a thread of each input."""
+    return Configuration(block=2048 if itemsize == 2 else 1024, warps=4)
+
+
+@triton.jit
+def _mul_add_sigmoid_kernel(
+    x_pointer,
+    w_pointer,
+    b_pointer,
+    out_pointer,
+    x_stride,
+    w_stride,
+    b_stride,
+    out_stride,
+    width,
+    BLOCK: tl.constexpr,
+    EVICTION: tl.constexpr,
+):
+    row, columns = _place(width, BLOCK)
+    mask = columns < width
+    x = tl.load(x_pointer + row * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION).to(tl.float32)
+    w = tl.load(w_pointer + row * w_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION).to(tl.float32)
+    b = tl.load(b_pointer + row * b_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION).to(tl.float32)
+    activated = tl.sigmoid(x * w + b)
+    tl.store(out_pointer + row * out_stride + columns, activated.to(out_pointer.dtype.element_ty), mask=mask)
+
+
+def mul_add_sigmoid(
+    x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return ``1 / (1 + exp(-(x w + b)))`` for each element, computed in float32 and rounded once.
+
+    - ``x``, ``w``, ``b``: of one shape and dtype: bfloat16, float16 or float32; contiguous, or [rows, width] with rows
+      that are contiguous, and strided. There may be more than 2^31 elements.
+    - ``out``: the result, of the same shape and dtype.
+
+    Raises ValueError when a shape, dtype, device or stride is not as said.
+    """
+    out = torch.empty_like(x) if out is None else out
+    rows = as_rows({"x": x, "w": w, "b": b, "out": out})
+    if x.numel():
+        configuration = configure(x.itemsize)
+        with on_device_of(x):
+            _mul_add_sigmoid_kernel[(programs(rows[0], configuration.block),)](
+                *rows,
+                *(tensor.stride(0) for tensor in rows),
+                rows[0].shape[1],
+                BLOCK=configuration.block,
+                EVICTION=configuration.eviction,
+                num_warps=configuration.warps,
+            )
+    return out

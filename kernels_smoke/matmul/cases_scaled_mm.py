@@ -1,0 +1,185 @@
+"""What the suite runs for scaled_mm, and what it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from kernels_smoke.matmul import reference
+from kernels_smoke.suite.compare import Near
+from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Speed, Tensors, Work
+
+FP8, BF16, FP16, FP32 = torch.float8_e4m3fn, torch.bfloat16, torch.float16, torch.float32
+TILES = "kernels_smoke.matmul.tiles"
+
+
+def draw_inputs(
+    draw: Draw,
+    *,
+    m: int,
+    n: int,
+    k: int,
+    dtype: torch.dtype = FP8,
+    out_dtype: torch.dtype = BF16,
+    a_stride: int = 0,
+    b_stride: int = 0,
+    values: float = 1.0,
+    whole: bool = False,
+    scales: float = 0.1,
+    scalars: bool = False,
+    bias: torch.dtype | None = None,
+) -> Inputs:
+    """Draw a [m, k], b [n, k], which is passed transposed, and their scales.
+
+    ``a_stride`` and ``b_stride`` are elements from one row to the next. ``values`` is the standard deviation of the
+    elements, or with ``whole`` their greatest magnitude; ``scales`` is the greatest scale. The scale of the middle row
+    is zero, where there are three or more.
+    """
+    if whole:
+        low, high = -int(values), int(values) + 1
+        a = draw.place(draw.integers(m, k, low=low, high=high, dtype=FP32).to(dtype), row_stride=a_stride, name="a")
+        b = draw.place(draw.integers(n, k, low=low, high=high, dtype=FP32).to(dtype), row_stride=b_stride, name="b")
+    else:
+        a = draw.normal(m, k, dtype=dtype, scale=values, row_stride=a_stride, name="a")
+        b = draw.normal(n, k, dtype=dtype, scale=values, row_stride=b_stride, name="b")
+    rows, columns = ((1, 1), (1, 1)) if scalars else ((m, 1), (1, n))
+    scale_a = draw.uniform(*rows, low=scales / 10, high=scales, dtype=FP32, name="scale_a")
+    scale_b = draw.uniform(*columns, low=scales / 10, high=scales, dtype=FP32, name="scale_b")
+    if m >= 3 and not scalars and scale_a.device.type != "meta":
+        scale_a[m // 2] = 0
+    size = (values * scales) ** 2 * k**0.5 / 4  # near that of the products, so that neither hides the other
+    made = None if bias is None else draw.normal(n, dtype=bias, scale=size, name="bias")
+    return {"a": a, "b": b, "scale_a": scale_a, "scale_b": scale_b, "bias": made, "out_dtype": out_dtype}
+
+
+def outputs(inputs: Inputs) -> Mapping[str, tuple[tuple[int, ...], torch.dtype]]:
+    """The product [m, n]."""
+    return {"out": ((inputs["a"].shape[0], inputs["b"].shape[0]), inputs["out_dtype"])}
+
+
+def arguments(inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """``a``, ``b``, ``scale_a`` and ``scale_b`` as they are passed: ``b`` column-major."""
+    return inputs["a"], inputs["b"].t(), inputs["scale_a"], inputs["scale_b"]
+
+
+def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
+    """One call of the public function."""
+    return module.scaled_mm(*arguments(inputs), bias=inputs["bias"], out=outputs["out"])
+
+
+def expected(inputs: Inputs) -> Tensors:
+    """The product in float64."""
+    return {"out": reference.scaled_mm(*arguments(inputs), bias=inputs["bias"])}
+
+
+def work(inputs: Inputs, outputs: Tensors) -> Work:
+    """Everything touched once, and a multiplication and an addition for each element of K."""
+    a, b = inputs["a"], inputs["b"]
+    read = a.nbytes + b.nbytes + inputs["scale_a"].nbytes + inputs["scale_b"].nbytes
+    return Work(bytes=read + outputs["out"].nbytes, flops=2 * a.shape[0] * a.shape[1] * b.shape[0], unit="fp8")
+
+
+def cublas(inputs: Inputs, outputs: Tensors) -> object:
+    """The same product by cuBLAS, with its fast accumulation, which is the one that this kernel has."""
+    out = outputs["out"]
+    # The private function is that of all torch since 2.6; the public one, of torch 2.10 and newer, has no `out`.
+    return torch._scaled_mm(  # noqa: SLF001  # see above
+        *arguments(inputs), out_dtype=out.dtype, use_fast_accum=True, out=out
+    )
+
+
+def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
+    """A case, without the noise."""
+    return Case(name, shape, level=level, where=where)
+
+
+def small(name: str, level: Any = "full", **shape: Any) -> Case:
+    """A case for the interpreter, too: float16 in, float32 out."""
+    return Case(name, {"dtype": FP16, "out_dtype": FP32, **shape}, level=level, where=EVERYWHERE)
+
+
+KERNEL = Kernel(
+    name="scaled_mm",
+    module="kernels_smoke.matmul.scaled_mm",
+    inputs=draw_inputs,
+    outputs=outputs,
+    launch=launch,
+    reference=expected,
+    # On Hopper, sums of fp8 products keep some 14 bits; those of 16-bit operands are rounded towards zero in float32.
+    checks={"out": Near(bfloat16=4e-3, float16=4e-3, float32=1e-5)},
+    cases=(
+        case("300 x 500, K 1040", "quick", m=300, n=500, k=1040),
+        case("16 rows", "quick", m=16, n=500, k=1040),
+        *(case(f"{m} rows", m=m, n=528, k=512) for m in (1, 7, 17, 40, 64, 65)),
+        case("tiles for every multiprocessor", m=1100, n=6200, k=528),
+        case("the same, float16 out, bias", m=1100, n=6200, k=528, out_dtype=FP16, bias=FP16),
+        case("the same, bfloat16 in", m=1100, n=6200, k=528, dtype=BF16),
+        case("the same, whole numbers, float32 out", m=1100, n=6200, k=528, values=2, whole=True, out_dtype=FP32),
+        case("no row", m=0, n=128, k=128),
+        case("no column", m=128, n=0, k=128),
+        case("one element", m=1, n=1, k=1),
+        case("odd widths: pointers", m=127, n=300, k=1025),
+        case("odd widths, few rows", m=7, n=127, k=129),
+        case("strided rows", m=300, n=130, k=500, a_stride=512, b_stride=528),
+        case("strided rows: pointers", m=300, n=130, k=500, a_stride=517, b_stride=523),
+        case("one scale for all, bias", m=130, n=1025, k=256, scalars=True, bias=BF16),
+        case("near-max values", m=130, n=256, k=1024, values=300.0),
+        case("scales of 1e4", m=130, n=256, k=1024, scales=1e4),
+        case("whole numbers, float32 out", m=200, n=264, k=256, values=2, whole=True, out_dtype=FP32),
+        case("a row beyond 2^31 elements", "deep", m=3, n=130, k=512, a_stride=2**30 + 512),
+        case("a row beyond 2^31 elements: pointers", "deep", m=3, n=130, k=512, a_stride=2**30 + 511),
+        *(
+            case(f"{m} x {n}, K {k}", "deep", m=m, n=n, k=k)
+            for m in (3, 33, 129, 1025, 4097)
+            for n in (16, 1025, 5137)
+            for k in (16, 300, 4096)
+        ),
+        small("float16, 70 x 76, K 96", "quick", m=70, n=76, k=96, bias=FP32),
+        small("float16, odd widths: pointers", m=67, n=75, k=101, a_stride=111),
+        small("float16, strided rows", m=40, n=72, k=40, a_stride=48, b_stride=56, bias=FP16),
+        small("float16, few rows", m=7, n=72, k=96, bias=FP32),
+        small("float16, few rows, odd widths", m=5, n=33, k=37),
+        small("float16, one scale for all", m=33, n=40, k=48, scalars=True),
+        small("float16, values of 1e4", m=33, n=40, k=48, values=1e4, scales=1e-3),
+    ),
+    mutants=(
+        Mutant("one scale read as many", "scale_a + down * scale_a_stride", "scale_a + down"),
+        Mutant("columns not scaled", "row_scale[:, None] * column_scale[None, :]", "row_scale[:, None]"),
+        Mutant("bias subtracted", "result += tl.load(bias", "result -= tl.load(bias"),
+        Mutant("only the last step of K", "tl.dot(left, right.T, accumulator)", "tl.dot(left, right.T)"),
+        Mutant("both halves stored at the left", "result, row, column + half * width", "result, row, column"),
+        Mutant("one tile for each program", "tl.num_programs(0), flatten", "tiles_m * tiles_n, flatten"),
+        Mutant(
+            "columns stored beyond the last",
+            "element_ty), mask=inside",
+            "element_ty), mask=(down < rows)[:, None]",
+            TILES,
+        ),
+        Mutant("K not masked", "mask=inside, other=0.0", "mask=(down < rows)[:, None], other=0.0", TILES),
+        Mutant("last group as high as the others", "min(tiles_m - first, GROUP_M)", "GROUP_M", TILES),
+    ),
+    speeds=(
+        Speed(
+            "8192 x 24576, K 4096",
+            {"m": 8192, "n": 24576, "k": 4096},
+            bar=1 / 0.90,
+            work=work,
+            versus="cuBLAS",
+            peer=cublas,
+        ),
+        Speed(
+            "16 x 24576, K 4096",
+            {"m": 16, "n": 24576, "k": 4096},
+            bar=1.0,
+            work=work,
+            versus="cuBLAS",
+            peer=cublas,
+            slack=3.0,
+        ),
+    ),
+    matrix_instructions=True,
+)

@@ -1,0 +1,190 @@
+"""The product of two fp8 matrices whose rows and columns are scaled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.launch import check_rows, interpreted, multiprocessors, on_device_of, require
+from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, check_operands, described, descriptor
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How one launch is laid out.
+
+    - ``block_m``, ``block_n``: rows and columns of a tile of the result; ``block_k``: bytes of a row in one step.
+    - ``group_m``: rows of tiles that are computed together. ``warps``, ``stages``: of one program.
+    - ``swapped``: compute the transposed tile. Tensor cores take at least 64 rows and as few as 8 columns, so a few
+      rows of ``a`` go where the columns are.
+    - ``halves``: 2 stores a tile in two steps, in half of the shared memory.
+    - ``programs``: for each multiprocessor, which then work through all tiles; 0 is one program for each tile.
+    - ``describe_out``: store through a descriptor where ``out`` is aligned.
+    """
+
+    block_m: int
+    block_n: int
+    block_k: int
+    group_m: int
+    warps: int
+    stages: int
+    swapped: bool = False
+    halves: int = 1
+    programs: int = 0
+    describe_out: bool = False
+
+
+def configure(m: int, n: int, out_size: int, *, described: bool) -> Configuration:
+    """The layout for a result of m x n elements of ``out_size`` bytes: see "Layouts" in README.md.
+
+    ``described``: tiles of the operands come through descriptors.
+    """
+    if interpreted():  # small, so that small cases have several tiles in both directions
+        swapped, block_m, halves = (True, 16, 1) if m <= 16 else (False, 32, 2)
+        return Configuration(block_m, 32, 64, 2, 4, 1, swapped, halves, programs=1, describe_out=not swapped)
+    rows = 16 if m <= 16 else 32 if m <= 32 else 64
+    if not described:  # elements may come one by one: few registers for their addresses
+        return Configuration(rows, 64, 64, group_m=8, warps=8, stages=3)
+    if m <= 64:
+        return Configuration(rows, 64, 256, group_m=1, warps=4, stages=3, swapped=True)
+    if triton.cdiv(m, 128) * triton.cdiv(n, 256) < 132:  # too few large tiles to occupy every multiprocessor
+        return Configuration(128, 128, 128, group_m=8, warps=8, stages=4, halves=2)
+    stages = 4 if out_size == 2 else 3  # half of a tile of the result is in shared memory, too: 32 or 64 KiB
+    return Configuration(128, 256, 128, group_m=8, warps=8, stages=stages, halves=2, programs=1, describe_out=True)
+
+
+@triton.jit
+def _scaled_mm_kernel(
+    a,
+    b,
+    scale_a,
+    scale_b,
+    bias,
+    out,
+    m,
+    n,
+    k,
+    a_stride,
+    b_stride,
+    scale_a_stride,
+    scale_b_stride,
+    out_stride,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    SWAPPED: tl.constexpr,
+    HALVES: tl.constexpr,
+    PERSISTENT: tl.constexpr,
+    DESCRIBE: tl.constexpr,
+    DESCRIBE_OUT: tl.constexpr,
+):
+    # `a` is [m, k] and `b`, transposed by the caller, [n, k]: both row-major, descriptors or pointers.
+    tiles_m = tl.cdiv(m, BLOCK_M)
+    tiles_n = tl.cdiv(n, BLOCK_N)
+    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), flatten=PERSISTENT):
+        tile_m, tile_n = _place(tile, tiles_m, tiles_n, GROUP_M)
+        row = tile_m * BLOCK_M
+        column = tile_n * BLOCK_N
+        accumulator = tl.zeros((BLOCK_N, BLOCK_M) if SWAPPED else (BLOCK_M, BLOCK_N), tl.float32)
+        for depth in range(0, k, BLOCK_K):
+            tile_a = _load_tile(a, row, depth, m, k, a_stride, BLOCK_M, BLOCK_K, DESCRIBE)
+            tile_b = _load_tile(b, column, depth, n, k, b_stride, BLOCK_N, BLOCK_K, DESCRIBE)
+            left, right = (tile_b, tile_a) if SWAPPED else (tile_a, tile_b)
+            accumulator = tl.dot(left, right.T, accumulator)
+        if SWAPPED:
+            accumulator = accumulator.T
+
+        width: tl.constexpr = BLOCK_N // HALVES
+        near, far = accumulator, accumulator
+        if HALVES == 2:
+            near, far = tl.split(accumulator.reshape(BLOCK_M, 2, width).permute(0, 2, 1))
+        down = row + tl.arange(0, BLOCK_M)
+        row_scale = tl.load(scale_a + down * scale_a_stride, mask=down < m, other=0.0)
+        for half in tl.static_range(HALVES):
+            result = near if half == 0 else far
+            across = column + half * width + tl.arange(0, width)
+            column_scale = tl.load(scale_b + across * scale_b_stride, mask=across < n, other=0.0)
+            result = result * row_scale[:, None] * column_scale[None, :]
+            if bias is not None:
+                result += tl.load(bias + across, mask=across < n, other=0.0).to(tl.float32)[None, :]
+            _store_tile(out, result, row, column + half * width, m, n, out_stride, DESCRIBE_OUT)
+
+
+def scaled_mm(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    *,
+    out_dtype: torch.dtype | None = None,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Return ``scale_a * scale_b * (a @ b) + bias``, accumulated in float32.
+
+    The convention is that of ``torch._scaled_mm`` with scales for rows and columns. For fp8 on Hopper, the tensor core
+    keeps about 14 bits of a partial sum, as it does for cuBLAS with ``use_fast_accum``.
+
+    - ``a``: [M, K], row-major, float8_e4m3fn (bfloat16 and float16 do as well).
+    - ``b``: [K, N] of the same dtype, column-major: the transpose of a matrix [N, K] whose rows are contiguous.
+    - ``scale_a``: [M, 1] or one element; ``scale_b``: [1, N] or one element; float32. ``bias``: [N], any of the
+      results' dtypes.
+    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (unless said otherwise), float16 or float32.
+
+    Rows of ``a``, of ``b`` transposed and of ``out`` may be further apart than they are wide. No size has to be a
+    multiple of anything, but it is faster when rows begin at multiples of 16 bytes.
+
+    Raises ValueError when a shape, dtype, device or stride is not as said, or K is 0.
+    """
+    out = check_operands(a, b, out_dtype, out)
+    (m, k), n = a.shape, b.shape[1]
+    row_scales = _scales("scale_a", scale_a, (m, 1), a)
+    column_scales = _scales("scale_b", scale_b, (1, n), a)
+    if bias is not None:
+        check_rows("bias", bias, (n,), (torch.bfloat16, torch.float16, torch.float32), a)
+    if not (m and n):
+        return out
+
+    rows = b.t()
+    with on_device_of(a):
+        describe = described(a) and described(rows)
+        choice = configure(m, n, out.itemsize, described=describe)
+        block_k = choice.block_k // a.itemsize
+        describe_out = choice.describe_out and described(out)
+        tiles = triton.cdiv(m, choice.block_m) * triton.cdiv(n, choice.block_n)
+        # Without a GPU there are fewer programs than tiles, too: the loop over tiles is interpreted as it will run.
+        programs = min(tiles, choice.programs * multiprocessors(a, otherwise=3)) or tiles
+        _scaled_mm_kernel[(programs,)](
+            descriptor(a, choice.block_m, block_k) if describe else a,
+            descriptor(rows, choice.block_n, block_k) if describe else rows,
+            *(row_scales, column_scales, bias),
+            descriptor(out, choice.block_m, choice.block_n // choice.halves) if describe_out else out,
+            *(m, n, k),
+            *(a.stride(0), rows.stride(0), row_scales.stride(0), column_scales.stride(1), out.stride(0)),
+            BLOCK_M=choice.block_m,
+            BLOCK_N=choice.block_n,
+            BLOCK_K=block_k,
+            GROUP_M=choice.group_m,
+            SWAPPED=choice.swapped,
+            HALVES=choice.halves,
+            PERSISTENT=choice.programs > 0,
+            DESCRIBE=describe,
+            DESCRIBE_OUT=describe_out,
+            num_warps=choice.warps,
+            num_stages=choice.stages,
+        )
+    return out
+
+
+def _scales(name: str, scales: torch.Tensor, shape: tuple[int, int], like: torch.Tensor) -> torch.Tensor:
+    """``scales`` as ``shape``; one element stands for all of them, at stride 0."""
+    require(scales.dtype == torch.float32, f"{name} must be float32, not {scales.dtype}")
+    require(scales.device == like.device, f"{name} is on {scales.device}, the other arguments are on {like.device}")
+    if scales.numel() == 1:
+        return scales.reshape(1, 1).expand(shape)
+    require(tuple(scales.shape) == shape, f"{name} must have the shape {shape} or 1 element, not {tuple(scales.shape)}")
+    return scales

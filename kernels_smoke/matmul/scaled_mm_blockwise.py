@@ -1,0 +1,164 @@
+"""The product of two fp8 matrices with a scale for each 1 x 128 block of one and each 128 x 128 block of the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.launch import interpreted, multiprocessors, on_device_of, require
+from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, check_operands, described, descriptor
+
+BLOCK = 128  # elements of K, and of N, that share a scale
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How one launch is laid out.
+
+    - ``block_m``, ``block_n``: rows and columns of a tile of the result; 128 is a multiple of the columns.
+    - ``group_m``: rows of tiles that are computed together. ``warps``, ``stages``: of one program.
+    - ``programs``: for each multiprocessor, which then work through all tiles; 0 is one program for each tile.
+    - ``describe_out``: store through a descriptor where ``out`` is aligned.
+    """
+
+    block_m: int
+    block_n: int
+    group_m: int
+    warps: int
+    stages: int
+    programs: int = 0
+    describe_out: bool = False
+
+
+def configure(m: int, n: int, element_size: int, *, described: bool) -> Configuration:
+    """The layout for a result of m x n, from operands of ``element_size`` bytes: see "Layouts" in README.md."""
+    if interpreted():  # small, so that small cases have several tiles in both directions
+        return Configuration(16, 32, group_m=2, warps=4, stages=1, programs=1, describe_out=m > 16)
+    if not described:  # elements may come one by one: few registers for their addresses
+        return Configuration(32, 32, group_m=8, warps=8, stages=2)
+    if triton.cdiv(m, 128) * triton.cdiv(n, 128) < 132:  # too few large tiles to occupy every multiprocessor
+        return Configuration(64, 64, group_m=8, warps=4, stages=4)
+    stages = 4 if element_size == 1 else 2
+    return Configuration(128, 128, group_m=4, warps=8, stages=stages, programs=1, describe_out=True)
+
+
+@triton.jit
+def _scaled_mm_blockwise_kernel(
+    a,
+    b,
+    scale_a,
+    scale_b,
+    out,
+    m,
+    n,
+    k,
+    a_stride,
+    b_stride,
+    scale_a_stride_m,
+    scale_a_stride_k,
+    scale_b_stride_k,
+    scale_b_stride_n,
+    out_stride,
+    BLOCK: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    PERSISTENT: tl.constexpr,
+    DESCRIBE: tl.constexpr,
+    DESCRIBE_OUT: tl.constexpr,
+):
+    # `a` is [m, k] and `b`, transposed by the caller, [n, k]: both row-major, descriptors or pointers.
+    tiles_m = tl.cdiv(m, BLOCK_M)
+    tiles_n = tl.cdiv(n, BLOCK_N)
+    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), flatten=PERSISTENT):
+        tile_m, tile_n = _place(tile, tiles_m, tiles_n, GROUP_M)
+        row = tile_m * BLOCK_M
+        column = tile_n * BLOCK_N
+        down = row + tl.arange(0, BLOCK_M)
+        row_scales = scale_a + down * scale_a_stride_m
+        column_scales = scale_b + column // BLOCK * scale_b_stride_n
+        # The scales of a block are loaded one block ahead: nothing else hides how long that takes.
+        row_scale = tl.load(row_scales, mask=down < m, other=0.0)
+        column_scale = tl.load(column_scales)
+        accumulator = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for depth in range(0, k, BLOCK):
+            more = depth + BLOCK < k
+            row_scales += scale_a_stride_k
+            column_scales += scale_b_stride_k
+            next_row_scale = tl.load(row_scales, mask=down < tl.where(more, m, 0), other=0.0)
+            next_column_scale = tl.load(column_scales, mask=more, other=0.0)
+            tile_a = _load_tile(a, row, depth, m, k, a_stride, BLOCK_M, BLOCK, DESCRIBE)
+            tile_b = _load_tile(b, column, depth, n, k, b_stride, BLOCK_N, BLOCK, DESCRIBE)
+            # The tensor core adds up one block of K; the sum over blocks is kept outside of it, in full float32.
+            accumulator += tl.dot(tile_a, tile_b.T) * (row_scale * column_scale)[:, None]
+            row_scale = next_row_scale
+            column_scale = next_column_scale
+        _store_tile(out, accumulator, row, column, m, n, out_stride, DESCRIBE_OUT)
+
+
+def scaled_mm_blockwise(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    *,
+    out_dtype: torch.dtype | None = None,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Return the sum over blocks q of K of ``scale_a[:, q] * scale_b[q, n // 128] * (a[:, q] @ b[q, :])``.
+
+    Blocks are of 128 elements of K, the last may be shorter. The scales are those of DeepSeek-V3 (technical report,
+    section 3.3.2): one for 1 x 128 activations, one for 128 x 128 weights; so is the sum over blocks in float32.
+
+    - ``a``: [M, K], row-major, float8_e4m3fn (bfloat16 and float16 do as well).
+    - ``b``: [K, N] of the same dtype, column-major: the transpose of a matrix [N, K] whose rows are contiguous.
+    - ``scale_a``: [M, ceil(K / 128)], ``scale_b``: [ceil(K / 128), ceil(N / 128)]; float32, in any strides.
+    - ``out``: the result [M, N], of ``out_dtype``: bfloat16 (unless said otherwise), float16 or float32.
+
+    Rows of ``a``, of ``b`` transposed and of ``out`` may be further apart than they are wide. No size has to be a
+    multiple of anything, but it is faster when rows begin at multiples of 16 bytes.
+
+    Raises ValueError when a shape, dtype, device or stride is not as said, or K is 0.
+    """
+    out = check_operands(a, b, out_dtype, out)
+    (m, k), n = a.shape, b.shape[1]
+    blocks = triton.cdiv(k, BLOCK)
+    for name, scales, shape in (
+        ("scale_a", scale_a, (m, blocks)),
+        ("scale_b", scale_b, (blocks, triton.cdiv(n, BLOCK))),
+    ):
+        require(tuple(scales.shape) == shape, f"{name} must have the shape {shape}, not {tuple(scales.shape)}")
+        require(scales.dtype == torch.float32, f"{name} must be float32, not {scales.dtype}")
+        require(scales.device == a.device, f"{name} is on {scales.device}, a is on {a.device}")
+    if not (m and n):
+        return out
+
+    rows = b.t()
+    with on_device_of(a):
+        describe = described(a) and described(rows)
+        choice = configure(m, n, a.itemsize, described=describe)
+        describe_out = choice.describe_out and described(out)
+        tiles = triton.cdiv(m, choice.block_m) * triton.cdiv(n, choice.block_n)
+        # Without a GPU there are fewer programs than tiles, too: the loop over tiles is interpreted as it will run.
+        programs = min(tiles, choice.programs * multiprocessors(a, otherwise=3)) or tiles
+        _scaled_mm_blockwise_kernel[(programs,)](
+            descriptor(a, choice.block_m, BLOCK) if describe else a,
+            descriptor(rows, choice.block_n, BLOCK) if describe else rows,
+            *(scale_a, scale_b),
+            descriptor(out, choice.block_m, choice.block_n) if describe_out else out,
+            *(m, n, k),
+            *(a.stride(0), rows.stride(0), *scale_a.stride(), *scale_b.stride(), out.stride(0)),
+            BLOCK=BLOCK,
+            BLOCK_M=choice.block_m,
+            BLOCK_N=choice.block_n,
+            GROUP_M=choice.group_m,
+            PERSISTENT=choice.programs > 0,
+            DESCRIBE=describe,
+            DESCRIBE_OUT=describe_out,
+            num_warps=choice.warps,
+            num_stages=choice.stages,
+        )
+    return out

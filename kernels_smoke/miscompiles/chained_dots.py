@@ -1,0 +1,89 @@
+"""Two products added up in one accumulator, step by step in turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.launch import check_rows, interpreted, on_device_of, require
+
+DTYPES = (torch.bfloat16, torch.float16)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How one launch is laid out: tiles of ``block`` x ``block`` results, elements of K in one step, warps, stages.
+
+    With tiles of 64 rows and more, Blackwell's tensor cores accumulate in tensor memory, and that is what was wrong.
+    """
+
+    block: int
+    block_k: int
+    warps: int
+    stages: int
+
+
+def configure() -> Configuration:
+    """The layout: the smallest that shows the fault, or a smaller one for the interpreter."""
+    return Configuration(16, 16, 4, 1) if interpreted() else Configuration(64, 32, 4, 3)
+
+
+@triton.jit
+def _load(source, row, column, rows, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The tile [ROWS, COLUMNS] that begins at (row, column) of a matrix [rows, columns]; zero beyond it."""
+    down = row + tl.arange(0, ROWS)
+    across = column + tl.arange(0, COLUMNS)
+    inside = (down < rows)[:, None] & (across < columns)[None, :]
+    return tl.load(source + down.to(tl.int64)[:, None] * columns + across[None, :], mask=inside, other=0.0)
+
+
+@triton.jit
+def _chained_dots_kernel(a, b, c, d, out, m, n, k, BLOCK: tl.constexpr, BLOCK_K: tl.constexpr):
+    row = tl.program_id(0) * BLOCK
+    column = tl.program_id(1) * BLOCK
+    accumulator = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for depth in range(0, k, BLOCK_K):
+        tile_a = _load(a, row, depth, m, k, BLOCK, BLOCK_K)
+        tile_b = _load(b, depth, column, k, n, BLOCK_K, BLOCK)
+        accumulator = tl.dot(tile_a, tile_b, accumulator)
+        tile_c = _load(c, row, depth, m, k, BLOCK, BLOCK_K)
+        tile_d = _load(d, depth, column, k, n, BLOCK_K, BLOCK)
+        accumulator = tl.dot(tile_c, tile_d, accumulator)  # the second product waits for the first
+    down = row + tl.arange(0, BLOCK)
+    across = column + tl.arange(0, BLOCK)
+    inside = (down < m)[:, None] & (across < n)[None, :]
+    tl.store(out + down.to(tl.int64)[:, None] * n + across[None, :], accumulator, mask=inside)
+
+
+def chained_dots(
+    a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, d: torch.Tensor, *, out: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return ``a @ b + c @ d``, accumulated in float32, in the order in which triton-lang/triton#10821 went wrong.
+
+    ``a`` and ``c`` are [M, K], ``b`` and ``d`` [K, N], all bfloat16 or all float16; ``out`` is the result, [M, N] in
+    float32. All are contiguous. Raises ValueError when a shape, dtype, device or stride is not as said.
+    """
+    require(a.ndim == 2 and b.ndim == 2, f"a and b must be matrices, not {a.ndim}- and {b.ndim}-dimensional")
+    (m, k), n = a.shape, b.shape[1]
+    out = torch.empty((m, n), dtype=torch.float32, device=a.device) if out is None else out
+    for name, matrix, shape in (("a", a, (m, k)), ("b", b, (k, n)), ("c", c, (m, k)), ("d", d, (k, n))):
+        check_rows(name, matrix, shape, DTYPES if matrix is a else (a.dtype,), a)
+        require(matrix.is_contiguous(), f"{name} must be contiguous")
+    check_rows("out", out, (m, n), (torch.float32,), a)
+    require(out.is_contiguous(), "out must be contiguous")
+    if m and n:
+        choice = configure()
+        grid = (triton.cdiv(m, choice.block), triton.cdiv(n, choice.block))
+        with on_device_of(a):
+            _chained_dots_kernel[grid](
+                *(a, b, c, d, out),
+                *(m, n, k),
+                BLOCK=choice.block,
+                BLOCK_K=choice.block_k,
+                num_warps=choice.warps,
+                num_stages=choice.stages,
+            )
+    return out

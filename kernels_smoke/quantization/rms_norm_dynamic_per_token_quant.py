@@ -1,0 +1,121 @@
+"""Residual addition, RMS norm and quantisation to fp8 with one scale for each row, in one pass."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.launch import check_rows, on_device_of
+from kernels_smoke.quantization.layout import (
+    WIDEST_NORM,
+    Configuration,
+    check_bound,
+    check_matrix,
+    check_width,
+    results,
+)
+from kernels_smoke.quantization.scaling import LEAST_SCALE, _quotients, _row_scale
+
+
+def configure(width: int) -> Configuration:
+    """The layout for rows of ``width`` elements: 16 elements a thread, two loads of 16 bytes from each input."""
+    block = triton.next_power_of_2(width)
+    rows = max(2048 // block, 1)
+    return Configuration(warps=min(max(rows * block // 512, 1), 16), tile=rows, vector=8)
+
+
+@triton.jit
+def _rms_norm_dynamic_per_token_quant_kernel(
+    x_pointer,
+    residual_pointer,
+    weight_pointer,
+    codes_pointer,
+    scales_pointer,
+    bound_pointer,
+    x_stride,
+    residual_stride,
+    codes_stride,
+    scales_stride,
+    count,
+    width,
+    epsilon,
+    LEAST: tl.constexpr,
+    BLOCK: tl.constexpr,
+    ROWS: tl.constexpr,
+    VECTOR: tl.constexpr,
+    EVICTION: tl.constexpr,
+):
+    columns = tl.max_contiguous(tl.arange(0, BLOCK), VECTOR)[None, :]
+    rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
+    mask = (rows < count) & (columns < width)
+    x = tl.load(x_pointer + rows * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION)
+    x = x.to(tl.float32)
+    if residual_pointer is not None:
+        residual_pointers = residual_pointer + rows * residual_stride + columns
+        residual = tl.load(residual_pointers, mask=mask, other=0.0, eviction_policy=EVICTION)
+        rounded = (x + residual.to(tl.float32)).to(residual_pointer.dtype.element_ty)
+        tl.store(residual_pointers, rounded, mask=mask)
+        x = rounded.to(tl.float32)  # the norm is that of the rounded sum: the next layer sees no other
+
+    inverse = tl.rsqrt(tl.sum(x * x, axis=1, keep_dims=True) / width + epsilon)
+    # The weight comes so late because with fewer registers in use, more programs run at once.
+    weight = tl.load(weight_pointer + columns, mask=columns < width, other=0.0)
+    normed = x * inverse * weight.to(tl.float32)
+    scale = _row_scale(tl.max(tl.abs(normed), axis=1, keep_dims=True), bound_pointer, LEAST)
+    tl.store(scales_pointer + rows * scales_stride, scale, mask=rows < count)
+    codes = _quotients(normed, scale).to(codes_pointer.dtype.element_ty)
+    tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask)
+
+
+def rms_norm_dynamic_per_token_quant(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    *,
+    epsilon: float = 1e-6,
+    residual: torch.Tensor | None = None,
+    scale_upper_bound: torch.Tensor | None = None,
+    out: tuple[torch.Tensor, torch.Tensor] | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return ``(codes, scales)`` of the RMS norm of ``x + residual``, and write that sum into ``residual``.
+
+    ``S = x + residual`` rounded to their dtype (``x`` when there is no residual) and ``Y = S / sqrt(mean(S^2) +
+    epsilon) * weight`` (Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, equation 4), which is
+    quantised in float32, without being rounded in between: ``scale = max(max |Y| / 448, 1 / (448 * 512))`` for each row
+    and ``codes = e4m3(clamp(Y * (1 / scale), -448, 448))``. Semantics: vLLM's operator of this name, which rounds
+    ``Y``, too, and takes the norm of the sum before it is rounded.
+
+    - ``x``: [rows, width], bfloat16, float16 or float32; rows may be strided. Finite, and small enough for the sum of a
+      row's squares in float32.
+    - ``weight``: [width], of that dtype or float32.
+    - ``residual``: like ``x``, updated in place.
+    - ``scale_upper_bound``: one float32 on the device of ``x``. A row's greatest magnitude counts as at most this, and
+      what is beyond saturates.
+    - ``out``: codes [rows, width], float8_e4m3fn, rows may be strided; scales [rows, 1], float32. New ones when None.
+
+    Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 16,384 elements.
+    """
+    check_matrix(x)
+    rows, width = x.shape
+    check_width(width, WIDEST_NORM)
+    check_rows("weight", weight, (width,), (x.dtype, torch.float32), x)
+    if residual is not None:
+        check_rows("residual", residual, (rows, width), (x.dtype,), x)
+    check_bound(scale_upper_bound, x)
+    codes, scales = results(out, x, width=width)
+    if rows:
+        configuration = configure(width)
+        block = triton.next_power_of_2(width)
+        with on_device_of(x):
+            _rms_norm_dynamic_per_token_quant_kernel[(triton.cdiv(rows, configuration.tile),)](
+                *(x, residual, weight, codes, scales, scale_upper_bound),
+                *(x.stride(0), 0 if residual is None else residual.stride(0), codes.stride(0), scales.stride(0)),
+                *(rows, width, epsilon),
+                LEAST=LEAST_SCALE,
+                BLOCK=block,
+                ROWS=configuration.tile,
+                VECTOR=min(configuration.vector, block),
+                EVICTION=configuration.eviction,
+                num_warps=configuration.warps,
+            )
+    return codes, scales

@@ -1,0 +1,368 @@
+"""``wheelproof smoke`` as a user runs it, over interpreters that pretend, and over a real one when there is one."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.conftest import Run, Wheelproof
+from tests.support.smoke import (
+    CALIBRATION,
+    ENVIRONMENT,
+    case,
+    compiled,
+    document,
+    fake_interpreter,
+    fault,
+    prints,
+    probe,
+    speed,
+)
+from wheel_checks.report import schema
+
+REAL = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read before the test's own environment is cleaned
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><text>4.27 TB/s</text></svg>'
+
+HEALTHY = document(
+    calibration=CALIBRATION,
+    probes=[probe("torch"), probe("driver"), probe("nccl", "skip", "there is one GPU")],
+    cases=[case("fused_add_rms_norm"), case("fused_add_rms_norm", "strided"), case("scaled_mm")],
+    speeds=[
+        speed("fused_add_rms_norm"),
+        speed(
+            "scaled_mm", "8192", versus="cuBLAS", peer_microseconds=144.4, ratio=0.9, bar=1.11, bytes=0, flops=10**12
+        ),
+        speed("scaled_mm", "16", ratio=1.12, bar_met=False),
+    ],
+)
+SLOW = "200.0 us instead of at most 151.3: 1.60 times the floor (125.0 us)"
+SICK = document(
+    verdict="fail",
+    calibration=CALIBRATION,
+    probes=[
+        probe("torch"),
+        probe("c_compiler", "fail", "there is no C compiler", fix=["apt-get install gcc"], evidence={"CC": "not set"}),
+    ],
+    cases=[
+        case("fused_add_rms_norm"),
+        case("scaled_mm", "plain", "wrong", "out: relative error 0.12 instead of at most 0.004"),
+        case("scaled_mm", "big", "crash", "the process that ran it: it was killed by SIGSEGV"),
+        case("mul_add_sigmoid", "plain", "skip", "no reason"),
+    ],
+    speeds=[speed("fused_add_rms_norm", outcome="slow", message=SLOW, microseconds=200.0, ratio=1.6)],
+)
+
+SICK_TEXT = """\
+FAIL  NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0: 1 of 2 kernels correct, 0 of 1 within their bars \
+(4.27 TB/s, 746 TF bf16, 1,536 TF fp8)
+
+PYTHON
+  NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0
+  error  KRN108  there is no C compiler
+      CC:  not set
+      fix: run this:
+        apt-get install gcc
+  12 skipped, 2 passed
+
+fused_add_rms_norm
+  1 case, 1.60 of the floor
+  error  KRN301  16384x4096: 200.0 us instead of at most 151.3: 1.60 times the floor (125.0 us)
+      memory:  2.68 TB/s  536,870,912 bytes
+      fix: Repeat it while the GPU is free and cool:
+        REPLAY --only fused_add_rms_norm --seed 123 --python PYTHON
+  4 passed
+
+scaled_mm
+  2 cases
+  error  KRN201  1 of 2 cases wrong: plain
+      plain:  out: relative error 0.12 instead of at most 0.004
+      fix: Repeat it alone, with the same inputs:
+        REPLAY --only scaled_mm --seed 123 --python PYTHON
+  error  KRN202  1 of 2 cases crashed: big
+      big:  the process that ran it: it was killed by SIGSEGV
+      fix: Repeat it alone, with the same inputs:
+        REPLAY --only scaled_mm --seed 123 --python PYTHON
+  1 skipped, 2 passed
+
+Kernels, and their times beside what this GPU allows
+kernel              cases         timed run      us  floor us  of floor  ratio  bar            verdict
+fused_add_rms_norm  1             16384x4096  200.0     125.0       62%   1.60  1.10 of floor  slow
+mul_add_sigmoid     0, 1 skipped                                                               skipped
+scaled_mm           0 of 2                                                                     wrong, crash
+
+skipped: mul_add_sigmoid: no reason
+seed 123; the same inputs again: REPLAY --seed 123 --python PYTHON
+"""
+
+
+@pytest.fixture
+def smoke(wheelproof: Wheelproof, tmp_path: Path) -> Any:
+    """Run the command with an interpreter that runs this script."""
+
+    def run(script: str, *options: str) -> Run:
+        return wheelproof("smoke", "--python", fake_interpreter(tmp_path, script), *options)
+
+    return run
+
+
+def first_line(run: Run) -> str:
+    return re.sub(r" \([\d.]+ s\)$", "", run.out.splitlines()[0])
+
+
+def test_a_healthy_machine(smoke: Any, tmp_path: Path) -> None:
+    run = smoke(prints(HEALTHY), "--level", "full")
+
+    assert run.status == 0
+    assert first_line(run) == (
+        "PASS  NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0: 2 kernels correct, 3 of 3 within their bars "
+        "(4.27 TB/s, 746 TF bf16, 1,536 TF fp8)"
+    )
+    assert [re.split(r"  +", line) for line in run.out.splitlines() if line.startswith(("fused", "scaled"))] == [
+        ["fused_add_rms_norm", "2", "16384x4096", "130.0", "125.0", "96%", "1.04", "1.10 of floor", "pass"],
+        ["scaled_mm", "1", "8192", "130.0", "125.0", "96%", "0.90", "1.11 of cuBLAS", "pass"],
+        ["scaled_mm", "1", "16", "130.0", "125.0", "96%", "1.12", "1.10 of floor", "above the bar"],
+    ]
+    assert run.out.splitlines()[-2:] == [
+        "skipped: nccl: there is one GPU",
+        "seed 123; the same inputs again: wheelproof smoke --device cuda --level full --seed 123 "
+        f"--python {tmp_path}/python-of-the-test",
+    ]
+    assert run.err == f"note: running the kernels with {tmp_path}/python-of-the-test: asked for\n"
+
+
+def test_a_sick_one_tells_each_finding_with_its_fix(smoke: Any, tmp_path: Path) -> None:
+    run = smoke(prints(SICK), "--level", "full")
+    text = re.sub(r" \([\d.]+ s\)\n", "\n", run.out, count=1).replace(f"{tmp_path}/python-of-the-test", "PYTHON")
+
+    assert run.status == 1
+    assert text.replace("wheelproof smoke --device cuda --level full", "REPLAY") == SICK_TEXT
+
+
+def test_quiet_is_the_verdict_alone(smoke: Any) -> None:
+    run = smoke(prints(HEALTHY), "-q")
+
+    assert (run.status, run.out.count("\n"), run.err) == (0, 1, "")
+    assert run.out.startswith("PASS  NVIDIA H200")
+
+
+def test_a_compilation_shows_the_machine_code_of_each_target(smoke: Any) -> None:
+    lacking = fault("unsupported", "sm_80 has no fp8 (e4m3) arithmetic")
+    records = [
+        *(compiled(name, target) for target in ("sm_90", "sm_100") for name in ("norm", "scaled_mm")),
+        compiled("scaled_mm", "sm_100", function="_reduce", registers=255, instructions=["UTCHMMA"]),
+        compiled("norm", "sm_80", instructions=[]),
+        compiled("scaled_mm", "sm_80", "skip", [lacking], registers=None, spill_bytes=None, shared_bytes=None),
+    ]
+    values = document(mode="compile", device="none", environment=ENVIRONMENT | {"gpus": []}, compiled=records)
+    run = smoke(prints(values), "--compile-only", "--target", "GB200,H100,sm_80")
+
+    assert run.status == 0
+    assert first_line(run) == (
+        "PASS  torch 2.11.0+cu130, triton 3.6.0: sm_100: 2 of 2 compile; sm_90: 2 of 2 compile; "
+        "sm_80: 1 of 2 compile, 1 cannot or in part"
+    )
+    assert "note  KRN406  scaled_mm cannot run there, at least in part: sm_80 has no fp8 (e4m3) arithmetic" in run.out
+    rows = [re.split(r"  +", line) for line in run.out.splitlines() if line.startswith("sm_1")]
+    assert rows == [
+        ["sm_100", "norm", "1", "64", "0", "49,152", "HGMMA", "pass"],
+        ["sm_100", "scaled_mm", "2", "255", "0", "49,152", "HGMMA, UTCHMMA", "pass"],
+    ]
+    assert "--compile-only --target sm_100,sm_90,sm_80" in run.out.splitlines()[-1]
+
+
+def test_the_json_report_has_every_figure_and_fits_its_schema(smoke: Any) -> None:
+    run = smoke(prints(SICK), "--level", "full", "--format", "json")
+    report = json.loads(run.out)
+
+    jsonschema.validate(report, schema(), format_checker=jsonschema.FormatChecker())
+    installation, norm, _, mm = report["subjects"]
+    assert (installation["kind"], installation["facts"]["seed"]) == ("installation", 123)
+    assert installation["facts"]["probes"] == {"torch": "pass", "c_compiler": "fail"}
+    assert installation["facts"]["calibration"]["bandwidth"] == 4.27e12
+    assert (norm["id"], norm["facts"]["speeds"][0]["time"]) == ("fused_add_rms_norm", 200.0)
+    assert mm["facts"]["cases"][0]["outputs"][0]["tolerance"] == 2.5e-3
+    failed = {r["rule"] for s in report["subjects"] for r in s["results"] if r["outcome"] == "fail"}
+    assert failed == {"KRN108", "KRN201", "KRN202", "KRN301"}
+
+
+@pytest.mark.parametrize("format", ["junit", "sarif", "markdown", "github", "html"])
+def test_every_format_names_what_is_wrong(smoke: Any, format: str) -> None:  # noqa: A002  # the option's own name
+    run = smoke(prints(SICK), "--format", format)
+
+    assert run.status == 1
+    assert "KRN201" in run.out
+    assert "1 of 2 cases wrong: plain" in run.out
+
+
+def test_markdown_has_the_table(smoke: Any) -> None:
+    run = smoke(prints(HEALTHY), "--format", "markdown")
+
+    assert "| fused_add_rms_norm | 2 | 16384x4096 | 130.0 | 125.0 | 96% | 1.04 | 1.10 of floor | pass |\n" in run.out
+    assert "0 bytes read" not in run.out
+
+
+def test_the_picture_is_asked_for_and_embedded_as_an_image(smoke: Any) -> None:
+    """The suite is asked for the picture only when it measures times; markup of the picture stays inside the image."""
+    script = f"""
+        values = {HEALTHY!r} | ({{"plot": {SVG!r}}} if "--with-plot" in options else {{}})
+        output.write_text(json.dumps(values))
+    """
+    assert "<img" not in smoke(script, "--format", "html").out
+    page = smoke(script, "--format", "html", "--level", "full").out
+
+    (data,) = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]+)"', page)
+    assert base64.b64decode(data).decode() == SVG
+    assert "alert(1)" not in page
+    assert "img-src data:;" in page
+
+
+def test_the_picture_is_written_where_it_was_asked_for(smoke: Any, tmp_path: Path) -> None:
+    file = tmp_path / "roofline.svg"
+    run = smoke(prints(HEALTHY | {"plot": SVG}), "--level", "full", "--plot", str(file))
+
+    assert (run.status, file.read_text()) == (0, SVG)
+
+
+def test_a_run_that_timed_nothing_writes_no_picture_and_says_so(smoke: Any, tmp_path: Path) -> None:
+    file = tmp_path / "roofline.svg"
+    run = smoke(prints(SICK | {"speeds": []}), "--level", "full", "--plot", str(file))
+
+    assert not file.exists()
+    assert f"note: nothing was timed, so {file} is not written\n" in run.err
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("sys.stderr.write('no module'); sys.exit(1)", "the suite ended with exit code 1, without a report"),
+        ("os.abort()", "the suite ended by SIGABRT, without a report"),
+        ("output.write_text('[1, 2')", "the suite's report is not valid JSON: Expecting"),
+        ('output.write_text(\'{"schema": "x/9"}\')', "the suite's report is of the form 'x/9'; expected"),
+    ],
+)
+@pytest.mark.parametrize("selected", [(), ("--select", "KRN2")])
+def test_a_suite_without_a_report_is_undecided(
+    smoke: Any, script: str, message: str, selected: tuple[str, ...]
+) -> None:
+    run = smoke(script, *selected)
+
+    assert run.status == 3
+    assert run.out.startswith("UNDECIDED  ")
+    assert f"not checked  KRN001  {message}" in run.out
+
+
+def test_a_suite_that_never_ends_is_undecided(smoke: Any) -> None:
+    run = smoke("time.sleep(60)", "--deadline", "0.5")
+
+    assert run.status == 3
+    assert "not checked  KRN001  the suite did not end within 0.5 s, and was killed" in run.out
+
+
+def test_last_words_are_evidence(smoke: Any) -> None:
+    run = smoke("sys.stderr.write('one\\n\\x1b[31mtwo\\n'); sys.exit(1)")
+
+    assert "last words:   one\n      last words:   \\x1b[31mtwo\n" in run.out
+
+
+def test_a_verdict_that_no_record_explains_is_undecided(smoke: Any) -> None:
+    run = smoke(prints(document(verdict="undecided", message="nothing was checked"), 3))
+
+    assert run.status == 3
+    assert first_line(run) == "UNDECIDED  NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0: nothing was checked"
+
+
+def test_a_kernel_that_nobody_knows_is_wrong_usage(smoke: Any) -> None:
+    run = smoke("sys.stderr.write('usage: x\\npython -m kernels_smoke: error: no kernel is called q\\n'); sys.exit(2)")
+
+    assert run.status == 2
+    assert run.err.endswith("wheelproof: error: no kernel is called q\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "sm_90"], "--target is of --compile-only"),
+        (["--compile-only"], "--compile-only has no --target"),
+        (["--compile-only", "--target", "MI300Y"], "no GPU 'MI300Y' is known"),
+        (["--compile-only", "--target", "sm_90", "--device", "interpret"], "--compile-only runs nothing"),
+        (["--deadline", "0"], "--deadline 0 is no time to wait"),
+        (["--plot", "x.svg"], "--plot shows times, and such a run measures none"),
+        (["--level", "full", "--plot", "nowhere/x.svg"], "--plot nowhere/x.svg cannot be written"),
+        (["--level", "thorough"], "argument --level: invalid choice"),
+        (["--select", "KRN9"], "no rule starts with 'KRN9'"),
+    ],
+)
+def test_wrong_usage_is_told_before_anything_runs(smoke: Any, options: list[str], message: str) -> None:
+    run = smoke("pathlib.Path('ran').touch()", *options)
+
+    assert run.status == 2
+    assert message in run.err
+    assert not Path("ran").exists()
+
+
+def test_without_torch_it_says_where_it_looked(wheelproof: Wheelproof, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "PATH"):
+        monkeypatch.delenv(name, raising=False)
+    run = wheelproof("smoke")
+
+    assert (run.status, run.out) == (3, "")
+    assert run.err.startswith(f"wheelproof: error: torch is missing: {sys.executable} has none\n")
+    assert "--python PATH" in run.err
+    assert f"{sys.executable} -m pip install torch triton" in run.err
+
+
+def test_nothing_of_torch_and_of_the_kernels_is_imported_here(tmp_path: Path) -> None:
+    python = fake_interpreter(tmp_path, prints(HEALTHY))
+    program = (
+        "import sys\nfrom wheelproof.cli.main import main\n"
+        f"status = main(['smoke', '--python', {python!r}, '--format', 'json'])\n"
+        "print(status, *sys.modules, file=sys.stderr)"
+    )
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    status, *modules = child.stderr.splitlines()[-1].split()
+
+    assert status == "0"
+    assert not {"torch", "triton", "kernels_smoke", "numpy", "urllib3"} & set(modules)
+
+
+@pytest.mark.kernels
+def test_a_real_run_in_the_interpreter(wheelproof: Wheelproof) -> None:
+    run = wheelproof("smoke", "--python", REAL, "--device", "interpret", "--only", "fused_add_rms_norm", "--seed", "7")
+
+    assert run.status == 0, run.out
+    assert "PASS  Triton's interpreter, torch " in run.out
+    assert "seed 7; the same inputs again: wheelproof smoke --device interpret --level quick" in run.out
+
+
+@pytest.mark.kernels
+def test_a_real_kernel_that_is_wrong(wheelproof: Wheelproof) -> None:
+    run = wheelproof("smoke", "--python", REAL, "--device", "interpret", "--only", "is_wrong")
+
+    assert run.status == 1
+    assert "error  KRN201  2 of 2 cases wrong" in run.out
+
+
+@pytest.mark.kernels
+def test_a_real_compilation(wheelproof: Wheelproof) -> None:
+    run = wheelproof("smoke", "--python", REAL, "--compile-only", "--target", "GB200", "--only", "fused_add_rms_norm")
+
+    assert run.status == 0, run.out
+    assert re.search(r"^sm_100 +fused_add_rms_norm +\d+ +\d+ +0 +[\d,]+ +pass$", run.out, re.MULTILINE)
+
+
+@pytest.mark.kernels
+def test_a_real_name_that_is_unknown(wheelproof: Wheelproof) -> None:
+    run = wheelproof("smoke", "--python", REAL, "--device", "interpret", "--only", "no_such_kernel")
+
+    assert run.status == 2
+    assert "no_such_kernel" in run.err

@@ -1,0 +1,292 @@
+"""``wheelproof doctor`` as a user runs it: real environments, real children, drivers of stubs, saved hosts."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.conftest import Run, Wheelproof
+from tests.support.hosts import cuda_fails, healthy, with_cpu_torch, with_variables, without_gpu
+from tests.support.patients import NCCL, Patient, nccl_wheel
+from tests.support.stub_driver import build, variables
+from wheel_checks.facts.host.codec import to_json
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.probes import Counterfactual
+from wheel_checks.report import FORMATS, schema
+from wheelproof.doctor.reading import Request, read_host
+
+
+def saved(folder: Path, facts: HostFacts) -> str:
+    file = folder / "facts.json"
+    file.write_text(json.dumps(to_json(facts)))
+    return str(file)
+
+
+def hidden() -> HostFacts:
+    """CUDA_VISIBLE_DEVICES is empty, and CUDA works without it."""
+    proof = Counterfactual("CUDA_VISIBLE_DEVICES", "", before=(100, 0), after=(0, 1))
+    facts = with_variables(cuda_fails(healthy(), 100), CUDA_VISIBLE_DEVICES="")
+    return dataclasses.replace(facts, counterfactuals=(proof,))
+
+
+def diagnosis(run: Run) -> dict[str, Any]:
+    report = json.loads(run.out)
+    jsonschema.validate(report, schema())
+    facts: dict[str, Any] = report["subjects"][0]["facts"]
+    return facts
+
+
+# --- Saved hosts
+
+
+def test_a_healthy_host_gets_one_screen(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    run = wheelproof("doctor", "--facts", saved(tmp_path, healthy()))
+
+    assert run.status == 0
+    lines = run.out.splitlines()
+    assert lines[0].startswith("PASS  healthy: torch 2.11.0+cu130 computes and Triton compiles on NVIDIA H200 (9.0)")
+    assert "driver             580.159.04, open kernel module, CUDA 13.0" in lines
+    assert len(lines) < 25
+
+
+def test_a_cause_with_its_proof_and_its_fix(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    run = wheelproof("doctor", "--facts", saved(tmp_path, hidden()))
+
+    assert run.status == 1
+    first, *rest = run.out.splitlines()
+    assert first.startswith(
+        "FAIL  torch does not see the GPU (cuInit gives 100, CUDA_ERROR_NO_DEVICE): one root cause, proven"
+    )
+    assert any(line.startswith("  error  DOC601  CUDA_VISIBLE_DEVICES is empty") for line in rest)
+    assert any("without CUDA_VISIBLE_DEVICES:  cuInit 0, 1 device (with it: 100)" in line for line in rest)
+    assert "        unset CUDA_VISIBLE_DEVICES" in rest
+    assert rest[-1].startswith("Afterwards: wheelproof doctor, or at least /opt/env/bin/python -c")
+
+
+def test_the_diagnosis_for_programs(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    told = diagnosis(wheelproof("doctor", "--facts", saved(tmp_path, hidden()), "--format", "json"))
+
+    assert (told["root"], told["catalogue"], told["confidence"]) == ("DOC601", "F01", "proven")
+    assert told["symptoms"] == ["cuda:100", "torch:unavailable", "torch:init"]
+    assert told["unexplained"] == told["consequences"] == told["others"] == []
+    assert {"label": "without CUDA_VISIBLE_DEVICES", "value": "cuInit 0, 1 device (with it: 100)"}.items() <= next(
+        item for item in told["proof"] if item["label"].startswith("without")
+    ).items()
+    assert told["versions"]["torch"] == "2.11.0+cu130 (CUDA 13.0)"
+
+
+def test_what_nothing_explains_is_undecided(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    run = wheelproof("doctor", "--facts", saved(tmp_path, cuda_fails(healthy(), 719)))
+
+    assert run.status == 3
+    assert "not checked  DOC000  cuInit gives 719, CUDA_ERROR_LAUNCH_FAILED, and no known cause explains it" in run.out
+    assert "wheelproof doctor --save-facts facts.json" in run.out
+
+
+def test_a_laptop_is_not_ill(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    run = wheelproof("doctor", "--facts", saved(tmp_path, without_gpu(with_cpu_torch(healthy()))))
+
+    assert run.status == 0
+    assert run.out.startswith("PASS  there is no NVIDIA GPU here, and nothing else is wrong")
+
+
+def test_what_was_not_read_leaves_it_undecided(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    facts = healthy(unread={"pci": "the time of --timeout was over"})
+    run = wheelproof("doctor", "--facts", saved(tmp_path, facts))
+
+    assert run.status == 3
+    assert "not checked  DOC001  the section pci was not read: the time of --timeout was over" in run.out
+
+
+def test_all_facts_with_v(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    name = saved(tmp_path, healthy())
+
+    assert "driver.version_line" not in wheelproof("doctor", "--facts", name).out
+    assert "NVRM version: NVIDIA UNIX Open Kernel Module" in wheelproof("doctor", "--facts", name, "-v").out
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_names_the_cause(wheelproof: Wheelproof, tmp_path: Path, format: str) -> None:  # noqa: A002
+    run = wheelproof("doctor", "--facts", saved(tmp_path, hidden()), "--format", format)
+
+    assert run.status == 1
+    assert "CUDA_VISIBLE_DEVICES" in run.out
+
+
+def test_rules_that_are_not_shown_still_count_in_the_diagnosis(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    run = wheelproof("doctor", "--facts", saved(tmp_path, hidden()), "--ignore", "DOC6", "--format", "json")
+
+    assert run.status == 0
+    assert diagnosis(run)["root"] == "DOC601"
+    assert "DOC601" not in {result["rule"] for result in json.loads(run.out)["subjects"][0]["results"]}
+
+
+def test_saved_facts_give_the_same_diagnosis_elsewhere(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    first = wheelproof("doctor", "--facts", saved(tmp_path, hidden()), "--save-facts", "again.json", "--format", "json")
+    second = wheelproof("doctor", "--facts", "again.json", "--format", "json")
+
+    assert diagnosis(first)["root"] == diagnosis(second)["root"] == "DOC601"
+    assert "GPU-0e1f2a3b" not in Path("again.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "is no JSON"),
+        ("[" * 100_000, "is no JSON"),
+        ("{}", "these are no facts of a host: the schema is None"),
+        ('{"schema": "wheelproof.host/2"}', "the schema is 'wheelproof.host/2'"),
+        ('{"schema": "wheelproof.host/1", "gpu": 1}', "facts has the unknown field gpu"),
+        ('{"schema": "wheelproof.host/1", "pci": [1]}', "facts.pci[0] is int '1'"),
+        ('{"schema": "wheelproof.host/1", "limits": {}}', "facts.limits is incomplete"),
+        ('{"schema": "wheelproof.host/1", "pci": [{"unavailable": "x"}]}', "facts.pci[0] has the unknown field"),
+    ],
+)
+def test_a_file_that_holds_no_facts(wheelproof: Wheelproof, tmp_path: Path, content: str, says: str) -> None:
+    (tmp_path / "facts.json").write_text(content)
+    run = wheelproof("doctor", "--facts", str(tmp_path / "facts.json"))
+
+    assert run.status == 3
+    assert says in run.err
+    assert "Traceback" not in run.err
+
+
+def test_a_file_that_is_not_there(wheelproof: Wheelproof) -> None:
+    run = wheelproof("doctor", "--facts", "nothing.json")
+
+    assert (run.status, run.out) == (3, "")
+    assert "there is no nothing.json" in run.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--facts", "x", "--fix", "--yes"], "--fix acts on this machine, and --facts names another"),
+        (["--root", "..", "--full"], "--full acts on this machine, and --root names another"),
+        (["--facts", "x", "--python", "y"], "--facts is instead of a machine"),
+        (["--root", "nowhere"], "--root nowhere is no folder"),
+        (["--python", "nowhere/python"], "there is no nowhere/python"),
+        (["--timeout", "0"], "--timeout 0 is no time to wait"),
+        (["--timeout", "nan"], "--timeout nan is no time to wait"),
+        (["--yes"], "--yes is of --fix"),
+        (["--fix"], "--fix asks before it runs anything, and standard input is no terminal"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    wheelproof: Wheelproof, monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    run = wheelproof("doctor", *arguments)
+
+    assert (run.status, run.out) == (2, "")
+    assert says in run.err
+
+
+# --- Real environments and stub drivers
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("driver"))
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Patient:
+    return Patient.make(tmp_path_factory.mktemp("patient") / "venv")
+
+
+def examined(patient: Patient, environment: dict[str, str], *options: str) -> tuple[int, dict[str, Any]]:
+    """The exit code of the command, and the diagnosis."""
+    command = [sys.executable, "-m", "wheelproof", "doctor", "--python", patient.python, "--format", "json", *options]
+    done = subprocess.run(
+        command, check=False, env=environment, cwd=patient.folder, capture_output=True, text=True, timeout=100
+    )
+    assert done.stdout, done.stderr
+    return done.returncode, diagnosis(Run(done.returncode, done.stdout, done.stderr))
+
+
+@pytest.mark.parametrize(
+    ("changed", "root", "confidence"),
+    [
+        ({"CUDA_VISIBLE_DEVICES": ""}, "DOC601", "proven"),
+        ({"CUDA_VISIBLE_DEVICES": "7"}, "DOC602", "proven"),
+        ({"STUB_CUINIT": "804"}, "DOC313", "proven"),
+        ({"STUB_CUDA_VERSION": "12080"}, "DOC105", "certain"),
+    ],
+)
+def test_the_right_cause(patient: Patient, driver: Path, changed: dict[str, str], root: str, confidence: str) -> None:
+    status, told = examined(patient, variables(driver, **changed))
+
+    assert (status, told["root"], told["confidence"]) == (1, root, confidence)
+
+
+def test_a_driver_that_hangs_is_named_in_time(patient: Patient, driver: Path) -> None:
+    started = time.monotonic()
+    status, told = examined(patient, variables(driver, STUB_HANG="cuInit"), "--timeout", "8")
+
+    assert time.monotonic() - started < 20
+    assert (status, told["root"]) == (1, "DOC318")
+
+
+def test_a_driver_that_crashes_crashes_nothing_else(patient: Patient, driver: Path) -> None:
+    status, told = examined(patient, variables(driver, STUB_CRASH="cuInit"))
+
+    assert status in {1, 3}
+    assert "cuda:signal" in told["symptoms"]
+
+
+def test_a_library_that_was_deleted_is_mended_for_real(tmp_path: Path, driver: Path) -> None:
+    """--fix runs the command, in which a real uv takes the wheel from a folder; then the finding is gone."""
+    patient = Patient.make(tmp_path / "venv")
+    patient.installed.remove(NCCL)
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    nccl_wheel().write(wheels)
+    environment = variables(
+        driver, UV_FIND_LINKS=str(wheels), UV_NO_INDEX="1", UV_OFFLINE="1", UV_CACHE_DIR=str(tmp_path / "cache")
+    )
+
+    broken, told = examined(patient, environment)
+    mended, after = examined(patient, environment, "--fix", "--yes")
+
+    assert broken == 1
+    assert "DOC202" in {told["root"], *told["others"]}
+    assert "DOC202" not in {after["root"], *after["others"]}
+    assert (patient.installed.site_packages / NCCL).is_file()
+    assert mended in {0, 1}
+
+
+def test_this_machine_can_be_examined(wheelproof: Wheelproof) -> None:
+    run = wheelproof("doctor", "--python", sys.executable, "--format", "json")
+
+    assert run.status in {0, 1, 3}
+    assert diagnosis(run)["versions"]["Python"].startswith(".".join(map(str, sys.version_info[:3])))
+
+
+def test_an_interpreter_that_was_asked_for_and_does_not_run_leaves_it_undecided(
+    wheelproof: Wheelproof, tmp_path: Path
+) -> None:
+    (tmp_path / "python").write_text("no program")
+    (tmp_path / "python").chmod(0o755)
+    run = wheelproof("doctor", "--python", str(tmp_path / "python"))
+
+    assert run.status == 3
+    assert "DOC001  the section interpreter was not read" in run.out
+
+
+def test_nothing_is_read_of_this_machine_when_another_root_is_named(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    facts = read_host(Request(root=str(tmp_path)), os.environ)
+
+    assert facts.variables == {}
+    assert facts.unread == {}

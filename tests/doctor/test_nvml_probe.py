@@ -1,0 +1,132 @@
+"""NVML, asked through a real library of the tests' own."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.probing import probe
+from tests.support.stub_driver import build, variables
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.probes import NvmlProbe
+from wheel_checks.facts.host.symptoms import symptoms
+from wheel_checks.model import Unavailable
+from wheelproof.doctor.probes import dangerous
+
+GPU = "GPU-abc00000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("driver"))
+
+
+def nvml(driver: Path, **changed: str) -> NvmlProbe:
+    answer = probe(variables(driver, PYTHONPATH="", **changed)).nvml
+    assert isinstance(answer, NvmlProbe)
+    return answer
+
+
+def test_what_a_healthy_gpu_tells(driver: Path) -> None:
+    answer = nvml(driver, STUB_MEMORY="143771,143000", STUB_PROCESSES="4711,4712")
+
+    assert (answer.code, answer.driver_version) == (0, "580.159.04")
+    assert answer.library == str(driver / "libnvidia-ml.so.580.159.04")
+    (gpu,) = answer.gpus
+    assert (gpu.name, gpu.uuid, gpu.compute_mode, gpu.error) == ("NVIDIA H200", GPU, 0, 0)
+    assert (gpu.memory_total, gpu.memory_free) == (143771 << 20, 143000 << 20)
+    assert (gpu.mig_enabled, gpu.mig_devices, gpu.fabric_state) == (False, 0, 0)
+    assert (gpu.remap_pending, gpu.remap_failure, gpu.processes) == (False, False, (4711, 4712))
+    assert answer.confidential_ready is None
+
+
+def test_states_of_gpus(driver: Path) -> None:
+    answer = nvml(
+        driver,
+        STUB_GPUS="2",
+        STUB_COMPUTE_MODE="3",
+        STUB_MIG="1,2",
+        STUB_FABRIC="2,170",
+        STUB_REMAP="1,1",
+        STUB_CONFIDENTIAL="1,0",
+    )
+
+    for gpu in answer.gpus:
+        assert (gpu.compute_mode, gpu.mig_enabled, gpu.mig_devices) == (3, True, 2)
+        assert (gpu.fabric_state, gpu.fabric_health) == (2, 170)
+        assert (gpu.remap_pending, gpu.remap_failure) == (True, True)
+    assert len(answer.gpus) == 2
+    assert answer.confidential_ready is False
+
+
+def test_what_is_not_supported_is_none_and_no_fault(driver: Path) -> None:
+    answer = nvml(driver, STUB_MEMORY="unsupported", STUB_MIG="unsupported", STUB_REMAP="unsupported")
+
+    (gpu,) = answer.gpus
+    assert (answer.code, gpu.error) == (0, 0)
+    assert (gpu.memory_total, gpu.mig_enabled, gpu.remap_pending) == (None, None, None)
+
+
+def test_a_gpu_that_is_lost_hides_no_other(driver: Path) -> None:
+    answer = nvml(driver, STUB_GPUS="3", STUB_LOST="1")
+
+    assert [gpu.error for gpu in answer.gpus] == [0, 15, 0]
+    assert answer.code == 0
+
+
+@pytest.mark.parametrize("code", [9, 18, 999])
+def test_the_code_of_nvml_is_told(driver: Path, code: int) -> None:
+    answer = nvml(driver, STUB_NVML=str(code))
+
+    assert (answer.code, answer.gpus) == (code, ())
+    assert symptoms(HostFacts(nvml=answer)) == (f"nvml:{code}",)
+
+
+def test_a_crash_has_a_place(driver: Path) -> None:
+    answer = nvml(driver, STUB_CRASH="nvmlInit")
+
+    assert (answer.end.signal, answer.failed_at) == ("SIGSEGV", "nvmlInit_v2")
+    assert symptoms(HostFacts(nvml=answer)) == ("nvml:signal",)
+
+
+def test_a_hang_ends_at_its_deadline_and_costs_nobody_else(driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dangerous, "NVML_SECONDS", 1.0)
+    started = time.monotonic()
+
+    answers = probe(variables(driver, STUB_HANG="nvmlDeviceGetCount"))
+
+    assert time.monotonic() - started < 10
+    assert isinstance(answers.nvml, NvmlProbe)
+    assert (answers.nvml.end.hang, answers.nvml.failed_at) == (True, "nvmlDeviceGetCount_v2")
+    assert answers.nvml.driver_version == "580.159.04"  # what was told before
+    assert not isinstance(answers.cuda, Unavailable)
+    assert answers.cuda.outcome == (0, 1)
+
+
+def test_a_library_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "libnvidia-ml.so.1").write_bytes(b"not a library")
+
+    answer = nvml(tmp_path)
+
+    assert answer.code == -1
+    assert "file too short" in answer.fault or "invalid ELF header" in answer.fault
+
+
+def test_a_library_of_something_else(tmp_path: Path) -> None:
+    build(tmp_path / "driver", only="cuda")
+    os.link(tmp_path / "driver" / "libcuda.so.580.159.04", tmp_path / "libnvidia-ml.so.1")
+
+    answer = nvml(tmp_path)
+
+    assert answer.code == 13  # NVML_ERROR_FUNCTION_NOT_FOUND
+
+
+def test_a_gpu_without_a_driver(tmp_path: Path) -> None:
+    answers = probe(variables(tmp_path))
+
+    assert isinstance(answers.nvml, NvmlProbe)
+    assert answers.nvml.code == -1
+    assert "No such file" in answers.nvml.fault

@@ -1,0 +1,317 @@
+"""The benchmarks of the kernels: their children, their tables, the functions that ours are compared with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from benchmarks.comparison_report import Measurements, chart, document, geometric_mean, markdown, means
+from benchmarks.forked import Child, Ended, Job, messages, summary
+from benchmarks.shapes import HELION, MODELS
+from kernels_smoke.suite import registry
+from kernels_smoke.suite.roofline import picture
+from tests.support.torch_worker import PYTHON, ROOT, found
+
+# Python 3.12 and newer warn of a fork in a process with threads, such as that of a test runner; the child only reports.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+
+# Children
+
+
+def said(function: Callable[..., object], *arguments: Any, patience: float = 20.0) -> list[Any]:
+    """The messages of one child."""
+    return [message for _, message in messages([Job("one", function, arguments)], at_once=1, patience=patience)]
+
+
+def count(connection: Connection, most: int) -> None:
+    for number in range(most):
+        connection.send(number)
+
+
+def fail(connection: Connection) -> None:
+    connection.send("so far")
+    raise ValueError("first\nsecond\n\nthe reason\n")
+
+
+def die(connection: Connection) -> None:
+    connection.send("so far")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave(_connection: Connection) -> None:
+    os._exit(3)
+
+
+def sleep(_connection: Connection) -> None:
+    time.sleep(60)
+
+
+def echo(connection: Connection) -> None:
+    connection.send("ready")
+    connection.send(connection.recv())
+
+
+def test_what_a_child_says_arrives_and_its_end_comes_last() -> None:
+    assert said(count, 3) == [0, 1, 2, Ended("")]
+
+
+def test_an_exception_a_signal_and_an_exit_are_told_apart() -> None:
+    assert said(fail) == ["so far", Ended("ValueError: first ... the reason")]
+    assert said(die) == ["so far", Ended("killed by SIGKILL")]
+    assert said(leave) == [Ended("ended with exit code 3")]
+
+
+def test_a_silent_child_is_killed_and_the_others_go_on() -> None:
+    jobs = [Job("silent", sleep), Job("counting", count, (2,))]
+    ends = {c.job.name: m.fault for c, m in messages(jobs, at_once=2, patience=0.5) if isinstance(m, Ended)}
+    assert ends == {"silent": "killed after 0 s of silence", "counting": ""}
+
+
+def test_a_child_can_be_told_to_go_on() -> None:
+    heard: list[object] = []
+
+    def listen(child: Child, message: object) -> None:
+        heard.append(message)
+        if message == "ready":
+            child.tell("go")
+
+    for child, message in messages([Job("one", echo)], at_once=1, patience=20.0):
+        listen(child, message)
+    assert heard == ["ready", "go", Ended("")]
+
+
+def test_a_summary_is_one_line_and_not_endless() -> None:
+    assert summary(RuntimeError("")) == "RuntimeError: without a word"
+    assert len(summary(RuntimeError("x" * 1000 + "\n" + "y" * 1000))) < 420
+
+
+# Tables
+
+
+def measured(*records: dict[str, Any]) -> Measurements:
+    """What children that sent ``records`` leave."""
+    versions = {"torch": "2.11.0", "triton": "3.6.0", "liger-kernel": "not installed"}
+    results = Measurements(
+        {"device": "NVIDIA H200", "date": "2026-11-20", "versions": versions},
+        {"bandwidth": 4e12, "bf16": 7e14, "fp8": 1.5e15},
+    )
+    for each in records:
+        results.add(each)
+    return results
+
+
+def record(
+    implementation: str, microseconds: float | None, shape: str = "16384 x 4096", fault: str = "", **more: Any
+) -> dict[str, Any]:
+    """What a child sends of one implementation."""
+    facts = {"table": "suite", "kernel": "fused_add_rms_norm", "shape": shape, "fault": fault, "note": ""}
+    work = {"floor_microseconds": 100.0, "bytes": 400_000_000, "flops": 0, "unit": "bf16", "bar": 1.1, "versus": ""}
+    return {**facts, "implementation": implementation, "microseconds": microseconds, **work, **more}
+
+
+def test_the_suites_table_shows_each_time_and_how_many_times_as_long_it_takes_as_ours() -> None:
+    results = measured(
+        record("ours", 105.0), record("eager", 945.0), record("torch.compile", 126.0),
+        record("FLA", 140.0), record("Liger", 115.5),
+    )  # fmt: skip
+    row = next(line for line in markdown(results).splitlines() if line.startswith("| fused_add_rms_norm"))
+    assert row.endswith("| 16384 x 4096 | 105.0 | 100.0 | 1.05 | 945.0 (9.00x) | 126.0 (1.20x) | Liger 115.5 (1.10x) |")
+
+
+def test_a_peer_that_fails_is_named_and_the_rest_of_its_row_stands() -> None:
+    results = measured(record("ours", 105.0), record("Liger", None, fault="ModuleNotFoundError: No module named 'x'"))
+    results.ended("fused_add_rms_norm", "killed by SIGSEGV")
+    report = markdown(results)
+    assert "| 105.0 | 100.0 | 1.05 | - | - | - |" in report
+    assert "- fused_add_rms_norm, 16384 x 4096, Liger: ModuleNotFoundError: No module named 'x'" in report
+    assert "- fused_add_rms_norm: its process: killed by SIGSEGV" in report
+
+
+def test_helions_means_are_geometric_and_over_the_shapes_that_were_timed() -> None:
+    name = "per_token_group_fp8_quant"
+    results = measured(
+        *(
+            record(implementation, microseconds, shape, table="helion", kernel=name)
+            for shape, ours, compiled in (("a", 10.0, 20.0), ("b", 10.0, 5.0), ("c", 10.0, 30.0))
+            for implementation, microseconds in (("ours", ours), ("torch.compile", compiled))
+        ),
+        record("ours", 10.0, "d", table="helion", kernel=name),
+        record("torch.compile", None, "d", "not compiled: the time was up", table="helion", kernel=name),
+    )
+    (mean,) = means(results)
+    assert mean.ours == pytest.approx((2.0 * 0.5 * 3.0) ** (1 / 3))
+    assert mean.helion == 1.423  # the seed's table 2, H100
+    assert "| per_token_group_fp8_quant | 1.442x | 0.50x | 3.00x | 3 | 1.423x |" in markdown(results)
+    assert "1.44x" in "".join(ET.fromstring(chart(results)).itertext())
+
+
+def test_a_geometric_mean_of_one_is_that_one() -> None:
+    assert geometric_mean([1.25]) == pytest.approx(1.25)
+
+
+def test_the_pictures_are_drawn_of_what_there_is_and_of_nothing() -> None:
+    results = measured(record("ours", 150.0))
+    assert document(results)["speeds"][0]["outcome"] == "slow"  # the bar is 110
+    assert "fused_add_rms_norm · 16384 x 4096" in picture(document(results))
+    for empty in (picture(document(measured())), chart(measured())):
+        ET.fromstring(empty)
+
+
+def test_what_is_kept_as_json_can_be_read_again() -> None:
+    kept = json.loads(json.dumps(measured(record("ours", 105.0), record("eager", 945.0)).as_json()))
+    assert kept["rows"][0]["times"] == {"ours": 105.0, "eager": 945.0}
+
+
+def test_helions_kernels_are_ours_and_its_shapes_are_those_of_the_models() -> None:
+    assert set(HELION) <= {entry.name for entry in registry.ENTRIES}
+    qwen3_32b = MODELS[-1]
+    assert HELION["silu_and_mul_per_block_quant"].shape(qwen3_32b, 16) == {"rows": 16, "width": 25600}
+    shape = HELION["fused_qk_norm_rope"].shape(qwen3_32b, 16)
+    query, key = shape["heads"]
+    assert (query + 2 * key) * shape["head_dim"] == 10240  # the columns of its qkv projection, table 1
+
+
+# With torch
+
+
+@pytest.mark.kernels
+def test_every_kernel_with_a_speed_has_an_eager_function_that_computes_the_same() -> None:
+    script = """
+from benchmarks.comparison import _difference
+from benchmarks.eager import EAGER
+from benchmarks.shapes import helion_speeds, speeds_of
+from kernels_smoke.suite import registry
+from kernels_smoke.suite.draw import Draw
+
+faults = []
+for entry in registry.ENTRIES:
+    kernel = registry.load(entry)
+    for speed in speeds_of(kernel, tiny=True):
+        inputs = kernel.inputs(Draw(1, "cpu"), **speed.shape)
+        fault = _difference(EAGER[kernel.name](inputs), kernel.reference(inputs))
+        faults += [f"{kernel.name}: {fault}"] if fault else []
+    for speed in (*kernel.speeds, *helion_speeds(kernel, tiny=False)):
+        kernel.outputs(kernel.inputs(Draw(1, "meta"), **speed.shape))  # the arguments are those of its cases
+answer(faults)
+"""
+    assert found(script) == []
+
+
+@pytest.mark.kernels
+def test_results_of_another_function_are_recognised() -> None:
+    script = """
+import torch
+from benchmarks.comparison import _difference
+x = torch.randn(4, 8)
+answer([
+    _difference({"x": x}, {"x": x}),
+    _difference({"x": (x[:, :2], x[:, 2:6])}, {"x": x}),
+    _difference({"x": x * 1.2}, {"x": x}),
+    _difference({"x": x.t()}, {"x": x}),
+    _difference({"x": x * float("nan")}, {"x": x}),
+])
+"""
+    same, columns, scaled, turned, poisoned = found(script)
+    assert (same, columns) == ("", "")
+    assert scaled == "computes something else: x differs by 0.2"
+    assert turned == "x is (8, 4) instead of (4, 4)"
+    assert "nan" in poisoned
+
+
+def run(*arguments: str) -> str:
+    """What a benchmark prints, run as its usage says."""
+    done = subprocess.run(
+        [PYTHON, *arguments], cwd=ROOT, capture_output=True, text=True,
+        check=False, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.kernels
+def test_the_comparison_goes_all_the_way_in_the_interpreter(tmp_path: Path) -> None:
+    report = run(
+        "benchmarks/kernels.py", "--device", "cpu", "--tiny",
+        "--only", "mul_sum_add,dynamic_per_token_scaled_fp8_quant", "--output", str(tmp_path),
+    )  # fmt: skip
+    for start in ("| mul_sum_add |", "| dynamic_per_token_scaled_fp8_quant |", "Geometric means over"):
+        assert start in report
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "helion.svg", "kernels.json", "kernels.md", "kernels.svg",
+    ]  # fmt: skip
+    rows = json.loads((tmp_path / "kernels.json").read_text())["rows"]
+    assert all({"ours", "eager", "torch.compile"} <= set(row["times"]) for row in rows)
+
+
+@pytest.mark.kernels
+def test_tuning_goes_all_the_way_in_the_interpreter(tmp_path: Path) -> None:
+    output = tmp_path / "tuned.json"
+    report = run(
+        "benchmarks/tune.py", "--device", "cpu", "--only", "dynamic_per_token_scaled_fp8_quant", "--limit", "2",
+        "--output", str(output),
+    )  # fmt: skip
+    assert "present: Configuration(" in report
+    assert len([trial for trial in json.loads(output.read_text()) if trial["microseconds"]]) >= 2
+
+
+@pytest.mark.kernels
+def test_a_candidate_that_raises_or_dies_is_a_line_with_the_reason() -> None:
+    script = """
+import os
+from benchmarks import tune
+from benchmarks.shapes import speeds_of
+from kernels_smoke.fusion import mul_sum_add as module
+from kernels_smoke.suite import registry
+
+kernel = registry.load(registry.entry("mul_sum_add"))
+(speed,) = speeds_of(kernel, tiny=True)
+
+class Dies:
+    def __getattr__(self, name):
+        os.abort()
+
+class Raises:
+    def __getattr__(self, name):
+        raise RuntimeError("out of resource: shared memory")
+
+good = module.configure(127)
+trials = [tune.Trial(kernel.name, speed.name)]
+trials += [tune.Trial(kernel.name, speed.name, made, type(made).__name__) for made in (Dies(), Raises(), good)]
+tune.time_all(trials, "cpu")
+answer([[trial.candidate.split("(")[0], bool(trial.microseconds), trial.fault] for trial in trials])
+"""
+    present, dies, raises, good = found(script)
+    assert present == ["present: Configuration", True, ""]
+    assert dies == ["Dies", False, "killed by SIGABRT"]
+    assert raises == ["Raises", False, "RuntimeError: out of resource: shared memory"]
+    assert good == ["Configuration", True, ""]
+
+
+@pytest.mark.kernels
+def test_every_candidate_of_a_kernel_that_works_in_place_starts_from_the_same_inputs() -> None:
+    script = """
+from benchmarks import tune
+from benchmarks.shapes import speeds_of
+from kernels_smoke.fusion import fused_gate_sigmoid_mul_add as module
+from kernels_smoke.suite import registry
+
+kernel = registry.load(registry.entry("fused_gate_sigmoid_mul_add"))
+(speed,) = speeds_of(kernel, tiny=True)
+good = module.configure(127)
+trials = [tune.Trial(kernel.name, speed.name)]
+trials += [tune.Trial(kernel.name, speed.name, good, str(number)) for number in range(2)]
+tune.time_all(trials, "cpu")
+answer([trial.fault for trial in trials])
+"""
+    assert found(script) == ["", "", ""]

@@ -1,0 +1,274 @@
+"""KRN001 to KRN406: what a run of the kernels says of an installation, of each kernel, of each target."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from tests.rules.case import NOTE, WARNING, Case
+from tests.support.smoke import case, compiled, document, fault, parsed, probe, speed
+from wheel_checks.facts.smoke import InstallationFacts, KernelFacts, TargetFacts
+
+PYTHON = "/opt/venv/bin/python"
+REPLAY = "wheelproof smoke --device cuda --level full --only norm --seed 123"
+
+
+def installation(*probes: dict[str, Any], **fields: Any) -> InstallationFacts:
+    return InstallationFacts(PYTHON, parsed(document(probes=list(probes), **fields)))
+
+
+def kernel(*runs: dict[str, Any]) -> KernelFacts:
+    """The kernel "norm"; ``runs`` are cases and timed runs."""
+    found = parsed(
+        document(
+            cases=[run for run in runs if run["kind"] == "case"], speeds=[run for run in runs if run["kind"] == "speed"]
+        )
+    )
+    return KernelFacts("norm", found.cases, found.speeds, REPLAY)
+
+
+def target(*records: dict[str, Any], name: str = "sm_90") -> TargetFacts:
+    return TargetFacts(name, parsed(document(mode="compile", compiled=list(records))).compiled)
+
+
+SLOW = "200.0 us instead of at most 151.3: 1.60 times the floor (125.0 us), where 1.10 is the bar"
+
+# Rule: a probe of its own, and what it says when it fails.
+PROBES = (
+    ("KRN101", "torch", "torch 2.10.0+cpu is built for the CPU alone"),
+    ("KRN102", "triton", "torch 2.11.0 requires triton 3.6.0, and 3.3.0 is installed"),
+    ("KRN103", "driver", "the driver does not match its library: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)"),
+    ("KRN103", "cuda_init", "torch cannot start CUDA"),
+    ("KRN104", "allocation", "1 GiB cannot be allocated"),
+    ("KRN104", "copies", "a copy of 64 MiB came back with another checksum"),
+    ("KRN105", "streams_and_events", "an event did not wait"),
+    ("KRN105", "cuda_graph", "the replay gave the result of the capture"),
+    ("KRN106", "cublas", "a product in float32 is wrong"),
+    ("KRN107", "cudnn", "a convolution is wrong"),
+    ("KRN108", "c_compiler", "there is no C compiler"),
+    ("KRN108", "triton_launcher", "the launcher cannot be built"),
+    ("KRN109", "jit_cache", "~/.triton/cache cannot be written"),
+    ("KRN110", "ptxas", "the bundled ptxas does not know sm_121"),
+    ("KRN111", "nccl", "the all-reduce did not come back within 30 s"),
+    ("KRN113", "interpreter", "NumPy 2.4 breaks the interpreter of triton 3.6.0"),
+    ("KRN199", "a_probe_of_tomorrow", "it does not work"),
+)
+
+OTHER_PROBE = {"KRN101": "triton"}  # a probe of which the rule must say nothing; torch everywhere else
+
+CASES = [
+    *(
+        Case(rule, f"{name} fails", partial(installation, probe(name, "fail", says)), (says,))
+        for rule, name, says in PROBES
+    ),
+    *(
+        Case(
+            rule,
+            f"{name} passes, while another probe fails",
+            partial(installation, probe(name), probe(OTHER_PROBE.get(rule, "torch"), "fail", "it does not work")),
+        )
+        for rule, name, _ in PROBES
+    ),
+    Case(
+        "KRN112",
+        "torch.compile fails",
+        lambda: installation(probe("torch_compile", "fail", "InvalidCxxCompiler", evidence={"severity": "warning"})),
+        ("InvalidCxxCompiler",),
+        WARNING,
+    ),
+    Case("KRN112", "torch.compile passes", lambda: installation(probe("torch_compile"))),
+    Case(
+        "KRN102",
+        "a Triton that torch did not ask for, and with which the kernels work",
+        lambda: installation(probe("triton", "fail", "torch asks for 3.6.0", evidence={"severity": "warning"})),
+        ("torch asks for 3.6.0",),
+        WARNING,
+    ),
+    Case(
+        "KRN001",
+        "one of its processes was killed",
+        lambda: installation(
+            probe("suite", "fail", "killed by SIGABRT", evidence={"last words": "LLVM ERROR\n\n  at 0x1\n"}),
+            verdict="fail",
+        ),
+        ("killed by SIGABRT",),
+        evidence=("LLVM ERROR", "  at 0x1"),
+    ),
+    Case(
+        "KRN001",
+        "a kernel is wrong, which is another rule's",
+        lambda: installation(cases=[case("norm", outcome="wrong")], verdict="fail", message="norm: wrong"),
+    ),
+    Case("KRN001", "everything passes", lambda: installation(probe("torch"))),
+    Case(
+        "KRN201",
+        "two cases are wrong",
+        lambda: kernel(
+            case("norm", "plain"),
+            case("norm", "strided", "wrong", "out: relative error 0.12 instead of at most 0.0025"),
+            case("norm", "empty", "wrong", "memory around out was written", evidence={"first": "row 3"}),
+        ),
+        ("2 of 3 cases wrong: strided, empty",),
+        evidence=("out: relative error 0.12 instead of at most 0.0025", "memory around out was written", "row 3"),
+    ),
+    Case(
+        "KRN201",
+        "ten cases are wrong",
+        lambda: kernel(*(case("norm", f"c{number}", "wrong", "far off") for number in range(10))),
+        ("10 of 10 cases wrong: c0, c1, c2, c3, c4, c5, c6, c7 and 2 more",),
+    ),
+    Case(
+        "KRN201",
+        "a case crashed, another was skipped: both are other rules'",
+        lambda: kernel(case("norm", "plain"), case("norm", "fp8", "skip", "no fp8"), case("norm", "big", "crash")),
+    ),
+    Case(
+        "KRN202",
+        "a case and a timed run crashed",
+        lambda: kernel(
+            case("norm", "plain"),
+            case("norm", "big", "crash", "illegal memory access", evidence={"last words": "CUDA error"}),
+            speed("norm", outcome="crash", message="illegal memory access"),
+        ),
+        ("2 of 3 runs crashed: big, 16384x4096",),
+        evidence=("illegal memory access", "CUDA error"),
+    ),
+    Case("KRN202", "a case that is wrong", lambda: kernel(case("norm", outcome="wrong"))),
+    Case(
+        "KRN203",
+        "a case hangs",
+        lambda: kernel(case("norm", "plain", "hang", "nothing came from it any more, and it was killed")),
+        ("1 of 1 cases hung: plain",),
+        evidence=("nothing came from it any more, and it was killed",),
+    ),
+    Case("KRN203", "a case crashed", lambda: kernel(case("norm", outcome="crash"))),
+    Case(
+        "KRN204",
+        "the compiler refuses a case",
+        lambda: kernel(case("norm", "plain"), case("norm", "wide", "refused", "OutOfResources: shared memory")),
+        ("1 of 2 cases refused: wide",),
+        evidence=("OutOfResources: shared memory",),
+    ),
+    Case("KRN204", "a case is wrong", lambda: kernel(case("norm", outcome="wrong"))),
+    Case(
+        "KRN301",
+        "a run above its bar",
+        lambda: kernel(speed("norm", outcome="slow", message=SLOW, microseconds=200.0, ratio=1.6)),
+        (f"16384x4096: {SLOW}",),
+        evidence=("2.68 TB/s",),
+    ),
+    Case(
+        "KRN301",
+        "a matrix product above its bar, at the cap on its power, where it always is",
+        lambda: kernel(
+            speed(
+                "norm",
+                outcome="slow",
+                message=SLOW,
+                microseconds=200.0,
+                flops=2 * 8192**3,
+                evidence={"GPU": {"held_down_by": ["software power cap"], "power_watts": 699}},
+            )
+        ),
+        (f"16384x4096: {SLOW}",),
+        evidence=("5498 TFLOP/s", "held_down_by software power cap, power_watts 699"),
+    ),
+    Case(
+        "KRN301",
+        "a hot GPU above its bar",
+        lambda: kernel(
+            speed(
+                "norm",
+                outcome="slow",
+                message=SLOW,
+                evidence={"GPU": {"held_down_by": ["software power cap", "hardware thermal slowdown"]}},
+            )
+        ),
+        (f"16384x4096: {SLOW}",),
+        WARNING,
+    ),
+    Case("KRN301", "a run above its bar within the allowance for noise", lambda: kernel(speed("norm", bar_met=False))),
+    Case("KRN301", "a timed run that crashed", lambda: kernel(speed("norm"), speed("norm", "two", "crash"))),
+    Case(
+        "KRN401",
+        "the compiler refuses, and crashes",
+        lambda: target(
+            compiled("norm"),
+            compiled("mm", outcome="fail", faults=[fault("refused", "ptxas fatal : Ptx assembly aborted")]),
+            compiled("mm", case="", function="", outcome="crash", message="SIGABRT", evidence={"last words": "LLVM"}),
+        ),
+        ("mm / plain: _mm: ptxas fatal : Ptx assembly aborted", "mm: the compiler crashed: SIGABRT"),
+    ),
+    Case(
+        "KRN401",
+        "faults that are other rules'",
+        lambda: target(
+            compiled("mm", outcome="fail", faults=[fault("spills", "1,024 bytes are spilled")]),
+            compiled("fp8", outcome="skip", faults=[fault("unsupported", "sm_80 has no fp8")]),
+            compiled("new", outcome="fail", faults=[fault("unknown_to_ptxas", "sm_121 is unknown")]),
+        ),
+    ),
+    Case(
+        "KRN402",
+        "more spills than are recorded",
+        lambda: target(
+            compiled("mm", outcome="fail", spill_bytes=1024, faults=[fault("spills", "1,024 bytes are spilled")])
+        ),
+        ("mm / plain: _mm: 1,024 bytes are spilled",),
+        evidence=("64", "1,024 bytes", "49,152 bytes", "HGMMA"),
+    ),
+    Case("KRN402", "spills that are recorded", lambda: target(compiled("mm", spill_bytes=16))),
+    Case(
+        "KRN403",
+        "a matrix product without matrix instructions",
+        lambda: target(
+            compiled("mm", outcome="fail", instructions=[], faults=[fault("matrix_instructions", "HGMMA is missing")])
+        ),
+        ("mm / plain: _mm: HGMMA is missing",),
+    ),
+    Case("KRN403", "a norm, which needs none", lambda: target(compiled("norm", instructions=[]))),
+    Case(
+        "KRN404",
+        "more shared memory than the target has",
+        lambda: target(
+            compiled("mm", outcome="fail", faults=[fault("shared_memory", "262,144 bytes, 101,376 are there")])
+        ),
+        ("mm / plain: _mm: 262,144 bytes, 101,376 are there",),
+    ),
+    Case("KRN404", "all the shared memory there is", lambda: target(compiled("mm", shared_bytes=232_448))),
+    Case(
+        "KRN405",
+        "a ptxas that does not know the target",
+        lambda: target(
+            *(
+                compiled(
+                    name,
+                    "sm_121",
+                    "fail",
+                    [fault("unknown_to_ptxas", "ptxas does not know sm_121", "pip install 'triton>=3.7.1'")],
+                    registers=None,
+                )
+                for name in ("norm", "mm")
+            ),
+            name="sm_121",
+        ),
+        ("ptxas does not know sm_121",),
+        evidence=("norm, mm",),
+    ),
+    Case("KRN405", "a kernel that is refused", lambda: target(compiled("mm", outcome="fail"))),
+    Case(
+        "KRN406",
+        "kernels that need fp8, on a target without it",
+        lambda: target(
+            compiled("norm", "sm_80"),
+            *(
+                compiled(name, "sm_80", "skip", [fault("unsupported", "sm_80 has no e4m3")], registers=None)
+                for name in ("mm", "quant", "mm")
+            ),
+            name="sm_80",
+        ),
+        ("mm, quant cannot run there, at least in part: sm_80 has no e4m3",),
+        NOTE,
+    ),
+    Case("KRN406", "everything compiles", lambda: target(compiled("norm"))),
+]

@@ -1,0 +1,151 @@
+"""The process of the suite: its report, its last words, its deadline, and that nothing of it is left behind."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.smoke import document, fake_interpreter, prints
+from wheel_checks.errors import SourceError
+from wheelproof.smoke.child import LAST_WORDS, run_suite
+
+# Starts a process in a session of its own, as the suite does, and tells both process ids.
+STARTS_ANOTHER = """
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+    pathlib.Path(os.environ["PIDS"]).write_text(f"{os.getpid()} {other.pid}")
+"""
+IGNORES = "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+HANGS = "    time.sleep(60)\n"
+
+
+@pytest.fixture
+def pids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "pids"
+    monkeypatch.setenv("PIDS", str(path))
+    return path
+
+
+def gone(pids: Path) -> bool:
+    """Whether the processes end within a moment; one that nobody has waited for yet has ended, too."""
+    left = [int(pid) for pid in pids.read_text().split()]
+    assert left
+    for _ in range(50):
+        left = [pid for pid in left if alive(pid)]
+        if not left:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_report_comes_back(tmp_path: Path) -> None:
+    python = fake_interpreter(tmp_path, prints(document(), status=1))
+    ended = run_suite(python, ["--level", "quick"], deadline=30)
+
+    assert ended.report is not None
+    assert b"kernels_smoke/1" in ended.report
+    assert (ended.status, ended.words, ended.timed_out) == (1, "", False)
+
+
+def test_the_options_and_the_package_reach_the_interpreter(tmp_path: Path) -> None:
+    python = fake_interpreter(tmp_path, "print(*sys.argv[1:], sep='|')")
+    words = run_suite(python, ["--only", "norm"], deadline=30).words
+
+    flag, bootstrap, folder, module, *options = words.split("|")
+    assert (flag, module) == ("-c", "kernels_smoke.__main__")
+    assert "start.py" in bootstrap
+    assert Path(folder, "suite", "start.py").exists()
+    assert options[:5] == ["--only", "norm", "--format", "json", "--output"]
+
+
+def test_a_process_that_dies_leaves_its_last_words(tmp_path: Path) -> None:
+    python = fake_interpreter(tmp_path, "print('a' * 9000); print('at last'); sys.stdout.flush(); os.abort()")
+    ended = run_suite(python, [], deadline=30)
+
+    assert (ended.status, ended.report) == (-signal.SIGABRT, None)
+    assert ended.words.endswith("aaa\nat last")
+    assert len(ended.words) == LAST_WORDS
+
+
+def test_what_a_progress_display_has_drawn_over_is_no_last_word(tmp_path: Path) -> None:
+    drawn = r"sys.stderr.write('\r\x1b[K1 norm\r\r\x1b[K2 mm\r\n'); sys.stderr.write('\r\x1b[Kboom\n'); sys.exit(3)"
+    assert run_suite(fake_interpreter(tmp_path, drawn), [], deadline=30).words == "2 mm\nboom"
+
+
+def test_what_hangs_is_killed_at_the_deadline_with_all_that_it_started(tmp_path: Path, pids: Path) -> None:
+    python = fake_interpreter(tmp_path, STARTS_ANOTHER + "    print('begun', flush=True)\n" + HANGS)
+    ended = run_suite(python, [], deadline=1.5)
+
+    assert (ended.timed_out, ended.report) == (True, None)
+    assert ended.words.startswith("begun")
+    assert gone(pids)
+
+
+def test_what_cannot_be_started_is_said(tmp_path: Path) -> None:
+    script = tmp_path / "python"
+    script.write_text("#!/nowhere/python\n")
+    script.chmod(0o755)
+    with pytest.raises(SourceError, match=r"/python cannot be started: No such file"):
+        run_suite(str(script), [], deadline=30)
+
+
+def started(tmp_path: Path, pids: Path, script: str) -> subprocess.Popen[bytes]:
+    """``wheelproof smoke`` in a process of its own, with the suite under way."""
+    command = [sys.executable, "-m", "wheelproof", "smoke", "--python", fake_interpreter(tmp_path, script)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
+    for _ in range(200):
+        if pids.exists() and pids.read_text():
+            return process
+        time.sleep(0.05)
+    process.kill()
+    pytest.fail("the suite did not start")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_ends_all_of_it(tmp_path: Path, pids: Path, number: int, status: int) -> None:
+    process = started(tmp_path, pids, STARTS_ANOTHER + HANGS)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+
+    assert (process.returncode, out) == (status, b"")
+    assert err.endswith(b"wheelproof: interrupted\n") == (number == signal.SIGINT)
+    assert gone(pids)
+
+
+def test_a_suite_that_does_not_listen_is_killed(tmp_path: Path, pids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wheelproof.smoke.child.GRACE", 0.3)
+    python = fake_interpreter(tmp_path, IGNORES + STARTS_ANOTHER + HANGS)
+
+    assert run_suite(python, [], deadline=1.5).status == -signal.SIGKILL
+    assert gone(pids)
+
+
+def test_on_a_terminal_progress_is_shown_and_still_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "sys.stderr.write(f'terminal: {sys.stderr.isatty()}, {os.get_terminal_size(2).columns}\\n')"
+    python = fake_interpreter(tmp_path, told)
+    monkeypatch.setenv("COLUMNS", "123")
+    screen, own = pty.openpty()
+    with os.fdopen(own, "w") as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        ended = run_suite(python, [], deadline=30)
+        quiet = run_suite(python, ["-"], deadline=30, quiet=True)
+        shown = os.read(screen, 1000)
+    os.close(screen)
+
+    assert ended.words == "terminal: True, 123"
+    assert shown.startswith(b"terminal: True, 123\r")
+    assert shown.count(b"terminal") == 1
+    assert quiet.status == 1  # os.get_terminal_size says that a pipe is no terminal

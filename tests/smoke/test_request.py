@@ -1,0 +1,42 @@
+"""What was asked for, as options of the suite and as the command that asks for it again."""
+
+from __future__ import annotations
+
+import sys
+
+from wheelproof.smoke.request import SmokeRequest
+
+
+def test_a_run_is_repeated_by_its_seed() -> None:
+    request = SmokeRequest("/opt/my venv/bin/python", level="full", only=("norm", "scaled_mm"), with_plot=True)
+
+    assert request.options() == ["--device", "cuda", "--level", "full", "--only", "norm,scaled_mm", "--with-plot"]
+    assert request.replay(7) == (
+        "wheelproof smoke --device cuda --level full --only norm,scaled_mm --seed 7 --python '/opt/my venv/bin/python'"
+    )
+    assert request.replay(7, "scaled_mm") == (
+        "wheelproof smoke --device cuda --level full --only scaled_mm --seed 7 --python '/opt/my venv/bin/python'"
+    )
+
+
+def test_a_compilation_has_no_device_and_no_seed() -> None:
+    request = SmokeRequest(sys.executable, targets=("sm_100", "gfx942"), seed=7)
+
+    assert request.options() == ["--compile-only", "--target", "sm_100,gfx942", "--level", "quick"]
+    assert request.replay(7) == "wheelproof smoke --compile-only --target sm_100,gfx942 --level quick"
+
+
+def test_only_a_gpu_is_timed_and_not_at_level_quick() -> None:
+    assert SmokeRequest("python", level="full").timed
+    assert not SmokeRequest("python", level="quick").timed
+    assert not SmokeRequest("python", device="interpret", level="full").timed
+    assert not SmokeRequest("python", level="full", targets=("sm_90",)).timed
+
+
+def test_more_work_may_take_longer() -> None:
+    quick, full, compiling = (
+        SmokeRequest("python", level=level, targets=targets).deadline
+        for level, targets in (("quick", ()), ("full", ()), ("quick", ("sm_90", "sm_100")))
+    )
+    assert quick < full
+    assert quick < compiling

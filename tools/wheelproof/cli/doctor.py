@@ -1,0 +1,154 @@
+"""``wheelproof doctor``: the one root cause why torch does not see the GPU, with proof, and what mends it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelproof.cli.options import OutputOptions, add_output_options, emit, open_output
+
+if TYPE_CHECKING:  # not for --help
+    from collections.abc import Callable
+
+    from wheel_checks.model import Subject
+    from wheelproof.doctor.run import Examination
+
+TIMEOUT = 60.0  # seconds
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof doctor``."""
+    parser.add_argument(
+        "--python",
+        metavar="PATH",
+        default="",
+        help="the interpreter, or its environment, that is to be looked at (default: the active environment, else the "
+        "first python3 on PATH)",
+    )
+    parser.add_argument(
+        "--root",
+        metavar="FOLDER",
+        default="/",
+        help="judge the file system below FOLDER, such as that of a container, by its files alone (default: /)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=TIMEOUT,
+        metavar="SECONDS",
+        help=f"what is not known after so long counts as not read, whatever hangs (default: {TIMEOUT:g})",
+    )
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="afterwards run the Triton kernels, too (`wheelproof smoke --level quick`), for at most as long again",
+    )
+    parser.add_argument(
+        "--fix",
+        action="store_true",
+        help="run the commands of the fix that only install into this virtual environment, and diagnose again",
+    )
+    parser.add_argument("--yes", action="store_true", help="--fix does not ask before it runs them")
+    parser.add_argument(
+        "--save-facts", metavar="FILE", help="write what is known to FILE, without names, tokens and identifiers"
+    )
+    parser.add_argument(
+        "--facts", metavar="FILE", help="diagnose the machine whose facts are in FILE, and not this one"
+    )
+    add_output_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Diagnose, and print the report. Raises WheelproofError."""
+    from wheelproof.doctor.facts_file import facts_text, load_facts  # noqa: PLC0415  # not for --help
+    from wheelproof.doctor.reading import Request, read_host  # noqa: PLC0415  # not for --help
+    from wheelproof.doctor.run import Clock, Showing, examine, make_report  # noqa: PLC0415  # not for --help
+
+    output = OutputOptions.from_arguments(arguments)
+    _check(arguments)
+    clock = Clock()
+    request = Request(arguments.python, arguments.root, arguments.timeout, full=arguments.full)
+    found = examine(load_facts(arguments.facts) if arguments.facts else read_host(request, os.environ))
+    notes: list[str] = []
+    if arguments.save_facts:
+        with open_output(arguments.save_facts) as stream:
+            stream.write(facts_text(found.facts))
+        notes.append(f"The facts are in {arguments.save_facts}; look at them before you pass them on.")
+    if arguments.fix:
+        found = _mend(found, lambda: examine(read_host(request, os.environ)), notes, ask=not arguments.yes)
+    more = _kernels(found, arguments.timeout, notes) if arguments.full else []
+    showing = Showing(
+        arguments.facts or (f"the machine below {arguments.root}" if arguments.root != "/" else "this machine"),
+        output.select,
+        output.ignore,
+        output.fail_on,
+        detail=bool(output.verbose),
+    )
+    return emit(make_report(found, showing, clock, more=more, notes=notes), output)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options that do not go together."""
+    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
+
+    elsewhere = "--facts" if arguments.facts else "--root" if arguments.root != "/" else ""
+    acting = [name for name, given in (("--fix", arguments.fix), ("--full", arguments.full)) if given]
+    if elsewhere and acting:
+        raise UsageError(f"{acting[0]} acts on this machine, and {elsewhere} names another", expected="one of the two")
+    python, here = arguments.python, arguments.root == "/"
+    if arguments.facts and (python or not here):
+        raise UsageError("--facts is instead of a machine", expected="no --python and no --root beside it")
+    if not Path(arguments.root).is_dir():
+        raise UsageError(f"--root {arguments.root} is no folder", expected="a folder with etc, proc, usr, ... in it")
+    if python and here and not Path(python).exists() and shutil.which(python) is None:
+        raise UsageError(f"there is no {python}", expected="an interpreter, or the folder of an environment")
+    if not arguments.timeout > 0:
+        raise UsageError(f"--timeout {arguments.timeout:g} is no time to wait", expected="a number above 0")
+    if arguments.yes and not arguments.fix:
+        raise UsageError("--yes is of --fix")
+    if arguments.fix and not arguments.yes and not sys.stdin.isatty():
+        raise UsageError("--fix asks before it runs anything, and standard input is no terminal", expected="--yes")
+
+
+def _mend(found: Examination, again: Callable[[], Examination], notes: list[str], *, ask: bool) -> Examination:
+    """Show the commands that may be run, run them, and examine again; the same examination when nothing was run."""
+    from wheelproof.doctor.fixing import difference, run_steps, what_to_run  # noqa: PLC0415  # only for --fix
+
+    steps, refused = what_to_run(found.diagnosis, found.facts)
+    notes += refused
+    if not steps:
+        return found
+    _say("these commands mend it:\n" + "\n".join(f"  {step.command}" for step in steps))
+    if ask and not _agreed("run them? [y/N] "):
+        notes.append("Nothing was run.")
+        return found
+    notes += [f"Ran (exit code {ran.status}): {ran.command}" for ran in run_steps(steps)]
+    after = again()
+    notes.append(difference(found.diagnosis, after.diagnosis))
+    return after
+
+
+def _kernels(found: Examination, timeout: float, notes: list[str]) -> list[Subject]:
+    """The verdict of the kernels; none where torch cannot use a GPU, since they would only say so again."""
+    from wheel_checks.model import Unavailable  # noqa: PLC0415  # not for --help
+    from wheelproof.doctor.full import run_smoke  # noqa: PLC0415  # only for --full
+
+    interpreter, torch = found.facts.interpreter, found.facts.torch
+    if isinstance(interpreter, Unavailable) or isinstance(torch, Unavailable) or not torch.available:
+        notes.append("--full ran no kernels: torch has no GPU to run them on.")
+        return []
+    return [run_smoke(interpreter.path, timeout)]
+
+
+def _agreed(question: str) -> bool:
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201  # standard output belongs to the report

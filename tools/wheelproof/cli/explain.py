@@ -1,0 +1,56 @@
+"""``wheelproof explain``: the cause of the failure that a log shows, and what mends it; offline, on any machine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from wheelproof.cli.options import OutputOptions, add_output_options, emit
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof explain``."""
+    parser.add_argument(
+        "file",
+        nargs="?",
+        default="-",
+        metavar="FILE",
+        help="the log: a traceback, what pip, uv, docker or dmesg wrote (default: -, standard input). Exit code 1 when "
+        "something in it was recognised, 0 when nothing was",
+    )
+    add_output_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Explain, and print the report. Raises WheelproofError."""
+    from wheelproof.explain import explain  # noqa: PLC0415  # not for --help
+
+    output = OutputOptions.from_arguments(arguments)
+    name = "standard input" if arguments.file == "-" else arguments.file
+    report = explain(_read(arguments.file), name, select=output.select, ignore=output.ignore, fail_on=output.fail_on)
+    return emit(report, output)
+
+
+def _read(file: str) -> bytes:
+    """What is to be explained, and one byte more than that at most. Raises UsageError, WheelproofError."""
+    from wheel_checks.errors import UsageError, WheelproofError  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.log import LARGEST  # noqa: PLC0415  # not for --help
+
+    if file == "-" and (sys.stdin is None or sys.stdin.isatty()):
+        raise UsageError(
+            "there is no log to explain",
+            expected="FILE, or a log on standard input",
+            hint="COMMAND 2>&1 | wheelproof explain",
+        )
+    try:
+        if file == "-":
+            return sys.stdin.buffer.read(LARGEST + 1)
+        with Path(file).open("rb") as stream:
+            return stream.read(LARGEST + 1)
+    except OSError as error:
+        if isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError)):
+            raise UsageError(f"{file}: {error.strerror}", expected="a file with a log") from error
+        raise WheelproofError(f"{file} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # a null byte in the name
+        raise UsageError(f"{file!r} is no name of a file", expected="a file with a log") from error

@@ -1,0 +1,137 @@
+"""``wheelproof smoke``: does the GPU work, and do real kernels compile, compute right and run fast?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit, open_output
+
+if TYPE_CHECKING:  # not for --help
+    from wheel_checks.model import Report
+    from wheelproof.smoke.request import SmokeRequest
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof smoke``."""
+    parser.add_argument(
+        "--device",
+        choices=["cuda", "interpret"],
+        default="cuda",
+        help="the GPU, or Triton's interpreter, which needs none (default: cuda)",
+    )
+    parser.add_argument(
+        "--level",
+        choices=["quick", "full", "deep"],
+        default="quick",
+        help="quick: a few kernels are right; full: all, and their speed; deep: sweeps, too (default: quick)",
+    )
+    parser.add_argument(
+        "--only", action=ListAction, default=[], metavar="NAME", help="only these kernels or families (repeatable)"
+    )
+    parser.add_argument(
+        "--compile-only", action="store_true", help="compile the kernels for --target, and run nothing: needs no GPU"
+    )
+    parser.add_argument(
+        "--target",
+        action=ListAction,
+        default=[],
+        metavar="GPU",
+        help="of --compile-only: GB200, sm_100, MI300X, gfx942, ... (repeatable)",
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help="draw the inputs of the run that printed this seed")
+    parser.add_argument("--plot", metavar="FILE", help="write the roofline picture, as SVG, to FILE")
+    parser.add_argument(
+        "--python",
+        metavar="PATH",
+        default="",
+        help="the interpreter, or its environment, that has torch and triton (default: this one, or else the active "
+        "environment)",
+    )
+    parser.add_argument(
+        "--deadline", type=float, metavar="SECONDS", help="kill everything after so long (default: by the level)"
+    )
+    add_output_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the kernels and print the report. Raises WheelproofError."""
+    from wheelproof.smoke.interpreter import find_interpreter  # noqa: PLC0415  # not for --help
+    from wheelproof.smoke.run import smoke  # noqa: PLC0415  # not for --help
+
+    output = OutputOptions.from_arguments(arguments)
+    _check(arguments)
+    interpreter = find_interpreter(arguments.python, os.environ)
+    request = _request(arguments, interpreter.path)
+    if arguments.plot and not request.timed:
+        _refuse_plot()
+    if not output.quiet:
+        _note(f"running the kernels with {interpreter.path}: {interpreter.why}")
+    report = smoke(
+        request,
+        deadline=arguments.deadline or request.deadline,
+        select=output.select,
+        ignore=output.ignore,
+        fail_on=output.fail_on,
+        quiet=output.quiet,
+    )
+    if arguments.plot:
+        _write_plot(report, arguments.plot)
+    return emit(report, output)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options that do not go together."""
+    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
+
+    if arguments.target and not arguments.compile_only:
+        raise UsageError("--target is of --compile-only", hint="kernels run on the GPU that is here")
+    if arguments.compile_only and not arguments.target:
+        raise UsageError("--compile-only has no --target", expected="for example --target GB200,sm_90")
+    if arguments.compile_only and arguments.device == "interpret":
+        raise UsageError("--compile-only runs nothing", expected="no --device interpret beside it")
+    if arguments.deadline is not None and not arguments.deadline > 0:
+        raise UsageError(f"--deadline {arguments.deadline:g} is no time to wait", expected="a number above 0")
+    plot = Path(arguments.plot or ".")
+    if arguments.plot and (plot.is_dir() or not plot.absolute().parent.is_dir()):
+        raise UsageError(f"--plot {arguments.plot} cannot be written", expected="a file in a folder that exists")
+
+
+def _request(arguments: argparse.Namespace, python: str) -> SmokeRequest:
+    from dataclasses import replace  # noqa: PLC0415  # not for --help
+
+    from wheel_checks.facts.compile_targets import parse_target  # noqa: PLC0415  # not for --help
+    from wheelproof.smoke.request import SmokeRequest  # noqa: PLC0415  # not for --help
+
+    request = SmokeRequest(
+        python,
+        arguments.device,
+        arguments.level,
+        tuple(arguments.only),
+        tuple(dict.fromkeys(parse_target(name) for name in arguments.target)),
+        arguments.seed,
+    )
+    return replace(request, with_plot=request.timed and bool(arguments.plot or arguments.format == "html"))
+
+
+def _refuse_plot() -> None:
+    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
+
+    raise UsageError("--plot shows times, and such a run measures none", expected="--level full or deep, on a GPU")
+
+
+def _write_plot(report: Report, name: str) -> None:
+    """Write the picture. The report itself says why when there is none."""
+    pictures = report.overview.pictures if report.overview else ()
+    if not pictures:
+        _note(f"nothing was timed, so {name} is not written")
+    for picture in pictures:
+        with open_output(name) as stream:
+            stream.write(picture.svg)
+
+
+def _note(sentence: str) -> None:
+    print(f"note: {sentence}", file=sys.stderr)  # noqa: T201  # standard output belongs to the report

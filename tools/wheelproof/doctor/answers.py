@@ -1,0 +1,164 @@
+"""What the programs of the folder ``inside`` print, and how they end, as facts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from wheel_checks.facts.host.probes import ChildEnd, CudaGpu, CudaProbe, KernelProbe, NvmlGpu, NvmlProbe, TorchProbe
+from wheel_checks.model import Unavailable
+
+INSIDE = Path(__file__).parent / "inside"
+TORCH_PROGRAM = "torch_import.py"
+KERNEL_STEP = "a Triton kernel"  # its name in torch_import.py
+MARK = "wheelproof: "
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a child ended, and what it printed."""
+
+    end: ChildEnd
+    output: bytes
+
+    @cached_property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages, in order."""
+        lines = self.output.decode(errors="replace").splitlines()
+        found = []
+        for line in lines:
+            if line.startswith(MARK):
+                with contextlib.suppress(ValueError):  # the last line of a child that was killed may be half a line
+                    found.append(json.loads(line.removeprefix(MARK)))
+        return found
+
+    @cached_property
+    def told(self) -> dict[str, Any]:
+        """All messages in one: what was said last holds."""
+        return {name: value for message in self.messages for name, value in message.items()}
+
+    def each(self, name: str) -> Iterator[Any]:
+        """What all messages of this name said."""
+        return (message[name] for message in self.messages if name in message)
+
+    @property
+    def began(self) -> bool:
+        """Whether the program was started at all: a Python without ctypes does not get there."""
+        return bool(self.messages)
+
+    @property
+    def died(self) -> bool:
+        """Whether it hung, or was ended by a signal."""
+        return self.end.hang or bool(self.end.signal)
+
+    @property
+    def code(self) -> int:
+        """The code; -1 when the program ended without any, 0 when it hung or crashed before it had one."""
+        return int(self.told.get("code", 0 if self.died else -1))
+
+    @property
+    def fault(self) -> str:
+        """What the loader said, or how a program ended that gave no code."""
+        if "fault" in self.told or "code" in self.told or self.died:
+            return str(self.told.get("fault", ""))
+        return f"the program ended with exit code {self.end.exit_code}: {_last_line(self.end.output)}"
+
+    @property
+    def failed_at(self) -> str:
+        """The call that failed; the one that it hung or crashed in."""
+        return str(self.told.get("at", "start") if self.died else self.told.get("failed_at", ""))
+
+    def as_nvml(self) -> NvmlProbe:
+        """The answer of nvml.py."""
+        return NvmlProbe(
+            self.end,
+            self.code,
+            self.fault,
+            self.told.get("library", ""),
+            self.told.get("driver_version", ""),
+            tuple(NvmlGpu(**{**gpu, "processes": tuple(gpu.get("processes", ()))}) for gpu in self.each("gpu")),
+            self.told.get("confidential_ready"),
+            self.failed_at,
+        )
+
+    def as_cuda(self) -> CudaProbe:
+        """The answer of cuda.py."""
+        return CudaProbe(
+            self.end,
+            self.code,
+            self.fault,
+            self.told.get("library", ""),
+            self.told.get("driver_cuda", 0),
+            self.failed_at,
+            tuple(CudaGpu(**{**gpu, "capability": tuple(gpu["capability"])}) for gpu in self.each("gpu")),
+        )
+
+    def as_torch(self) -> TorchProbe:
+        """The part of torch: a hang or a crash in the kernel is not its fault."""
+        told = {name: value for one in self.messages if "kernel" not in one for name, value in one.items()}
+        steps = dict(self.each("step"))
+        end = self._honest_end
+        if told.get("at") == KERNEL_STEP:
+            steps.pop(KERNEL_STEP, None)
+            end = ChildEnd(seconds=round(sum(steps.values()), 3))
+        broke = end.hang or bool(end.signal) or bool(end.exit_code)
+        if broke and not (end.hang or end.signal):  # a library has ended the process
+            said = f"the process ended with exit code {end.exit_code}: {_last_line(end.output)}"
+            told["init_error" if told.get("imported") else "error"] = said
+        return TorchProbe(
+            end,
+            told.get("imported", False),
+            told.get("version", ""),
+            told.get("cuda", ""),
+            told.get("path", ""),
+            told.get("available"),
+            told.get("devices", 0),
+            told.get("error", ""),
+            self._stack if broke else told.get("trace", ""),
+            told.get("init_error", ""),
+            told.get("computes"),
+            tuple(self.each("warning")),
+            told.get("at", "start") if broke else "",
+            steps,
+        )
+
+    def as_kernel(self) -> KernelProbe | Unavailable:
+        """The part of the kernel; Unavailable when it was never reached."""
+        if self.told.get("at") != KERNEL_STEP:
+            no_gpu = self.told.get("available") is False
+            return Unavailable("torch sees no GPU" if no_gpu else "torch did not get as far as that")
+        end = self._honest_end
+        if not self.told.get("done"):
+            error = "" if end.hang or end.signal else f"the process ended with exit code {end.exit_code}"
+            return KernelProbe(end, error, self._stack)
+        message = next((message for message in self.messages if "kernel" in message), {})
+        seconds = dict(self.each("step")).get(KERNEL_STEP, 0.0)
+        end = replace(end, seconds=seconds, output=end.output if message.get("kernel") else "")
+        return KernelProbe(end, message.get("kernel", ""), message.get("trace", ""))
+
+    @property
+    def _honest_end(self) -> ChildEnd:
+        """The end; the program's own watchdog ends a hanging step with exit code 1."""
+        text = self._after_last_message
+        return replace(self.end, hang=True) if "Timeout (" in text and not self.told.get("done") else self.end
+
+    @property
+    def _after_last_message(self) -> str:
+        return self.output.decode(errors="replace").rpartition(MARK)[2].partition("\n")[2]
+
+    @property
+    def _stack(self) -> str:
+        """The Python stack of the thread that runs our program, innermost first, without Python's import machinery."""
+        threads = self._after_last_message.split("\n\n")
+        ours = next((thread for thread in threads if TORCH_PROGRAM in thread), "")
+        frames = [line.strip() for line in ours.splitlines() if line.startswith("  File")]
+        return "\n".join(line for line in frames if "<frozen" not in line and TORCH_PROGRAM not in line)
+
+
+def _last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2]

@@ -1,0 +1,185 @@
+"""From symptoms and findings to one root cause: pure, so that a saved host gives the same diagnosis anywhere.
+
+Symptoms depend on one another: when cuInit fails, torch cannot see a GPU, and no kernel can run. The root is looked for
+where that chain begins. Of the findings that explain its first symptom, the one whose guilt an experiment has proven
+comes first (the CUDA probe again without a variable), then what was observed before what was concluded, then the deeper
+layer. Findings whose symptoms all follow from the root, and which lie less deep or are mere conclusions, are explained
+by it: they are its consequences. Whatever else was found stands for itself. A symptom that nothing explains is named,
+and never guessed at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.presence import may_have_gpu
+from wheel_checks.facts.host.probes import Counterfactual
+from wheel_checks.facts.host.symptoms import symptoms
+from wheel_checks.model import CheckResult, Evidence, Outcome, Severity
+from wheel_checks.rules.doctor.cause import CAUSES, Cause
+
+HARMLESS = "harmless:"
+PROVEN, CERTAIN, LIKELY = "proven", "certain", "likely"
+
+# Where the chain of symptoms begins: torch needs CUDA, a kernel needs torch. NVML needs neither, and neither needs it.
+_CHAIN = ("cuda:", "torch:", "nvml:", "triton:", "kernel:")
+
+# What follows from a symptom by itself.
+_FOLLOWS = {
+    "cuda:*": ("torch:unavailable", "torch:init", "torch:compute", "torch:hang", "torch:signal", "kernel:*"),
+    "torch:*": ("torch:unavailable", "torch:init", "torch:compute", "kernel:*"),
+    "triton:*": ("kernel:*",),
+}
+# What is no fault on a machine without a GPU.
+_OF_A_GPU = ("cuda:*", "nvml:*", "torch:cpu-build", "torch:missing", "torch:unavailable", "torch:init", "triton:*")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """``root`` is None when nothing is wrong, or when what is wrong has no known cause (``unexplained``).
+
+    ``confidence`` is "proven" (by an experiment, or by an error code that has this one meaning), "certain" (everything
+    was observed), "likely" (a conclusion), "" without a root. ``consequences`` follow from the root, ``others`` do not.
+    """
+
+    symptoms: tuple[str, ...]
+    root: CheckResult | None = None
+    cause: Cause | None = None
+    confidence: str = ""
+    proof: tuple[Evidence, ...] = ()
+    consequences: tuple[CheckResult, ...] = ()
+    others: tuple[CheckResult, ...] = ()
+    unexplained: tuple[str, ...] = ()
+    harmless: tuple[CheckResult, ...] = ()
+
+
+def diagnose(facts: HostFacts, results: Sequence[CheckResult], causes: Mapping[str, Cause] = CAUSES) -> Diagnosis:
+    """The diagnosis of a host whose rules gave these results."""
+    seen = observed_symptoms(facts)
+    found = [result for result in results if result.outcome is Outcome.FAIL]
+    harmless = tuple(result for result in found if result.message.startswith(HARMLESS))
+    suspects = [_Suspect.of(result, causes, seen, facts) for result in found if result not in harmless]
+    unexplained = _unexplained(seen, frozenset().union(*(suspect.covers for suspect in suspects)))
+    root = _root(suspects, seen)
+    if root is None:
+        others = tuple(suspect.result for suspect in suspects)
+        return Diagnosis(seen, others=others, unexplained=unexplained, harmless=harmless)
+    rest = [suspect for suspect in suspects if suspect is not root]
+    return Diagnosis(
+        seen,
+        root.result,
+        root.cause,
+        root.confidence,
+        (*root.result.evidence, *_experiments(root.proofs, root.result.evidence)),
+        tuple(suspect.result for suspect in rest if suspect.is_explained_by(root)),
+        tuple(suspect.result for suspect in rest if not suspect.is_explained_by(root)),
+        unexplained,
+        harmless,
+    )
+
+
+def observed_symptoms(facts: HostFacts) -> tuple[str, ...]:
+    """The symptoms that are faults on this host: without a GPU, a torch for the CPU is none."""
+    seen = symptoms(facts)
+    return seen if may_have_gpu(facts) else tuple(name for name in seen if not _matches(name, _OF_A_GPU))
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspect:
+    """A finding and its cause. ``explains`` are the observed symptoms that it explains, ``covers`` also what follows
+    from them; ``proofs`` are the experiments that prove its guilt.
+    """
+
+    result: CheckResult
+    cause: Cause | None
+    explains: tuple[str, ...]
+    covers: frozenset[str]
+    proofs: tuple[Counterfactual, ...]
+
+    @classmethod
+    def of(cls, result: CheckResult, causes: Mapping[str, Cause], seen: tuple[str, ...], facts: HostFacts) -> _Suspect:
+        cause = causes.get(result.rule)
+        explains = tuple(name for name in seen if cause and _matches(name, cause.explains))
+        proofs = tuple(c for c in facts.counterfactuals if c.proves and _names(result, c.variable))
+        return cls(result, cause, explains, _closure(explains, seen), proofs)
+
+    @property
+    def confidence(self) -> str:
+        if self.cause is None or not self.cause.certain:
+            return LIKELY
+        codes = (name for name in self.explains if name in self.cause.explains and _has_code(name))
+        return PROVEN if self.proofs or any(codes) else CERTAIN
+
+    def is_explained_by(self, root: _Suspect) -> bool:
+        """Whether the root explains everything that this finding explains, and is the better explanation of it.
+
+        It is when it lies deeper, or when it was observed and this is only a conclusion.
+        """
+        if self.cause is None or root.cause is None or not self.explains:
+            return False
+        better = self.cause.layer > root.cause.layer or (root.cause.certain and not self.cause.certain)
+        return better and root.covers.issuperset(self.explains)
+
+
+def _root(suspects: Sequence[_Suspect], seen: tuple[str, ...]) -> _Suspect | None:
+    """The best explanation of the symptom with which the chain begins; None when nothing explains that one."""
+    first = min(seen, key=_place_in_chain, default="")
+    return min((suspect for suspect in suspects if first in suspect.explains), key=_rank, default=None)
+
+
+def _rank(suspect: _Suspect) -> tuple[bool, bool, bool, int, int, str]:
+    """Small is guilty. A note is no root while there is anything worse."""
+    cause = suspect.cause
+    assert cause is not None  # noqa: S101  # what explains a symptom has a cause
+    remark = suspect.result.severity is Severity.NOTE
+    return not suspect.proofs, remark, not cause.certain, cause.layer, -len(suspect.explains), suspect.result.rule
+
+
+def _unexplained(seen: tuple[str, ...], covered: frozenset[str]) -> tuple[str, ...]:
+    """The symptoms that no finding covers, without those that follow from another one of them."""
+    left = sorted((name for name in seen if name not in covered), key=_place_in_chain)
+    kept: list[str] = []
+    for name in left:
+        if name not in _closure(tuple(kept), seen):
+            kept.append(name)
+    return tuple(kept)
+
+
+def _place_in_chain(symptom: str) -> int:
+    return next((place for place, name in enumerate(_CHAIN) if symptom.startswith(name)), len(_CHAIN))
+
+
+def _closure(explained: tuple[str, ...], seen: tuple[str, ...]) -> frozenset[str]:
+    """The explained symptoms, and those of the observed ones that follow from them."""
+    covered = set(explained)
+    while True:
+        patterns = [
+            p for name in covered for cause, follow in _FOLLOWS.items() if fnmatchcase(name, cause) for p in follow
+        ]
+        more = {name for name in seen if _matches(name, patterns)} - covered
+        if not more:
+            return frozenset(covered)
+        covered |= more
+
+
+def _matches(symptom: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(symptom, pattern) for pattern in patterns)
+
+
+def _has_code(symptom: str) -> bool:
+    return symptom.rpartition(":")[2].lstrip("-").isdecimal()
+
+
+def _names(result: CheckResult, variable: str) -> bool:
+    """Whether the finding is about this variable: its message or its evidence name it."""
+    told = (result.message, *(text for item in result.evidence for text in (item.label, item.value, item.source)))
+    return any(variable in text for text in told)
+
+
+def _experiments(proofs: Sequence[Counterfactual], told: Sequence[Evidence]) -> list[Evidence]:
+    """The experiments as evidence, without those that the rule itself has told."""
+    labels = {item.label for item in told}
+    return [Evidence(proof.label, proof.summary, proof.value) for proof in proofs if proof.label not in labels]

@@ -1,0 +1,40 @@
+"""The file of ``--save-facts`` and ``--facts``: a host without what is nobody's business, to be diagnosed elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from wheel_checks.errors import FormatError, NotFoundError, SourceError
+from wheel_checks.facts.host.codec import from_json, to_json
+from wheel_checks.facts.host.facts import HostFacts
+
+LARGEST = 16 << 20  # bytes; a host with eight GPUs and a hundred packages has 60 kB
+
+
+def facts_text(facts: HostFacts) -> str:
+    """The text of the file: users, hosts, tokens, UUIDs and home folders are replaced."""
+    from wheel_checks.facts.host.redaction import redact  # noqa: PLC0415  # only when facts are saved
+
+    users = {os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER")} - {""}
+    clean = redact(facts, users=tuple(sorted(users)), hosts=(os.uname().nodename,))
+    return json.dumps(to_json(clean), indent=1) + "\n"
+
+
+def load_facts(name: str) -> HostFacts:
+    """The facts in a file. Raises NotFoundError, SourceError or FormatError."""
+    try:
+        with Path(name).open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no {name}", hint="--save-facts FILE writes one") from error
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
+        raise SourceError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if len(content) > LARGEST:
+        raise FormatError(f"{name} is larger than {LARGEST >> 20} MiB", expected="a file that --save-facts wrote")
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{name} is no JSON: {error}", expected="a file that --save-facts wrote") from error
+    return from_json(data)

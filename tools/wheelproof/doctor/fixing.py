@@ -1,0 +1,182 @@
+"""``--fix``: which commands of a fix may be run for the user, and running them.
+
+Only installs into the virtual environment under diagnosis are run: what they change can be thrown away with the
+environment. Everything else (drivers, services, containers, variables of a shell) stays advice, with the reason.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wheel_checks.facts.host.advice import check_torch
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.software import Interpreter
+from wheel_checks.model import Fix, Severity, Unavailable
+from wheel_checks.sources.uv_process import find_uv
+from wheelproof.doctor.diagnosis import Diagnosis
+
+# What would write elsewhere, or take away a guard that the user's system has set up.
+_ELSEWHERE = (
+    "--user",
+    "--target",
+    "-t",
+    "--prefix",
+    "--root",
+    "--system",
+    "--break-system-packages",
+    "--managed-python",
+)
+_ACTIONS = ("install", "uninstall")
+_SHELL = frozenset("|&;<>()$`")
+_SHELL_SETTINGS = ("export", "unset", "source", "cd", "alias")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command: as it is shown, as it is run, and why it is not run for the user ("" when it may be)."""
+
+    command: str
+    arguments: tuple[str, ...] = ()
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A command that was run, and its exit code."""
+
+    command: str
+    status: int
+
+
+def plan(fix: Fix | None, facts: HostFacts) -> tuple[Step, ...]:
+    """The commands of a fix, each with whether it may be run. The one that only checks torch is left out: what is
+    diagnosed again need not be checked.
+    """
+    commands = () if fix is None else fix.commands
+    return tuple(_step(command, facts.interpreter) for command in commands if command != check_torch(facts))
+
+
+def refusal(steps: Sequence[Step]) -> str:
+    """Why a fix is not run, "" when it may be: as a whole or not at all, since its commands build on one another."""
+    if not steps:
+        return "it has no command"
+    if any("#" in _outside_quotes(step.command) for step in steps):
+        return "it asks for a choice"
+    return next((f"{step.refusal}: {step.command}" for step in steps if step.refusal), "")
+
+
+def what_to_run(diagnosis: Diagnosis, facts: HostFacts) -> tuple[tuple[Step, ...], list[str]]:
+    """The steps that mend the root (or, without one, whatever was found), and sentences about the fixes that are
+    not.
+    """
+    worth = [result for result in diagnosis.others if result.severity is not Severity.NOTE]
+    chosen: list[Step] = []
+    notes: list[str] = []
+    for result in [diagnosis.root] if diagnosis.root else worth:
+        steps = plan(result.fix, facts)
+        if reason := refusal(steps):
+            notes.append(f"--fix does not run the fix of {result.rule}: {reason}")
+        else:
+            chosen += steps
+    if not diagnosis.root and not worth:
+        notes.append("--fix has nothing to do")
+    return tuple(dict.fromkeys(chosen)), notes
+
+
+def difference(before: Diagnosis, after: Diagnosis) -> str:
+    """What became of the diagnosis, as a sentence."""
+    gone, new = (_rules(one) - _rules(other) for one, other in ((before, after), (after, before)))
+    told = [f"{rule} is gone" for rule in sorted(gone)] + [f"{rule} is new" for rule in sorted(new)]
+    return f"After the fix: {', '.join(told) or 'nothing has changed'}."
+
+
+def _rules(diagnosis: Diagnosis) -> set[str]:
+    found = (*((diagnosis.root,) if diagnosis.root else ()), *diagnosis.consequences, *diagnosis.others)
+    return {result.rule for result in found}
+
+
+def run_steps(steps: Sequence[Step]) -> tuple[Ran, ...]:
+    """Run the commands one after the other, until one fails; what they say goes to standard error."""
+    done: list[Ran] = []
+    for step in steps:
+        try:
+            status = subprocess.run(step.arguments, check=False, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode
+        except OSError as error:
+            print(f"{step.arguments[0]} cannot be started: {error.strerror}", file=sys.stderr)  # noqa: T201
+            status = 127
+        done.append(Ran(step.command, status))
+        if status:
+            break
+    return tuple(done)
+
+
+def _step(command: str, interpreter: Interpreter | Unavailable) -> Step:
+    if isinstance(interpreter, Unavailable):
+        return Step(command, refusal="the interpreter is unknown")
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quote that nothing ends
+        words = []
+    arguments = _pip(words, interpreter) or _uv(words, interpreter)
+    refusal = _refusal(command, words, arguments, interpreter)
+    return Step(command, () if refusal else arguments, refusal)
+
+
+def _refusal(command: str, words: Sequence[str], arguments: Sequence[str], interpreter: Interpreter) -> str:
+    if not words or _SHELL.intersection(_outside_quotes(command)):
+        return "it needs a shell"
+    if words[0] in _SHELL_SETTINGS:
+        return "it sets something in your shell"
+    if words[0] == "sudo":
+        return "it needs root"
+    if not arguments:
+        return "it changes more than this environment"
+    outside = next((word for word in arguments if word.partition("=")[0] in _ELSEWHERE), "")
+    if outside:
+        return f"{outside} leads outside of the environment"
+    return "" if interpreter.is_virtual else f"{interpreter.prefix} is no virtual environment"
+
+
+def _outside_quotes(text: str) -> str:
+    kept, quote = "", ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        else:
+            kept += character
+    return kept
+
+
+def _pip(words: Sequence[str], interpreter: Interpreter) -> tuple[str, ...]:
+    """``PYTHON -m pip install ...`` of this interpreter; () for anything else."""
+    if len(words) < 4 or words[1:3] != ["-m", "pip"] or words[3] not in _ACTIONS or not _is(words[0], interpreter):
+        return ()
+    return (interpreter.path, *words[1:])
+
+
+def _uv(words: Sequence[str], interpreter: Interpreter) -> tuple[str, ...]:
+    """``uv pip install --python PYTHON ...`` of this interpreter; () for anything else."""
+    if len(words) < 3 or words[:2] != ["uv", "pip"] or words[2] not in _ACTIONS:
+        return ()
+    named = [word.partition("=")[2] for word in words if word.startswith("--python=")]
+    named += [after for word, after in itertools.pairwise(words) if word in {"--python", "-p"}]
+    if len(named) != 1 or not _is(named[0], interpreter):
+        return ()
+    return (find_uv(), *words[1:])
+
+
+def _is(path: str, interpreter: Interpreter) -> bool:
+    """Whether a command means this interpreter, by its path or by the folder of its environment.
+
+    Two environments share one binary behind their links, so links are not followed.
+    """
+    return os.path.abspath(path) in {interpreter.path, str(Path(interpreter.prefix))}  # noqa: PTH100  # see above

@@ -1,0 +1,73 @@
+"""``--full``: after the diagnosis the Triton kernels are run, by ``wheelproof smoke`` in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from wheel_checks.model import CheckResult, Evidence, Fix, Outcome, Severity, Subject
+
+LEVEL = "quick"
+KIND = "smoke"
+_GRACE = 10.0  # seconds beyond its deadline that smoke has to end its own children
+
+
+def smoke_command(python: str, deadline: float) -> list[str]:
+    """The command line; applications of wheelproof know each other by nothing else."""
+    options = ["--python", python, "--level", LEVEL, "--deadline", f"{deadline:g}", "--format", "json", "--quiet"]
+    return [sys.executable, "-m", "wheelproof", "smoke", *options]
+
+
+def run_smoke(python: str, deadline: float) -> Subject:
+    """Run the kernels under ``python`` for at most ``deadline`` seconds; what goes wrong with that is a result, too."""
+    try:
+        done = subprocess.run(
+            smoke_command(python, deadline),
+            check=False,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=deadline + _GRACE,
+        )
+        return smoke_subject(json.loads(done.stdout))
+    except subprocess.TimeoutExpired:
+        return _undecided(f"it did not end within {deadline:g} s")
+    except ValueError:  # no report
+        words = done.stderr.decode(errors="replace").strip().splitlines()
+        return _undecided(words[0] if words else f"it ended with exit code {done.returncode}, and said nothing")
+
+
+def smoke_subject(report: Mapping[str, Any]) -> Subject:
+    """What matters of its report: the counts, and everything that did not pass."""
+    summary = report["summary"]
+    results = [
+        _result(result, subject["id"])
+        for subject in report["subjects"]
+        for result in subject["results"]
+        if result["outcome"] in {Outcome.FAIL, Outcome.ERROR}
+    ]
+    kernels = sum(subject["kind"] == "kernel" for subject in report["subjects"])
+    passed = f"{kernels} kernels ran, {summary['pass']} checks passed"
+    return Subject(f"smoke --level {LEVEL}", KIND, passed, {"summary": summary}, tuple(results))
+
+
+def _result(data: Mapping[str, Any], subject: str) -> CheckResult:
+    fix = data.get("fix")
+    return CheckResult(
+        data["rule"],
+        data["title"],
+        Outcome(data["outcome"]),
+        Severity(data["severity"]),
+        f"{subject}: {data['message']}",
+        tuple(Evidence(e["label"], e["value"], e.get("source", "")) for e in data["evidence"]),
+        Fix(fix["summary"], tuple(fix.get("commands", ()))) if fix else None,
+        seconds=data.get("seconds", 0.0),
+    )
+
+
+def _undecided(what: str) -> Subject:
+    message = f"the kernels could not be tried: {what}"
+    result = CheckResult("KRN001", "the suite ended with a report", Outcome.ERROR, Severity.ERROR, message)
+    return Subject(f"smoke --level {LEVEL}", KIND, what, {}, (result,))

@@ -1,0 +1,129 @@
+"""Imports torch as a user's program would, and lets it compute: on the GPU by itself, then by a Triton kernel.
+
+Arguments: the seconds for everything, the seconds for each step after the import, and the file with the kernel ("" for
+none). A step that takes longer ends the process with the Python stack of all threads on standard error, which a kill
+from outside would not give. It is started by ``python -c``, so that sys.path is what a user's ``python -c`` has.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib.util
+import json
+import os
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Any, cast
+
+MOST_WARNINGS = 8
+LONGEST = 1200  # characters of a message
+TRACE_LINES = 16
+STACKS = 1  # standard output: stacks stand after the name of the step
+MARGIN = 0.5  # seconds before the deadline at which the stack is still told
+
+
+def say(**what: object) -> None:
+    """Print one line of the answer at once: the next step may be the last."""
+    os.write(1, ("\nwheelproof: " + json.dumps(what) + "\n").encode())
+
+
+def shown(error: BaseException) -> str:
+    """What an exception says, in one line."""
+    return " ".join("".join(traceback.format_exception_only(type(error), error)).split())[:LONGEST]
+
+
+class Steps:
+    """The steps, one after another, each with a deadline."""
+
+    def __init__(self, seconds: float, each: float) -> None:
+        self.end = time.monotonic() + seconds - MARGIN
+        self.each = each
+
+    def take(self, name: str, step: Callable[[], Any], failed: str, seconds: float | None = None) -> Any:
+        """What ``step`` returns; None after an exception, which is told as ``failed``."""
+        left = max(0.1, self.end - time.monotonic())
+        faulthandler.dump_traceback_later(min(left, seconds or self.each), exit=True, file=STACKS)
+        say(at=name)
+        started = time.monotonic()
+        try:
+            return step()
+        except BaseException as error:  # noqa: BLE001  # a module may well exit; that, too, is an answer
+            below = error.__traceback__ and error.__traceback__.tb_next  # without this function itself
+            trace = "".join(traceback.format_exception(type(error), error, below)).splitlines()
+            say(**{failed: shown(error), "trace": "\n".join(trace[-TRACE_LINES:])[-4 * LONGEST :]})
+            return None
+        finally:
+            say(step=[name, round(time.monotonic() - started, 3)])
+
+
+def tell_warnings() -> None:
+    """Tell what is warned of, a few times, instead of printing it."""
+    told: list[str] = []
+
+    def tell(message: Warning | str, *_: object, **__: object) -> None:
+        if len(told) < MOST_WARNINGS and str(message) not in told:
+            told.append(str(message))
+            say(warning=str(message)[:LONGEST])
+
+    warnings.simplefilter("default", UserWarning)
+    warnings.showwarning = cast("Any", tell)
+
+
+def import_torch() -> Any:
+    """The module; its version, CUDA and path are told."""
+    import torch  # noqa: PLC0415  # this is what is being tried
+
+    cuda = torch.version.cuda or ""
+    say(imported=True, version=str(torch.__version__), cuda=cuda, path=str(torch.__file__))
+    return torch
+
+
+def compute(torch: Any) -> str:
+    """A product of whole numbers, on the GPU and on the CPU: "" when both are the same, else the difference."""
+    numbers = (torch.arange(64 * 64) % 13).reshape(64, 64).float()
+    difference = ((numbers.cuda() @ numbers.cuda()).cpu() - numbers @ numbers).abs().max().item()
+    return f"the product of two matrices is wrong by {difference:g}" if difference else ""
+
+
+def run_kernel(torch: Any, file: str) -> str:
+    """What the kernel in ``file`` says: "" when its result was right."""
+    spec = importlib.util.spec_from_file_location("wheelproof_kernel", file)
+    if spec is None or spec.loader is None:
+        return file + " is no Python module"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return str(module.check(torch, "cuda"))
+
+
+def main(seconds: float, each: float, kernel: str) -> None:
+    """All steps, until one gives nothing to go on with."""
+    faulthandler.enable(STACKS)
+    tell_warnings()
+    steps = Steps(seconds, each)
+    torch = steps.take("import torch", import_torch, "error", seconds)
+    if torch is None:
+        return
+    available = steps.take("torch.cuda.is_available()", torch.cuda.is_available, "init_error")
+    say(available=available)
+    if torch.version.cuda or torch.version.hip:
+        steps.take("torch.cuda.init()", torch.cuda.init, "init_error")
+    if not available:
+        return
+    say(devices=steps.take("torch.cuda.device_count()", torch.cuda.device_count, "init_error") or 0)
+    said = steps.take("a product on the GPU", lambda: compute(torch), "computes")
+    if said is not None:
+        say(computes=said)
+    if kernel:
+        said = steps.take("a Triton kernel", lambda: run_kernel(torch, kernel), "kernel")
+        if said is not None:
+            say(kernel=said)
+
+
+main(float(sys.argv[1]), float(sys.argv[2]), sys.argv[3])
+faulthandler.cancel_dump_traceback_later()
+say(done=True)
+os._exit(0)  # what a library does at the end of a process is another matter

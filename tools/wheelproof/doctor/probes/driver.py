@@ -1,0 +1,104 @@
+"""The kernel's side of NVIDIA's driver: modules, /proc/driver/nvidia, and what the kernel's log says."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from wheel_checks.facts.host.gpu import KernelDriver
+from wheelproof.doctor.probes.files import first_line, names_in, text_of
+
+_MODULES: tuple[str, ...] = (
+    "nvidia",
+    "nvidia_uvm",
+    "nvidia_modeset",
+    "nvidia_drm",
+    "nvidia_peermem",
+    "nouveau",
+    "nova_core",
+    "vfio_pci",
+)
+_MODULES += ("ib_umad", "ib_uverbs", "mlx5_ib", "mlx5_core")
+_OPEN = "Open Kernel Module"
+_PLACES = (
+    "updates/dkms",
+    "updates",
+    "extra",
+    "kernel/drivers/video",
+    "kernel/nvidia-*",
+    "extra/nvidia*",
+    "weak-updates/nvidia",
+)
+_TELLING = re.compile(r"NVRM|Xid|nvidia|nouveau|Key was rejected|module verification", re.IGNORECASE)
+_MOST_LINES = 40
+_LOGS = ("var/log/kern.log", "var/log/dmesg", "var/log/syslog", "var/log/messages")
+_KMSG_BYTES = 8192  # of one record of /dev/kmsg
+_KMSG_RECORDS = 20_000
+
+
+def read_driver(root: str = "/") -> KernelDriver:
+    """What the files below ``root`` tell. In a container most of it is the host's."""
+    top = Path(root)
+    line = first_line(top / "proc/driver/nvidia/version")
+    parameters = text_of(top / "proc/driver/nvidia/params", 16384)
+    mode = re.search(r"^DeviceFileMode:\s*(\d+)", parameters, re.MULTILINE)
+    return KernelDriver(
+        version=first_line(top / "sys/module/nvidia/version") or _version_in(line),
+        open=(_OPEN in line) if line else None,
+        version_line=line,
+        modules=tuple(name for name in _MODULES if (top / "sys/module" / name).is_dir()),
+        built_for=tuple(_built_for(top)),
+        gpus=len(names_in(top / "proc/driver/nvidia/gpus")),
+        majors=tuple(_majors(text_of(top / "proc/devices", 65536))),
+        device_file_mode=f"0{int(mode[1]):o}" if mode else "",
+        kernel_messages=_messages(top),
+    )
+
+
+def _version_in(line: str) -> str:
+    match = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", line)
+    return match[1] if match else ""
+
+
+def _built_for(top: Path) -> list[str]:
+    """The kernel releases for which an nvidia.ko lies where installers put it (compressed or not)."""
+    modules = top / "lib/modules"
+    return [
+        release
+        for release in names_in(modules, 64)
+        if any(next(iter((modules / release).glob(f"{place}/nvidia.ko*")), None) for place in _PLACES)
+    ]
+
+
+def _majors(devices: str) -> list[str]:
+    return [parts[1] for line in devices.splitlines() if len(parts := line.split()) == 2 and "nvidia" in parts[1]]
+
+
+def _messages(top: Path) -> tuple[str, ...]:
+    """The last lines about NVIDIA from the kernel's ring buffer, or from a log file; none when neither may be read."""
+    lines = _ring_buffer(top / "dev/kmsg") if top == Path("/") else []
+    for path in _LOGS:
+        if not lines:
+            lines = text_of(top / path).splitlines()
+    return tuple([line[-400:] for line in lines if _TELLING.search(line)][-_MOST_LINES:])
+
+
+def _ring_buffer(path: Path) -> list[str]:
+    """The messages of /dev/kmsg, one record a read; it never waits."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return []
+    lines = []
+    try:
+        for _ in range(_KMSG_RECORDS):
+            record = os.read(descriptor, _KMSG_BYTES)
+            if not record:
+                break
+            lines.append(record.decode(errors="replace").partition(";")[2].splitlines()[0])
+    except (OSError, IndexError):  # EAGAIN at the end; EPIPE when records were overwritten meanwhile
+        pass
+    finally:
+        os.close(descriptor)
+    return lines

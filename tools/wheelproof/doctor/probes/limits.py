@@ -1,0 +1,26 @@
+"""Limits of this process and this machine that make CUDA and NCCL fail far from their cause."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+from wheel_checks.facts.host.machine import Limits
+from wheel_checks.model import Unavailable
+
+
+def read_limits(root: str = "/") -> Limits | Unavailable:
+    """The size of /dev/shm below ``root``, and how much memory this process may lock (RLIMIT_MEMLOCK, soft)."""
+    shared = Path(root, "dev/shm")
+    try:
+        sizes = os.statvfs(shared)
+    except FileNotFoundError:
+        size = 0
+    except OSError as error:
+        return Unavailable(f"the shared memory folder cannot be looked at: {error.strerror}")
+    else:
+        # A folder of a larger file system has no size of its own: only a mount is what `--shm-size` sets.
+        size = sizes.f_frsize * sizes.f_blocks if os.path.ismount(shared) or root != "/" else 0
+    soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    return Limits(size, None if soft == resource.RLIM_INFINITY else soft)

@@ -1,0 +1,50 @@
+"""The devices on the PCI bus, as sysfs tells: no driver is asked, so nothing can hang."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from wheel_checks.facts.host.gpu import PciDevice
+from wheel_checks.facts.host.pci_names import name_of
+from wheel_checks.model import Unavailable
+from wheelproof.doctor.probes.files import first_line, names_in
+
+_DEVICES = "sys/bus/pci/devices"
+_NVIDIA, _OTHERS = "10de", ("0300", "0302", "0380")  # of other vendors only what displays or computes
+
+
+def read_pci(root: str = "/") -> tuple[PciDevice, ...] | Unavailable:
+    """All devices of NVIDIA's, and the GPUs of others. A machine without PCI (Tegra) has none."""
+    top = Path(root, _DEVICES)
+    if not Path(root, "sys").is_dir():
+        return Unavailable("there is no /sys", "mount sysfs")
+    found = (_device(top / name) for name in names_in(top))
+    return tuple(one for one in found if one.vendor == _NVIDIA or one.class_.startswith(_OTHERS))
+
+
+def _device(folder: Path) -> PciDevice:
+    vendor, device, kind = (first_line(folder / name).removeprefix("0x") for name in ("vendor", "device", "class"))
+    try:
+        driver = os.path.basename(os.readlink(folder / "driver"))  # noqa: PTH115, PTH119  # text of a link, no path
+    except OSError:
+        driver = ""
+    return PciDevice(
+        address=folder.name,
+        vendor=vendor,
+        device=device,
+        class_=kind,
+        driver=driver,
+        gone=_gone(folder),
+        name=name_of(device) if vendor == _NVIDIA else "",
+    )
+
+
+def _gone(folder: Path) -> bool:
+    """The first 64 bytes of the configuration space read all ones when a device no longer answers."""
+    try:
+        with (folder / "config").open("rb") as file:
+            head = file.read(64)
+    except OSError:
+        return False
+    return bool(head) and head == b"\xff" * len(head)

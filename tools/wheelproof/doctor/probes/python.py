@@ -1,0 +1,199 @@
+"""The interpreter under diagnosis: which one it is, and what it says of itself when it is started as its user does."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wheel_checks.errors import WheelproofError
+from wheel_checks.facts.host.probes import ChildEnd
+from wheel_checks.facts.host.software import Interpreter
+from wheel_checks.facts.installed_closure import read_elf_file
+from wheel_checks.formats.elf import ElfFacts, Part
+from wheel_checks.model import Unavailable
+from wheel_checks.sources.environment import Environment, find_environment
+from wheel_checks.sources.file_tree import FileTree
+from wheel_checks.targets.target import OLDEST_GLIBC, OLDEST_PYTHON, Target
+from wheelproof.doctor.answers import INSIDE, Answer
+from wheelproof.doctor.children import Budget, run_child
+
+SECONDS = 10.0  # one with an endless .pth file is killed then
+PROGRAM = "interpreter.py"
+MOST_TAGS = 40
+_LARGEST_CONFIG = 64 * 1024  # bytes of pyvenv.cfg
+
+_VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX")  # which name the active environment, in this order
+_NAMES = ("python3", "python")
+
+
+class _Choice(NamedTuple):
+    """The program to start, and why that one."""
+
+    path: str
+    found: str
+
+
+def read_interpreter(
+    root: str = "/", python: str = "", environ: Mapping[str, str] | None = None, budget: Budget | None = None
+) -> Interpreter | Unavailable:
+    """The interpreter ``python`` (one, its environment's folder, or a name on PATH), else the active environment's,
+    else the first on PATH; started with the variables ``environ``.
+
+    One that does not run, or lies below another ``root``, is described by its files.
+    """
+    environ = os.environ if environ is None else environ
+    try:
+        if root != "/":
+            return _of_files(find_environment(python, variables=environ, root=root))
+        choice = _choose(python, environ)
+        if isinstance(choice, Unavailable):
+            return choice
+        command = [choice.path, "-B", str(INSIDE / PROGRAM)]
+        answer = Answer(*run_child(command, deadline=(budget or Budget(SECONDS)).step(SECONDS), environment=environ))
+        if "search_path" in answer.told:
+            return _of_answer(choice, answer.told)
+    except WheelproofError as error:
+        return Unavailable(error.what, error.hint or error.expected)
+    fault = _how_it_ended(answer.end)
+    try:
+        return _of_files(find_environment(choice.path, variables=environ), found=choice.found, fault=fault)
+    except WheelproofError:
+        return Unavailable(f"{choice.path} is no Python that runs: {fault}", "--python PATH names an interpreter")
+
+
+def _choose(python: str, environ: Mapping[str, str]) -> _Choice | Unavailable:
+    if python:
+        on_path = "" if "/" in python or Path(python).exists() else shutil.which(python, path=environ.get("PATH", ""))
+        return _Choice(_program(on_path or python, environ), "asked for")
+    for name in _VARIABLES:
+        if environ.get(name):
+            try:
+                return _Choice(_program(environ[name], environ), f"{name} names it")
+            except WheelproofError as error:
+                return Unavailable(f"{name} names {environ[name]}: {error.what}", f"unset {name}, or --python PATH")
+    for name in _NAMES:
+        if path := shutil.which(name, path=environ.get("PATH", "")):
+            return _Choice(path, f"it is the first {name} on PATH")
+    return Unavailable("there is no active environment, and no python3 on PATH", "--python PATH names an interpreter")
+
+
+def _program(path: str, environ: Mapping[str, str]) -> str:
+    """The interpreter at ``path``, which may be its environment's folder. Raises NotFoundError."""
+    absolute = os.path.abspath(path)  # noqa: PTH100  # links stay: that of a virtual environment leads out of it
+    if os.path.isfile(absolute):  # noqa: PTH113
+        return absolute
+    inside = (f"{absolute}/bin/{name}" for name in _NAMES)
+    found = next((name for name in inside if os.access(name, os.X_OK)), "")
+    return found or find_environment(absolute, variables=environ).interpreter or absolute
+
+
+def _of_answer(choice: _Choice, told: Mapping[str, Any]) -> Interpreter:
+    """What the program told; the binary itself tells for which machine it is."""
+    path = told["executable"] or choice.path
+    tree = FileTree()
+    machine, loader = _binary(tree, path)
+    started = _binary(tree, choice.path)[0]  # a version manager's script has no machine
+    name, _, version = told["libc"].partition(" ")
+    libc = (name, version) if version else ("musl", "") if "ld-musl" in loader else ("", "")
+    return Interpreter(
+        path=path,
+        found=choice.found if started else f"{choice.found}: {choice.path} starts it",
+        version=told["version"],
+        implementation=told["implementation"],
+        prefix=told["prefix"],
+        base_prefix=told["base_prefix"],
+        purelib=told["purelib"],
+        platlib=told["platlib"],
+        search_path=tuple(told["search_path"]),
+        working_directory=told["working_directory"],
+        include=told["include"],
+        python_h=told["python_h"],
+        machine=machine,
+        libc=libc,
+        tags=_tags(told["implementation"], told["version"], machine, libc, free_threaded=told["free_threaded"]),
+        free_threaded=told["free_threaded"],
+        user_site=told["user_site"],
+        externally_managed=told["externally_managed"],
+        has_pip=told["has_pip"],
+    )
+
+
+def _of_files(environment: Environment, found: str = "", fault: str = "") -> Interpreter | Unavailable:
+    """What the files of an environment tell, when its interpreter cannot be asked."""
+    tree, entries = environment.tree, environment.entries
+    if not environment.interpreter or environment.python is None:
+        return Unavailable(f"there is no interpreter in {environment.path}", "--python PATH names one")
+    own = [entry for entry in entries if entry.origin == "site-packages"] or list(entries)
+    _, loader = _binary(tree, environment.interpreter)
+    base = _base_prefix(environment)
+    version = f"{environment.python[0]}.{environment.python[1]}"
+    library = f"python{version}{'t' * environment.free_threaded}"
+    include = f"{base}/include/{library}"
+    return Interpreter(
+        path=environment.interpreter,
+        found=found or environment.found,
+        version=f"{version}.{environment.patch}" if environment.patch else version,
+        implementation="cpython",
+        prefix=environment.path,
+        base_prefix=base,
+        purelib=own[0].path,
+        platlib=own[-1].path,
+        search_path=tuple(entry.path for entry in entries),
+        working_directory="",
+        include=include,
+        python_h=tree.is_file(f"{include}/Python.h"),
+        machine=environment.machine,
+        libc=("musl", "") if "ld-musl" in loader else ("", ""),
+        free_threaded=environment.free_threaded,
+        user_site=next((entry.path for entry in entries if entry.origin == "the user's site-packages"), ""),
+        externally_managed=tree.is_file(f"{base}/lib/python{version}/EXTERNALLY-MANAGED"),
+        has_pip=any("pip" in entry.names for entry in entries),
+        fault=fault,
+    )
+
+
+def _base_prefix(environment: Environment) -> str:
+    """The prefix of the installation that a virtual environment was made from, by ``home`` of pyvenv.cfg."""
+    content = environment.tree.read(f"{environment.path}/pyvenv.cfg", _LARGEST_CONFIG) or b""
+    home = re.search(r"^home\s*=\s*(/.*?)/?\s*$", content.decode("utf-8", "replace"), re.MULTILINE)
+    return os.path.dirname(home[1]) or "/" if home else environment.path  # noqa: PTH120  # a path of the tree
+
+
+def _binary(tree: FileTree, path: str) -> tuple[str, str]:
+    """The machine of a program and its loader (PT_INTERP); "" for what is no ELF file."""
+    elf, _ = read_elf_file(tree, path, {Part.INTERPRETER})
+    if not isinstance(elf, ElfFacts):
+        return "", ""
+    return elf.header.machine, elf.interpreter if isinstance(elf.interpreter, str) else ""
+
+
+def _tags(
+    implementation: str, version: str, machine: str, libc: tuple[str, str], *, free_threaded: bool
+) -> tuple[str, ...]:
+    """The wheel tags that CPython takes on a machine with glibc, best first; none elsewhere."""
+    python, glibc = (re.match(r"(\d+)\.(\d+)", text) for text in (version, libc[1]))
+    if implementation != "cpython" or libc[0] != "glibc" or machine not in OLDEST_GLIBC or not (python and glibc):
+        return ()
+    numbers = int(python[1]), int(python[2])
+    if numbers < OLDEST_PYTHON:
+        return ()
+    target = Target(numbers, machine, (int(glibc[1]), int(glibc[2])), free_threaded)
+    return tuple(map(str, islice(target.supported_tags(), MOST_TAGS)))
+
+
+def _how_it_ended(end: ChildEnd) -> str:
+    lines = end.output.splitlines()
+    telling = [line for line in lines if "rror" in line or "not found" in line] or lines
+    said = f": {telling[-1].strip()}" if telling else ""
+    if end.hang:
+        return f"it did not answer within {end.seconds:.0f} s{said}"
+    if end.signal:
+        return f"it was ended by {end.signal}{said}"
+    if "future feature annotations" in said:
+        return "it is older than Python 3.8"
+    return f"it ended with exit code {end.exit_code}{said}"

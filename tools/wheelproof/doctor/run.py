@@ -1,0 +1,77 @@
+"""Judges a host and makes the report: the facts may have been read here and now, or elsewhere and long ago."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from wheel_checks.catalogue import select_rules
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.model import CheckResult, FailOn, Report, Subject
+from wheel_checks.rules.doctor.cause import KIND
+from wheel_checks.runner import run_rules
+from wheelproof import __version__
+from wheelproof.doctor import summary
+from wheelproof.doctor.diagnosis import Diagnosis, diagnose
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """A host, what every rule says of it, and the diagnosis."""
+
+    facts: HostFacts
+    results: tuple[CheckResult, ...]
+    diagnosis: Diagnosis
+
+
+def examine(facts: HostFacts) -> Examination:
+    """Judge the host by all rules, whichever of them are shown: a diagnosis that ignores a cause would name another."""
+    results = run_rules(select_rules(KIND), facts, Expectations())
+    return Examination(facts, results, diagnose(facts, results))
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """What of an examination is shown: as whose, by which rules, and whether with all facts."""
+
+    name: str = "this machine"
+    select: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    fail_on: FailOn = FailOn.ERROR
+    detail: bool = False
+
+
+class Clock:
+    """When the command started, and how long ago that is."""
+
+    def __init__(self) -> None:
+        self.started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Since it started."""
+        return time.perf_counter() - self._start
+
+
+def make_report(
+    examination: Examination, showing: Showing, clock: Clock, *, more: Sequence[Subject] = (), notes: Sequence[str] = ()
+) -> Report:
+    """The report of an examination; ``more`` are further subjects, ``notes`` further sentences for its end."""
+    facts, diagnosis = examination.facts, examination.diagnosis
+    host = summary.subject(showing.name, facts, diagnosis, examination.results)
+    if showing.select or showing.ignore:
+        shown = {rule.id for rule in select_rules(KIND, showing.select, showing.ignore)}
+        host = replace(host, results=tuple(result for result in host.results if result.rule in shown))
+    return Report(
+        command="doctor",
+        version=__version__,
+        started=clock.started,
+        seconds=clock.seconds,
+        subjects=(host, *more),
+        fail_on=showing.fail_on,
+        overview=summary.overview(facts, diagnosis, detail=showing.detail, more=notes),
+    )

@@ -1,0 +1,65 @@
+"""``wheelproof explain``: what a log says, judged anywhere: nothing of the machine that wrote it is looked at."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from wheel_checks.catalogue import select_rules
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.log import LARGEST, Log, parse_log
+from wheel_checks.model import FailOn, Overview, Report, Subject
+from wheel_checks.rules.doctor.log_texts import Recognition, recognise
+from wheel_checks.runner import run_rules
+from wheelproof import __version__
+
+NEXT = "`wheelproof doctor`, run on the machine of the log, finds the cause by looking, and proves it."
+MORE = "Give more of the log, from its beginning: the first error tells most, and the last line least."
+
+
+def explain(
+    data: bytes,
+    name: str,
+    *,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    fail_on: FailOn = FailOn.ERROR,
+) -> Report:
+    """The report on a log: a finding for each cause that it shows, the root first, or none with "not recognised"."""
+    started, start = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), time.perf_counter()
+    log = parse_log(data)
+    found = recognise(log)
+    results = run_rules(select_rules("log", select, ignore), log, Expectations())
+    facts = {
+        "recognised": bool(found),
+        "lines": len(log.lines),
+        "catalogue": [name for one in found for name in one.entry["catalogue"][:1]],
+        "cut": log.cut,
+    }
+    return Report(
+        command="explain",
+        version=__version__,
+        started=started,
+        seconds=time.perf_counter() - start,
+        subjects=(Subject(name, "log", "", facts, results),),
+        fail_on=fail_on,
+        overview=Overview(f"{name}: {_headline(log, found)}", notes=tuple(_notes(log, found))),
+    )
+
+
+def _headline(log: Log, found: Sequence[Recognition]) -> str:
+    if log.is_empty:
+        return "not recognised: the log is empty"
+    if not found:
+        return f"not recognised: none of {len(log.lines):,} lines has a text of a known cause"
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    return f"{found[0].says} (line {found[0].line}){more}"
+
+
+def _notes(log: Log, found: Sequence[Recognition]) -> list[str]:
+    notes = [] if found else [MORE]
+    if log.cut:
+        limit = LARGEST >> 20
+        notes.append(f"Only the first {limit} MiB were read; for its end: tail -c {limit}M FILE | wheelproof explain")
+    return [*notes, NEXT]

@@ -1,0 +1,212 @@
+"""The run for people: one sentence with the verdict, a table of every kernel, a picture, and how to repeat it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from wheel_checks.facts.smoke import (
+    COMPILE,
+    INTERPRET,
+    CaseRun,
+    Compilation,
+    Ending,
+    KernelFacts,
+    NoDocument,
+    SmokeDocument,
+    SpeedRun,
+    TargetFacts,
+)
+from wheel_checks.model import Overview, Picture, Table
+from wheelproof.smoke.request import SmokeRequest
+
+_GOOD = (Ending.PASS, Ending.SKIP)
+
+
+def overview(
+    request: SmokeRequest,
+    outcome: SmokeDocument | NoDocument,
+    kernels: Sequence[KernelFacts],
+    targets: Sequence[TargetFacts],
+) -> Overview:
+    """Everything but the findings."""
+    if isinstance(outcome, NoDocument):
+        return Overview(f"{request.python}: {outcome.what}")
+    result = _compiled_phrase(targets) if outcome.mode == COMPILE else _run_phrase(outcome, kernels)
+    tables = [*([_kernel_table(kernels)] if kernels else []), *([_target_table(targets)] if targets else [])]
+    pictures = (Picture(f"Roofline: {environment_phrase(outcome)}", outcome.plot),) if outcome.plot else ()
+    notes = (*_skips(outcome), _replay_note(request, outcome))
+    return Overview(f"{environment_phrase(outcome)}: {result}", tuple(tables), pictures, notes)
+
+
+def environment_phrase(document: SmokeDocument) -> str:
+    """Such as ``NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0``."""
+    environment = document.environment
+    counts = Counter(gpu.name for gpu in environment.gpus)
+    where = [f"{count} x {name}" if count > 1 else name for name, count in counts.items()]
+    if document.mode == COMPILE:
+        where = []
+    elif document.device == INTERPRET:
+        where = ["Triton's interpreter"]
+    versions = (("torch", environment.torch), ("triton", environment.triton))
+    found = [f"{name} {version}" if version else f"no {name}" for name, version in versions]
+    return ", ".join([*(where or ["no GPU"] * (document.mode != COMPILE)), *found])
+
+
+def kernel_headline(kernel: KernelFacts) -> str:
+    """Such as ``12 cases, 1.04 of the floor``; of several timed runs the one that is nearest to its bar."""
+    told = f"{len(kernel.cases)} case{'s' * (len(kernel.cases) != 1)}"
+    worst = kernel.worst_speed
+    return f"{told}, {worst.ratio:.2f} of {worst.versus or 'the floor'}" if worst else told
+
+
+def target_headline(target: TargetFacts) -> str:
+    """Such as ``15 of 17 compile, 2 cannot or in part``."""
+    told = f"{len(target.sound)} of {len(target.kernels)} compile"
+    return told + (f", {len(target.impossible)} cannot or in part" if target.impossible else "")
+
+
+def _run_phrase(document: SmokeDocument, kernels: Sequence[KernelFacts]) -> str:
+    """``17 kernels correct, 20 of 20 within their bars (4.27 TB/s, 746 TF bf16)``."""
+    tried = [kernel for kernel in kernels if not all(case.ending is Ending.SKIP for case in kernel.cases)]
+    if not tried:
+        return document.message or "nothing was checked"
+    correct = [kernel for kernel in tried if all(case.ending in _GOOD for case in kernel.cases)]
+    told = f"{len(correct)} of {len(tried)}" if len(correct) < len(tried) else str(len(tried))
+    phrase = f"{told} kernel{'s' * (len(tried) != 1)} correct"
+    timed = [speed for speed in document.speeds if speed.ending is not Ending.SKIP]
+    if timed:
+        passed = sum(speed.ending is Ending.PASS for speed in timed)
+        phrase += f", {passed} of {len(timed)} within their bars"
+    rates = ", ".join(_rates(document))
+    return f"{phrase} ({rates})" if rates else phrase
+
+
+def _rates(document: SmokeDocument) -> Iterator[str]:
+    calibration = document.calibration
+    if calibration and calibration.bandwidth:
+        yield f"{calibration.bandwidth / 1e12:.2f} TB/s"
+    if calibration and calibration.bf16:
+        yield f"{calibration.bf16 / 1e12:,.0f} TF bf16"
+    if calibration and calibration.fp8:
+        yield f"{calibration.fp8 / 1e12:,.0f} TF fp8"
+
+
+def _compiled_phrase(targets: Sequence[TargetFacts]) -> str:
+    """``17 kernels compile for sm_90, sm_100``, or how many for each target when they differ."""
+    if not targets:
+        return "nothing was compiled"
+    count = len(targets[0].kernels)
+    if all(target.sound == target.kernels and len(target.kernels) == count for target in targets):
+        compile_ = "kernel compiles" if count == 1 else "kernels compile"
+        return f"{count} {compile_} for {', '.join(target.target for target in targets)}"
+    return "; ".join(f"{target.target}: {target_headline(target)}" for target in targets)
+
+
+def _kernel_table(kernels: Sequence[KernelFacts]) -> Table:
+    """One row for each timed run, one for a kernel without any."""
+    if not any(kernel.speeds for kernel in kernels):
+        plain = tuple((kernel.name, _cases(kernel), _verdict(kernel.cases)) for kernel in kernels)
+        return Table("Kernels", ("kernel", "cases", "verdict"), plain)
+    columns = ("kernel", "cases", "timed run", "us", "floor us", "of floor", "ratio", "bar", "verdict")
+    numbers = frozenset({"us", "floor us", "of floor", "ratio"})
+    rows = tuple(
+        (kernel.name, _cases(kernel), *cells, _verdict([*kernel.cases, *([speed] if speed else [])]))
+        for kernel in kernels
+        for speed in (kernel.speeds or [None])
+        for cells in [_speed_cells(speed)]
+    )
+    return Table("Kernels, and their times beside what this GPU allows", columns, rows, numbers)
+
+
+def _speed_cells(speed: SpeedRun | None) -> tuple[str, ...]:
+    """Timed run, us, floor us, of floor, ratio, bar."""
+    if speed is None:
+        return ("",) * 6
+    share = f"{speed.floor / speed.time:.0%}" if speed.floor and speed.time else ""
+    bar = f"{speed.bar:.2f} of {speed.versus or 'floor'}" if speed.bar else ""
+    times = (f"{speed.time:,.1f}" if speed.time else "", f"{speed.floor:,.1f}" if speed.floor else "")
+    return (speed.case, *times, share, f"{speed.ratio:.2f}" if speed.ratio else "", bar)
+
+
+def _cases(kernel: KernelFacts) -> str:
+    passed = sum(case.ending is Ending.PASS for case in kernel.cases)
+    skipped = sum(case.ending is Ending.SKIP for case in kernel.cases)
+    tried = len(kernel.cases) - skipped
+    told = str(tried) if passed == tried else f"{passed} of {tried}"
+    return f"{told}, {skipped} skipped" if skipped else told
+
+
+def _verdict(runs: Iterable[CaseRun | SpeedRun]) -> str:
+    """What is wrong, in the suite's words; "above the bar" for a time that only the allowance for noise excuses."""
+    runs = list(runs)
+    bad = dict.fromkeys(str(run.ending) for run in runs if run.ending not in _GOOD)
+    if bad:
+        return ", ".join(bad)
+    if all(run.ending is Ending.SKIP for run in runs):
+        return "skipped"
+    return "above the bar" if any(isinstance(run, SpeedRun) and not run.bar_met for run in runs) else "pass"
+
+
+def _target_table(targets: Sequence[TargetFacts]) -> Table:
+    """One row for each kernel and target: the most that any of its functions takes."""
+    columns = (
+        "target",
+        "kernel",
+        "functions",
+        "registers",
+        "spills",
+        "shared memory",
+        "matrix instructions",
+        "verdict",
+    )
+    rows = tuple(
+        (target.target, kernel, *_code_cells(target.of(kernel)), _code_verdict(target, kernel))
+        for target in targets
+        for kernel in target.kernels
+    )
+    numbers = frozenset({"functions", "registers", "spills", "shared memory"})
+    return Table("Machine code: the most that any function of a kernel takes, in bytes", columns, rows, numbers)
+
+
+def _code_cells(compiled: Sequence[Compilation]) -> tuple[str, ...]:
+    """Functions, registers, spills, shared memory, matrix instructions."""
+    functions = sum(c.made for c in compiled)
+    instructions = dict.fromkeys(name for c in compiled for name in c.instructions)
+    most = (
+        [c.registers for c in compiled if c.registers is not None],
+        [c.spill_bytes for c in compiled if c.spill_bytes is not None],
+        [c.shared_bytes for c in compiled if c.shared_bytes is not None],
+    )
+    return (
+        str(functions) if functions else "",
+        *(f"{max(values):,}" if values else "" for values in most),
+        ", ".join(instructions),
+    )
+
+
+def _code_verdict(target: TargetFacts, kernel: str) -> str:
+    bad = dict.fromkeys(str(c.ending) for c in target.of(kernel) if c.ending not in _GOOD)
+    if bad:
+        return ", ".join(bad)
+    if kernel in target.impossible:
+        return "in part" if any(c.made for c in target.of(kernel)) else "not possible"
+    return "pass"
+
+
+def _skips(document: SmokeDocument) -> Iterator[str]:
+    """What was skipped, one sentence for each reason."""
+    skipped: dict[str, dict[str, None]] = {}
+    told = [(probe.name, probe.ending, probe.message) for probe in document.probes]
+    told += [(run.kernel, run.ending, run.message) for run in document.runs]
+    for name, ending, message in told:
+        if ending is Ending.SKIP:
+            skipped.setdefault(message, {})[name] = None
+    for reason, names in skipped.items():
+        yield f"skipped: {', '.join(names)}: {reason}"
+
+
+def _replay_note(request: SmokeRequest, document: SmokeDocument) -> str:
+    if not document.cases:
+        return f"again: {request.replay(document.seed)}"
+    return f"seed {document.seed}; the same inputs again: {request.replay(document.seed)}"

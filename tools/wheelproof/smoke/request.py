@@ -1,0 +1,63 @@
+"""What is asked of the suite, as its own options, and as the command that asks for the same again."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wheel_checks.facts.smoke import CUDA
+
+# Seconds after which nothing can be expected any more. The suite has deadlines of its own for everything that it
+# starts, and takes 4 s to minutes; a first import of torch from a slow file system takes a minute or two.
+DEADLINES = {"quick": 300.0, "full": 900.0, "deep": 3600.0}
+PER_TARGET = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class SmokeRequest:
+    """A run of the suite: on ``device`` at ``level``, or a compilation for ``targets`` (``sm_100``) when there are any.
+
+    ``python`` is the interpreter; ``only`` are names of kernels and families, all when empty. ``seed`` None lets the
+    suite choose one.
+    """
+
+    python: str
+    device: str = CUDA
+    level: str = "quick"
+    only: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    seed: int | None = None
+    with_plot: bool = False
+
+    @property
+    def timed(self) -> bool:
+        """Whether the suite measures speed in such a run."""
+        return self.device == CUDA and self.level != "quick" and not self.targets
+
+    @property
+    def deadline(self) -> float:
+        """The seconds after which the whole run is given up."""
+        return DEADLINES[self.level] + PER_TARGET * len(self.targets)
+
+    def options(self) -> list[str]:
+        """The options of ``python -m kernels_smoke``."""
+        return [*self._options(self.only, self.seed), *(["--with-plot"] if self.with_plot else [])]
+
+    def replay(self, seed: int, kernel: str = "") -> str:
+        """The command that repeats the run with the inputs of ``seed``, of one ``kernel`` alone when it is named."""
+        only = (kernel,) if kernel else self.only
+        elsewhere = [] if self.python == sys.executable else ["--python", self.python]
+        return shlex.join(["wheelproof", "smoke", *self._options(only, seed), *elsewhere])
+
+    def _options(self, only: tuple[str, ...], seed: int | None) -> Iterator[str]:
+        if self.targets:
+            yield from ("--compile-only", "--target", ",".join(self.targets))
+        else:
+            yield from ("--device", self.device)
+        yield from ("--level", self.level)
+        if only:
+            yield from ("--only", ",".join(only))
+        if seed is not None and not self.targets:
+            yield from ("--seed", str(seed))

@@ -1,0 +1,168 @@
+"""Runs the suite, turns what it says into facts, and judges them: the installation, each kernel, each target."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from wheel_checks.catalogue import get_rule, select_rules
+from wheel_checks.errors import FormatError, UsageError
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.compile_targets import products_of
+from wheel_checks.facts.smoke import (
+    InstallationFacts,
+    KernelFacts,
+    NoDocument,
+    SmokeDocument,
+    TargetFacts,
+)
+from wheel_checks.facts.smoke_document import parse_smoke_document
+from wheel_checks.model import FailOn, Report, Rule, Subject
+from wheel_checks.runner import run_rules
+from wheelproof import __version__
+from wheelproof.smoke.child import Ended, run_suite
+from wheelproof.smoke.overview import environment_phrase, kernel_headline, overview, target_headline
+from wheelproof.smoke.request import SmokeRequest
+
+ENDED = "KRN001"  # holds whatever rules were selected: a suite without a report must not look like a pass
+_USAGE, _INTERRUPTED = 2, 130  # exit codes of the suite
+
+
+def smoke(
+    request: SmokeRequest,
+    *,
+    deadline: float,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    fail_on: FailOn = FailOn.ERROR,
+    quiet: bool = False,
+) -> Report:
+    """Run the suite for at most ``deadline`` seconds and judge what it reports.
+
+    Raises UsageError for what the suite or the catalogue of rules does not know, SourceError when the interpreter
+    cannot be started, KeyboardInterrupt when the suite was interrupted.
+    """
+    started, clock = datetime.now(UTC), time.perf_counter()
+    rules = {kind: select_rules(kind, select, ignore) for kind in ("installation", "kernel", "gpu-target")}
+    outcome = read_outcome(run_suite(request.python, request.options(), deadline=deadline, quiet=quiet), deadline)
+    kernels, targets = _kernels(request, outcome), _targets(request, outcome)
+    subjects = (
+        _installation(request, outcome, rules["installation"]),
+        *(_subject(k.name, "kernel", kernel_headline(k), _kernel_facts(k), k, rules["kernel"]) for k in kernels),
+        *(
+            _subject(_target_id(t), "gpu-target", target_headline(t), _target_facts(t), t, rules["gpu-target"])
+            for t in targets
+        ),
+    )
+    return Report(
+        command="smoke",
+        version=__version__,
+        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seconds=time.perf_counter() - clock,
+        subjects=subjects,
+        fail_on=fail_on,
+        overview=overview(request, outcome, kernels, targets),
+    )
+
+
+def read_outcome(ended: Ended, deadline: float) -> SmokeDocument | NoDocument:
+    """The suite's report, or why there is none. Raises UsageError and KeyboardInterrupt as :func:`smoke` says."""
+    if ended.report is not None:
+        try:
+            return parse_smoke_document(ended.report)
+        except FormatError as error:
+            expected = f"; expected {error.expected}" if error.expected else ""
+            return NoDocument(f"{error.what}{expected}", ended.words)
+    if ended.timed_out:
+        what = f"the suite did not end within {deadline:g} s, and was killed"
+        return NoDocument(what, ended.words, "If it needs longer, say so: --deadline SECONDS.")
+    if ended.status == _USAGE:
+        raise UsageError(ended.words.rpartition("error: ")[2] or "the suite does not know such an option")
+    if ended.status in (_INTERRUPTED, -signal.SIGINT):
+        raise KeyboardInterrupt
+    how = f"with exit code {ended.status}" if ended.status >= 0 else f"by {_signal_name(-ended.status)}"
+    hint = "Its last words say why." if ended.words else "It said nothing; see whether the interpreter works at all."
+    return NoDocument(f"the suite ended {how}, without a report", ended.words, hint)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _kernels(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list[KernelFacts]:
+    if isinstance(outcome, NoDocument):
+        return []
+    return [
+        KernelFacts(
+            name,
+            tuple(case for case in outcome.cases if case.kernel == name),
+            tuple(speed for speed in outcome.speeds if speed.kernel == name),
+            request.replay(outcome.seed, name),
+        )
+        for name in sorted({run.kernel for run in outcome.runs})  # families run side by side, in any order
+    ]
+
+
+def _targets(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list[TargetFacts]:
+    """The targets of which the suite tells, in the order in which they were asked for."""
+    if isinstance(outcome, NoDocument):
+        return []
+    compiled = sorted(outcome.compiled, key=lambda compilation: compilation.kernel)  # they arrive in any order
+    told = dict.fromkeys(compilation.target for compilation in compiled)
+    names = dict.fromkeys((*(name for name in request.targets if name in told), *told))
+    return [TargetFacts(name, tuple(c for c in compiled if c.target == name), products_of(name)) for name in names]
+
+
+def _installation(request: SmokeRequest, outcome: SmokeDocument | NoDocument, rules: Sequence[Rule]) -> Subject:
+    facts = InstallationFacts(request.python, outcome)
+    if isinstance(outcome, NoDocument):
+        told = {"interpreter": request.python, "last_words": outcome.last_words}
+        return _subject(request.python, "installation", "gave no report", told, facts, [get_rule(ENDED)])
+    return _subject(
+        request.python,
+        "installation",
+        environment_phrase(outcome),
+        dict(_installation_facts(request, outcome)),
+        facts,
+        rules,
+    )
+
+
+def _subject(name: str, kind: str, headline: str, facts: dict[str, Any], judged: Any, rules: Sequence[Rule]) -> Subject:
+    return Subject(name, kind, headline, facts, run_rules(rules, judged, Expectations()))
+
+
+def _installation_facts(request: SmokeRequest, document: SmokeDocument) -> Iterator[tuple[str, Any]]:
+    yield "interpreter", request.python
+    yield from asdict(document.environment).items()
+    for name in ("mode", "device", "level", "seed", "verdict", "message", "seconds"):
+        yield name, getattr(document, name)
+    yield "replay", request.replay(document.seed)
+    if document.calibration:
+        yield "calibration", asdict(document.calibration)
+    yield "probes", {probe.name: probe.ending for probe in document.probes}
+
+
+def _kernel_facts(kernel: KernelFacts) -> dict[str, Any]:
+    return {"cases": [asdict(case) for case in kernel.cases], "speeds": [asdict(speed) for speed in kernel.speeds]}
+
+
+def _target_facts(target: TargetFacts) -> dict[str, Any]:
+    return {
+        "target": target.target,
+        "products": target.products,
+        "sound": target.sound,
+        "impossible": target.impossible,
+        "compiled": [asdict(compilation) for compilation in target.compiled],
+    }
+
+
+def _target_id(target: TargetFacts) -> str:
+    return f"{target.target} ({', '.join(target.products)})" if target.products else target.target

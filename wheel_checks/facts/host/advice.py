@@ -1,0 +1,237 @@
+"""What to do about it: complete commands for this interpreter, this installer and this driver.
+
+The commands of a :class:`Fix` are steps, in their order. Where they are alternatives, every one ends in a comment that
+says when it is meant, and none may be run unread.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from packaging.version import Version
+
+from wheel_checks.data import load
+from wheel_checks.facts.host.commands import (
+    check_torch,
+    install,
+    install_anew,
+    install_with_conda,
+    is_of_conda,
+    uninstall,
+)
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.machine import Container
+from wheel_checks.facts.host.software import Interpreter
+from wheel_checks.facts.host.tables import (
+    DriverCuda,
+    HostGpu,
+    driver_cuda,
+    driver_version,
+    highest_cuda,
+    host_gpus,
+    oldest_driver,
+)
+from wheel_checks.facts.host.torch_choice import (
+    MACHINES,
+    Build,
+    choose,
+    companions,
+    known_builds,
+    libc_of,
+    machine_of,
+    names_torch_index,
+    public,
+    python_tag,
+)
+from wheel_checks.facts.host.torch_fit import gpus_without_code, torch_files
+from wheel_checks.model import Fix, Unavailable
+
+__all__ = [
+    "check_torch",
+    "highest_cuda",
+    "install",
+    "is_of_conda",
+    "is_old_jetson",
+    "new_environment",
+    "newer_driver",
+    "reinstall_torch",
+    "right_build",
+    "uninstall",
+]
+
+RECOMMENDED_PYTHON = "3.12"  # every release of torch since 2.2 has wheels for it
+
+_NEWEST_CUDA = 13  # for which there are builds of torch
+_TURING = 75  # the oldest GPUs that the open kernel modules drive
+_SBSA_JETSON = 38  # the release of Jetson Linux (JetPack 7) from which on the wheels for servers run there
+
+
+def reinstall_torch(facts: HostFacts) -> Fix:
+    """How to get the right build of torch, with its companions where they are installed, and how to see that it works.
+
+    The release stays as it is where it has a build that fits; else the newest that has one is taken. When nothing tells
+    what the driver supports, the commands are alternatives.
+    """
+    if obstacle := _obstacle(facts):
+        return obstacle
+    builds, gpus, driver = known_builds(facts), host_gpus(facts), driver_cuda(facts)
+    if is_of_conda(facts):
+        return _conda_fix(facts, driver)
+    if driver is None:
+        return _undecided_fix(facts, builds, gpus)
+    build = _choose(facts, builds, driver, gpus)
+    if build is None:
+        return _no_build_fix(facts, builds, driver, gpus)
+    return Fix(_summary(build, driver, gpus), (_install_build(facts, build), check_torch(facts)))
+
+
+def right_build(facts: HostFacts) -> Build | None:
+    """The build that :func:`reinstall_torch` installs; None when it installs none, or leaves a choice."""
+    driver = driver_cuda(facts)
+    if driver is None or is_of_conda(facts) or _obstacle(facts):
+        return None
+    return _choose(facts, known_builds(facts), driver, host_gpus(facts))
+
+
+def new_environment(facts: HostFacts, python: str) -> Fix:
+    """A new environment with another Python ("3.12"), and the right build of torch in it."""
+    if isinstance(facts.interpreter, Interpreter):
+        other = replace(facts.interpreter, version=python, implementation="cpython", free_threaded=False)
+        facts = replace(facts, interpreter=other)
+    build = choose(known_builds(facts), driver_cuda(facts), host_gpus(facts))
+    wanted = f"torch=={build.version}" if build else "torch"
+    commands = install_anew(python, wanted, index=build.backend if build else "")
+    return Fix(f"Make an environment with Python {python}, and install torch there.", commands)
+
+
+def newer_driver(facts: HostFacts) -> tuple[str, ...]:
+    """The commands that install the oldest driver for every torch there is, in the words of this distribution.
+
+    None in a container, whose driver is the host's, and on WSL, whose driver is that of Windows. GPUs before Turing
+    have no open kernel modules, which all since Blackwell need.
+    """
+    inside = isinstance(facts.container, Container) and bool(facts.container.kind)
+    if inside or isinstance(facts.system, Unavailable) or facts.system.wsl or facts.system.tegra:
+        return ()
+    branch = oldest_driver(_NEWEST_CUDA)
+    closed = any(0 < gpu.sm < _TURING for gpu in host_gpus(facts))
+    if facts.system.os_id in {"ubuntu", "pop", "linuxmint"}:
+        return (f"sudo apt-get install nvidia-driver-{branch}-server{'' if closed else '-open'}", "sudo reboot")
+    if closed:
+        return ()
+    if facts.system.os_id in {"rhel", "rocky", "almalinux", "fedora", "centos", "amzn"}:
+        return ("sudo dnf install nvidia-open", "sudo reboot")
+    return ("sudo apt-get install nvidia-open", "sudo reboot") if facts.system.os_id == "debian" else ()
+
+
+# Which fix
+
+
+def _choose(facts: HostFacts, builds: Sequence[Build], driver: DriverCuda, gpus: Sequence[HostGpu]) -> Build | None:
+    indexes = () if isinstance(facts.indexes, Unavailable) else facts.indexes
+    torch = torch_files(facts)
+    if torch is not None and gpus_without_code(facts, torch):  # another one whose code is not known will not do
+        builds = [build for build in builds if build.code]
+    return choose(builds, driver, gpus, keep=_installed_release(facts), own_index=any(map(names_torch_index, indexes)))
+
+
+def _installed_release(facts: HostFacts) -> str:
+    torch = torch_files(facts)
+    return public(torch.version) if torch else ""
+
+
+def _install_build(facts: HostFacts, build: Build) -> str:
+    """A build of another index looks like the installed one to an installer, so it has to be forced."""
+    requirements = (f"torch=={build.version}", *companions(build.version, facts.installed))
+    forced = bool(build.backend) or build.version == _installed_release(facts)
+    return install(facts, *requirements, force=forced, index=build.backend)
+
+
+def _summary(build: Build, driver: DriverCuda, gpus: Sequence[HostGpu]) -> str:
+    where = "PyTorch's own index" if build.backend else "the package index"
+    reasons = [f"the driver supports CUDA {driver.version} ({driver.source})"]
+    known = dict.fromkeys(str(gpu.product) for gpu in gpus if gpu.sm and build.code)
+    unknown = dict.fromkeys(gpu.name for gpu in gpus if not gpu.sm or not build.code)
+    reasons += [f"it has code for {', '.join(known)}"] if known else []
+    reasons += [f"whether it has code for {', '.join(unknown)} is not known"] if unknown else []
+    return f"Install {build.label} from {where}: {', and '.join(reasons)}."
+
+
+def _undecided_fix(facts: HostFacts, builds: Sequence[Build], gpus: Sequence[HostGpu]) -> Fix:
+    """One command for each major version of CUDA: only the driver can tell, and it did not."""
+    commands = []
+    newer = " or newer"
+    for major in sorted({Version(build.cuda).major for build in builds}, reverse=True):
+        suitable = [build for build in builds if Version(build.cuda).major == major]
+        build = _choose(facts, suitable, DriverCuda(f"{major}.0", ""), gpus)
+        if build is not None:
+            commands.append(f"{_install_build(facts, build)}  # when nvidia-smi shows CUDA {major}{newer}")
+            newer = ""
+    version, _where = driver_version(facts)
+    told = f"{version} is past the table of {load('drivers')['collected']}" if version else "none was found"
+    summary = (
+        f"Which build fits depends on the newest CUDA that the driver supports, and that is unknown (driver: {told}). "
+        "`nvidia-smi` shows it as CUDA Version; take the command for it."
+    )
+    return Fix(summary, (*commands, f"{check_torch(facts)}  # afterwards"))
+
+
+def _no_build_fix(facts: HostFacts, builds: Sequence[Build], driver: DriverCuda, gpus: Sequence[HostGpu]) -> Fix:
+    running = [build for build in builds if build.code and build.supports(None, gpus)]
+    if not running:
+        names = ", ".join(dict.fromkeys(str(gpu.product) for gpu in gpus))
+        return Fix(f"No CUDA build of torch that is known has code for {names}: build torch from source for it.")
+    major = min(Version(build.cuda).major for build in running)
+    return Fix(
+        f"No CUDA build of torch that is known and has code for this GPU runs with a driver for CUDA {driver.version}: "
+        f"install a newer one ({oldest_driver(major)} at least).",
+        newer_driver(facts),
+    )
+
+
+def _conda_fix(facts: HostFacts, driver: DriverCuda | None) -> Fix:
+    told = f"CONDA_OVERRIDE_CUDA={driver.version} " if driver else ""
+    command = told + install_with_conda(facts, "pytorch=*=*cuda*")
+    return Fix("Let conda install a CUDA build of pytorch, also where it sees no GPU.", (command, check_torch(facts)))
+
+
+def _obstacle(facts: HostFacts) -> Fix | None:
+    """What to do where there is no wheel of torch with CUDA at all, None where there may be one."""
+    machine, libc = machine_of(facts), libc_of(facts)
+    if not machine:
+        return Fix("Which machine this is could not be read: let uv choose.", (install(facts, "torch", index="auto"),))
+    if is_old_jetson(facts):
+        return Fix(
+            "PyTorch's wheels have no code for this Jetson. Take the wheel that NVIDIA builds for its JetPack: see "
+            '"Installing PyTorch for Jetson Platform" in NVIDIA\'s documentation (JetPack 6: index jp6/cu126 of the '
+            "Jetson AI Lab)."
+        )
+    if machine not in MACHINES:
+        return Fix(f"There are no wheels of torch with CUDA for {machine}: build torch from source.")
+    if libc[0] == "musl":
+        return Fix("There are no wheels of torch for musl: take an image with glibc (Debian, Ubuntu, RHEL).")
+    if not known_builds(facts):
+        return _too_old_or_new(facts)
+    return None
+
+
+def _too_old_or_new(facts: HostFacts) -> Fix:
+    """The Python, or else the C library, has no wheel."""
+    tag = python_tag(facts.interpreter)
+    releases = [row[machine_of(facts)] for row in load("torch_releases")["release"]]
+    if not tag or not any(tag in row["pythons"] for row in releases[-1:]):
+        return new_environment(facts, RECOMMENDED_PYTHON)
+    return Fix(
+        f"glibc {libc_of(facts)[1]} is older than the {releases[-1]['glibc']} that the wheels of torch need: "
+        "take a newer system, or a container image with one."
+    )
+
+
+def is_old_jetson(facts: HostFacts) -> bool:
+    """Whether this is a Jetson for which PyTorch's wheels have no code: all before JetPack 7 (L4T release 38)."""
+    if isinstance(facts.system, Unavailable):
+        return False
+    release = re.search(r"\bR(\d+)\b", facts.system.tegra)
+    return release is not None and int(release[1]) < _SBSA_JETSON

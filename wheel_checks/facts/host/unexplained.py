@@ -1,0 +1,14 @@
+"""What is left of a diagnosis when no rule explains a symptom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class UnexplainedSymptom:
+    """A symptom of ``wheel_checks.facts.host.symptoms`` that no finding explains, and the raw facts to report."""
+
+    symptom: str
+    phrase: str
+    observed: tuple[tuple[str, str], ...] = ()

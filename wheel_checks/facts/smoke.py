@@ -1,0 +1,296 @@
+"""Everything that the rules may know about a run of the kernels: what the suite's document says, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+RUN, COMPILE = "run", "compile"
+CUDA, INTERPRET = "cuda", "interpret"
+SUITE = "suite"  # the name of a probe that tells about the suite itself
+
+
+class Ending(StrEnum):
+    """How a probe, a case, a timed run or a compilation ended, in the words of the suite."""
+
+    PASS = "pass"  # noqa: S105  # a verdict, not a password
+    SKIP = "skip"
+    ERROR = "error"  # the check could not be made
+    FAIL = "fail"
+    WRONG = "wrong"
+    SLOW = "slow"
+    REFUSED = "refused"  # by the compiler, or at the launch
+    CRASH = "crash"
+    HANG = "hang"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One observed value, as the suite tells it: what it is, and what it says, in one or more lines."""
+
+    label: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One check of the installation. ``fixes`` are commands or sentences; ``mild``: no kernel depends on it."""
+
+    name: str
+    ending: Ending
+    message: str = ""
+    notes: tuple[Note, ...] = ()
+    fixes: tuple[str, ...] = ()
+    mild: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How far one output of a case is from the reference. ``message`` is "" when that is near enough."""
+
+    output: str
+    error: float | None
+    tolerance: float | None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRun:
+    """One case of a kernel, run and compared with the reference."""
+
+    kernel: str
+    case: str
+    ending: Ending
+    message: str = ""
+    outputs: tuple[Measured, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedRun:
+    """One timed run. Times are microseconds, None for what was not measured; ``ratio`` is that to floor or peer.
+
+    ``floor`` is the least time that the calibrated GPU needs for ``bytes`` and ``flops``; ``versus`` names the
+    implementation whose time is ``peer``, "" when the run is held to the floor. ``bar`` bounds the ratio, and the suite
+    allows a little more for noise: ``bar_met`` says whether it is kept without that. ``held_down_by`` are reasons for
+    which the GPU held its clocks down meanwhile.
+    """
+
+    kernel: str
+    case: str
+    ending: Ending
+    message: str = ""
+    time: float | None = None
+    floor: float | None = None
+    peer: float | None = None
+    versus: str = ""
+    ratio: float | None = None
+    bar: float | None = None
+    bar_met: bool = True
+    bytes: int = 0
+    flops: int = 0
+    held_down_by: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def held_to(self) -> str:
+        """What the time is compared with: the name of the other implementation, or "floor"."""
+        return self.versus or "floor"
+
+
+class FaultKind(StrEnum):
+    """What can be wrong with a kernel that was compiled for a GPU that is not here."""
+
+    REFUSED = "refused"
+    UNSUPPORTED = "unsupported"
+    UNKNOWN_TO_PTXAS = "unknown_to_ptxas"
+    SPILLS = "spills"
+    MATRIX_INSTRUCTIONS = "matrix_instructions"
+    SHARED_MEMORY = "shared_memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault of a compilation. ``fixes`` are commands or sentences."""
+
+    kind: FaultKind
+    message: str
+    fixes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """One device function compiled for one target, or a kernel that could not be.
+
+    Sizes are bytes, None where nothing could be read from the machine code; ``instructions`` are those of the matrix
+    units, ``sha256`` is that of the machine code. ``case`` and ``function`` are "" when the compiler did not get that
+    far.
+    """
+
+    kernel: str
+    target: str
+    ending: Ending
+    message: str = ""
+    case: str = ""
+    function: str = ""
+    faults: tuple[Fault, ...] = ()
+    registers: int | None = None
+    spill_bytes: int | None = None
+    shared_bytes: int | None = None
+    instructions: tuple[str, ...] = ()
+    sha256: str = ""
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def made(self) -> bool:
+        """Whether there is machine code, sound or not."""
+        refusals = {FaultKind.REFUSED, FaultKind.UNSUPPORTED, FaultKind.UNKNOWN_TO_PTXAS}
+        return bool(self.function) and refusals.isdisjoint(fault.kind for fault in self.faults)
+
+    @property
+    def label(self) -> str:
+        """Such as ``scaled_mm / prefill: _scaled_mm``."""
+        about = f"{self.kernel} / {self.case}" if self.case else self.kernel
+        return f"{about}: {self.function}" if self.function else about
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU of the machine: ``target`` is its compute capability as in sm_90."""
+
+    name: str
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SmokeEnvironment:
+    """The interpreter that ran the suite and what it found there; versions are "" for what is missing."""
+
+    executable: str
+    python: str = ""
+    machine: str = ""
+    torch: str = ""
+    triton: str = ""
+    driver: str = ""
+    gpus: tuple[Gpu, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The rates that this GPU reached in this run: bytes per second and operations per second, None if not measured."""
+
+    bandwidth: float | None = None
+    bf16: float | None = None
+    fp8: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SmokeDocument:
+    """What the suite reports, ``kernels_smoke/1``. ``verdict`` and ``message`` are its own; ``plot`` is SVG or ""."""
+
+    mode: str
+    device: str
+    level: str
+    seed: int
+    started: str
+    seconds: float
+    verdict: str
+    message: str
+    environment: SmokeEnvironment
+    calibration: Calibration | None = None
+    probes: tuple[Probe, ...] = ()
+    cases: tuple[CaseRun, ...] = ()
+    speeds: tuple[SpeedRun, ...] = ()
+    compiled: tuple[Compilation, ...] = ()
+    plot: str = field(default="", repr=False)
+
+    @property
+    def runs(self) -> tuple[CaseRun | SpeedRun, ...]:
+        """Every case and every timed run."""
+        return (*self.cases, *self.speeds)
+
+    @property
+    def endings(self) -> frozenset[Ending]:
+        """How anything ended that the document tells of."""
+        told: tuple[Probe | CaseRun | SpeedRun | Compilation, ...] = (*self.probes, *self.runs, *self.compiled)
+        return frozenset(record.ending for record in told)
+
+
+@dataclass(frozen=True, slots=True)
+class NoDocument:
+    """The suite ended without a report: what happened, the last lines that it wrote, and what to do."""
+
+    what: str
+    last_words: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationFacts:
+    """The installation under the interpreter ``python``, as the suite met it."""
+
+    python: str
+    outcome: SmokeDocument | NoDocument
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """The probes; none when there is no report."""
+        return () if isinstance(self.outcome, NoDocument) else self.outcome.probes
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """One kernel: its cases and timed runs, and the command that repeats them with the same inputs."""
+
+    name: str
+    cases: tuple[CaseRun, ...]
+    speeds: tuple[SpeedRun, ...] = ()
+    replay: str = ""
+
+    @property
+    def runs(self) -> tuple[CaseRun | SpeedRun, ...]:
+        """All that was run of it."""
+        return (*self.cases, *self.speeds)
+
+    @property
+    def worst_speed(self) -> SpeedRun | None:
+        """The timed run that is nearest to its bar, or furthest above it; None when nothing was timed."""
+        timed = [(speed.ratio / speed.bar, speed) for speed in self.speeds if speed.ratio and speed.bar]
+        return max(timed, key=lambda pair: pair[0])[1] if timed else None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFacts:
+    """All kernels, compiled for one target (``sm_90``, ``gfx942``), and the products that this is."""
+
+    target: str
+    compiled: tuple[Compilation, ...]
+    products: tuple[str, ...] = ()
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The kernels that were compiled, or were to be."""
+        return tuple(dict.fromkeys(compilation.kernel for compilation in self.compiled))
+
+    def of(self, kernel: str) -> tuple[Compilation, ...]:
+        """The compilations of one kernel."""
+        return tuple(compilation for compilation in self.compiled if compilation.kernel == kernel)
+
+    def faults(self, kind: FaultKind) -> Iterator[tuple[Compilation, Fault]]:
+        """Every fault of this kind, with the compilation that has it."""
+        return ((c, fault) for c in self.compiled for fault in c.faults if fault.kind is kind)
+
+    @property
+    def impossible(self) -> tuple[str, ...]:
+        """The kernels that this target cannot run, all of them or in part, because it lacks what they are made of."""
+        return tuple(dict.fromkeys(compilation.kernel for compilation, _ in self.faults(FaultKind.UNSUPPORTED)))
+
+    @property
+    def sound(self) -> tuple[str, ...]:
+        """The kernels of which everything compiled, with nothing to object."""
+        return tuple(
+            kernel
+            for kernel in self.kernels
+            if kernel not in self.impossible and all(c.ending in (Ending.PASS, Ending.SKIP) for c in self.of(kernel))
+        )

@@ -1,0 +1,152 @@
+"""What the rules about the installation share: how torch's import went, what the files' rules found, how to mend it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from wheel_checks.facts.host.advice import install
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
+from wheel_checks.facts.host.software import FileFinding, Installed, Loader, MissingLibrary, Package
+from wheel_checks.facts.host.symptoms import symptoms
+from wheel_checks.model import Fix, Severity, Unavailable, need
+
+IMPORT_FAILS = ("torch:import", "torch:signal", "torch:hang")
+
+# The distribution that brings a library of NVIDIA's, by the beginning of the soname, without the suffix of its CUDA.
+BRINGS = {
+    "libcublas": "nvidia-cublas",
+    "libcudart": "nvidia-cuda-runtime",
+    "libcudnn": "nvidia-cudnn",
+    "libcudss": "nvidia-cudss",
+    "libcufft": "nvidia-cufft",
+    "libcufile": "nvidia-cufile",
+    "libcupti": "nvidia-cuda-cupti",
+    "libcurand": "nvidia-curand",
+    "libcusolver": "nvidia-cusolver",
+    "libcusparseLt": "nvidia-cusparselt",
+    "libcusparse": "nvidia-cusparse",
+    "libnccl": "nvidia-nccl",
+    "libnvJitLink": "nvidia-nvjitlink",
+    "libnvrtc": "nvidia-cuda-nvrtc",
+    "libnvshmem": "nvidia-nvshmem",
+}
+
+_OF_INDEX = re.compile(r"cu\d{3}|cpu|xpu|rocm[\d.]+")  # builds that PyTorch's own index has, by their local versions
+_SUFFIX = re.compile(r"-cu\d{2}$")
+
+
+def installed(facts: HostFacts) -> Installed:
+    """What is installed; the rule is skipped when that is unknown."""
+    return need(facts.installed)
+
+
+def findings(facts: HostFacts, rule: str) -> list[FileFinding]:
+    """What one of the rules for installed wheels found."""
+    return [finding for finding in installed(facts).findings if finding.rule == rule]
+
+
+def missing_of(facts: HostFacts, owner: str) -> list[MissingLibrary]:
+    """The needed libraries that are gone from this distribution."""
+    return [library for library in installed(facts).missing if library.owner == owner]
+
+
+def missing_of_torch(facts: HostFacts) -> list[MissingLibrary]:
+    """The libraries that torch's own need and that are nowhere."""
+    return [library for library in installed(facts).missing if library.user == "torch"]
+
+
+def import_failed(facts: HostFacts) -> bool:
+    """Whether ``import torch`` was tried and did not come to its end."""
+    return any(name in IMPORT_FAILS for name in symptoms(facts))
+
+
+def was_imported(facts: HostFacts) -> bool:
+    """Whether ``import torch`` worked."""
+    return isinstance(facts.torch, TorchProbe) and facts.torch.imported
+
+
+def complaints(facts: HostFacts) -> str:
+    """All that the loader, torch's import, its computing and the kernel complained of."""
+    torch, kernel, loader = facts.torch, facts.kernel, facts.loader
+    told: list[str] = []
+    if isinstance(torch, TorchProbe):
+        told += [torch.error, torch.trace, torch.init_error, torch.computes or "", torch.end.output]
+    if isinstance(kernel, KernelProbe):
+        told += [kernel.error, kernel.trace, kernel.end.output]
+    if isinstance(loader, Loader):
+        told.append(loader.error)
+    return "\n".join(filter(None, told))
+
+
+def weight(facts: HostFacts, *, broken: bool) -> Severity:
+    """An error for what is broken by itself or fails the import that was seen; a note for what torch lives with."""
+    return Severity.ERROR if broken or import_failed(facts) else Severity.NOTE
+
+
+def again(facts: HostFacts, *names: str) -> str:
+    """The command that installs these distributions anew, each in its version and without its dependencies."""
+    packages = [package for name in names if (package := installed(facts).named(name))]
+    builds = {package.version.partition("+")[2] for package in packages}
+    index = next((build for build in builds if len(builds) == 1 and _OF_INDEX.fullmatch(build)), "")
+    return install(facts, *map(_pin, packages), force=True, no_deps=True, index=index)
+
+
+def _pin(package: Package) -> str:
+    return f"{package.name} @ {package.url}" if "://" in package.url else f"{package.name}=={package.version}"
+
+
+def mend(facts: HostFacts, finding: FileFinding, summary: str) -> Fix:
+    """Install the distribution of a finding anew; what the doctor knows only by its files, as these tell."""
+    known = installed(facts).named(finding.subject)
+    return Fix(summary, (again(facts, finding.subject),) if known else finding.fix)
+
+
+def without_suffix(name: str) -> str:
+    """The name without its CUDA: nvidia-cudnn of nvidia-cudnn-cu13."""
+    return _SUFFIX.sub("", name)
+
+
+def bringer(facts: HostFacts, soname: str) -> str:
+    """The installed distribution that has this library of NVIDIA's; "" when none has, or it is another's."""
+    wanted = next((name for prefix, name in BRINGS.items() if soname.startswith(prefix)), None)
+    names = (package.name for package in installed(facts).packages)
+    return next((name for name in names if without_suffix(name) == wanted), "") if wanted else ""
+
+
+def file_name(path: str) -> str:
+    """The last part of a path."""
+    return path.rpartition("/")[2]
+
+
+def is_library(path: str) -> bool:
+    """True for a shared library or extension module."""
+    return ".so" in file_name(path)
+
+
+def library_path(facts: HostFacts) -> list[str]:
+    """The entries of LD_LIBRARY_PATH."""
+    return [entry for entry in re.split("[:;]", facts.variables.get("LD_LIBRARY_PATH", "")) if entry]
+
+
+def without_entries(facts: HostFacts, folders: set[str]) -> str:
+    """The command that takes these folders out of LD_LIBRARY_PATH, or the whole variable when nothing is left."""
+    left = [entry for entry in library_path(facts) if entry.rstrip("/") not in folders]
+    return f"export LD_LIBRARY_PATH={':'.join(left)}" if left else "unset LD_LIBRARY_PATH"
+
+
+def interpreter_path(facts: HostFacts) -> str:
+    """The interpreter under diagnosis, for messages."""
+    return "python3" if isinstance(facts.interpreter, Unavailable) else facts.interpreter.path
+
+
+def listed(paths: Iterable[str], count: int, shown: int = 5) -> str:
+    """The names of the first files, and how many there are besides."""
+    names = list(dict.fromkeys(map(file_name, paths)))[:shown]
+    return ", ".join(names) + (f" and {count - len(names):,} more" if count > len(names) else "")
+
+
+def files(count: int) -> str:
+    """Such as ``1 file``, ``34 files``."""
+    return "1 file" if count == 1 else f"{count:,} files"
