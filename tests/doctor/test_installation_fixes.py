@@ -7,15 +7,18 @@ here these are folders of wheels.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.environments import library
-from tests.support.hosts import torch_import_fails
+from tests.support.hosts import healthy, torch_import_fails
 from tests.support.installation import compile_library, fix_of, found, installed, loader, look
 from tests.support.patients import MACHINE, NCCL, RPATH
+from tests.support.probing import probe
 from tests.support.real_environment import RealEnvironment
+from tests.support.stub_driver import build, variables
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.host.facts import HostFacts
 
@@ -318,3 +321,49 @@ def test_a_library_that_torch_does_not_declare(machine: Machine) -> None:
     machine.mend("DOC223")
 
     assert found(machine.look()) == {}
+
+
+def test_variables_of_another_python(machine: Machine) -> None:
+    """DOC200."""
+    assert "No module named 'encodings'" in found(machine.look(PYTHONHOME="/nowhere"))["DOC200"]
+    assert fix_of(machine.look(PYTHONHOME="/nowhere"), "DOC200") == ("unset PYTHONHOME", f"{machine.python} -c pass")
+
+
+def test_a_preloaded_library_that_ends_every_program(machine: Machine, tmp_path: Path) -> None:
+    """B18, with a library that says what jemalloc says."""
+    code = """
+    #include <stdio.h>
+    #include <stdlib.h>
+    __attribute__((constructor)) static void start(void) {
+        fputs("<jemalloc>: Unsupported system page size\\n", stderr);
+        abort();
+    }
+    """
+    library = compile_library(tmp_path / "libjemalloc.so.2", code)
+    facts = machine.look(LD_PRELOAD=str(library))
+
+    assert found(facts) == {"DOC218": "jemalloc is built for smaller pages than the kernel has"}
+    assert fix_of(facts, "DOC218") == ("unset LD_PRELOAD",)
+    assert found(machine.look()) == {}
+
+
+def test_a_preloaded_hook_that_breaks_cuda(tmp_path: Path) -> None:
+    """B22: the experiment without the variable is the proof."""
+    code = """
+    #include <string.h>
+    extern char **environ;
+    char *getenv(const char *name) {
+        for (char **one = environ; *one; one++)
+            if (!strncmp(*one, name, strlen(name)) && (*one)[strlen(name)] == '=')
+                return *one + strlen(name) + 1;
+        return strcmp(name, "STUB_CUINIT") ? 0 : "999";
+    }
+    """
+    hook = compile_library(tmp_path / "libhook.so", code)
+    environ = variables(build(tmp_path / "driver"), LD_PRELOAD=str(hook))
+    answers = probe(environ)
+    facts = replace(healthy(), variables=environ, cuda=answers.cuda, counterfactuals=answers.counterfactuals)
+
+    assert found(facts)["DOC222"] == f"LD_PRELOAD loads {hook} into every program, and CUDA works without it"
+    assert fix_of(facts, "DOC222") == ("unset LD_PRELOAD",)
+    assert "DOC222" not in found(replace(facts, cuda=probe(variables(tmp_path / "driver")).cuda, counterfactuals=()))

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from kernels_smoke.suite import registry
+
 PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = "faulty_compilations.py"
@@ -272,3 +274,29 @@ def test_a_process_that_warmed_up_spares_its_children_the_hashing_of_triton() ->
         "assert triton_key.cache_info().currsize == 1\n"
     )
     subprocess.run([PYTHON, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, timeout=300)
+
+
+KEYS = """
+import importlib, sys
+from triton.runtime.jit import JITFunction
+from kernels_smoke.suite import registry
+for name in sys.argv[1:]:
+    module = importlib.import_module(registry.load(registry.entry(name)).module)
+    for function in vars(module).values():
+        if isinstance(function, JITFunction) and function.fn.__module__ == module.__name__:
+            print(name, function.fn.__name__, function.cache_key)
+"""
+
+
+def test_the_key_of_a_kernel_in_the_cache_does_not_depend_on_what_was_compiled_before_it() -> None:
+    """Or what one process compiles ahead is compiled again by another (Triton before 3.9 hashes helpers in order)."""
+    names = [entry.name for entry in registry.ENTRIES]
+
+    def keys(order: list[str]) -> set[str]:
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        command = [PYTHON, "-c", KEYS, *order]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return set(done.stdout.splitlines())
+
+    assert len(keys(names)) >= len(names)
+    assert keys(names) == keys(names[::-1])

@@ -112,6 +112,12 @@ NOWHERE = "there is no C compiler: neither CC nor gcc nor clang on PATH, and Tri
 HEADERS = "Python.h is missing in /usr/include/python3.12, and Triton's helper is compiled with it"
 
 CASES = [
+    Case(
+        "DOC801",
+        "a compiler without a linker",
+        lambda: fails("collect2: fatal error: cannot find ‘ld’"),  # noqa: RUF001  # gcc quotes so
+        ("the C compiler /usr/bin/gcc cannot link: it finds no `ld`",),
+    ),
     Case("DOC801", "no compiler", lambda: fails(NO_COMPILER, compiler=""), (NOWHERE,), evidence=(NO_COMPILER,)),
     Case("DOC801", "no compiler, and no kernel was tried", lambda: untried(compiler=""), (NOWHERE,), NOTE),
     Case("DOC801", "no compiler, another failure", lambda: fails(UNRELATED, compiler=""), (NOWHERE,), NOTE),

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.closure import Closure, LoaderEnvironment, Status, SystemLibraries, close
+from wheel_checks.facts.elf_file import read_elf_file
 from wheel_checks.facts.installed import WrongElf
 from wheel_checks.facts.known_libraries import preloader_of
-from wheel_checks.formats.elf import ElfFacts, Part, read_elf_by_ranges
-from wheel_checks.formats.elf_header import MAGIC
+from wheel_checks.formats.elf import ElfFacts
 from wheel_checks.formats.ld_cache import MAX_SIZE, libraries_of, parse_ld_cache
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment
 from wheel_checks.sources.file_tree import FileTree
 
-_PARTS = frozenset({Part.DYNAMIC, Part.VERSIONS})
 _LIBRARY = re.compile(r"\.so(?:\.\d+)*$")
 _EXTENSION = re.compile(r"\.(?:cpython-\d+t?|abi3t?)(?:-[\w-]+)?\.so$")
 _LIBRARY_FOLDERS = {"x86_64": ("lib64", "lib/x86_64-linux-gnu"), "aarch64": ("lib64", "lib/aarch64-linux-gnu")}
@@ -59,31 +56,6 @@ def read_elfs(environment: Environment) -> InstalledElfs:
             elif elf:
                 wrong.append(WrongElf(path, elf))
     return InstalledElfs(files, tuple(wrong), read)
-
-
-def read_elf_file(tree: FileTree, path: str, parts: Collection[Part] = _PARTS) -> tuple[ElfFacts | str, int]:
-    """The facts, or why there are none ("" for a file that is no ELF), and how many bytes were read."""
-    read = 0
-
-    def read_many(ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        nonlocal read
-        pieces = [os.pread(file.fileno(), length, offset) for offset, length in ranges]
-        read += sum(map(len, pieces))
-        if any(len(piece) != length for piece, (_, length) in zip(pieces, ranges, strict=True)):
-            raise FormatError("the file became shorter while it was read")
-        return pieces
-
-    try:
-        with Path(tree.outside(path)).open("rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
-            if os.pread(file.fileno(), len(MAGIC), 0) != MAGIC:
-                # A linker script, or a placeholder of a few bytes, is no library and is not meant to be.
-                return ("it is empty" if not size and _LIBRARY.search(path) else ""), 0
-            return read_elf_by_ranges(size, read_many, parts), read
-    except FormatError as error:
-        return str(error), read
-    except OSError as error:
-        return f"it cannot be read: {error.strerror}", read
 
 
 def loader_of(

@@ -30,7 +30,8 @@ def _kind(facts: HostFacts, path: str) -> str:
     """What the libcuda at ``path`` is: by the loader's facts, else by its folder."""
     known: tuple[CudaLibrary, ...] = () if isinstance(facts.loader, Unavailable) else facts.loader.cuda_libraries
     for library in known:
-        if path in {library.path, f"{library.path}.{library.version}"}:
+        # The name with 1 is a link: what is mapped has the version in its name.
+        if path in {library.path, f"{library.path.removesuffix('.1')}.{library.version}"}:
             return library.kind
     if "/stubs/" in path:
         return "stub"

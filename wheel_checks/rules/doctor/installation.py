@@ -106,7 +106,7 @@ def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Fi
     example="libcudnn.so.9: cannot open shared object file, although nvidia-cudnn-cu13 is installed",
     fix="Install the distribution again, without its dependencies.",
     sources="sglang PR22719",
-    tested="environments with deleted libraries, and the fix run; a CPU torch that lacks a library, really imported",
+    tested="environments with deleted libraries, whose import really fails, and the fix run",
 )
 def payload_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """Files of RECORD that are gone: an error when a library is needed or the import fails, else a note."""

@@ -46,14 +46,14 @@ def _torch(facts: HostFacts) -> TorchFiles | None:
     example="ImportError: libcudart.so.12: cannot open shared object file, of an extension beside torch for CUDA 13",
     fix="Install the extension's build for torch's CUDA, or compile it against the installed torch.",
     sources="nixl#1705, sglang PR22719",
-    tested="environments with a module that needs the other runtime; no real extension",
+    tested="an environment with a module that needs the other runtime; xformers 0.0.35 beside torch 2.14.0 for CUDA 13",
 )
 def other_cuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """Extension modules, not libraries that are chosen by name, which need a runtime of another major version."""
     torch = _torch(facts)
     if torch is None or not torch.cuda:
         return
-    told = set()
+    told = {package.name for package, _ in _mismatched(facts, torch)}  # B13 says more
     for library in installed(facts).missing:
         found = _OF_CUDA.match(library.soname)
         package = installed(facts).named(library.user)
@@ -102,7 +102,7 @@ def _rebuild(facts: HostFacts, package: Package, torch: TorchFiles) -> Fix:
     example="RuntimeError: operator torchvision::nms does not exist",
     fix="Install the releases that belong together, all from one index.",
     sources="pytorch#157648, vision#8985",
-    tested="environments with the companion of another torch, its symbols really missing, and the fix run",
+    tested="an environment with the companion of another torch, and the fix run; torchvision 0.24.1, torch 2.14.0",
 )
 def companion_release(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A companion whose requirement of torch the installed one does not meet."""
@@ -162,7 +162,7 @@ def _companions(facts: HostFacts, torch: TorchFiles) -> Fix:
     example="PyTorch and TorchAudio were compiled with different CUDA versions",
     fix="Install all of them from the same index.",
     sources="TTS-WebUI#433; torchvision/extension.py, torchaudio/_extension/utils.py",
-    tested="facts; environments with the version files of both builds",
+    tested="facts; what torchvision 0.29.2 and torchaudio 2.11.0 check was read in their source",
 )
 def companion_build(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A companion of the right release for another CUDA, or for the CPU."""

@@ -10,7 +10,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
 from wheel_checks.facts.host.software import FileFinding, Installed, Loader, MissingLibrary, Package
 from wheel_checks.facts.host.symptoms import symptoms
-from wheel_checks.model import Fix, Severity, Unavailable, need
+from wheel_checks.model import Fix, Severity, need
 
 IMPORT_FAILS = ("torch:import", "torch:signal", "torch:hang")
 
@@ -134,11 +134,6 @@ def without_entries(facts: HostFacts, folders: set[str]) -> str:
     """The command that takes these folders out of LD_LIBRARY_PATH, or the whole variable when nothing is left."""
     left = [entry for entry in library_path(facts) if entry.rstrip("/") not in folders]
     return f"export LD_LIBRARY_PATH={':'.join(left)}" if left else "unset LD_LIBRARY_PATH"
-
-
-def interpreter_path(facts: HostFacts) -> str:
-    """The interpreter under diagnosis, for messages."""
-    return "python3" if isinstance(facts.interpreter, Unavailable) else facts.interpreter.path
 
 
 def listed(paths: Iterable[str], count: int, shown: int = 5) -> str:

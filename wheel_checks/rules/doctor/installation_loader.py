@@ -23,7 +23,6 @@ from wheel_checks.rules.doctor.installation_evidence import (
     findings,
     import_failed,
     installed,
-    interpreter_path,
     library_path,
     was_imported,
     without_entries,
@@ -306,10 +305,10 @@ def _traced(taken: dict[str, str]) -> Iterator[Evidence]:
     example="LD_PRELOAD=/opt/hooks/libcuda_hook.so of a container image",
     fix="Start without it.",
     sources="ld.so(8); no single report",
-    tested="preloaded libraries that break cuInit and that end the process, with stub drivers and without",
+    tested="a preloaded library that breaks cuInit of a stub driver, and the experiment without it",
 )
 def preloaded(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """Proven by the CUDA probe without the variable; or a likely library and a crash that no experiment has cleared."""
+    """Proven by the CUDA probe without the variable; a note for a likely library and a crash."""
     value = facts.variables.get("LD_PRELOAD", "")
     experiment = next((one for one in facts.counterfactuals if one.variable == "LD_PRELOAD"), None)
     system = "" if isinstance(facts.loader, Unavailable) else facts.loader.preload_file
@@ -326,10 +325,10 @@ def preloaded(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         fix = Fix("Take it out of /etc/ld.so.preload.", (f"sudoedit /etc/ld.so.preload  # {system}",))
     yield Finding(
         f"{'LD_PRELOAD' if value else '/etc/ld.so.preload'} loads {value or system} into every program"
-        + (", and CUDA works without it" if proven else f", and {interpreter_path(facts)} fails"),
+        + (", and CUDA works without it" if proven else ", which may be why it crashes: nothing was tried without it"),
         tuple(evidence),
         fix,
-        severity=Severity.ERROR if proven else Severity.WARNING,
+        severity=Severity.ERROR if proven else Severity.NOTE,
     )
 
 

@@ -29,6 +29,7 @@ from wheel_checks.rules.doctor.installation_evidence import (
 )
 
 NOT_STARTED = "DOC200"
+_UNDECLARED = ("libnvpl_", "libcudss")  # B23 says so: no wheel of NVIDIA's that torch requires brings them
 EXEC_FORMAT = "Exec format error"
 PAGE_SIZE = "Unsupported system page size"
 
@@ -78,7 +79,7 @@ def interpreter_starts(facts: HostFacts, _expectations: Expectations) -> Iterato
     example="torch 2.5.1 in ~/.local hides torch 2.11.0 of the environment",
     fix="Take the other folder out of the search, or remove the torch in it.",
     sources="textgen#1440, TTS-WebUI#433",
-    tested="real environments with PYTHONPATH, user site-packages and .pth files, and the fixes run",
+    tested="real environments with PYTHONPATH and .pth files, and the fix run; the user's site-packages as facts",
 )
 def two_torches(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A torch of another folder comes before the environment's own."""
@@ -288,7 +289,11 @@ def _unfound_names(facts: HostFacts) -> list[str]:
     names = [library.soname for library in missing_of_torch(facts)] + [
         name for name, path in traced.items() if not path
     ]
-    return [name for name in dict.fromkeys(names) if bringer(facts, name) or re.match(r"libcu|libnv|libnccl", name)]
+    return [
+        name
+        for name in dict.fromkeys(names)
+        if (bringer(facts, name) or re.match(r"libcu|libnv|libnccl", name)) and not name.startswith(_UNDECLARED)
+    ]
 
 
 def _unfound(facts: HostFacts) -> Iterator[Evidence]:

@@ -17,6 +17,7 @@ KERNEL = ("kernel:failed",)
 DEBIAN = {"debian", "ubuntu", "pop", "linuxmint"}
 RED_HAT = {"rhel", "rocky", "almalinux", "fedora", "centos", "amzn"}
 NETWORK = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb3", "9p", "fuse.sshfs", "fuse.juicefs"}
+NO_LINKER = r"cannot find .?ld\b|unable to execute .?ld\b|collect2: fatal error: cannot find"
 LOCAL_CACHE = 'export TRITON_CACHE_DIR="/tmp/triton-$(id -u)"'
 
 
@@ -47,10 +48,20 @@ def _package(facts: HostFacts, debian: str, red_hat: str) -> tuple[str, ...]:
     tested="folders of PATH on a fake root; facts",
 )
 def no_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """Neither CC, gcc nor clang."""
+    """Neither CC, gcc nor clang; or one that finds no linker."""
     triton = _triton(facts)
+    if triton is None:
+        return
+    if triton.compiler:
+        if weight(facts, NO_LINKER) is Severity.ERROR:
+            yield Finding(
+                f"the C compiler {triton.compiler} cannot link: it finds no `ld`",
+                (Evidence("PATH", facts.variables.get("PATH", ""), "environment"), *told(facts)),
+                Fix("Install the linker, or put its folder on PATH.", _package(facts, "binutils", "binutils")),
+            )
+        return
     severity = weight(facts, "Failed to find C compiler")
-    if triton is None or triton.compiler or severity is None:
+    if severity is None:
         return
     yield Finding(
         "there is no C compiler: neither CC nor gcc nor clang on PATH, and Triton needs one",

@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from wheel_checks.errors import FormatError
+from wheel_checks.facts.elf_file import read_elf_file
 from wheel_checks.facts.host.software import UnresolvedSymbol
-from wheel_checks.facts.installed_closure import read_elf_file
 from wheel_checks.formats.elf import ElfFacts, Part
 from wheel_checks.formats.elf_bytes import WholeFile
 from wheel_checks.formats.elf_dynamic import DynamicFacts

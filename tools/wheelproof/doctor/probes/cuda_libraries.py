@@ -12,8 +12,8 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 
 from wheel_checks.errors import FormatError, SourceError
+from wheel_checks.facts.elf_file import read_elf_file
 from wheel_checks.facts.host.software import CudaLibrary
-from wheel_checks.facts.installed_closure import read_elf_file
 from wheel_checks.formats.elf import ElfFacts, Part
 from wheel_checks.formats.elf_dynamic import DynamicFacts
 from wheel_checks.formats.ld_cache import MAX_SIZE, libraries_of, parse_ld_cache
@@ -48,7 +48,7 @@ _CUDNN = re.compile(r"libcudnn(?:_\w+)?\.so\.\d+")
 _CUDNN_VERSION = re.compile(r"\.so\.(\d+\.\d+\.\d+)$")
 _CUDNN_NAMES = re.compile(rb"libcudnn_\w+\.so")
 _LARGEST_OPENER = 4 << 20  # bytes; libcudnn.so.9 itself has 130 KB, its graph library a hundred times as many
-_NO_LIMIT = 1 << 62
+_LARGEST_GRAPH = 1 << 30
 _PIECE = 1 << 20
 
 Cache = Mapping[str, tuple[str, ...]]
@@ -88,7 +88,7 @@ def cudnn_libraries(
     elsewhere = {name for folder in library_path for name in folder_names(tree, folder)}.union(cache)
     others = {name for name in elsewhere if _CUDNN.fullmatch(name) and name.endswith(f".so{suffix}")} - set(own)
     opened_by_main = _names_in(tree, f"{home}/{main}")
-    wanted = {*own, *(_names_in(tree, graph, _NO_LIMIT) | opened_by_main if others else ())} - {main}
+    wanted = {*own, *(_names_in(tree, graph, _LARGEST_GRAPH) | opened_by_main if others else ())} - {main}
     found = []
     for name in sorted(name if name.endswith(suffix) else name + suffix for name in wanted):
         opener = f"{home}/{main}" if name.removesuffix(suffix) in opened_by_main else graph

@@ -7,9 +7,9 @@ from itertools import islice
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.expectations import Expectations
+from wheel_checks.facts.elf_file import read_elf_file
 from wheel_checks.facts.host.software import FileFinding
 from wheel_checks.facts.installed import Distribution, InstalledDistribution, InstalledEnvironment, RecordedFiles
-from wheel_checks.facts.installed_closure import read_elf_file
 from wheel_checks.formats.elf import ElfFacts, Part
 from wheel_checks.formats.elf_segments import Segments
 from wheel_checks.model import CheckResult, Outcome

@@ -9,8 +9,8 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import FormatError, SourceError
+from wheel_checks.facts.elf_file import read_elf_file
 from wheel_checks.facts.host.software import ShadowModule, TorchFiles
-from wheel_checks.facts.installed_closure import read_elf_file
 from wheel_checks.facts.signals import marker_fault
 from wheel_checks.formats.elf import ElfFacts, Part
 from wheel_checks.formats.elf_dynamic import DynamicFacts
@@ -24,7 +24,7 @@ from wheel_checks.targets.target import Target
 from wheelproof.doctor.probes.distributions import Found, folder_names
 
 NAMES = ("torch", "triton")
-_CHUNK = 1 << 20  # bytes read at once
+_CHUNK, _MOST_CHUNKS = 1 << 20, 512  # bytes read at once; libtorch_python.so has 35 MB
 _TRITONS = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "triton-rocm", "triton-xpu")
 _WITH_RPATH = ("libtorch_cuda.so", "libtorch_hip.so", "libtorch_cpu.so")
 
@@ -105,7 +105,9 @@ def _architectures(tree: FileTree, path: str) -> tuple[str, ...]:
 
 
 def _chunks(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    while chunk := read(_CHUNK):
+    for _ in range(_MOST_CHUNKS):
+        if not (chunk := read(_CHUNK)):
+            return
         yield chunk
 
 
