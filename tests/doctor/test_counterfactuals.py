@@ -13,6 +13,7 @@ from tests.support.hosts import healthy
 from tests.support.probing import known, probe
 from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.presence import shows_gpu
 from wheel_checks.facts.host.probes import CRASHED, HUNG, Counterfactual
 from wheelproof.doctor.probes import dangerous
 
@@ -165,8 +166,8 @@ def test_hanging_trials_take_the_time_of_one(found_last: str, tmp_path: Path, mo
 def test_signs_of_a_gpu() -> None:
     facts = healthy()
 
-    assert dangerous.signs_of_a_gpu(known())
-    assert dangerous.signs_of_a_gpu(HostFacts(driver=facts.driver))
-    assert dangerous.signs_of_a_gpu(HostFacts(nodes=facts.nodes))
-    assert not dangerous.signs_of_a_gpu(HostFacts())
-    assert not dangerous.signs_of_a_gpu(known(gpu=False))
+    assert shows_gpu(known())
+    assert shows_gpu(HostFacts(driver=facts.driver))
+    assert shows_gpu(HostFacts(nodes=facts.nodes))
+    assert not shows_gpu(HostFacts())
+    assert not shows_gpu(known(gpu=False))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +19,9 @@ import jsonschema
 import pytest
 
 from tests.conftest import Run, Wheelproof
+from tests.support.environments import Installed, library
 from tests.support.hosts import cuda_fails, healthy, with_cpu_torch, with_variables, without_gpu
-from tests.support.patients import NCCL, Patient, nccl_wheel
+from tests.support.patients import NCCL, Patient, nccl_wheel, torch_wheel
 from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.facts import HostFacts
@@ -70,7 +74,7 @@ def test_a_cause_with_its_proof_and_its_fix(wheelproof: Wheelproof, tmp_path: Pa
     assert any(line.startswith("  error  DOC601  CUDA_VISIBLE_DEVICES is empty") for line in rest)
     assert any("without CUDA_VISIBLE_DEVICES:  cuInit 0, 1 device (with it: 100)" in line for line in rest)
     assert "        unset CUDA_VISIBLE_DEVICES" in rest
-    assert rest[-1].startswith("Afterwards: wheelproof doctor, or at least /opt/env/bin/python -c")
+    assert rest[-1].startswith("Afterwards: wheelproof doctor --python /opt/env/bin/python, or at least /opt/env/bin/p")
 
 
 def test_the_diagnosis_for_programs(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -178,6 +182,7 @@ def test_a_file_that_is_not_there(wheelproof: Wheelproof) -> None:
         (["--python", "nowhere/python"], "there is no nowhere/python"),
         (["--timeout", "0"], "--timeout 0 is no time to wait"),
         (["--timeout", "nan"], "--timeout nan is no time to wait"),
+        (["--timeout", "inf"], "--timeout inf is no time to wait"),
         (["--yes"], "--yes is of --fix"),
         (["--fix"], "--fix asks before it runs anything, and standard input is no terminal"),
     ],
@@ -238,6 +243,36 @@ def test_a_driver_that_hangs_is_named_in_time(patient: Patient, driver: Path) ->
     assert (status, told["root"]) == (1, "DOC318")
 
 
+def test_an_interrupted_doctor_leaves_nothing_behind(patient: Patient, driver: Path) -> None:
+    environment = variables(driver, STUB_HANG="cuInit", STUB_MARK=str(driver))
+    command = [sys.executable, "-m", "wheelproof", "doctor", "--python", patient.python]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        wait_until(lambda: len(marked(str(driver))) > 1)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+
+    assert process.returncode == 130
+    assert errors.decode().strip() == "wheelproof: interrupted"
+    wait_until(lambda: not marked(str(driver)))
+
+
+def marked(mark: str) -> list[str]:
+    """The processes that were started with this variable."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"STUB_MARK={mark}".encode() in (folder / "environ").read_bytes():
+                found.append(folder.name)
+    return found
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def test_a_driver_that_crashes_crashes_nothing_else(patient: Patient, driver: Path) -> None:
     status, told = examined(patient, variables(driver, STUB_CRASH="cuInit"))
 
@@ -266,6 +301,38 @@ def test_a_library_that_was_deleted_is_mended_for_real(tmp_path: Path, driver: P
     assert mended in {0, 1}
 
 
+class Terminal(io.StringIO):
+    """A terminal at which somebody has typed."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("typed", ["n\n", "", "maybe\n"])
+def test_fix_asks_before_it_runs_anything(
+    wheelproof: Wheelproof, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    patient = Patient.make(tmp_path / "venv")
+    patient.installed.remove(NCCL)
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    run = wheelproof("doctor", "--python", patient.python, "--fix")
+
+    assert "Nothing was run." in run.out
+    assert "these commands mend it:" in run.err
+    assert "nvidia-nccl-cu13==2.28.9" in run.err
+    assert run.err.endswith("run them? [y/N] ")
+
+
+def test_what_fix_may_not_run_is_said(patient: Patient, driver: Path) -> None:
+    command = [sys.executable, "-m", "wheelproof", "doctor", "--python", patient.python, "--fix", "--yes"]
+    environment = variables(driver, CUDA_VISIBLE_DEVICES="")
+    done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=100)
+
+    assert done.returncode == 1
+    reason = "it sets something in your shell: unset CUDA_VISIBLE_DEVICES"
+    assert f"--fix does not run the fix of DOC601: {reason}" in done.stdout
+
+
 def test_this_machine_can_be_examined(wheelproof: Wheelproof) -> None:
     run = wheelproof("doctor", "--python", sys.executable, "--format", "json")
 
@@ -282,6 +349,34 @@ def test_an_interpreter_that_was_asked_for_and_does_not_run_leaves_it_undecided(
 
     assert run.status == 3
     assert "DOC001  the section interpreter was not read" in run.out
+
+
+def test_a_grace_host_with_the_wheel_for_the_cpu_by_its_files(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    """What `pip install torch==2.10.0` gave on aarch64, laid out as a file system that does not run."""
+    files = {
+        "etc/os-release": "ID=ubuntu\nPRETTY_NAME=Ubuntu 24.04\n",
+        "proc/version": "Linux version 6.8.0-1028-nvidia-64k (buildd@bos03-arm64-015) (aarch64-linux-gnu-gcc-13) #31\n",
+        "proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.159.04  Release\n",
+        "sys/module/nvidia/version": "580.159.04\n",
+        "sys/bus/pci/devices/0009:01:00.0/vendor": "0x10de\n",
+        "sys/bus/pci/devices/0009:01:00.0/device": "0x2342\n",
+        "sys/bus/pci/devices/0009:01:00.0/class": "0x030200\n",
+        "opt/venv/pyvenv.cfg": "home = /usr/bin\nversion = 3.12.3\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "usr").mkdir()
+    (tmp_path / "opt/venv/bin").mkdir()
+    (tmp_path / "opt/venv/bin/python3").write_bytes(library(machine="aarch64"))
+    site = Installed(tmp_path / "opt/venv", "lib/python3.12/site-packages", installer="pip")
+    site.install(torch_wheel("2.10.0", "cpu", machine="aarch64", python="cp312"))
+    run = wheelproof("doctor", "--root", str(tmp_path), "--format", "json")
+    told = diagnosis(run)
+
+    assert (run.status, told["root"], told["catalogue"], told["confidence"]) == (1, "DOC101", "A01", "certain")
+    (root,) = (r for r in json.loads(run.out)["subjects"][0]["results"] if r["rule"] == "DOC101")
+    assert "torch" in root["fix"]["commands"][0]
 
 
 def test_nothing_is_read_of_this_machine_when_another_root_is_named(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import threading
 import time
 
 from wheel_checks.model import Unavailable
-from wheelproof.doctor.children import Budget
-from wheelproof.doctor.sections import TIME_IS_OVER, Sections, Several
+from wheelproof.doctor.children import TIME_IS_OVER, Budget
+from wheelproof.doctor.sections import Sections, Several
 
 
 def test_sections_are_read_side_by_side() -> None:

@@ -112,19 +112,20 @@ class jit:
 """
 
 
-def torch_wheel(version: str = "2.11.0", build: str = "cu130") -> WheelBuilder:
+def torch_wheel(
+    version: str = "2.11.0", build: str = "cu130", *, machine: str = MACHINE, python: str = TAG
+) -> WheelBuilder:
     """A tiny torch: its files lie where those of the real one do."""
     cuda = "'13.0'" if build.startswith("cu") else "None"
-    wheel = WheelBuilder("torch", version, PLATFORM)
+    wheel = WheelBuilder("torch", version, f"{python}-{python}-manylinux_2_28_{machine}")
     wheel.metadata(requires=["nvidia-nccl-cu13==2.28.9", "triton==3.6.0"] if cuda != "None" else [])
     wheel.add("torch/version.py", f"__version__ = '{version}+{build}'\ncuda = {cuda}\nhip = None\nxpu = None\n")
     wheel.add("torch/__init__.py", TORCH).add("torch/cuda/__init__.py", CUDA)
-    wheel.add("torch/lib/libtorch_cpu.so", library("libtorch_cpu.so", machine=MACHINE))
-    wheel.add(
-        "torch/lib/libtorch_python.so", library("libtorch_python.so", machine=MACHINE) + b"\0sm_80 sm_90 sm_100\0"
-    )
+    wheel.add("torch/lib/libtorch_cpu.so", library("libtorch_cpu.so", machine=machine))
+    declared = b"\0sm_80 sm_90 sm_100\0" if cuda != "None" else b""
+    wheel.add("torch/lib/libtorch_python.so", library("libtorch_python.so", machine=machine) + declared)
     if cuda != "None":
-        cuda_library = library("libtorch_cuda.so", ["libnccl.so.2"], MACHINE, rpath=RPATH)
+        cuda_library = library("libtorch_cuda.so", ["libnccl.so.2"], machine, rpath=RPATH)
         wheel.add("torch/lib/libtorch_cuda.so", cuda_library)
     return wheel
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # not for --help
     from wheel_checks.model import Subject
     from wheelproof.doctor.run import Examination
 
-TIMEOUT = 60.0  # seconds
+TIMEOUT, LONGEST = 60.0, 86_400.0  # seconds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Diagnose, and print the report. Raises WheelproofError."""
+    from wheelproof.cli.progress import Progress  # noqa: PLC0415  # not for --help
     from wheelproof.doctor.facts_file import facts_text, load_facts  # noqa: PLC0415  # not for --help
     from wheelproof.doctor.reading import Request, read_host  # noqa: PLC0415  # not for --help
     from wheelproof.doctor.run import Clock, Showing, examine, make_report  # noqa: PLC0415  # not for --help
@@ -72,14 +73,20 @@ def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     clock = Clock()
     request = Request(arguments.python, arguments.root, arguments.timeout, full=arguments.full)
-    found = examine(load_facts(arguments.facts) if arguments.facts else read_host(request, os.environ))
+
+    def look() -> Examination:
+        with Progress("reading this machine:", unit="sections", quiet=output.quiet) as progress:
+            facts = read_host(request, os.environ, progress.done)
+        return examine(facts)
+
+    found = examine(load_facts(arguments.facts)) if arguments.facts else look()
     notes: list[str] = []
     if arguments.save_facts:
         with open_output(arguments.save_facts) as stream:
             stream.write(facts_text(found.facts))
         notes.append(f"The facts are in {arguments.save_facts}; look at them before you pass them on.")
     if arguments.fix:
-        found = _mend(found, lambda: examine(read_host(request, os.environ)), notes, ask=not arguments.yes)
+        found = _mend(found, look, notes, ask=not arguments.yes)
     more = _kernels(found, arguments.timeout, notes) if arguments.full else []
     showing = Showing(
         arguments.facts or (f"the machine below {arguments.root}" if arguments.root != "/" else "this machine"),
@@ -106,8 +113,10 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--root {arguments.root} is no folder", expected="a folder with etc, proc, usr, ... in it")
     if python and here and not Path(python).exists() and shutil.which(python) is None:
         raise UsageError(f"there is no {python}", expected="an interpreter, or the folder of an environment")
-    if not arguments.timeout > 0:
-        raise UsageError(f"--timeout {arguments.timeout:g} is no time to wait", expected="a number above 0")
+    if not 0 < arguments.timeout <= LONGEST:
+        raise UsageError(
+            f"--timeout {arguments.timeout:g} is no time to wait", expected="a number above 0, up to a day"
+        )
     if arguments.yes and not arguments.fix:
         raise UsageError("--yes is of --fix")
     if arguments.fix and not arguments.yes and not sys.stdin.isatty():

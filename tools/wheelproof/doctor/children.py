@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wheel_checks.facts.host.probes import ChildEnd
+from wheel_checks.model import Unavailable
 
+TIME_IS_OVER = Unavailable("the time of --timeout was over")
 LARGEST_OUTPUT = 1 << 20  # bytes
 LAST_LINES = 20
 _LAST_BYTES = 8 << 10

@@ -109,7 +109,7 @@ def run_steps(steps: Sequence[Step]) -> tuple[Ran, ...]:
         try:
             status = subprocess.run(step.arguments, check=False, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode
         except OSError as error:
-            print(f"{step.arguments[0]} cannot be started: {error.strerror}", file=sys.stderr)  # noqa: T201
+            print(f"{step.arguments[0]} cannot be started: {error.strerror or error}", file=sys.stderr)  # noqa: T201
             status = 127
         done.append(Ran(step.command, status))
         if status:

@@ -6,7 +6,7 @@ The module of a probe is imported in the thread that uses it, while children of 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,12 +36,12 @@ class Request:
     full: bool = False
 
 
-def read_host(request: Request, environ: Mapping[str, str]) -> HostFacts:
-    """Everything that can be known within ``request.timeout`` seconds.
+def read_host(request: Request, environ: Mapping[str, str], on_read: Callable[[], object] = lambda: None) -> HostFacts:
+    """Everything that can be known within ``request.timeout`` seconds; ``on_read`` is called for each section of it.
 
     ``environ`` are the variables of the user; below another root they mean nothing.
     """
-    sections = Sections(Budget(request.timeout))
+    sections = Sections(Budget(request.timeout), on_read)
     budget = Budget(max(request.timeout - _RESERVE, _LEAST * request.timeout))
     variables = environ if request.root == "/" else {}
     try:

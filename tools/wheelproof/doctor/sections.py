@@ -10,9 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wheel_checks.model import Unavailable
-from wheelproof.doctor.children import Budget
-
-TIME_IS_OVER = Unavailable("the time of --timeout was over")
+from wheelproof.doctor.children import TIME_IS_OVER, Budget
 
 
 class Several(dict[str, Any]):
@@ -20,10 +18,13 @@ class Several(dict[str, Any]):
 
 
 class Sections:
-    """Sections that are being read, each in a thread of its own. A reader may wait for others by :meth:`get`."""
+    """Sections that are being read, each in a thread of its own. A reader may wait for others by :meth:`get`.
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
+    ``on_read`` is called whenever one has been read.
+    """
+
+    def __init__(self, budget: Budget, on_read: Callable[[], object] = lambda: None) -> None:
+        self._budget, self._on_read = budget, on_read
         self._readings: dict[str, _Reading] = {}
 
     def start(self, name: str, read: Callable[[], Any], fields: Sequence[str] | None = None) -> None:
@@ -31,7 +32,8 @@ class Sections:
 
         With ``fields`` it gives :class:`Several`, and those are the sections that are not available when it fails.
         """
-        self._readings[name] = _Reading(name, read, (name,) if fields is None else tuple(fields))
+        known = (name,) if fields is None else tuple(fields)
+        self._readings[name] = _Reading(name, read, known, self._on_read)
 
     def get(self, name: str) -> Any:
         """The facts of a section, or ``Unavailable`` when its reader failed or the time is over."""
@@ -53,8 +55,11 @@ class Sections:
 class _Reading:
     """One section. Its thread is a daemon: one that waits inside the kernel must not keep the doctor from ending."""
 
-    def __init__(self, name: str, read: Callable[[], Any], fields: tuple[str, ...]) -> None:
+    def __init__(
+        self, name: str, read: Callable[[], Any], fields: tuple[str, ...], on_read: Callable[[], object]
+    ) -> None:
         self.fields = fields
+        self._on_read = on_read
         self.value: Any = None
         self.crashed = False
         self.seconds = 0.0
@@ -70,3 +75,4 @@ class _Reading:
             self.value = Unavailable(f"its reader crashed: {type(error).__name__}: {error}")
         self.seconds = time.monotonic() - started
         self.done.set()
+        self._on_read()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -96,7 +97,8 @@ def versions(facts: HostFacts) -> Iterator[tuple[str, str]]:
         yield from ((package.name, package.version) for package in shown)
     if not isinstance(facts.system, Unavailable):
         system = facts.system
-        yield "system", f"{system.os_name}, {system.machine}, kernel {system.kernel}, {' '.join(system.libc)}"
+        parts = (system.os_name, system.machine, f"kernel {system.kernel}" * bool(system.kernel), " ".join(system.libc))
+        yield "system", ", ".join(part for part in parts if part.strip())
     if not isinstance(facts.container, Unavailable) and facts.container.kind:
         yield "container", facts.container.kind
 
@@ -125,7 +127,11 @@ def _unexplained(facts: HostFacts, diagnosis: Diagnosis) -> Iterator[CheckResult
 def _without_symptoms(facts: HostFacts, diagnosis: Diagnosis) -> str:
     found = [result for result in diagnosis.others if result.severity is not Severity.NOTE]
     if found:
-        return f"nothing fails yet, but {len(found)} thing{'s' * (len(found) != 1)} will: {found[0].message}"
+        things = f"{len(found)} thing{'s' * (len(found) != 1)}"
+        may = "will" if any(result.severity is Severity.ERROR for result in found) else "may"
+        untried = isinstance(facts.cuda, Unavailable)
+        state = f"{things} {may} fail" if untried else f"nothing fails yet, but {things} {may}"
+        return f"{state}: {found[0].message}"
     if not may_have_gpu(facts):
         return "there is no NVIDIA GPU here, and nothing else is wrong"
     if isinstance(facts.torch, Unavailable):
@@ -142,7 +148,10 @@ def _notes(facts: HostFacts, diagnosis: Diagnosis) -> Iterator[str]:
         phrases = ", ".join(symptom_phrase(name, facts) for name in rest)
         yield f"The root cause does not explain everything: {phrases}. Mend it first, then look again."
     if diagnosis.root:
-        yield f"Afterwards: wheelproof doctor, or at least {check_torch(facts)}"
+        python = (
+            "" if isinstance(facts.interpreter, Unavailable) else f" --python {shlex.quote(facts.interpreter.path)}"
+        )
+        yield f"Afterwards: wheelproof doctor{python}, or at least {check_torch(facts)}"
     unsure = diagnosis.unexplained or diagnosis.confidence == LIKELY
     if unsure and not isinstance(facts.system, Unavailable) and not facts.system.root:
         yield "Run as root, the doctor also sees the kernel's log and the devices that this user may not open."

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.presence import shows_gpu
 from wheel_checks.facts.host.probes import (
     Counterfactual,
     CudaProbe,
@@ -34,7 +35,7 @@ from wheel_checks.facts.host.probes import (
 from wheel_checks.facts.host.visible import expected_devices
 from wheel_checks.model import Unavailable
 from wheelproof.doctor.answers import INSIDE, TORCH_PROGRAM, Answer
-from wheelproof.doctor.children import Budget, end_all, run_child
+from wheelproof.doctor.children import TIME_IS_OVER, Budget, end_all, run_child
 
 NVML_SECONDS = 15.0
 CUDA_SECONDS = 20.0  # a server with eight GPUs and no persistence daemon takes ten
@@ -56,7 +57,6 @@ MOST_ENTRIES = 2  # of LD_LIBRARY_PATH that are tried alone
 _LIKE_A_USER = 'import sys; file = sys.argv.pop(1); exec(compile(open(file, "rb").read(), file, "exec"))'
 _NO_DRIVER = Unavailable("there is no NVIDIA GPU on the PCI bus, and no driver library")
 _NOT_IMPORTED = Unavailable("torch was not imported: without a GPU and a driver there is nothing to learn", "--full")
-_NO_TIME = Unavailable("the time of --timeout was over")
 
 
 class Answers(NamedTuple):
@@ -88,7 +88,7 @@ def read_dangerous(
         return Answers(elsewhere, elsewhere, (), elsewhere, elsewhere)
     known = None if isinstance(facts.interpreter, Unavailable) else facts.interpreter.path
     runs = _Runs(known or sys.executable, environment, budget)
-    gpu_shows = signs_of_a_gpu(facts)
+    gpu_shows = shows_gpu(facts)
     with ThreadPoolExecutor(4) as pool:
         try:
             nvml, cuda = pool.submit(runs.nvml), pool.submit(runs.cuda)
@@ -105,17 +105,6 @@ def read_dangerous(
         except BaseException:
             end_all()  # or the pool would wait for them
             raise
-
-
-def signs_of_a_gpu(facts: HostFacts) -> bool:
-    """Whether files show a GPU of NVIDIA's or its driver. In a container those of the host count."""
-    pci, driver, nodes, system = facts.pci, facts.driver, facts.nodes, facts.system
-    return (
-        (not isinstance(pci, Unavailable) and any(device.is_nvidia_gpu for device in pci))
-        or (not isinstance(driver, Unavailable) and bool(driver.version or driver.gpus))
-        or (not isinstance(nodes, Unavailable) and any(node.error != "ENOENT" for node in nodes))
-        or (not isinstance(system, Unavailable) and bool(system.tegra or system.wsl))
-    )
 
 
 def _was_killed(probe: CudaProbe | Unavailable) -> bool:
@@ -157,7 +146,7 @@ class _Runs:
         with _private_cache(self.environment) as environment:
             deadline = self.budget.left - RESERVE
             if deadline <= 0:
-                return _NO_TIME, _NO_TIME
+                return TIME_IS_OVER, TIME_IS_OVER
             arguments = [
                 str(INSIDE / TORCH_PROGRAM),
                 f"{deadline:.1f}",
@@ -188,7 +177,7 @@ class _Runs:
         for python in dict.fromkeys((self.python, sys.executable)):
             deadline = self.budget.step(seconds)
             if not deadline:
-                return _NO_TIME
+                return TIME_IS_OVER
             command = [python, "-I", "-S", "-B", str(INSIDE / program)]
             answer = Answer(*run_child(command, deadline=deadline, environment=environment))
             if answer.began or answer.end.hang or answer.end.signal:

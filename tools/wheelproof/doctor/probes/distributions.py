@@ -17,11 +17,12 @@ from functools import cached_property
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import SourceError
-from wheel_checks.facts.host.software import Package
+from wheel_checks.facts.host.software import Package, ShadowModule
 from wheel_checks.formats.record import MAX_SIZE as LARGEST_RECORD
 from wheel_checks.sources.credentials import redact_text
 from wheel_checks.sources.file_tree import FileTree
 
+FOLDERS = ("torch", "triton", "nvidia")  # looked into even when no RECORD names them
 SUFFIXES = (".dist-info", ".egg-info")
 MOST = 5_000  # distributions; the largest images have some hundreds
 _LARGEST_HEADER = 256 * 1024  # bytes of METADATA; the description follows the header
@@ -95,6 +96,24 @@ class Found:
             requires=tuple(text for name, text in self.requirements() if _MATTERS_TO_TORCH.fullmatch(name)),
             build=build or build_of(self.version),
         )
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """All distributions that were ``found``, and those that matter: the ``core`` with what it requires, its ``users``.
+
+    ``modules`` are those that imports find.
+    """
+
+    found: Sequence[Found]
+    core: Sequence[Found]
+    users: Sequence[Found]
+    modules: tuple[ShadowModule, ...]
+
+
+def is_part_of_torch(name: str) -> bool:
+    """Whether an entry of a folder of imports is a folder of torch's, or what an interrupted installation left."""
+    return name in FOLDERS or name.startswith("~")
 
 
 def build_of(version: str) -> str:
