@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,14 @@ def is_gone(process: int) -> bool:
         return True
 
 
+def ends_soon(process: int) -> bool:
+    """True as soon as the process, to which SIGKILL was sent, has ended: on a loaded machine that takes its time."""
+    deadline = time.monotonic() + 60
+    while not is_gone(process) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return is_gone(process)
+
+
 def fake_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     path = tmp_path / "uv"
     path.write_text(f"#!/bin/sh\n{script}\n")
@@ -242,10 +251,10 @@ def fake_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Non
 def test_a_resolver_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sleep = f"{sys.executable} -c 'import time; time.sleep(600)'"
     fake_uv(tmp_path, monkeypatch, f"{sleep} & echo $! > {tmp_path}/child; wait")
-    with pytest.raises(DeadlineError, match=r"uv did not finish within 0\.5 seconds"):
-        resolve(["demo"], AARCH64, IndexConfig(()), timeout=0.5)
+    with pytest.raises(DeadlineError, match=r"uv did not finish within 2 seconds"):
+        resolve(["demo"], AARCH64, IndexConfig(()), timeout=2)  # long enough that the child has been written down
     child = int((tmp_path / "child").read_text())
-    assert is_gone(child)
+    assert ends_soon(child)
 
 
 @pytest.mark.parametrize(

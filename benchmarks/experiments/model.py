@@ -1,0 +1,29 @@
+"""What an experiment is: one headline of the documents that the kernels come from, told again by several variants.
+
+``benchmarks/seeds.py`` times the variants side by side in one run. This module imports neither torch nor triton.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+Run = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One experiment: what the document reports, and the variants that are timed here.
+
+    A value of ``variants`` is a factory: it makes the inputs once, on the GPU, and returns the function to time. It may
+    raise ImportError or RuntimeError when the variant cannot run here; the table then shows why. Ratios are taken against
+    ``baseline``, a key of ``variants``. Variants are captured in a CUDA graph; those named in
+    ``without_graph`` are timed as they are launched.
+    """
+
+    name: str
+    reported: str
+    baseline: str
+    variants: Mapping[str, Callable[[], Run]]
+    work: str = ""
+    without_graph: frozenset[str] = frozenset()
