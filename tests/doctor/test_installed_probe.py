@@ -19,6 +19,7 @@ from tests.support.installation import compile_library, found, installed, interp
 from tests.support.patients import MACHINE, NCCL, PLATFORM, TAG, Patient, nccl_wheel, torch_wheel, triton_wheel
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.host.software import Installed, Interpreter
+from wheel_checks.facts.host.timeline import replacement
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.file_tree import FileTree
 from wheelproof.doctor.probes.file_findings import CUT_OFF, PRESENT
@@ -80,6 +81,21 @@ def test_the_distributions_that_matter(patient: Patient) -> None:
     assert packages["torch"].build == "cu130"  # which version.py tells
     assert packages["xformers"].requires == ("torch>=2.10",)
     assert (packages["torch"].installer, packages["torch"].requested) == ("uv", True)
+
+
+def test_who_shares_the_libraries_with_torch_is_known_so_that_they_are_no_orphans(patient: Patient) -> None:
+    patient.installed.install(WheelBuilder("nvidia-cublas-cu12", "12.8.4.1"))
+    patient.installed.install(
+        WheelBuilder("jax-cuda12-plugin").metadata(requires=["jaxlib", "nvidia-cublas-cu12>=12.8"])
+    )
+    neighbour = look(patient.python)
+    shutil.rmtree(next(patient.installed.site_packages.glob("jax*")))
+
+    assert [p.name for p in installed(neighbour).packages if p.name.startswith("jax")] == ["jax-cuda12-plugin"]
+    assert replacement(neighbour) is None
+    orphaned = replacement(look(patient.python))
+    assert orphaned is not None
+    assert [package.name for package in orphaned.orphans] == ["nvidia-cublas-cu12"]
 
 
 def test_where_a_distribution_came_from_without_the_password(patient: Patient) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -187,7 +188,8 @@ def test_one_for_another_machine(tmp_path: Path) -> None:
 
     python = read(str(folder))
 
-    assert "Exec format error" in python.fault
+    # The kernel's word, or that of qemu where it is set up to run programs of the other machine.
+    assert re.search("Exec format error|Invalid ELF image", python.fault)
     assert (python.machine, python.version, python.base_prefix) == (other, "3.12.4", "/opt/python")
 
 

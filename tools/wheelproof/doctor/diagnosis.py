@@ -108,8 +108,8 @@ class _Suspect:
 
     @property
     def confidence(self) -> str:
-        if self.cause is None or not self.cause.certain:
-            return LIKELY
+        if self.cause is None or not self.cause.certain or self.result.severity is Severity.NOTE:
+            return LIKELY  # a note is what its rule merely suspects
         codes = (name for name in self.explains if name in self.cause.explains and _has_code(name))
         return PROVEN if self.proofs or any(codes) else CERTAIN
 

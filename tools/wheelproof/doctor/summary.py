@@ -12,6 +12,7 @@ from wheel_checks.catalogue import select_rules
 from wheel_checks.expectations import Expectations
 from wheel_checks.facts.host.advice import check_torch
 from wheel_checks.facts.host.codec import to_json
+from wheel_checks.facts.host.comparable import comparable
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import may_have_gpu
 from wheel_checks.facts.host.unexplained import UnexplainedSymptom
@@ -28,7 +29,7 @@ _LIBRARIES = ("nvidia-cudnn-", "nvidia-nccl-")
 def subject(name: str, facts: HostFacts, diagnosis: Diagnosis, results: Sequence[CheckResult]) -> Subject:
     """The host as a subject: its results with the root first, and consequences reduced to one line each."""
     ordered = [*_ordered(diagnosis), *(result for result in results if result.outcome is not Outcome.FAIL)]
-    told = {**diagnosis_facts(diagnosis), "versions": dict(versions(facts))}
+    told = {**diagnosis_facts(diagnosis), "versions": dict(versions(facts)), "machine": comparable(facts)}
     return Subject(name, "host", identity_phrase(facts), told, (*ordered, *_unexplained(facts, diagnosis)))
 
 

@@ -7,6 +7,7 @@ says when it is meant, and none may be run unread.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,7 +24,7 @@ from wheel_checks.facts.host.commands import (
 )
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.machine import Container
-from wheel_checks.facts.host.software import Interpreter
+from wheel_checks.facts.host.software import Interpreter, TritonFacts
 from wheel_checks.facts.host.tables import (
     DriverCuda,
     HostGpu,
@@ -46,6 +47,7 @@ from wheel_checks.facts.host.torch_choice import (
     python_tag,
 )
 from wheel_checks.facts.host.torch_fit import gpus_without_code, torch_files
+from wheel_checks.facts.host.triton_use import release_that_knows, role_for, variable_of
 from wheel_checks.model import Fix, Unavailable
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "is_old_jetson",
     "new_environment",
     "newer_driver",
+    "newer_ptxas",
     "reinstall_torch",
     "right_build",
     "uninstall",
@@ -104,6 +107,33 @@ def new_environment(facts: HostFacts, python: str) -> Fix:
     wanted = f"torch=={build.version}" if build else "torch"
     commands = install_anew(python, wanted, index=build.backend if build else "")
     return Fix(f"Make an environment with Python {python}, and install torch there.", commands)
+
+
+def newer_ptxas(facts: HostFacts, triton: TritonFacts, sm: int) -> Fix:
+    """A ptxas that knows the GPU ``sm`` (103), beside Triton's own, named to it by the variable that it reads.
+
+    It is of the driver's major version, since no driver runs what a newer one made; torch's own pins stay.
+    """
+    driver, known = driver_cuda(facts), release_that_knows(sm)
+    later = f"Triton {known[0]}, which comes with torch {known[1]}, brings one that knows it" if known else ""
+    rows = load("triton_releases")["gpu"]
+    since = next((Version(row["ptxas"]) for row in rows if row["sm"] == sm), None)
+    if since is None:
+        return Fix(f"It takes a newer ptxas; {later or f'since when one knows sm_{sm} is not in our tables'}.")
+    if isinstance(facts.interpreter, Unavailable) or (driver and driver.major < since.major):
+        return Fix(
+            f"It takes a ptxas of CUDA {since} or later, and a driver for that CUDA; {later or 'none is known'}."
+        )
+    old = driver is not None and driver.major == 12
+    name, folder = ("nvidia-cuda-nvcc-cu12", "cuda_nvcc") if old else ("nvidia-cuda-nvcc", "cu13")
+    path = shlex.quote(f"{facts.interpreter.purelib}/nvidia/{folder}/bin/ptxas")
+    return Fix(
+        f"Name a ptxas of CUDA {since} or later to Triton" + (f"; {later}." if later else "."),
+        (
+            install(facts, f"{name}>={since}", no_deps=True),
+            f"export {variable_of(role_for(triton, sm))}={path}",
+        ),
+    )
 
 
 def newer_driver(facts: HostFacts) -> tuple[str, ...]:

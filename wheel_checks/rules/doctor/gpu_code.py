@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from wheel_checks.data import load
 from wheel_checks.facts.gpu_targets import runs_on
-from wheel_checks.facts.host.advice import install, is_old_jetson, reinstall_torch
+from wheel_checks.facts.host.advice import is_old_jetson, newer_ptxas, reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import TorchProbe
-from wheel_checks.facts.host.software import TritonFacts
-from wheel_checks.facts.host.tables import driver_cuda, host_gpus
+from wheel_checks.facts.host.tables import host_gpus
 from wheel_checks.facts.host.torch_choice import public
 from wheel_checks.facts.host.torch_fit import gpus_of_entry
-from wheel_checks.facts.host.triton_use import ptxas_for, release_that_knows, role_for, target, variable_of, weight
-from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.facts.host.triton_use import ptxas_for, target, weight
+from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.rules.doctor.cause import Layer, cause
 from wheel_checks.rules.doctor.torch_evidence import code_list, gpu_names, installed_torch, version_file
 
@@ -160,29 +157,8 @@ def _unknown_to_ptxas(facts: HostFacts, sm: int) -> Iterator[Finding]:
             Evidence("GPU", str(gpu.product), gpu.source),
             Evidence("ptxas", f"{ptxas.version}, newest {ptxas.knows[-1]}", ptxas.path),
         ),
-        _newer_ptxas(facts, triton, sm),
+        newer_ptxas(facts, triton, sm),
         severity=severity,
-    )
-
-
-def _newer_ptxas(facts: HostFacts, triton: TritonFacts, sm: int) -> Fix:
-    """A ptxas of the driver's major version, since no driver runs what a newer one made; torch's own pins stay."""
-    driver, known = driver_cuda(facts), release_that_knows(sm)
-    later = f"Triton {known[0]}, which comes with torch {known[1]}, brings one that knows it" if known else ""
-    since = next(Version(row["ptxas"]) for row in load("triton_releases")["gpu"] if row["sm"] == sm)
-    if isinstance(facts.interpreter, Unavailable) or (driver and driver.major < since.major):
-        return Fix(
-            f"It takes a ptxas of CUDA {since} or later, and a driver for that CUDA; {later or 'none is known'}."
-        )
-    old = driver is not None and driver.major == 12
-    name, folder = ("nvidia-cuda-nvcc-cu12", "cuda_nvcc") if old else ("nvidia-cuda-nvcc", "cu13")
-    path = shlex.quote(f"{facts.interpreter.purelib}/nvidia/{folder}/bin/ptxas")
-    return Fix(
-        f"Name a ptxas of CUDA {since} or later to Triton" + (f"; {later}." if later else "."),
-        (
-            install(facts, f"{name}>={since}", no_deps=True),
-            f"export {variable_of(role_for(triton, sm))}={path}",
-        ),
     )
 
 

@@ -10,17 +10,16 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 
-from wheel_checks.facts.host.advice import install, newer_driver, uninstall
+from wheel_checks.facts.host.advice import install, newer_driver, newer_ptxas, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import may_have_gpu
-from wheel_checks.facts.host.software import Interpreter, Ptxas, TritonFacts
+from wheel_checks.facts.host.software import Ptxas, TritonFacts
 from wheel_checks.facts.host.tables import HostGpu, driver_cuda
 from wheel_checks.facts.host.torch_fit import is_cpu_build, torch_files
 from wheel_checks.facts.host.triton_use import (
     kernel_words,
     ptxas_for,
     release_for_torch,
-    release_that_knows,
     role_for,
     target,
     told,
@@ -76,12 +75,12 @@ def ptxas_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             f"Triton {triton.version} compiles for {gpu.product} with ptxas {ptxas.version}, which does not know "
             f"{target(gpu.sm)}",
             (_ptxas_evidence(ptxas), Evidence("newest that it knows", ptxas.knows[-1], ptxas.path), *told(facts)),
-            _newer_ptxas(facts, triton, ptxas, gpu),
+            _better_ptxas(facts, triton, ptxas, gpu),
             severity=severity,
         )
 
 
-def _newer_ptxas(facts: HostFacts, triton: TritonFacts, ptxas: Ptxas, gpu: HostGpu) -> Fix:
+def _better_ptxas(facts: HostFacts, triton: TritonFacts, ptxas: Ptxas, gpu: HostGpu) -> Fix:
     role, other = role_for(triton, gpu.sm), _that_knows(triton, gpu.sm)
     if other is not None and ptxas.role in OPTED and other.role == role:
         return Fix(f"Triton's own {role} {other.version} knows it.", (f"unset {ptxas.role}",))
@@ -89,17 +88,7 @@ def _newer_ptxas(facts: HostFacts, triton: TritonFacts, ptxas: Ptxas, gpu: HostG
         return Fix(
             f"{other.path} ({other.version}) knows it.", (f"export {variable_of(role)}={shlex.quote(other.path)}",)
         )
-    known = release_that_knows(gpu.sm)
-    later = (
-        f" Triton {known[0]}, which comes with torch {known[1]}, knows it."
-        if known and known[0] != triton.version
-        else ""
-    )
-    folder = facts.interpreter.purelib if isinstance(facts.interpreter, Interpreter) else "SITE_PACKAGES"
-    return Fix(
-        f"Install a newer ptxas beside it, and name it.{later}",
-        (install(facts, "nvidia-cuda-nvcc"), f"export {variable_of(role)}={shlex.quote(folder)}/nvidia/cu13/bin/ptxas"),
-    )
+    return newer_ptxas(facts, triton, gpu.sm)
 
 
 def _ignored(facts: HostFacts, triton: TritonFacts, gpu: HostGpu) -> Ptxas | None:

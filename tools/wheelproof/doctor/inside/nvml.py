@@ -94,10 +94,17 @@ def gpu(nvml: Nvml, index: int) -> dict[str, Any]:
         return {"index": index, "name": "", "error": code}
     told: dict[str, Any] = {"index": index, "name": nvml.string("nvmlDeviceGetName", handle)}
     told["uuid"] = nvml.string("nvmlDeviceGetUUID", handle)
+    told["vbios"] = nvml.string("nvmlDeviceGetVbiosVersion", handle)
     mode = nvml.numbers("nvmlDeviceGetComputeMode", handle)
     if mode is not None:
         told["compute_mode"] = mode[0]
     told.update(instances(nvml, handle))
+    ecc = nvml.numbers("nvmlDeviceGetEccMode", handle, count=2)
+    if ecc is not None:
+        told["ecc_enabled"] = bool(ecc[0])
+    limit = nvml.numbers("nvmlDeviceGetEnforcedPowerLimit", handle)
+    if limit is not None:
+        told["power_limit"] = limit[0]
     memory = Memory()
     if nvml.code("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory)) == 0:
         told.update(memory_total=memory.total, memory_free=memory.free)

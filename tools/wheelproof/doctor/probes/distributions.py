@@ -1,7 +1,7 @@
 """Which distributions matter to torch, read from the headers of their METADATA alone: an environment may hold hundreds.
 
 The core is torch, its companions, Triton and NVIDIA's libraries; then what the core requires, without which ``import
-torch`` fails too; then the users, which require torch.
+torch`` fails too; then the users, which require torch, and the neighbours, which share NVIDIA's libraries with it.
 """
 
 from __future__ import annotations
@@ -102,12 +102,13 @@ class Found:
 class Chosen:
     """All distributions that were ``found``, and those that matter: the ``core`` with what it requires, its ``users``.
 
-    ``modules`` are those that imports find.
+    ``neighbours`` use NVIDIA's libraries without torch; ``modules`` are those that imports find.
     """
 
     found: Sequence[Found]
     core: Sequence[Found]
     users: Sequence[Found]
+    neighbours: Sequence[Found]
     modules: tuple[ShadowModule, ...]
 
 
@@ -149,6 +150,17 @@ def required_by_core(found: Sequence[Found]) -> list[Found]:
 def users_of_torch(found: Iterable[Found]) -> list[Found]:
     """What requires torch, and is no part of the core."""
     return [one for one in found if not one.is_core and "torch" in one.needs()]
+
+
+def neighbours_of_torch(found: Iterable[Found]) -> list[Found]:
+    """What requires NVIDIA's libraries, be it by an extra, and not torch: CuPy, JAX. The libraries are no orphans."""
+    return [
+        one
+        for one in found
+        if not one.is_core
+        and "torch" not in one.needs()
+        and any(name.startswith("nvidia-") for name, _ in one.requirements())
+    ]
 
 
 def folder_names(tree: FileTree, folder: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from wheelproof.doctor.probes.distributions import (
     find_distributions,
     folder_names,
     is_part_of_torch,
+    neighbours_of_torch,
     required_by_core,
     users_of_torch,
 )
@@ -77,14 +78,14 @@ def _without_files(
 def _read(environment: Environment, interpreter: Interpreter | Unavailable, environ: Mapping[str, str]) -> Installed:
     tree = environment.tree
     found = find_distributions(tree, [entry.path for entry in environment.entries])
-    core, users = required_by_core(found), users_of_torch(found)
+    core, users, neighbours = required_by_core(found), users_of_torch(found), neighbours_of_torch(found)
     modules = _modules(environment, interpreter)
     if not (core or users or modules or any(map(is_part_of_torch, _names(environment)))):
         return Installed((), None, conda=conda_builds(tree, environment.path))
 
     from wheelproof.doctor.probes.installed_files import judge_files  # noqa: PLC0415  # much, and needless without torch
 
-    return judge_files(environment, Chosen(found, core, users, modules), environ)
+    return judge_files(environment, Chosen(found, core, users, neighbours, modules), environ)
 
 
 def _names(environment: Environment) -> Iterator[str]:

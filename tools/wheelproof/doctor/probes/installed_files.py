@@ -33,7 +33,7 @@ def judge_files(environment: Environment, chosen: Chosen, environ: Mapping[str, 
     inside = read_installed(_with_files(environment, [*core, *compiled]), _reading(tree, environ))
     torch = read_torch(tree, chosen.modules, chosen.found, inside.target, environment.machine)
     return Installed(
-        packages=tuple(_package(one) for one in (*(one for one in core if one.is_core), *users)),
+        packages=tuple(_package(one) for one in (*(one for one in core if one.is_core), *users, *chosen.neighbours)),
         torch=torch,
         modules=chosen.modules,
         findings=file_findings(inside),
