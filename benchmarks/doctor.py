@@ -59,9 +59,9 @@ class Tool:
         """Whether the tool named the cause."""
         if ended.hung:
             return HUNG
-        if self.name == "wheelproof" and ended.status in {0, 1, 3}:
+        if self.name == "wheelproof" and ended.text.startswith("{"):
             return ours(scenario, ended)
-        if ended.status < 0 or "Traceback (most recent call last)" in ended.text or not ended.text.strip():
+        if self.name == "wheelproof" or ended.status < 0 or "Traceback (most recent call last)" in ended.text or not ended.text.strip():
             return CRASHED
         text = " ".join(ended.text.split())
         if re.search(scenario.words, text, re.IGNORECASE):

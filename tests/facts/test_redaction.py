@@ -13,6 +13,7 @@ from tests.support.hosts import healthy, replaced, torch_import_fails, with_vari
 from wheel_checks.facts.host.codec import from_json, to_json
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.facts.host.redaction import redact
+from wheel_checks.facts.host.software import Installed
 
 UUID = "GPU-7f3a9c21-1111-4222-8333-0123456789ab"
 OTHER = "GPU-7f3a9c21-1111-4222-8333-0123456789ac"
@@ -57,6 +58,15 @@ def test_a_secret_is_gone(value: str, secret: str) -> None:
 )
 def test_what_a_diagnosis_needs_stays(value: str) -> None:
     assert value in text_of(NCCL_DEBUG_FILE=value)
+
+
+def test_a_version_of_four_numbers_is_no_address() -> None:
+    facts = healthy()
+    assert isinstance(facts.installed, Installed)
+    cudnn = replace(facts.installed.packages[0], name="nvidia-cudnn-cu13", version="9.19.0.56")
+    redacted = redact(replaced(facts, "installed", packages=(cudnn,)))
+    assert isinstance(redacted.installed, Installed)
+    assert redacted.installed.packages[0].version == "9.19.0.56"
 
 
 def test_one_user_is_the_same_word_everywhere() -> None:

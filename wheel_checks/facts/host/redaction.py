@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.model import Unavailable
 from wheel_checks.sources.credentials import redact_text
 
 USER, HOST, HIDDEN, ADDRESS = "USER", "HOST", "(hidden)", "ADDRESS"
@@ -49,13 +50,15 @@ def _redactor(facts: HostFacts, users: tuple[str, ...], hosts: tuple[str, ...]) 
         "|".join(rf"(?<![\w.-]){re.escape(name)}(?![\w-])" for name in sorted(known, key=len, reverse=True)) or r"(?!)"
     )
     numbers: dict[str, str] = {}
+    versions = set() if isinstance(facts.installed, Unavailable) else {p.version for p in facts.installed.packages}
 
     def numbered(match: re.Match[str]) -> str:
         return numbers.setdefault(match[0], f"{match[1]}-{len(numbers) + 1}")
 
     def address(match: re.Match[str]) -> str:
         before = match.string[max(0, match.start() - 12) : match.start()]
-        return match[0] if match[0].startswith(("127.", "0.0.0.0")) or _VERSION_BEFORE.search(before) else ADDRESS  # noqa: S104  # text, no socket
+        is_version = match[0] in versions or _VERSION_BEFORE.search(before)  # cuDNN's has four numbers
+        return match[0] if is_version or match[0].startswith(("127.", "0.0.0.0")) else ADDRESS  # noqa: S104  # text, no socket
 
     def clean(text: str) -> str:
         text = redact_text(text)
