@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from benchmarks.eager import EAGER, Results
-from benchmarks.forked import summary
+from benchmarks.forked import PREPARED, summary
 from benchmarks.peers import PEERS
 from benchmarks.shapes import helion_speeds, speeds_of
 from kernels_smoke.suite import registry
@@ -30,7 +30,6 @@ from kernels_smoke.suite.speed import floor_of
 from kernels_smoke.suite.timing import MOST_SETS, Call, InputSet, fresh, input_sets, measure
 
 OURS, EAGER_NAME, COMPILED = "ours", "eager", "torch.compile"
-PREPARED = "prepared"
 ALIKE = 0.05  # relative: fp8 codes of two roundings differ by 2.5 %, another function by far more
 
 # What vLLM compiles with (the seeds' first document, "Performance Evaluation - Kernel Level").

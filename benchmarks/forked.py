@@ -5,6 +5,7 @@ Forked, because torch takes seconds to import and the parent has it already. The
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import signal
 import time
@@ -103,6 +104,34 @@ def messages(jobs: Iterable[Job], *, at_once: int, patience: float) -> Iterator[
         for child in [child for child in running if time.monotonic() > child.deadline]:
             running.remove(child)
             yield child, child.kill()
+
+
+PREPARED = "prepared"  # what a child says when it waits for its turn
+
+
+def in_turn(jobs: Iterable[Job], *, patience: float) -> Iterator[tuple[Child, Any]]:
+    """Run all jobs at once until each is prepared; then tell one after the other that it is its turn.
+
+    Compiling keeps CPUs busy, and timing needs the GPU alone. Yields what :func:`messages` does, without "prepared".
+    """
+    jobs = list(jobs)
+    preparing, prepared = {job.name for job in jobs}, deque[Child]()
+    timing: Child | None = None
+    for child, message in messages(jobs, at_once=len(jobs), patience=patience):
+        if message == PREPARED:
+            preparing.discard(child.job.name)
+            prepared.append(child)
+            child.deadline = math.inf  # it waits for its turn
+        else:
+            if isinstance(message, Ended):
+                preparing.discard(child.job.name)
+                if child in prepared:
+                    prepared.remove(child)
+                timing = None if timing is child else timing
+            yield child, message
+        if not preparing and prepared and timing is None:
+            timing = prepared.popleft()
+            timing.tell("your turn")
 
 
 def _ready(running: list[Child]) -> list[Child]:

@@ -13,11 +13,9 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import json
-import math
 import os
 import sys
 import time
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.comparison_report import Measurements, chart, document, markdown  # found by the line above
-from benchmarks.forked import CONTEXT, Child, Ended, Job, messages  # likewise
+from benchmarks.forked import CONTEXT, Ended, Job, in_turn, messages  # likewise
 from kernels_smoke.suite import registry  # likewise
 from kernels_smoke.suite.roofline import picture  # likewise
 
@@ -83,28 +81,15 @@ def main() -> None:
 
 def run(names: Sequence[str], plan: Plan, results: Measurements) -> None:
     """Let a child for each kernel prepare, all at once; then let one after the other time."""
-    from benchmarks.comparison import PREPARED, compare  # noqa: PLC0415  # imported by now
+    from benchmarks.comparison import compare  # noqa: PLC0415  # imported by now
 
     alone = CONTEXT.RLock()
-    preparing, prepared = set(names), deque[Child]()
-    timing: Child | None = None
     jobs = [Job(name, compare, (name, plan, alone)) for name in names]
-    for child, message in messages(jobs, at_once=len(jobs), patience=PATIENCE):
+    for child, message in in_turn(jobs, patience=PATIENCE):
         if isinstance(message, Ended):
-            preparing.discard(child.job.name)
-            if child in prepared:
-                prepared.remove(child)
-            timing = None if timing is child else timing
             results.ended(child.job.name, message.fault)
-        elif message == PREPARED:
-            preparing.discard(child.job.name)
-            prepared.append(child)
-            child.deadline = math.inf  # it waits for its turn
         else:
             results.add(message)
-        if not preparing and prepared and timing is None:
-            timing = prepared.popleft()
-            timing.tell("time")
 
 
 def _calibration() -> dict[str, Any]:

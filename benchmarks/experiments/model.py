@@ -16,9 +16,9 @@ class Experiment:
     """One experiment: what the document reports, and the variants that are timed here.
 
     A value of ``variants`` is a factory: it makes the inputs once, on the GPU, and returns the function to time. It may
-    raise ImportError or RuntimeError when the variant cannot run here; the table then shows why. Ratios are taken against
-    ``baseline``, a key of ``variants``. Variants are captured in a CUDA graph; those named in
-    ``without_graph`` are timed as they are launched.
+    raise ImportError or RuntimeError when the variant cannot run here; the table then shows why. Ratios are taken
+    against ``baseline``, a key of ``variants``: how many times as fast a variant is. Variants are captured in a CUDA
+    graph; those named in ``without_graph`` are timed as they are launched. ``work`` says in words what one call does.
     """
 
     name: str

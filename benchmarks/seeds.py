@@ -1,0 +1,150 @@
+"""The headline experiments of the documents that the kernels come from, told again in one run on this GPU.
+
+usage: python benchmarks/seeds.py [--only TEXT,...] [--output DIR] [--minutes 9]
+
+Each module of ``benchmarks/experiments`` has a function ``experiments()``. Every experiment runs in a child of its own:
+all compile at once, then one after the other is timed. Prints markdown; with ``--output`` the folder gets ``seeds.md``,
+``seeds.json`` and ``seeds.svg``. What is not installed or fails is named in its row.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.experiments.model import Experiment, Run  # found by the line above
+from benchmarks.experiments_report import Told, chart, markdown  # likewise
+from benchmarks.forked import PREPARED, Ended, Job, in_turn, summary  # likewise
+from benchmarks.kernels import environment  # likewise
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+FAMILIES = (
+    "paged_attention",
+    "block_attention",
+    "delta_net",
+    "norm_fusion",
+    "muon",
+    "dualip",
+)
+PATIENCE = 300.0  # seconds of silence: FLA tunes itself for half a minute, torch.compile takes as long
+LAUNCHES = 20  # of what is timed without a graph
+AT_ONCE = 6  # experiments that prepare at once: their inputs lie on the GPU together
+
+
+def main() -> None:
+    """Run and report."""
+    parser = argparse.ArgumentParser(description="Tell the experiments of the documents again, on this GPU.")
+    parser.add_argument("--only", default="", metavar="TEXT,...", help="those with this in their name")
+    parser.add_argument("--output", type=Path, metavar="DIR")
+    parser.add_argument("--minutes", type=float, default=9.0, help="what is not timed by then is left out")
+    options = parser.parse_args()
+    start = time.monotonic()
+    import torch  # noqa: F401, PLC0415  # once, for all children, which are forked
+
+    chosen = [
+        (family, index, experiment)
+        for family in FAMILIES
+        for index, experiment in enumerate(load(family))
+        if any(text in f"{family} {experiment.name}" for text in options.only.split(","))
+    ]
+    until = start + 60 * options.minutes
+    told = [Told(e.name, e.reported, e.baseline, e.work) for _, _, e in chosen]
+    for first in range(0, len(chosen), AT_ONCE):
+        jobs = [
+            Job(str(number), tell, (family, index, until))
+            for number, (family, index, _) in list(enumerate(chosen))[first : first + AT_ONCE]
+        ]
+        for child, message in in_turn(jobs, patience=PATIENCE):
+            hear(told[int(child.job.name)], message)
+    device = {"name": _device_name()}
+    around = environment(device)
+    seconds = time.monotonic() - start
+    report = markdown(told, around, seconds)
+    print(report)
+    if options.output:
+        options.output.mkdir(parents=True, exist_ok=True)
+        facts = {"environment": around, "seconds": seconds, "experiments": [dataclasses.asdict(one) for one in told]}
+        (options.output / "seeds.md").write_text(report, encoding="utf-8")
+        (options.output / "seeds.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        (options.output / "seeds.svg").write_text(chart(told, around), encoding="utf-8")
+
+
+def load(family: str) -> list[Experiment]:
+    """The experiments of a family, none of which has been started."""
+    module = importlib.import_module(f"benchmarks.experiments.{family}")
+    found: list[Experiment] = module.experiments()
+    return found
+
+
+def hear(told: Told, message: Any) -> None:
+    """Keep what a child said of its experiment."""
+    if isinstance(message, Ended):
+        if message.fault:
+            told.faults["the experiment"] = message.fault
+        return
+    variant = message["variant"]
+    if message["fault"]:
+        told.faults[variant] = message["fault"]
+    elif message["microseconds"] is not None:
+        told.microseconds[variant] = message["microseconds"]
+        told.notes[variant] = message["note"]
+
+
+def tell(connection: Connection, family: str, index: int, until: float) -> None:
+    """Make and warm all variants of one experiment, wait for its turn, and time them."""
+    experiment = load(family)[index]
+    ready: dict[str, Run] = {}
+    for name, factory in experiment.variants.items():
+        fault = ""
+        try:
+            run = factory()
+            run()
+            ready[name] = run
+        except Exception as error:  # noqa: BLE001  # peers and compilers raise anything: a line of the report
+            fault = summary(error)
+        connection.send({"variant": name, "microseconds": None, "note": "", "fault": fault})
+    connection.send(PREPARED)
+    connection.recv()
+    for name, run in ready.items():
+        if time.monotonic() > until:
+            connection.send({"variant": name, "microseconds": None, "note": "", "fault": "the time was up"})
+            continue
+        connection.send(_timed(name, run, in_graph=name not in experiment.without_graph))
+
+
+def _timed(name: str, run: Run, *, in_graph: bool) -> dict[str, Any]:
+    from kernels_smoke.suite.timing import measure, replayed  # noqa: PLC0415  # imports torch
+
+    note, microseconds = "", None
+    try:
+        if in_graph:
+            timing = measure([run])
+            microseconds, note = timing.microseconds, timing.note
+        else:
+            replayed(run, 2)
+            microseconds = statistics.median(replayed(run, LAUNCHES))
+    except Exception as error:  # noqa: BLE001  # as above
+        return {"variant": name, "microseconds": None, "note": "", "fault": summary(error)}
+    return {"variant": name, "microseconds": microseconds, "note": note, "fault": ""}
+
+
+def _device_name() -> str:
+    """The GPU's name, asked last: CUDA must not be started in the parent of forked children before."""
+    import torch  # noqa: PLC0415  # imported by now
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+
+
+if __name__ == "__main__":
+    main()
