@@ -61,7 +61,8 @@ class Tool:
             return HUNG
         if self.name == "wheelproof" and ended.text.startswith("{"):
             return ours(scenario, ended)
-        if self.name == "wheelproof" or ended.status < 0 or "Traceback (most recent call last)" in ended.text or not ended.text.strip():
+        broke = ended.status < 0 or "Traceback (most recent call last)" in ended.text or not ended.text.strip()
+        if broke or self.name == "wheelproof":
             return CRASHED
         text = " ".join(ended.text.split())
         if re.search(scenario.words, text, re.IGNORECASE):

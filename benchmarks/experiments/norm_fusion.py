@@ -36,8 +36,8 @@ def experiments() -> list[Experiment]:
             "(Qwen 3.5 9B on a B200)",
             baseline="eager",
             variants=launched | captured,
-            work=f"{LAYERS} layers of the shapes of Qwen 3.5 9B with random bf16 weights, one token; tokens a second are "
-            "a million divided by the microseconds",
+            work=f"{LAYERS} layers of the shapes of Qwen 3.5 9B with random bf16 weights, one token; "
+            "tokens a second are a million divided by the microseconds",
             without_graph=frozenset(launched),
         )
     ]

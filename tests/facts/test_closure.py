@@ -132,6 +132,20 @@ def test_what_a_package_opens_by_path_first_is_a_preload() -> None:
     assert found["torch/lib/libtorch_cuda.so", "libcublas.so.13"].status is Status.PRELOAD
 
 
+def test_who_needs_torch_gets_torch_s_libraries_and_not_those_of_a_toolkit() -> None:
+    toolkit = {"/usr/lib/libcublas.so.13": elf(soname="libcublas.so.13")}
+    files = torch() | {
+        "torchvision/_C.so": elf("libtorch_cuda.so", "libcublas.so.13"),
+        "other/_C.abi3.so": elf("libcublas.so.13"),
+    }
+    found = needs(files, TORCH, "torchvision/_C.so", "other/_C.abi3.so", system=system(toolkit))
+
+    need = found["torchvision/_C.so", "libcublas.so.13"]
+    assert (need.status, need.by) == (Status.PRELOAD, "nvidia/cu13/lib/libcublas.so.13")
+    alone = found["other/_C.abi3.so", "libcublas.so.13"]  # nothing tells that torch is imported before it
+    assert (alone.status, alone.by) == (Status.SYSTEM, "/usr/lib/libcublas.so.13")
+
+
 def test_what_a_plugin_needs_is_optional() -> None:
     files = {"nvidia/nvshmem/lib/nvshmem_bootstrap_mpi.so.3": elf("libmpi.so.40")}
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import posixpath
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from wheel_checks.errors import FormatError
@@ -31,6 +31,7 @@ from wheel_checks.formats.elf_search_path import expand_path
 MAX_SEARCHES = 2_000_000  # of a soname, over all roots; a large environment takes ten thousand
 
 _PRELOADED = "loaded by the package that is imported first"
+_OUTSIDE = "system: "  # how a file of the machine begins
 
 
 class Status(StrEnum):
@@ -140,13 +141,15 @@ def close(files: Mapping[str, ElfFacts], roots: Collection[str], environment: Lo
     for path in environment.preloaded:
         if path in files:
             imported |= {name: path for name in _names(path, files[path]) if name not in imported}
-    needs = []
+    needs: list[Need] = []
     for path, elf in sorted(files.items()):
         certain = Part.DYNAMIC not in elf.possible
+        own = []
         for soname in _needed(elf):
             outcomes = [load.found[path, soname] for load in loads if (path, soname) in load.found]
             status, found = _judge(path, soname, outcomes, imported, environment)
-            needs.append(Need(path, soname, status, found.path, found.how, found.searched, certain))
+            own.append(Need(path, soname, status, found.path, found.how, found.searched, certain))
+        needs += _as_imported_second(own, imported)
     used = {need.by for need in needs}
     orphans = tuple(p for p in sorted(files) if p not in used and p not in roots and _is_library(p))
     unread = tuple(sorted(path for path, elf in files.items() if isinstance(elf.dynamic, Missing)))
@@ -180,7 +183,18 @@ def _judge(
     return Status.MISSING, misses[0]
 
 
-_OUTSIDE = "system: "
+def _as_imported_second(needs: Sequence[Need], imported: Mapping[str, str]) -> Iterator[Need]:
+    """The needs of one file, when another package must be imported before it: what that one has loaded, it gets, too.
+
+    torchvision finds libtorch.so nowhere, so torch is imported first; then torch's libcudart.so.13 is loaded, and the
+    one of a CUDA toolkit, which the loader would find for torchvision alone, is not searched for.
+    """
+    second = any(need.status is Status.PRELOAD for need in needs)
+    for need in needs:
+        if second and need.how.startswith(_OUTSIDE) and need.status is Status.SYSTEM and need.soname in imported:
+            yield replace(need, status=Status.PRELOAD, by=imported[need.soname], how=_PRELOADED)
+        else:
+            yield need
 
 
 class _Search:
