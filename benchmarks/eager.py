@@ -12,6 +12,10 @@ from typing import Any
 
 import torch
 
+from benchmarks.eager_block_attention import block_diagonal_attention, block_diagonal_attention_backward
+from benchmarks.eager_delta_net import gated_delta_rule_chunk, gated_delta_rule_decode
+from benchmarks.eager_dualip import simplex_projection, sparse_product
+from benchmarks.eager_muon import newton_schulz
 from kernels_smoke.suite.model import Inputs
 
 FP8 = torch.float8_e4m3fn
@@ -183,6 +187,28 @@ def scaled_mm_blockwise(inputs: Inputs) -> Results:
     return {"out": (a @ b.t()).to(inputs["out_dtype"])}
 
 
+def paged_attention(inputs: Inputs) -> Results:
+    """All pages gathered and all query tokens padded, then torch's attention with a mask, in which L is the longest."""
+    query, table = inputs["query"], inputs["page_table"].long()
+    starts, lengths = inputs["cumulative_query_lengths"].long(), inputs["sequence_lengths"].long()
+    longest = inputs["longest_query"] or query.shape[0]
+    tokens = torch.arange(query.shape[0], device=query.device)
+    sequence = torch.searchsorted(starts, tokens, right=True) - 1
+    position = torch.arange(table.shape[1] * inputs["key_cache"].shape[1], device=query.device)  # [L]
+    row = torch.arange(longest, device=query.device)
+    padded = query[(starts[:-1, None] + row).clamp(max=query.shape[0] - 1)]  # [sequences, longest, heads, head_dim]
+    inside = (position < lengths[:, None])[:, :, None, None]
+    keys, values = (
+        inputs[name][table].flatten(1, 2).where(inside, 0.0).transpose(1, 2) for name in ("key_cache", "value_cache")
+    )
+    context = lengths - starts.diff()
+    sees = position <= (context[:, None] + row)[:, :, None]  # [sequences, longest, L]
+    made = torch.nn.functional.scaled_dot_product_attention(
+        padded.transpose(1, 2), keys, values, attn_mask=sees[:, None], scale=inputs["scale"], enable_gqa=True
+    )
+    return {"out": made.transpose(1, 2)[sequence, tokens - starts[sequence]]}
+
+
 def _wide(operand: torch.Tensor) -> torch.dtype:
     return torch.bfloat16 if operand.dtype == FP8 else operand.dtype
 
@@ -205,5 +231,13 @@ EAGER: dict[str, Callable[[Inputs], Results]] = {
         sin_and_cos,
         scaled_mm,
         scaled_mm_blockwise,
+        paged_attention,
+        block_diagonal_attention,
+        block_diagonal_attention_backward,
+        gated_delta_rule_chunk,
+        gated_delta_rule_decode,
+        newton_schulz,
+        simplex_projection,
+        sparse_product,
     )
 }

@@ -43,6 +43,51 @@ def fla_fused_add_rms_norm(inputs: Inputs) -> Prepared:
     return call
 
 
+def fla_gated_delta_rule_chunk(inputs: Inputs) -> Prepared:
+    """FLA's prefill, which tunes itself for half a minute at its first call."""
+    from fla.ops.gated_delta_rule import chunk_gated_delta_rule  # type: ignore[import-not-found]  # noqa: PLC0415  # optional
+
+    arguments = [inputs[name].unsqueeze(0) for name in ("q", "k", "v", "log_decay", "beta")]
+    bounds = inputs["cu_seqlens"]
+
+    def call() -> Results:
+        out, states = chunk_gated_delta_rule(
+            *arguments,
+            initial_state=inputs["initial_state"],
+            output_final_state=True,
+            use_qk_l2norm_in_kernel=inputs["normalize"],
+            cu_seqlens=None if bounds is None else bounds.long(),
+        )
+        return {"out": out[0], "final_state": states}
+
+    return call
+
+
+def fla_gated_delta_rule_decode(inputs: Inputs) -> Prepared:
+    """FLA's recurrence for one token, which knows no row numbers: it gets the requests in the order of their rows.
+
+    Every row must belong to a request. It reads a state and writes another, which are as many bytes as in place.
+    """
+    from fla.ops.gated_delta_rule import fused_recurrent_gated_delta_rule  # noqa: PLC0415  # as above
+
+    rows = inputs["state_indices_in"].long()
+    arguments = [inputs[name][rows.argsort()].unsqueeze(1) for name in ("q", "k", "v", "log_decay", "beta")]
+    before = inputs["states"].unflatten(1, inputs["row"])
+
+    def call() -> Results:
+        out, states = fused_recurrent_gated_delta_rule(
+            *arguments[:3],
+            g=arguments[3],
+            beta=arguments[4],
+            initial_state=before,
+            output_final_state=True,
+            use_qk_l2norm_in_kernel=inputs["normalize"],
+        )
+        return {"out": out[rows, 0], "states": states.flatten(1)}
+
+    return call
+
+
 def helion(name: str) -> Callable[[Inputs], Prepared]:
     """The Helion kernel ``name`` of ``helion_kernels.py``."""
 
@@ -56,6 +101,8 @@ def helion(name: str) -> Callable[[Inputs], Prepared]:
 
 
 PEERS: dict[str, dict[str, Callable[[Inputs], Prepared]]] = {
+    "gated_delta_rule_chunk": {"FLA": fla_gated_delta_rule_chunk},
+    "gated_delta_rule_decode": {"FLA": fla_gated_delta_rule_decode},
     "fused_add_rms_norm": {"Liger": liger_fused_add_rms_norm, "FLA": fla_fused_add_rms_norm},
     "dynamic_per_token_scaled_fp8_quant": {"Helion": helion("dynamic_per_token_scaled_fp8_quant")},
     "rms_norm_dynamic_per_token_quant": {"Helion": helion("rms_norm_dynamic_per_token_quant")},

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 FAMILIES = (
-    "paged_attention",
+    "attention",
     "block_attention",
     "delta_net",
     "norm_fusion",

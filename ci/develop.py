@@ -2,7 +2,7 @@
 
     python3 ci/develop.py verify torch==2.11.0 --platform aarch64   # wheelproof verify, in an environment of its own
     python3 ci/develop.py test                                      # lint, types, layers, wheel, tests: all of CI
-    python3 ci/develop.py lint | wheel | kernels | setup            # a part of it
+    python3 ci/develop.py lint | wheel | kernels | matrix | setup   # a part of it
 
 The environment is ``.venv``. What goes into it is pinned by version and hash (``ci/constraints.txt``), so that no
 ``extra-index-url`` or ``find-links`` in somebody's pip.conf can change it. It is set up once, and again when the pins
@@ -21,9 +21,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
+
+from ci.engine import docker_engine, register_emulation  # noqa: E402  # found by the line above
+
 VENV = ROOT / ".venv"
 BIN = VENV / "bin"
 KERNELS_VENV = ROOT / ".venv-kernels"
@@ -34,7 +39,15 @@ EVERYTHING, RUN_ONLY, KERNELS = "constraints.txt", "constraints-run.txt", "kerne
 FOREIGN_IMPORTS = {"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONPATH", "PYTHONHOME"}
 FOREIGN = FOREIGN_IMPORTS | {"PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CONSTRAINT", "PIP_REQUIREMENT"}
 
-Lane = tuple[str, Callable[[], bool]]
+
+@dataclass(frozen=True)
+class NotRun:
+    """What a lane gives that this machine does not have: not failed, and not passed either."""
+
+    reason: str
+
+
+Lane = tuple[str, "Callable[[], bool | NotRun]"]  # quoted for the Python that main() refuses
 
 
 class SetUpError(Exception):
@@ -111,7 +124,23 @@ def lint_lanes() -> list[Lane]:
         ("ruff format", lambda: tool("ruff", "format", "--check", ".")),
         ("mypy", lambda: tool("mypy")),
         ("import-linter", lambda: tool("lint-imports", "--no-logo")),
+        ("zizmor", lambda: tool("zizmor", "--offline", "--strict-collection", "-p", "-q", ".github", "action.yml")),
+        ("check-jsonschema", check_schemas),
+        ("documentation", build_site),
     ]
+
+
+def check_schemas() -> bool:
+    """Hold the workflows and the action to GitHub's schemas, of which check-jsonschema has copies."""
+    workflows = [str(path) for path in sorted((ROOT / ".github/workflows").glob("*.yml"))]
+    check = ("check-jsonschema", "--builtin-schema")
+    return tool(*check, "vendor.github-workflows", *workflows) and tool(*check, "vendor.github-actions", "action.yml")
+
+
+def build_site() -> bool:
+    """Build the documentation into ``build/site``; a warning, such as of a broken link, fails it."""
+    os.environ["NO_MKDOCS_2_WARNING"] = "1"  # a notice about the theme's successor
+    return tool("mkdocs", "build", "--strict")  # --quiet would hide the warnings from --strict, too
 
 
 def wheel_lanes() -> list[Lane]:
@@ -123,13 +152,14 @@ def wheel_lanes() -> list[Lane]:
     ]
 
 
-def test_lanes() -> list[Lane]:
+def test_lanes(engine_obstacle: str) -> list[Lane]:
     """All lanes; the tests come last, so that their summary is what one sees."""
     color = ["--color=yes"] if colored() else []
     return [
         *lint_lanes(),
         *wheel_lanes(),
         *kernel_lanes(),
+        *matrix_lanes(engine_obstacle),
         ("pytest", lambda: tool("pytest", "-n", "2", *color)),
     ]
 
@@ -143,6 +173,31 @@ def kernel_lanes() -> list[Lane]:
         ("kernels", lambda: _in_kernels_venv([*pytest, *color])),
         ("mutants", lambda: _in_kernels_venv(["kernels_smoke", "--mutants", "--device", device])),
     ]
+
+
+def matrix_lanes(engine_obstacle: str) -> list[Lane]:
+    """Three cells of ci/matrix.toml for real, in containers, those of the other architecture emulated."""
+    return [("matrix", lambda: run_matrix(engine_obstacle))]
+
+
+def run_matrix(engine_obstacle: str) -> bool | NotRun:
+    """Take the cells through the whole way. What is installed and found is kept in the user's cache folder."""
+    reason = engine_obstacle or register_emulation()
+    if reason:
+        return NotRun(reason)
+    if subprocess.run([sys.executable, ROOT / "docker/debian/build.py", "amd64", "arm64"], check=False).returncode:
+        return NotRun("the images could not be made, see above")
+    if not index_answers():
+        return NotRun("the package index does not answer")
+    cells = ("aarch64-*-torch2.10.0", "aarch64-*-torch2.11.0", "x86_64-*-torch2.11.0")
+    return tool("wheelproof", "matrix", "run", "--executor", "docker", *(f"--only={cell}" for cell in cells))
+
+
+def index_answers() -> bool:
+    """True when uv resolves something small by the index that it is configured to use."""
+    resolve = [str(BIN / "uv"), "pip", "compile", "-", "--no-deps", "--no-cache", "--quiet"]
+    answer = subprocess.run(resolve, input=b"packaging", capture_output=True, check=False)
+    return answer.returncode == 0
 
 
 def _in_kernels_venv(module_and_arguments: Sequence[str]) -> bool:
@@ -179,11 +234,21 @@ def run_lanes(lanes: Sequence[Lane]) -> int:
         start = time.monotonic()
         results.append((name, lane(), time.monotonic() - start))
     say("summary")
-    for name, passed, seconds in results:
-        print(f"{name:24}{seconds:6.1f} s  {'passed' if passed else red('FAILED')}")
-    failed = sum(not passed for _, passed, _ in results)
-    print(red(f"{failed} of {len(results)} lanes failed") if failed else f"{len(results)} lanes passed", flush=True)
+    for name, result, seconds in results:
+        print(f"{name:24}{seconds:6.1f} s  {_verdict(result)}")
+    failed = sum(result is False for _, result, _ in results)
+    passed = sum(result is True for _, result, _ in results)
+    missed = len(results) - failed - passed
+    if missed:
+        print(red(f"{missed} of {len(results)} lanes did NOT run"))
+    print(red(f"{failed} of {len(results)} lanes failed") if failed else f"{passed} lanes passed", flush=True)
     return int(failed > 0)
+
+
+def _verdict(result: bool | NotRun) -> str:
+    if isinstance(result, NotRun):
+        return red(f"NOT RUN: {result.reason}")
+    return "passed" if result else red("FAILED")
 
 
 def say(heading: str) -> None:
@@ -208,7 +273,7 @@ def main() -> int:
         print(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}", file=sys.stderr)
         return 3
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("setup", "lint", "test", "kernels", "wheel", "verify"))
+    parser.add_argument("command", choices=("setup", "lint", "test", "kernels", "matrix", "wheel", "verify"))
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of `wheelproof verify`")
     options = parser.parse_args()
     if options.arguments and options.command != "verify":
@@ -222,13 +287,10 @@ def main() -> int:
     except SetUpError as error:
         print(red(f"the set-up failed: {error}"), file=sys.stderr)
         return 3
-    lanes = {
-        "setup": list,
-        "lint": lint_lanes,
-        "wheel": wheel_lanes,
-        "kernels": kernel_lanes,
-        "test": test_lanes,
-    }[options.command]()
+    if options.command in {"test", "matrix"}:
+        with docker_engine() as obstacle:
+            return run_lanes(test_lanes(obstacle) if options.command == "test" else matrix_lanes(obstacle))
+    lanes = {"setup": list, "lint": lint_lanes, "wheel": wheel_lanes, "kernels": kernel_lanes}[options.command]()
     return run_lanes(lanes) if lanes else 0
 
 

@@ -1,6 +1,6 @@
 """What holds for every test: no network but loopback, a clean environment, and lanes that say so when they did not run.
 
-Three markers open a lane that not every machine has. ``online`` tests talk to the configured package index, and are
+Markers open lanes that not every machine has. ``online`` tests talk to the configured package index, and are
 skipped when it does not answer. ``browser`` tests need Chromium, and are skipped when there is none. ``kernels`` tests
 need the environment with torch and triton that ``ci/develop.py test`` makes. A skipped lane is named in red at the end
 of the run, since a run without it has proven less.
@@ -22,12 +22,19 @@ from typing import Any
 
 import pytest
 
+from tests.support.docker_engine import runs_emulated, runs_natively
+from tests.support.shells import all_there
+from tests.support.slurm import is_there as has_slurm
 from wheelproof.cli.main import main
 
 LANES = {
     "online": "the package index did not answer",
     "browser": "no Chromium was found",
+    "slurm": "Slurm is not installed, or this user is not root",
     "kernels": "WHEELPROOF_KERNELS_PYTHON names no Python that has torch and triton",
+    "docker": "no Docker engine answers, or it has no image of docker/debian/build.py",
+    "emulation": "no Docker engine runs our image for the other architecture",
+    "shells": "bash, zsh, fish, mandoc or man is not installed",
 }
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -60,6 +67,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         "online": index_answers,
         "browser": find_chromium,
         "kernels": kernels_python,
+        "slurm": has_slurm,
+        "docker": runs_natively,
+        "emulation": runs_emulated,
+        "shells": all_there,
     }
     for lane, reason in LANES.items():
         if item.get_closest_marker(lane) and not available[lane]():

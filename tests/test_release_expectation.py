@@ -17,6 +17,7 @@ from wheel_checks.errors import UsageError
 from wheel_checks.facts.wheel import Depth
 from wheel_checks.release_expectation import (
     Agreement,
+    ExpectedMachines,
     ExpectedPython,
     parse_release_expectation,
     read_release_expectation,
@@ -190,3 +191,33 @@ def test_a_damaged_file_is_read_or_refused(patches: list[tuple[int, str, int]]) 
         text = text[:offset] + patch + text[offset + removed :]
     with contextlib.suppress(UsageError):
         assert parse_release_expectation(text).at(Version("2.0")).platforms
+
+
+def test_variants_are_columns_and_machines_are_promised() -> None:
+    text = expectation_text({"x86_64": {"variant": "cu130", "accelerator": "cuda"}})
+    text += '\n[[machine]]\ngpus = ["H100", "T4"]\ndrivers = ["535", "580"]\nvariant = "cu130"\n'
+    text += '[[machine]]\ncpu = "grace"\n'
+
+    expectation = parse_release_expectation(text)
+
+    assert expectation.platforms[0].variant == "cu130"
+    first, second = expectation.machines
+    assert ([gpu.name for gpu in first.gpus], first.drivers, first.variant) == (["H100", "T4"], ("535", "580"), "cu130")
+    assert second == ExpectedMachines((), cpu="Grace")
+
+
+@pytest.mark.parametrize(
+    ("keys", "fault"),
+    [
+        ("", "is missing, and so is cpu; expected gpus = "),
+        ('gpus = ["H1000"]', "gpus (line 7) is wrong: no GPU 'H1000' is known"),
+        ('gpus = ["H100"]\ndrivers = ["58"]', "drivers (line 8) is wrong: the driver '58' is not known"),
+        ('cpu = "x86-64-v3"\ndrivers = ["580"]', "drivers (line 8) is of no use without gpus"),
+        ('gpus = ["H100"]\nvariant = "CU13"', "variant (line 8) is wrong: 'CU13' is no variant label"),
+    ],
+)
+def test_a_machine_that_nobody_knows_is_a_fault(keys: str, fault: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_release_expectation(expectation_text({"x86_64": {}}, f"[[machine]]\n{keys}"))
+
+    assert fault in str(caught.value)

@@ -171,12 +171,16 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Text in rows, under the headings ``columns``; ``numbers`` are the headings of columns that hold numbers."""
+    """Text in rows, under the headings ``columns``; ``numbers`` are the headings of columns that hold numbers.
+
+    ``marked`` are the cells that stand out, by row and column from 0; their text says so, too, for who sees no colour.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numbers: frozenset[str] = frozenset()
+    marked: frozenset[tuple[int, int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +196,15 @@ class Overview:
     """What people read of a report beside its findings, when a list of its subjects would tell too little.
 
     ``headline`` says what was judged and how it went; ``notes`` are sentences for the end. The JSON format leaves all
-    of it out: what stands here is among the facts of the subjects.
+    of it out: what stands here is among the facts of the subjects. ``summed_up`` are the kinds of subjects that it
+    tells of already: there may be thousands, and formats for people do not tell of each.
     """
 
     headline: str
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     notes: tuple[str, ...] = ()
+    summed_up: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,13 @@ from packaging.version import Version
 
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.expectations import AcceleratorExpectation, parse_expectation, parse_size
+from wheel_checks.facts.described_machine import cuda_of_driver
 from wheel_checks.facts.gpu_targets import Product, parse_gpu
 from wheel_checks.facts.wheel import Depth
 from wheel_checks.formats.toml_table import LARGEST, TomlTable, read_toml
+from wheel_checks.formats.variant_faults import name_pattern
 from wheel_checks.targets.target import parse_python
+from wheel_checks.targets.variant_machine import parse_cpu
 
 NO_BUILD_TAG = ("",)
 _DIGEST = re.compile(r"(?:sha256[:=])?([0-9a-fA-F]{64})")
@@ -66,6 +69,8 @@ def _accepted(version: tuple[int, int], free_threaded: bool, platform: str) -> f
 class ExpectedPlatform:
     """A column of the matrix. ``tags`` are patterns of platform tags (``manylinux_2_28_aarch64``, ``macosx_*_arm64``).
 
+    ``variant`` is the label that its wheels have (PEP 825), "" for wheels that are no variants.
+
     ``max_size`` is in bytes. ``build_tags`` are those that a file may have, "" for none. ``versions`` are the versions
     of the project that all this is expected of.
     """
@@ -78,6 +83,21 @@ class ExpectedPlatform:
     max_size: int | None = None
     build_tags: tuple[str, ...] = NO_BUILD_TAG
     versions: SpecifierSet = _ANY_VERSION
+    variant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedMachines:
+    """Machines that the release claims to serve: each of ``gpus`` with each of ``drivers``, or a ``cpu`` without a GPU.
+
+    ``drivers`` may be empty for the usual one, and ``cpu`` "" for that of the product. ``variant`` is the label that
+    they must get, "" for any that is made for a GPU.
+    """
+
+    gpus: tuple[Product, ...]
+    drivers: tuple[str, ...] = ()
+    cpu: str = ""
+    variant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +138,7 @@ class ReleaseExpectation:
     other_files: tuple[str, ...] = ()
     parity: tuple[Parity, ...] = ()
     exemptions: tuple[Exemption, ...] = ()
+    machines: tuple[ExpectedMachines, ...] = ()
     hashes: Mapping[str, str] = field(default_factory=dict)
 
     def at(self, version: Version) -> ReleaseExpectation:
@@ -194,6 +215,7 @@ def _read(document: TomlTable) -> ReleaseExpectation:
         other_files=document.texts("other-files"),
         parity=tuple(_parity(table, {p.name for p in platforms}) for table in document.tables("parity")),
         exemptions=tuple(_exemption(table) for table in document.tables("ignore")),
+        machines=tuple(map(_machines, document.tables("machine"))),
         hashes=_hashes(document.table("hashes")),
     )
 
@@ -207,13 +229,29 @@ def _platform(table: TomlTable, pythons: tuple[ExpectedPython, ...], build_tags:
         tags=table.texts("tags", required=True),
         pythons=own or pythons,
         accelerator=table.parsed("accelerator", _accelerator, None),
-        gpus=tuple(
-            gpu for name in table.texts("gpus") if (gpu := table.try_parse("gpus", name, parse_gpu, None)) is not None
-        ),
+        gpus=_gpus(table),
         max_size=table.parsed("max-size", parse_size, None),
         build_tags=table.texts("build-tags", build_tags),
         versions=table.parsed("versions", _specifier, _ANY_VERSION),
+        variant=table.parsed("variant", _label, ""),
     )
+
+
+def _gpus(table: TomlTable) -> tuple[Product, ...]:
+    found = (table.try_parse("gpus", name, parse_gpu, None) for name in table.texts("gpus"))
+    return tuple(gpu for gpu in found if gpu is not None)
+
+
+def _machines(table: TomlTable) -> ExpectedMachines:
+    gpus, drivers = _gpus(table), table.texts("drivers")
+    for driver in drivers:
+        table.try_parse("drivers", driver, cuda_of_driver, "")
+    cpu = table.parsed("cpu", lambda text: parse_cpu(text)[0], "")
+    if not table.texts("gpus") and not cpu:
+        table.fault("gpus", "is missing, and so is cpu", 'gpus = ["GB200"], or cpu = "x86-64-v3"')
+    elif drivers and not table.texts("gpus"):
+        table.fault("drivers", "is of no use without gpus", 'gpus = ["GB200"]')
+    return ExpectedMachines(gpus, drivers, cpu, table.parsed("variant", _label, ""))
 
 
 def _pythons(table: TomlTable) -> tuple[ExpectedPython, ...]:
@@ -259,6 +297,12 @@ def _accelerator(text: str) -> AcceleratorExpectation:
         return parse_expectation(text)
     except UsageError as error:
         raise FormatError(error.what.removeprefix("--expect "), expected=error.expected) from None
+
+
+def _label(text: str) -> str:
+    if not name_pattern("label").fullmatch(text):
+        raise FormatError(f"{text[:100]!r} is no variant label", expected=name_pattern("label").pattern)
+    return text
 
 
 def _digest(text: str) -> str:

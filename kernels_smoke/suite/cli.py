@@ -40,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--mutants", action="store_true", help="show that the cases catch deliberately broken kernels")
     made.add_argument("--seed", type=int, help="repeat the inputs of another run (default: new ones)")
     made.add_argument("--patience", type=float, default=30.0, help="seconds of silence after which a kernel hangs")
+    made.add_argument("--slowness", type=float, default=1.0, help="multiplies all patience: 10 or more under emulation")
     made.add_argument("--list", action="store_true", help="the kernels that there are")
     made.add_argument("--plot", metavar="FILE.svg", help="write a roofline picture")
     made.add_argument("--with-plot", action="store_true", help="put the picture into the JSON document, too")
@@ -99,6 +100,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         mutants=arguments.mutants,
         seed=new_seed() if arguments.seed is None else arguments.seed,
         patience=arguments.patience,
+        slowness=arguments.slowness,
     )
 
 

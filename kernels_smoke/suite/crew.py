@@ -65,9 +65,13 @@ class Job:
 
 @dataclass
 class Crew:
-    """A running foreman. Use it as a context manager: everything that it started is gone at the end."""
+    """A running foreman. Use it as a context manager: everything that it started is gone at the end.
+
+    All patience is multiplied by ``slowness``: emulation takes twenty times as long as a machine of its own.
+    """
 
     environment: dict[str, str]
+    slowness: float = 1.0
     ready: dict[str, Any] = field(default_factory=dict)
 
     def __enter__(self) -> Crew:
@@ -104,7 +108,7 @@ class Crew:
     def wait_until_ready(self) -> dict[str, Any]:
         """What the foreman could import. Raises ForemanError when it dies, or when an import does not come back."""
         if not self.ready:
-            self.ready = self._next(IMPORT_PATIENCE, "torch and triton could not be imported")
+            self.ready = self._next(IMPORT_PATIENCE * self.slowness, "torch and triton could not be imported")
         return self.ready
 
     def run(self, jobs: Iterable[Job], *, at_once: int) -> None:
@@ -115,7 +119,7 @@ class Crew:
             while waiting and len(running) < at_once:
                 job = waiting.popleft()
                 running[self._submit(job)] = job
-            patience = max(job.patience for job in running.values()) + MARGIN
+            patience = max(job.patience for job in running.values()) * self.slowness + MARGIN
             event = self._next(patience, "the suite stands still")
             job = running[event["id"]]
             if event["event"] == "record":
@@ -126,7 +130,8 @@ class Crew:
 
     def _submit(self, job: Job) -> int:
         self._count += 1
-        order = {"id": self._count, "task": job.task, "arguments": job.arguments, "patience": job.patience}
+        order = {"id": self._count, "task": job.task, "arguments": job.arguments}
+        order["patience"] = job.patience * self.slowness
         try:
             self._tasks.write(json.dumps(order).encode() + b"\n")
             self._tasks.flush()

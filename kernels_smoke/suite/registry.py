@@ -36,6 +36,16 @@ ENTRIES = (
     Entry("sin_and_cos", "fusion", "horizontal fusion: two outputs of one input"),
     Entry("scaled_mm", "matmul", "fp8 matrix product with a scale for each row and column", quick=True),
     Entry("scaled_mm_blockwise", "matmul", "fp8 matrix product with scales for blocks of 1x128 and 128x128"),
+    Entry("paged_attention", "attention", "causal attention over a paged cache, prompts and decoding in one batch"),
+    Entry("block_diagonal_attention", "block_attention", "softmax attention within blocks of 64 tokens"),
+    Entry("block_diagonal_attention_backward", "block_attention", "its gradients, and those of a rotary embedding"),
+    Entry("newton_schulz", "muon", "five Newton-Schulz steps, each symmetric product computed once"),
+    Entry("muon_step", "muon", "a step of Muon: momentum, Newton-Schulz, scale, weight decay"),
+    Entry("gated_delta_rule_chunk", "delta_net", "gated delta rule over sequences, by chunks: prefill", quick=True),
+    Entry("gated_delta_rule_decode", "delta_net", "the same for a few tokens, states by row indices"),
+    Entry("simplex_projection", "dualip", "ragged segments projected onto a simplex each, without sorting"),
+    Entry("sparse_product", "dualip", "a compressed sparse matrix by a vector, from either side"),
+    Entry("dual_ascent", "dualip", "a small matching problem solved, with a proof of how well"),
     Entry(
         "chained_dots", "miscompiles", "two products in one accumulator: wrong on sm_100 before Triton 3.9", quick=True
     ),

@@ -40,6 +40,7 @@ class Options:
     mutants: bool = False
     seed: int = 0
     patience: float = 30.0
+    slowness: float = 1.0
 
 
 def run(options: Options, heard: Callable[[dict[str, Any]], None] = lambda _record: None) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def run(options: Options, heard: Callable[[dict[str, Any]], None] = lambda _reco
     document.clock = lambda: time.monotonic() - start_time
     with _cache_for(options) as environment:
         try:
-            with Crew(environment) as crew:
+            with Crew(environment, options.slowness) as crew:
                 if options.compile_only:
                     _compile(options, crew, entries, document, facts)
                 else:

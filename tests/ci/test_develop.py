@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.develop import SetUpError, _call, run_lanes
+from ci.develop import Lane, NotRun, SetUpError, _call, matrix_lanes, run_lanes
 
 DEVELOP = Path(__file__).parents[2] / "ci" / "develop.py"
 
@@ -26,6 +26,23 @@ def test_a_failed_lane_fails_the_run_and_the_others_still_run(capfd: pytest.Capt
     assert "FAILED" in out.splitlines()[0]
     assert "passed" in out.splitlines()[1]
     assert "1 of 2 lanes failed" in out
+
+
+def test_a_lane_that_cannot_run_is_named_and_fails_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    lanes: list[Lane] = [("a", lambda: True), ("matrix", lambda: NotRun("no Docker engine answers"))]
+    assert run_lanes(lanes) == 0
+    out = capfd.readouterr().out
+    assert "NOT RUN: no Docker engine answers" in out
+    assert out.endswith("1 of 2 lanes did NOT run\n1 lanes passed\n")
+
+
+def test_a_lane_that_cannot_run_hides_no_failure() -> None:
+    assert run_lanes([("a", lambda: NotRun("no engine")), ("b", lambda: False)]) == 1
+
+
+def test_the_matrix_is_not_run_without_an_engine() -> None:
+    ((_, lane),) = matrix_lanes("no Docker engine answers")
+    assert lane() == NotRun("no Docker engine answers")
 
 
 def test_lanes_that_all_pass(capfd: pytest.CaptureFixture[str]) -> None:

@@ -37,8 +37,10 @@ def test_the_defaults() -> None:
 
 def test_every_shared_option() -> None:
     arguments = "--format=sarif --fail-on=never --select=A,B --select=C --ignore=D --offline -q -vv --no-color"
+    arguments += " --also json=a.json,html=b=c.html --also github=d"
     assert options_of(*arguments.split()) == OutputOptions(
         format="sarif",
+        also=(("json", "a.json"), ("html", "b=c.html"), ("github", "d")),
         fail_on=FailOn.NEVER,
         select=("A", "B", "C"),
         ignore=("D",),
@@ -49,7 +51,18 @@ def test_every_shared_option() -> None:
     )
 
 
-@pytest.mark.parametrize("arguments", [("--format", "yaml"), ("--fail-on", "note"), ("--select", "A,,B")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--format", "yaml"),
+        ("--fail-on", "note"),
+        ("--select", "A,,B"),
+        ("--also", "a.json"),
+        ("--also", "yaml=a.yaml"),
+        ("--also", "json="),
+        ("--also", "json=-"),
+    ],
+)
 def test_a_wrong_value_is_wrong_usage(arguments: tuple[str, str]) -> None:
     with pytest.raises(UsageError, match=arguments[0]):
         options_of(*arguments)
@@ -62,6 +75,8 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="cannot be written; expected a file in a folder that exists"):
         options_of("--output", output)
+    with pytest.raises(UsageError, match="cannot be written; expected a file in a folder that exists"):
+        options_of("--also", f"json={output}")
 
 
 @pytest.mark.parametrize(("outcome", "status"), [(Outcome.PASS, 0), (Outcome.FAIL, 1), (Outcome.ERROR, 3)])
@@ -73,6 +88,15 @@ def test_a_report_goes_to_its_file_and_its_verdict_to_the_exit_code(
     assert json.loads(file.read_text(encoding="utf-8"))["schema"] == "wheelproof.report/1"
     assert capsys.readouterr() == ("", "")
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_one_run_writes_several_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, file = tmp_path / "page.md", tmp_path / "report.json"
+    options = options_of("--format=github", "--also", f"markdown={page},json={file}")
+    assert emit(report_of(Outcome.FAIL), options) == 1
+    assert capsys.readouterr().out.startswith("::error file=a.whl,")
+    assert page.read_text(encoding="utf-8").startswith("## \N{CROSS MARK} fail: wheelproof verify")
+    assert json.loads(file.read_text(encoding="utf-8"))["summary"]["verdict"] == "fail"
 
 
 def test_standard_output_carries_the_report_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,6 +40,7 @@ def test_what_a_healthy_gpu_tells(driver: Path) -> None:
     assert (gpu.memory_total, gpu.memory_free) == (143771 << 20, 143000 << 20)
     assert (gpu.mig_enabled, gpu.mig_devices, gpu.fabric_state) == (False, 0, 0)
     assert (gpu.remap_pending, gpu.remap_failure, gpu.processes) == (False, False, (4711, 4712))
+    assert (gpu.vbios, gpu.ecc_enabled, gpu.power_limit) == ("96.00.A5.00.01", True, 700_000)
     assert answer.confidential_ready is None
 
 

@@ -15,7 +15,7 @@ CASES = [
         lambda: facts_of(WheelBuilder("torch", "2.11.0"), "torch-2.11.0.whl"),
         (
             "the file name 'torch-2.11.0.whl' has 2 parts between dashes; "
-            "expected name-version[-build]-python-abi-platform.whl",
+            "expected name-version[-build]-python-abi-platform[-variant].whl",
         ),
         evidence=("torch-2.11.0.whl",),
     ),

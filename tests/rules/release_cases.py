@@ -1,10 +1,15 @@
-"""REL101 to REL111: the release as a whole, and its files."""
+"""REL101 to REL112: the release as a whole, and its files."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.rules.case import WARNING, Case
+from tests.rules.variant_coverage_cases import CPU as CPU_VARIANT
+from tests.rules.variant_coverage_cases import CU126, H100, H100_OLD, ORIN, SM_80, gets
 from tests.support.releases import BOTH, built, first, of_size, release, wheel, with_metadata
-from wheel_checks.facts.release import ReleaseFile, Told
+from wheel_checks.facts.release import ReleaseFacts, ReleaseFile, Told
+from wheel_checks.targets.variant_choice import MachineChoice
 
 X86, ARM = wheel(), wheel(machine="aarch64")
 CPU, CUDA_12, CUDA_13 = built("cpu", "", "1.0+cpu"), built("cuda", "12.8"), built("cuda", "13.0")
@@ -18,6 +23,16 @@ HASH, OTHER = "ab" * 32, "cd" * 32
 def sizes(machine: str, *bytes_: int) -> list[ReleaseFile]:
     """Wheels for 3.11, 3.12 and 3.13t of these sizes."""
     return [of_size(size, python, machine) for size, python in zip(bytes_, ("cp311", "cp312", "cp314"), strict=True)]
+
+
+def labelled(label: str) -> ReleaseFile:
+    """A variant wheel for x86_64."""
+    return ReleaseFile(f"demo-1.0-cp312-cp312-manylinux_2_28_x86_64-{label}.whl")
+
+
+def serving(made: MachineChoice, variant: str = "") -> ReleaseFacts:
+    """A release that claims to serve one machine, with the label that it must get."""
+    return replace(release(X86, ARM), machine_choices=((made, variant),))
 
 
 def exemption(until: str) -> str:
@@ -277,4 +292,61 @@ CASES = [
         evidence=("renamed",),
     ),
     Case("REL111", "an exemption that ends today", lambda: release(X86, more=exemption("2026-11-20"))),
+    Case(
+        "REL112",
+        "a machine that falls through to the CPU",
+        lambda: serving(gets(H100_OLD, CU126 | CPU_VARIANT)),
+        ("H100 (driver 535, x86_64) falls through to the variant cpu: it can take no variant for a GPU (cp312)",),
+    ),
+    Case(
+        "REL112",
+        "another variant than the one that is expected",
+        lambda: serving(gets(H100_OLD, CU126 | CPU_VARIANT), "cu126"),
+        ("H100 (driver 535, x86_64) gets the variant cpu, expected cu126 (cp312)",),
+        evidence=(
+            "it needs nvidia :: cuda_version_lower_bound :: 12.6, which H100 (driver 535, x86_64) does not support",
+        ),
+    ),
+    Case(
+        "REL112",
+        "a claim of code that does not run there",
+        lambda: serving(gets(ORIN, SM_80)),
+        (
+            "Orin (driver 580, aarch64) gets the variant cu13, which claims code for 80_real: none runs on Orin (8.7) "
+            "(cp312)",
+        ),
+    ),
+    Case("REL112", "a machine that gets its variant", lambda: serving(gets(H100, CU126 | CPU_VARIANT), "cu126")),
+    Case(
+        "REL112",
+        "a machine that is to get the one for CPUs",
+        lambda: serving(gets(H100_OLD, CU126 | CPU_VARIANT), "cpu"),
+    ),
+    Case(
+        "REL101",
+        "a column of variants, and a wheel of another label",
+        lambda: release(labelled("cu126"), platforms={"x86_64": {"variant": "cu130"}}),
+        ("x86_64 has no file at all for Python 3.12",),
+    ),
+    Case(
+        "REL101",
+        "two columns of one platform, by label",
+        lambda: release(
+            X86,
+            labelled("cu130"),
+            platforms={"x86_64": {}, "cu130": {"variant": "cu130", "tags": ["manylinux_2_28_x86_64"]}},
+        ),
+    ),
+    Case(
+        "REL102",
+        "a variant that a column has",
+        lambda: first(release(labelled("cu13"), platforms={"x86_64": {"variant": "cu13"}})),
+    ),
+    Case(
+        "REL102",
+        "a variant that no column has",
+        lambda: first(release(labelled("cu130"), ARM)),
+        ("the file is not expected: no platform with the tag manylinux_2_28_x86_64 and the variant cu130 is",),
+    ),
+    Case("REL108", "two variants with the same tags", lambda: release(labelled("cu126"), labelled("cu130"), X86)),
 ]

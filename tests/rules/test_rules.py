@@ -21,11 +21,13 @@ from tests.rules import (
     doctor_visibility_cases,
     doctor_wheels_cases,
     elf_cases,
+    fleet_cases,
     gpu_code_cases,
     identity_cases,
     installed_cases,
     kernel_cases,
     linking_cases,
+    matrix_cases,
     metadata_cases,
     parity_cases,
     pin_cases,
@@ -34,6 +36,8 @@ from tests.rules import (
     record_cases,
     release_cases,
     stack_cases,
+    variant_cases,
+    variant_coverage_cases,
 )
 from tests.rules.case import Case
 from tests.support.facts import findings, judged
@@ -59,6 +63,7 @@ MODULES = (
     pin_change_cases,
     pin_guard_cases,
     kernel_cases,
+    matrix_cases,
     doctor_container_cases,
     doctor_driver_cases,
     doctor_fabric_cases,
@@ -69,11 +74,14 @@ MODULES = (
     doctor_undecided_cases,
     doctor_visibility_cases,
     doctor_wheels_cases,
+    fleet_cases,
+    variant_cases,
+    variant_coverage_cases,
 )
 # What stands for an error never fails and never passes: of a wheel that could not be read, of an unexplained symptom,
-# of a section of the facts that could not be read.
+# of a section of the facts that could not be read, of an input that is no report.
 UNREAD = "WHL000"
-NEVER_FAIL = {UNREAD, "DOC000", "DOC001"}
+NEVER_FAIL = {UNREAD, "DOC000", "DOC001", "MTX001", "MTX204"}
 CASES: list[Case] = list(chain.from_iterable(module.CASES for module in MODULES))
 
 

@@ -72,7 +72,8 @@ class Elf:
     """What to write. Two loadable segments; the second, with .dynamic, has other addresses than offsets.
 
     ``moved`` puts .dynstr behind ``gap`` bytes too, as patchelf does. ``needs`` gives the versions by library, a weak
-    one with "?" in front; of ``definitions`` the first is the base, and "B<A" is B that inherits from A.
+    one with "?" in front; of ``definitions`` the first is the base, and "B<A" is B that inherits from A. ``isa_needed``
+    has a bit for each level of x86-64, v1 to v4, that the file is marked to need.
     """
 
     bits: Literal[32, 64] = 64
@@ -92,6 +93,7 @@ class Elf:
     symbols: Sequence[Symbol] = ()
     hash: Literal["gnu", "sysv", "none"] = "gnu"
     build_id: bytes = b""
+    isa_needed: int = 0
     alignment: int = 0x1000
     stack_flags: int | None = 6
     contents: Mapping[str, bytes] = field(default_factory=dict)
@@ -171,6 +173,10 @@ class _Writer:
         if elf.build_id:
             note = struct.pack(self.order + "3I", 4, len(elf.build_id), 3) + b"GNU\0" + elf.build_id
             self.region(".note.gnu.build-id", note).close()
+        if elf.isa_needed:
+            note = struct.pack(self.order + "3I", 4, 16, 5) + b"GNU\0"
+            note += struct.pack(self.order + "4I", 0xC0008002, 4, elf.isa_needed, 0)
+            self.region(".note.gnu.property", note).close()
         self._symbols()
         self._versions()
         for name, content in elf.contents.items():
@@ -204,6 +210,7 @@ class _Writer:
             return []
         names = ["LOAD0", "LOAD1", "DYNAMIC"]
         names += ["INTERP"] * bool(self.elf.interpreter) + ["NOTE"] * bool(self.elf.build_id)
+        names += ["PROPERTY"] * bool(self.elf.isa_needed)
         names += ["GNU_STACK"] * (self.elf.stack_flags is not None)
         self.set(e_phoff=len(self.data), e_phnum=len(names))
         order = "type flags offset vaddr paddr filesz memsz align" if self.elf.bits == 64 else (
@@ -220,6 +227,7 @@ class _Writer:
             "DYNAMIC": _DYNAMIC,
             "INTERP": _INTERP,
             "NOTE": _NOTE,
+            "PROPERTY": _NOTE,
             "GNU_STACK": _STACK,
         }
         places = {
@@ -228,6 +236,7 @@ class _Writer:
             "DYNAMIC": self.regions.get(".dynamic", (0, 0)),
             "INTERP": self.regions.get(".interp", (0, 0)),
             "NOTE": self.regions.get(".note.gnu.build-id", (0, 0)),
+            "PROPERTY": self.regions.get(".note.gnu.property", (0, 0)),
             "GNU_STACK": (0, 0),
         }
         for name in names:

@@ -10,6 +10,7 @@
      STUB_NVML         what nvmlInit returns; STUB_DRIVER (580.159.04); STUB_LOST the index of a GPU that is lost
      STUB_COMPUTE_MODE 0, 2, 3; STUB_MIG "enabled,instances"; STUB_FABRIC "state,health"; STUB_REMAP "pending,failure";
      STUB_PROCESSES    pids, with commas; STUB_CONFIDENTIAL "feature,ready"
+     STUB_VBIOS        96.00.A5.00.01; STUB_ECC 1, 0 or "unsupported"; STUB_POWER_LIMIT in milliwatts (700000)
 
    What is compiled in (-DDEFAULT_CUINIT=34, ...) holds where the environment says nothing.
    Signatures, structures and numbers: CUDA driver API and NVML reference. */
@@ -265,6 +266,26 @@ EXPORT int nvmlDeviceGetName(struct gpu *gpu, char *name, unsigned int size) {
 
 EXPORT int nvmlDeviceGetUUID(struct gpu *gpu, char *uuid, unsigned int size) {
     uuid_of(gpu->index, uuid, size);
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetVbiosVersion(struct gpu *gpu, char *version, unsigned int size) {
+    (void)gpu;
+    snprintf(version, size, "%s", text("STUB_VBIOS", "96.00.A5.00.01"));
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetEccMode(struct gpu *gpu, unsigned int *current, unsigned int *pending) {
+    (void)gpu;
+    const char *ecc = text("STUB_ECC", "1");
+    if (!strcmp(ecc, "unsupported")) return NOT_SUPPORTED;
+    *current = *pending = (unsigned int)at(ecc, 0);
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetEnforcedPowerLimit(struct gpu *gpu, unsigned int *milliwatts) {
+    (void)gpu;
+    *milliwatts = (unsigned int)number("STUB_POWER_LIMIT", 700000);
     return 0;
 }
 

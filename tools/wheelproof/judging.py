@@ -16,7 +16,8 @@ from wheel_checks.facts.reading import Request, read_wheel
 from wheel_checks.facts.siblings import find_siblings
 from wheel_checks.facts.summary import headline, summarize
 from wheel_checks.facts.wheel import Depth, WheelFacts
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index_page import WHEEL_SUFFIX, IndexFile
+from wheel_checks.formats.variant_label import split_label
 from wheel_checks.model import CheckResult, FailOn, Rule, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.byte_source import ByteSource
@@ -24,21 +25,28 @@ from wheel_checks.sources.http import HttpClient
 from wheel_checks.sources.local import LocalFile
 from wheel_checks.targets.target import Target
 
-if TYPE_CHECKING:  # depth quick need not load what follows links
+if TYPE_CHECKING:  # depth quick need not load what follows links, nor what reads variants
     from wheel_checks.facts.dependencies import Dependencies
+    from wheel_checks.facts.gpu_targets import Product
+    from wheel_checks.facts.variant import VariantIndex
+    from wheel_checks.sources.variant_files import VariantFiles
 
 AT_ONCE = 8  # wheels read in parallel; also the client's bound on connections
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedWheel:
-    """A wheel to read: where it is, what the index says of it, and all that the index lists of its project."""
+    """A wheel to read: where it is, what the index says of it, and all that the index lists of its project.
+
+    ``gpus`` are those that it must run on, None for all that the judgement expects.
+    """
 
     file_name: str
     location: Path | str
     listing: IndexFile | None = None
     target: Target | None = None
     listed: tuple[IndexFile, ...] = ()
+    gpus: tuple[Product, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,29 +96,35 @@ def judge_wheels(
     client: HttpClient,
     progress: Progress,
     dependencies: Dependencies | None = None,
+    variants: VariantFiles | None = None,
 ) -> list[JudgedWheel]:
     """Read and judge each wheel on its own, in order. Its members are dropped at once: a release has a million of them.
 
     A wheel that cannot be read is a subject with an error; the others go on. ``dependencies`` reads what wheels link
-    to, from depth links on.
+    to, from depth links on; ``variants`` is a reader of what indexes say of variants that has read some already.
     """
     names = Counter(planned.file_name for planned in wheels)
+    variants = variants or _variant_files(wheels, client)
 
     def judge(planned: PlannedWheel) -> JudgedWheel:
         name = planned.file_name
+        expected = judgement.expectations
+        if planned.gpus is not None:
+            expected = replace(expected, gpus=planned.gpus)
         if names[name] > 1 and planned.target:
             name += f" ({planned.target.label})"
         unlinked: tuple[CheckResult, ...] = ()
         try:
-            facts = read_planned(planned, judgement.depth, client, gpu_code=bool(judgement.expectations.gpus))
+            wants_gpu_code = bool(expected.gpus)
+            facts = read_planned(planned, judgement.depth, client, gpu_code=wants_gpu_code, variants=variants)
             if dependencies is not None and judgement.depth.includes(Depth.LINKS):
                 facts, unlinked = _linked(facts, dependencies)
         except WheelproofError as error:
             return JudgedWheel(planned, unreadable(name, "wheel", error))
         finally:
             progress.done()
-        results = (*unlinked, *run_rules(rules, facts, judgement.expectations))
-        subject = Subject(name, "wheel", headline(facts), summarize(facts, judgement.expectations.gpus), results)
+        results = (*unlinked, *run_rules(rules, facts, expected), *_of_variant(facts, judgement))
+        subject = Subject(name, "wheel", headline(facts), summarize(facts, expected.gpus), results)
         return JudgedWheel(planned, subject, facts.without_members())
 
     with ThreadPoolExecutor(AT_ONCE, "wheel") as pool:
@@ -120,6 +134,23 @@ def judge_wheels(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _variant_files(wheels: Sequence[PlannedWheel], client: HttpClient) -> VariantFiles | None:
+    """The reader of what indexes say of variants; None when no wheel is one, which is the rule."""
+    if not any(split_label(planned.file_name.removesuffix(WHEEL_SUFFIX))[1] for planned in wheels):
+        return None
+    from wheel_checks.sources.variant_files import VariantFiles  # noqa: PLC0415  # few wheels are variants
+
+    return VariantFiles(client)
+
+
+def _of_variant(facts: WheelFacts, judgement: Judgement) -> tuple[CheckResult, ...]:
+    if facts.variant is None:
+        return ()
+    from wheelproof.variants import judge_variant  # noqa: PLC0415  # few wheels are variants
+
+    return judge_variant(facts, judgement)
 
 
 def _linked(facts: WheelFacts, dependencies: Dependencies) -> tuple[WheelFacts, tuple[CheckResult, ...]]:
@@ -149,8 +180,18 @@ def compare_siblings(
         yield replace(item, subject=subject, facts=facts)
 
 
-def read_planned(planned: PlannedWheel, depth: Depth, client: HttpClient, *, gpu_code: bool = False) -> WheelFacts:
-    """The facts of one wheel, with ``gpu_code`` also these at any depth. Raises SourceError if bytes cannot be had."""
+def read_planned(
+    planned: PlannedWheel,
+    depth: Depth,
+    client: HttpClient,
+    *,
+    gpu_code: bool = False,
+    variants: VariantFiles | None = None,
+) -> WheelFacts:
+    """The facts of one wheel, with ``gpu_code`` also these at any depth; ``variants`` reads what its index says of it.
+
+    Raises SourceError if bytes cannot be had.
+    """
     listing = planned.listing
     offered = listing is not None and listing.core_metadata is not None
     request = Request(
@@ -160,12 +201,23 @@ def read_planned(planned: PlannedWheel, depth: Depth, client: HttpClient, *, gpu
         depth,
         _sidecar_reader(client, planned) if offered else None,
         gpu_code,
+        _variants_reader(variants, planned),
     )
     source = _open(planned, client)
     try:
         return read_wheel(source, request)
     finally:
         source.close()
+
+
+def _variants_reader(
+    files: VariantFiles | None, planned: PlannedWheel
+) -> Callable[[], VariantIndex | Unavailable] | None:
+    if files is None:
+        return None
+    from wheelproof.variants import read_variants  # noqa: PLC0415  # few wheels are variants
+
+    return read_variants(planned, files)
 
 
 def unreadable(name: str, kind: str, error: WheelproofError) -> Subject:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import NotFoundError, UsageError
 from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.variant_label import is_variant
 from wheel_checks.formats.wheel_name import parse_wheel_name
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.selection import Choice, choose, release_wheels
 from wheel_checks.targets.target import Target, parse_targets, this_machine
 from wheelproof.judging import PlannedWheel
+
+if TYPE_CHECKING:  # few releases have variants
+    from wheel_checks.facts.gpu_targets import Product
+    from wheel_checks.sources.variant_files import VariantFiles
+    from wheel_checks.targets.variant_choice import MachineChoice
+    from wheel_checks.targets.variant_machine import Machine
 
 _URL_SCHEMES = ("http://", "https://", "file://")
 
@@ -25,34 +33,43 @@ Listing = Callable[[str], Sequence[IndexFile]]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The targets to judge for. ``platforms`` and ``pythons`` are as typed; empty means this machine, this Python."""
+    """The targets to judge for. ``platforms`` and ``pythons`` are as typed; empty means this machine, this Python.
+
+    ``machines`` are described: their platforms count where none was typed, and they choose among variants.
+    """
 
     platforms: tuple[str, ...] = ()
     pythons: tuple[str, ...] = ()
     all_files: bool = False
     pre: bool = False
+    machines: tuple[Machine, ...] = ()
 
     @property
     def targets(self) -> tuple[Target, ...]:
         """Every combination of platform and Python. Raises UsageError for a name that is not known."""
-        return parse_targets(self.platforms, self.pythons)
+        described = tuple(dict.fromkeys(machine.machine for machine in self.machines))
+        return parse_targets(self.platforms or described, self.pythons)
 
     @property
     def note(self) -> str:
         """What was assumed of this machine, "" when nothing was or when it does not matter."""
-        return "" if self.platforms and self.pythons else this_machine().note
+        return "" if (self.platforms or self.machines) and self.pythons else this_machine().note
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The wheels to read, each once per target, and the choices that an installer would make for requirements."""
+    """The wheels to read, each once per target, and the choices that an installer would make for requirements.
+
+    ``machine_choices`` are those for described machines, where a release has variants.
+    """
 
     wheels: tuple[PlannedWheel, ...] = ()
     choices: tuple[Choice, ...] = field(default=())
+    machine_choices: tuple[MachineChoice, ...] = ()
 
 
-def plan(text: str, wanted: Wanted, listing: Listing) -> Plan:
-    """What one TARGET of the command line means.
+def plan(text: str, wanted: Wanted, listing: Listing, variants: VariantFiles | None = None) -> Plan:
+    """What one TARGET of the command line means. ``variants`` reads what indexes say of variants.
 
     Raises UsageError when it means nothing, and SourceError when a file or the index cannot be read.
     """
@@ -71,7 +88,7 @@ def plan(text: str, wanted: Wanted, listing: Listing) -> Plan:
             f"{text!r} is no file, folder, URL or requirement: {str(error).splitlines()[0]}",
             expected="for example dist/*.whl, torch==2.11.0 or 'torch>=2.9,<2.12'",
         ) from None
-    return _of_requirement(requirement, wanted, listing)
+    return _of_requirement(requirement, wanted, listing, variants)
 
 
 def _of_file(path: Path) -> PlannedWheel:
@@ -93,18 +110,55 @@ def _of_link(url: str, wanted: Wanted) -> Iterable[PlannedWheel]:
     return [PlannedWheel(name, url, target=target) for target in targets]
 
 
-def _of_requirement(requirement: Requirement, wanted: Wanted, listing: Listing) -> Plan:
+def _of_requirement(requirement: Requirement, wanted: Wanted, listing: Listing, variants: VariantFiles | None) -> Plan:
     files = () if requirement.url else tuple(listing(requirement.name))
     if wanted.all_files:
         return _of_release(requirement, wanted, files)
-    choices = tuple(choose(requirement, files, target, pre=wanted.pre) for target in wanted.targets)
+    plain: list[Choice] = []
+    for_machines: list[MachineChoice] = []
+    has_variants = wanted.machines and variants and any(is_variant(file.file_name) for file in files)
+    for target in wanted.targets:
+        own = [machine for machine in wanted.machines if machine.machine == target.machine]
+        if has_variants and own and variants:
+            for_machines += _for_machines(requirement, files, target, own, variants, pre=wanted.pre)
+        else:
+            plain.append(choose(requirement, files, target, pre=wanted.pre))
     planned: dict[tuple[str, str], PlannedWheel] = {}
-    for choice in choices:
+    for choice in (*plain, *(made.choice for made in for_machines)):
         if choice.chosen is not None:
             # One file for several targets (py3-none-any) is judged for each machine: markers may differ.
             key = (choice.chosen.file_name, choice.target.machine)
             planned.setdefault(key, _of_listed(choice.chosen, files, choice.target))
-    return Plan(tuple(planned.values()), choices)
+    for key, gpus in _gpus_by_wheel(for_machines).items():
+        planned[key] = replace(planned[key], gpus=gpus)
+    return Plan(tuple(planned.values()), tuple(plain), tuple(for_machines))
+
+
+def _for_machines(
+    requirement: Requirement,
+    files: Sequence[IndexFile],
+    target: Target,
+    machines: Sequence[Machine],
+    variants: VariantFiles,
+    *,
+    pre: bool,
+) -> Iterable[MachineChoice]:
+    from wheelproof.machine_choice import choose_for_machines  # noqa: PLC0415  # few releases have variants
+
+    return choose_for_machines(requirement, files, target, machines, variants, pre=pre)
+
+
+def _gpus_by_wheel(choices: Iterable[MachineChoice]) -> dict[tuple[str, str], tuple[Product, ...]]:
+    """The GPUs whose machines take each wheel: it need not run on the others."""
+    from wheel_checks.facts.gpu_targets import Product  # noqa: PLC0415  # only where machines are described
+
+    found: dict[tuple[str, str], tuple[Product, ...]] = {}
+    for made in choices:
+        if made.choice.chosen is not None:
+            key = (made.choice.chosen.file_name, made.choice.target.machine)
+            own = (Product(made.machine.gpu, made.machine.sm, made.machine.machine),) if made.machine.sm else ()
+            found[key] = tuple(dict.fromkeys((*found.get(key, ()), *own)))
+    return found
 
 
 def _of_release(requirement: Requirement, wanted: Wanted, files: tuple[IndexFile, ...]) -> Plan:

@@ -72,6 +72,11 @@ class Side:
         return "" if isinstance(self.name, Unavailable) else self.name.build
 
     @property
+    def variant(self) -> str:
+        """The variant label, "" for a wheel that is no variant."""
+        return "" if isinstance(self.name, Unavailable) else self.name.variant
+
+    @property
     def python(self) -> str:
         """The interpreter tags with their ABI, where that is another: ``cp312``, ``cp38-abi3``, ``cp313-cp313t``."""
         tags = set() if isinstance(self.name, Unavailable) else self.name.tags
@@ -126,14 +131,16 @@ class SizeDifference:
 class Difference:
     """What differs between wheel ``a`` and wheel ``b``. What could not be compared is Unavailable, with the reason.
 
-    ``fields`` are of METADATA, ``values`` of version.py. ``sizes``, ``links`` and ``gpu_code`` are of the native files
-    that both have, by their role; ``links_unread`` are those of which one side could not be read.
+    ``fields`` are of METADATA, ``values`` of version.py, ``properties`` of variants (the values of each feature; none
+    for other wheels). ``sizes``, ``links`` and ``gpu_code`` are of the native files that both have, by their
+    role; ``links_unread`` are those of which one side could not be read.
     """
 
     a: Side
     b: Side
     fields: Compared[Change] | Unavailable
     values: Compared[Change]
+    properties: Compared[Change] | Unavailable
     requirements: Compared[RequirementDifference] | Unavailable
     members: Mapping[Kind, MemberDifference] | Unavailable
     sizes: Compared[SizeDifference] | Unavailable
@@ -153,6 +160,7 @@ def compare_wheels(a: WheelFacts, b: WheelFacts) -> Difference:
         side_of(b),
         _fields(a, b),
         _values(a, b),
+        _variant_properties(a, b),
         _requirements(a, b),
         members if isinstance(members, Unavailable) else {kind: _members(kind, *members) for kind in Kind},
         members if isinstance(members, Unavailable) else _sizes(*members),
@@ -174,11 +182,12 @@ def side_of(wheel: WheelFacts) -> Side:
 
 
 def name_sides(a: Side, b: Side) -> tuple[str, str]:
-    """Two short names that tell the sides apart: machines, or Pythons, or versions, or projects, or else A and B."""
+    """Two short names that tell the sides apart: machines, Pythons, versions, variants or projects, or else A and B."""
     for one, other in (
         (a.machine, b.machine),
         (a.python, b.python),
         (f"{a.version} {a.build}".rstrip(), f"{b.version} {b.build}".rstrip()),
+        (a.variant, b.variant),
         (a.project, b.project),
     ):
         if one and other and one != other:
@@ -296,6 +305,19 @@ def _values(a: WheelFacts, b: WheelFacts) -> Compared[Change]:
         for wheel in (a, b)
     )
     return _differing(one, other)
+
+
+def _variant_properties(a: WheelFacts, b: WheelFacts) -> Compared[Change] | Unavailable:
+    features: list[dict[str, str]] = []
+    for wheel in (a, b):
+        variant = wheel.variant.variant if wheel.variant else None
+        if isinstance(variant, Unavailable):
+            return variant
+        values: dict[str, list[str]] = {}
+        for each in variant.properties if variant else ():
+            values.setdefault(each.key, []).append(each.value)
+        features.append({key: ", ".join(listed) for key, listed in values.items()})
+    return _differing(*features)
 
 
 def _differing(a: Mapping[str, str], b: Mapping[str, str]) -> Compared[Change]:

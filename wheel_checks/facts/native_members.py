@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 
 from wheel_checks.facts.archive import Archive
 from wheel_checks.facts.elf_reading import THOROUGH, Effort, MemberElf, read_member_elfs
+from wheel_checks.formats.elf import LOADER_PARTS, Part
 from wheel_checks.formats.zip_directory import Member
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
@@ -38,9 +40,11 @@ def read_native_members(
     effort: Effort = THOROUGH,
     whole: bool = False,
     programs: bool = True,
+    parts: Collection[Part] = LOADER_PARTS,
 ) -> tuple[MemberElf, ...]:
     """The loader's facts of every ELF file of the wheel; ``whole`` streams what head and tail do not tell.
 
+    ``parts`` may be other facts than the loader's.
     A member that is named like a library and is none comes along as Unavailable; other members that are no ELF files
     do not, nor do programs unless these are wanted. Copies, which wheels have instead of symbolic links, are read once
     (but for ``whole``), by the word of the directory's checksums. Raises SourceError when bytes cannot be had.
@@ -50,7 +54,7 @@ def read_native_members(
     originals: dict[tuple[int, ...], Member] = {}
     for member in members:
         originals.setdefault(_content(member, whole=whole), member)
-    read = read_member_elfs(source, archive, list(originals.values()), effort=effort, stream=stream)
+    read = read_member_elfs(source, archive, list(originals.values()), parts, effort=effort, stream=stream)
     elfs = dict(zip(originals, read, strict=True))
     found = [_as(member, elfs[_content(member, whole=whole)]) for member in members]
     return tuple(item for item in found if is_library(item.member.name) or not isinstance(item.facts, Unavailable))

@@ -1,7 +1,8 @@
 """Which wheel of one set is held against which of another. Pure.
 
-Wheels are paired by project, version, Python and platform. What the sets have no value of in common is what they are
-compared across, and does not take part: of a set for aarch64 and one for x86_64 each Python is paired with its own.
+Wheels are paired by project, version, Python, platform and variant. What the sets have no value of in common is what
+they are compared across, and does not take part: of a set for aarch64 and one for x86_64 each Python is paired with its
+own.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Pairing:
 def pair_files(a: Iterable[str], b: Iterable[str]) -> Pairing:
     """Pair the wheels of two sets by their file names. Of those alike the newest version counts, and its last build."""
     names_a, names_b = (_parsed(files) for files in (a, b))
-    dimensions = [_project, *(d for d in (_version, _python, _platform) if _in_common(d, names_a, names_b))]
+    dimensions = [_project, *(d for d in (_version, _python, _platform, _variant) if _in_common(d, names_a, names_b))]
     keyed_a, keyed_b = (_keyed(names, dimensions) for names in (names_a, names_b))
     pairs = tuple((keyed_a[key], keyed_b[key]) for key in sorted(keyed_a.keys() & keyed_b.keys()))
     paired_a, paired_b = {one for one, _ in pairs}, {other for _, other in pairs}
@@ -64,6 +65,10 @@ def _platform(name: WheelName) -> str:
     return target.machine if target else ".".join(sorted({tag.platform for tag in name.tags}))
 
 
+def _variant(name: WheelName) -> str:
+    return name.variant
+
+
 Dimension = Callable[[WheelName], str]
 
 
@@ -89,4 +94,4 @@ def _lone(names: Mapping[str, WheelName | None], paired: set[str]) -> tuple[str,
 
 
 def _but_build(name: WheelName) -> tuple[str, ...]:
-    return _project(name), _version(name), _python(name), _platform(name)
+    return _project(name), _version(name), _python(name), _platform(name), _variant(name)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from packaging.utils import canonicalize_name
 
@@ -20,6 +20,7 @@ from wheel_checks.formats.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.formats.file_signature import describe_head
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.record import Record, parse_record
+from wheel_checks.formats.variant_label import VARIANT_MEMBER
 from wheel_checks.formats.version_file import MAX_SIZE as LARGEST_VERSION_FILE
 from wheel_checks.formats.version_file import VersionFile, parse_version_file
 from wheel_checks.formats.wheel_file import parse_wheel_file
@@ -30,6 +31,9 @@ from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 from wheel_checks.targets.of_wheel import markers_of_tags, target_of_tags
 from wheel_checks.targets.target import OLDEST_GLIBC, Target
+
+if TYPE_CHECKING:  # few wheels are variants
+    from wheel_checks.facts.variant import VariantFacts, VariantIndex
 
 TAIL = 64 * 1024  # bytes; holds the end record, and the whole directory of most wheels
 QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
@@ -44,6 +48,7 @@ class Request:
     """Which wheel to read: its file name, what the index says of it, for which target, and how deep.
 
     ``read_sidecar`` fetches the METADATA that the index serves beside the wheel (PEP 658), None when it serves none.
+    ``read_variants`` tells what the place of a variant wheel says of the variants of its release.
     ``gpu_code`` asks for the GPU code at any depth: exact from depth gpu on, else what few bytes tell.
     """
 
@@ -53,6 +58,7 @@ class Request:
     depth: Depth = Depth.QUICK
     read_sidecar: Callable[[], bytes] | None = None
     gpu_code: bool = False
+    read_variants: Callable[[], VariantIndex | Unavailable] | None = None
 
 
 def read_wheel(source: ByteSource, request: Request) -> WheelFacts:
@@ -146,8 +152,9 @@ def _read(
     dist_infos = _dist_infos(archive)
     dist_info = _own_dist_info(dist_infos, name)
     metadata_name, wheel_name, record_name = (f"{dist_info}/{file}" for file in ("METADATA", "WHEEL", "RECORD"))
+    variant_name = f"{dist_info}/{VARIANT_MEMBER}"
     version_names = _version_members(archive.members)
-    wanted = [metadata_name, wheel_name, *version_names]
+    wanted = [metadata_name, wheel_name, variant_name, *version_names]
     skip_record = _record_is_too_dear(source, request, archive, [*wanted, record_name])
     read = read_members(source, archive, wanted if skip_record else [*wanted, record_name])
     archive = replace(archive, faults=archive.faults + read.faults, local_headers_read=read.headers_read)
@@ -171,17 +178,40 @@ def _read(
         listing=request.listing,
         target=request.target,
     )
+    if _is_variant(name) or variant_name in read.contents:
+        facts = replace(facts, variant=_variant(request, name, variant_name, read))
     if request.read_sidecar:
         facts = _with_sidecar(facts, request.read_sidecar)
     if request.depth.includes(Depth.LINKS):
-        from wheel_checks.facts.native_members import read_native_members  # noqa: PLC0415  # not for depth quick
-
-        facts = replace(facts, elfs=read_native_members(source, archive, whole=request.depth is Depth.FULL))
+        facts = _with_elfs(facts, source, archive, whole=request.depth is Depth.FULL)
     if request.gpu_code or request.depth.includes(Depth.GPU):
         from wheel_checks.facts.gpu_reading import with_gpu_code  # noqa: PLC0415  # not for depth quick
 
         facts = with_gpu_code(facts, source, archive, exact=request.depth.includes(Depth.GPU))
     return _with_content(facts, source, archive, record) if request.depth is Depth.FULL else facts
+
+
+def _is_variant(name: WheelName | Unavailable) -> bool:
+    return not isinstance(name, Unavailable) and bool(name.variant)
+
+
+def _variant(request: Request, name: WheelName | Unavailable, member: str, read: MemberContents) -> VariantFacts:
+    from wheel_checks.facts.variant import VariantFacts  # noqa: PLC0415  # few wheels are variants
+    from wheel_checks.formats.variant_metadata import parse_variant_metadata  # noqa: PLC0415  # the same
+
+    label = "" if isinstance(name, Unavailable) else name.variant
+    unknown = Unavailable("the wheel was not found on an index", "give its requirement with --index-url")
+    index = request.read_variants() if request.read_variants and label else unknown
+    return VariantFacts(label, member, read.parse(member, parse_variant_metadata), index)
+
+
+def _with_elfs(facts: WheelFacts, source: ByteSource, archive: Archive, *, whole: bool) -> WheelFacts:
+    """With what the loader goes by; of a variant, which may claim a level of the CPU, also the level that is marked."""
+    from wheel_checks.facts.native_members import read_native_members  # noqa: PLC0415  # not for depth quick
+    from wheel_checks.formats.elf import LOADER_PARTS, Part  # noqa: PLC0415  # the same
+
+    parts = LOADER_PARTS if facts.variant is None else LOADER_PARTS | {Part.ISA_LEVEL}
+    return replace(facts, elfs=read_native_members(source, archive, whole=whole, parts=parts))
 
 
 def _dist_infos(archive: Archive) -> tuple[str, ...]:

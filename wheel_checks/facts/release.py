@@ -19,6 +19,7 @@ from wheel_checks.formats.index_page import is_file_of, sdist_version
 from wheel_checks.formats.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable
 from wheel_checks.release_expectation import ExpectedPlatform, ReleaseExpectation
+from wheel_checks.targets.variant_choice import MachineChoice
 
 _FEWEST = 3  # files whose median says what is usual
 _NOT_READ = Unavailable("no wheel was read")
@@ -78,7 +79,8 @@ class ReleaseFacts:
 
     ``filled`` has every expected cell, platform by platform, with the files that fill it: the one with the highest
     build tag, which installers prefer, first. ``median_sizes`` (bytes) are those of platforms with at least three
-    files: fewer say nothing of what is usual.
+    files: fewer say nothing of what is usual. ``machine_choices`` are what the machines that it claims to serve get of
+    its variants, each with the label that was expected, "" for any that is made for a GPU.
     """
 
     expectation: ReleaseExpectation
@@ -87,6 +89,7 @@ class ReleaseFacts:
     filled: Mapping[Cell, tuple[ReleaseFile, ...]]
     median_sizes: Mapping[str, float]
     today: date
+    machine_choices: tuple[tuple[MachineChoice, str], ...] = ()
 
     @property
     def own_files(self) -> tuple[ReleaseFile, ...]:
@@ -156,7 +159,7 @@ def _place(file: ReleaseFile, expectation: ReleaseExpectation, version: Version)
         return placed
     platforms, cells = [], []
     for platform in expectation.platforms:
-        tags = [tag for tag in name.tags if matches(platform, tag.platform)]
+        tags = [tag for tag in name.tags if name.variant == platform.variant and matches(platform, tag.platform)]
         platforms += [platform.name] if tags else []
         cells += [
             Cell(platform.name, str(python))

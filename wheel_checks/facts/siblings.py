@@ -47,9 +47,10 @@ def _parsed(file_name: str) -> WheelName | None:
 
 
 def _same_build(a: WheelName, b: WheelName) -> bool:
-    """Same version, and the same interpreters and ABIs; the platform alone may differ."""
+    """Same version and variant, and the same interpreters and ABIs; the platform alone may differ."""
     interpreters_a, interpreters_b = ({(t.interpreter, t.abi) for t in name.tags} for name in (a, b))
-    return a.parsed_version == b.parsed_version and interpreters_a == interpreters_b
+    same_release = (a.parsed_version, a.variant) == (b.parsed_version, b.variant)
+    return same_release and interpreters_a == interpreters_b
 
 
 def _sibling(wheel: WheelFacts, file_name: str, target: Target, read: WheelFacts | None) -> Sibling:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # depth quick need not load what follows links and reads GPU 
     from wheel_checks.facts.gpu_code import GpuCodeFacts
     from wheel_checks.facts.gpu_targets import Product
     from wheel_checks.facts.linking import LinkFacts
+    from wheel_checks.facts.variant import VariantFacts
 
 
 def headline(wheel: WheelFacts) -> str:
@@ -23,7 +24,8 @@ def headline(wheel: WheelFacts) -> str:
     facts = wheel.accelerator
     if isinstance(facts, Unavailable):
         return "not a readable wheel"
-    return f"{facts.label} ({facts.local_version})" if facts.local_version else facts.label
+    told = f"{facts.label} ({facts.local_version})" if facts.local_version else facts.label
+    return f"{told}, variant {wheel.variant.label}" if wheel.variant and wheel.variant.label else told
 
 
 def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]:
@@ -48,6 +50,8 @@ def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]
         facts["requirements"] = [str(requirement) for requirement in active]
     if not isinstance(wheel.metadata, Unavailable) and wheel.metadata.requires_python:
         facts["requires_python"] = wheel.metadata.requires_python
+    if wheel.variant is not None:
+        facts["variant"] = _of_variant(wheel.variant)
     facts |= _of_libraries(wheel, gpus) | _of_listing(wheel)
     return facts | {
         "bytes_read": wheel.bytes_read,
@@ -55,6 +59,16 @@ def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]
         "requests": wheel.requests,
         "seconds": round(wheel.seconds, 3),
     }
+
+
+def _of_variant(found: VariantFacts) -> dict[str, Any]:
+    """Label and properties of a variant wheel, and the revision of the drafts that describes it."""
+    facts: dict[str, Any] = {"label": found.label}
+    if not isinstance(found.metadata, Unavailable):
+        facts["schema"] = found.metadata.schema
+    if not isinstance(found.variant, Unavailable):
+        facts["properties"] = list(map(str, found.variant.properties))
+    return facts
 
 
 def _of_name(name: WheelName) -> dict[str, Any]:

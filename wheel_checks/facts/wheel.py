@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.facts.elf_reading import MemberElf
     from wheel_checks.facts.gpu_code import GpuCodeFacts
     from wheel_checks.facts.linking import LinkFacts
+    from wheel_checks.facts.variant import VariantFacts
 
 _NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
 _NO_LINKS = Unavailable("what libraries link to is not followed at depth quick", "--depth links")
@@ -63,6 +64,7 @@ class WheelFacts:
     """One wheel. What could not be had is ``Unavailable``, with the reason.
 
     ``broken`` is the sentence that says why the archive cannot be read at all ("" when it can).
+    ``variant`` is None for a wheel that is no variant: neither a label in its name nor a ``variant.json``.
     ``target`` is the platform and Python for which markers were evaluated (None: no single target is meant).
     ``dist_infos`` are the names of all top-level ``*.dist-info`` folders; ``sidecar`` is the METADATA that the index
     serves beside the wheel (PEP 658); ``hash_faults`` are ``(member, sentence)`` of contents that match neither RECORD
@@ -88,6 +90,7 @@ class WheelFacts:
     elfs: tuple[MemberElf, ...] | Unavailable = _NO_ELFS
     links: LinkFacts | Unavailable = _NO_LINKS
     gpu_code: GpuCodeFacts | Unavailable = _NO_GPU_CODE
+    variant: VariantFacts | None = None
     content_sha256: str = ""
     broken: str = ""
     bytes_read: int = 0

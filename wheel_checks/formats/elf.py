@@ -18,7 +18,7 @@ from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf_bytes import ByteRange, BytesNeeded, ElfBytes, KnownRegions, merge
 from wheel_checks.formats.elf_dynamic import DynamicFacts, DynamicTable, read_dynamic, read_dynamic_table
 from wheel_checks.formats.elf_header import ElfHeader, read_header
-from wheel_checks.formats.elf_notes import read_build_id
+from wheel_checks.formats.elf_notes import read_build_id, read_isa_level
 from wheel_checks.formats.elf_reader import Reader
 from wheel_checks.formats.elf_sections import Sections, read_sections
 from wheel_checks.formats.elf_segments import Segments, read_interpreter, read_segments
@@ -38,6 +38,7 @@ class Part(StrEnum):
     DYNAMIC = "dynamic"
     VERSIONS = "versions"
     BUILD_ID = "build_id"
+    ISA_LEVEL = "isa_level"
     SECTIONS = "sections"
     SYMBOLS = "symbols"
 
@@ -59,6 +60,7 @@ class Missing:
 class ElfFacts:
     """What an ELF file says of itself. None stands for what the file does not have.
 
+    ``isa_level`` is the level of x86-64 (1 to 4) that the file is marked to need.
     ``possible`` are the parts that rest on bytes which might be others.
     """
 
@@ -68,6 +70,7 @@ class ElfFacts:
     dynamic: DynamicFacts | Missing | None
     versions: SymbolVersions | Missing
     build_id: str | Missing | None
+    isa_level: int | Missing | None
     sections: Sections | Missing
     symbols: DynamicSymbols | Missing | None
     possible: frozenset[Part]
@@ -100,6 +103,7 @@ def read_elf(view: ElfBytes, parts: Collection[Part] = ALL_PARTS) -> ElfFacts:
         dynamic=_told(view, Part.DYNAMIC, parts, possible, _dynamic),
         versions=_told(view, Part.VERSIONS, parts, possible, _versions),
         build_id=_told(view, Part.BUILD_ID, parts, possible, _build_id),
+        isa_level=_told(view, Part.ISA_LEVEL, parts, possible, _isa_level),
         sections=_told(view, Part.SECTIONS, parts, possible, read_sections),
         symbols=_told(view, Part.SYMBOLS, parts, possible, _symbols),
         possible=frozenset(possible),
@@ -157,6 +161,10 @@ def _interpreter(reader: Reader, header: ElfHeader) -> str | None:
 
 def _build_id(reader: Reader, header: ElfHeader) -> str | None:
     return read_build_id(reader, header, read_segments(reader, header))
+
+
+def _isa_level(reader: Reader, header: ElfHeader) -> int | None:
+    return read_isa_level(reader, header, read_segments(reader, header))
 
 
 def _table(reader: Reader, header: ElfHeader) -> DynamicTable | None:

@@ -16,7 +16,10 @@ from wheel_checks.errors import FormatError
 from wheel_checks.formats.html_tags import start_tags
 
 WHEEL_SUFFIX = ".whl"
+VARIANTS_SUFFIX = "-variants.json"  # index-level metadata of variant wheels (PEP 825)
 SDIST_SUFFIXES = (".tar.gz", ".zip", ".tar.bz2", ".tar.xz", ".tgz", ".tar")
+
+_LISTED = (WHEEL_SUFFIX, VARIANTS_SUFFIX, *SDIST_SUFFIXES)  # what an HTML page is searched for
 
 KNOWN_API_VERSION = 1  # the major version of the repository API that this module understands (PEP 629)
 
@@ -72,6 +75,12 @@ def is_file_of(file_name: str, project: str) -> bool:
     if file_name.endswith(WHEEL_SUFFIX):
         return canonicalize_name(file_name.partition("-")[0]) == canonicalize_name(project)
     return sdist_version(file_name, project) is not None
+
+
+def is_variants_file_of(file_name: str, project: str) -> bool:
+    """True for ``{project}-{version}-variants.json``; neither part has a dash when it is normalised for a file name."""
+    stem = file_name.removesuffix(VARIANTS_SUFFIX)
+    return stem != file_name and canonicalize_name(stem.rpartition("-")[0]) == canonicalize_name(project)
 
 
 def file_from_url(url: str, index: str) -> IndexFile | None:
@@ -198,7 +207,7 @@ def _parse_html(text: str, url: str, index: str) -> tuple[IndexFile, ...]:
 def _html_file(anchor: Mapping[str, str | None], base: str, index: str) -> IndexFile | None:
     link = anchor.get("href")
     linked = _resolve(link, base, index) if link else None
-    if linked is None or not linked.file_name.endswith((WHEEL_SUFFIX, *SDIST_SUFFIXES)):
+    if linked is None or not linked.file_name.endswith(_LISTED):
         return None
     sidecar = anchor.get("data-core-metadata", anchor.get("data-dist-info-metadata", "false"))
     return IndexFile(

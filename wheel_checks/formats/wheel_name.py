@@ -11,20 +11,22 @@ from packaging.utils import BuildTag, InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from wheel_checks.errors import FormatError
+from wheel_checks.formats.variant_label import split_label
 
 MAX_TAGS = 10_000
 _MAX_LENGTH = 1_000
-_PATTERN = "name-version[-build]-python-abi-platform.whl"
+_PATTERN = "name-version[-build]-python-abi-platform[-variant].whl"
 _BUILD = re.compile(r"(\d+)(.*)", re.ASCII)
 _TAG = re.compile(r"[a-z_]\w*(\.[a-z_]\w*)*-\w+(\.\w+)*-\w+(\.\w+)*", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class WheelName:
-    """The parts of ``{distribution}-{version}(-{build})?-{python}-{abi}-{platform}.whl``.
+    """The parts of ``{distribution}-{version}(-{build})?-{python}-{abi}-{platform}(-{variant})?.whl``.
 
-    ``distribution``, ``version`` and ``build`` are the texts as written ("" for no build tag); ``parsed_version``
-    is the version as packaging understands it; ``tags`` is the expanded set of compressed tags.
+    ``distribution``, ``version``, ``build`` and ``variant`` are the texts as written ("" for no build tag, and for a
+    wheel that is no variant); ``parsed_version`` is the version as packaging understands it; ``tags`` is the expanded
+    set of compressed tags.
     """
 
     file_name: str
@@ -33,6 +35,7 @@ class WheelName:
     build: str
     tags: frozenset[Tag]
     parsed_version: Version
+    variant: str = ""
 
     @property
     def build_number(self) -> BuildTag:
@@ -51,7 +54,8 @@ def parse_wheel_name(file_name: str) -> WheelName:
         raise FormatError(f"{file_name[:200]!r} is not a wheel's file name", expected=_PATTERN)
     if len(file_name) > _MAX_LENGTH:
         raise FormatError(f"the file name has {len(file_name)} characters", expected=f"at most {_MAX_LENGTH}")
-    parts = file_name.removesuffix(".whl").split("-")
+    stem, variant = split_label(file_name.removesuffix(".whl"))
+    parts = stem.split("-")
     if len(parts) not in (5, 6):
         raise FormatError(f"the file name {file_name!r} has {len(parts)} parts between dashes", expected=_PATTERN)
     distribution, version, build = parts[0], parts[1], parts[2] if len(parts) == 6 else ""
@@ -69,13 +73,13 @@ def parse_wheel_name(file_name: str) -> WheelName:
         what = f"the file name {file_name!r} has the version {version!r}"
         raise FormatError(what, expected="one like 1.2.3+local (PEP 440)") from None
     try:
-        parse_wheel_filename(file_name)
+        parse_wheel_filename(f"{stem}.whl")
     except InvalidWheelFilename:
         raise FormatError(
             f"the file name {file_name!r} has the name {distribution!r}",
             expected="letters, digits, dots and single underscores",
         ) from None
-    return WheelName(file_name, distribution, version, build, tags, parsed_version)
+    return WheelName(file_name, distribution, version, build, tags, parsed_version, variant)
 
 
 def expand_tag(text: str) -> frozenset[Tag]:

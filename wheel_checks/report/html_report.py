@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib.resources import files
 from typing import TextIO
 
@@ -23,6 +24,8 @@ _CELLS = {
     "passed": ("pass", "✓", "passed"),
 }
 
+_MOST = 500  # subjects of a kind that the overview sums up
+
 
 def render(report: Report, stream: TextIO) -> None:
     """Write the page: the verdict, a table of subjects by rules, and per subject the evidence, folded.
@@ -36,6 +39,8 @@ def render(report: Report, stream: TextIO) -> None:
     images = "img-src data:; " if overview.pictures else ""
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; {images}base-uri 'none'; form-action 'none'"
     title = f"{report.verdict.value.upper()}: wheelproof {report.command}, {wording.judged_phrase(report)}"
+    shown = _shown(report, overview.summed_up)
+    left_out = len(report.subjects) - len(shown.subjects)
     page = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
@@ -46,13 +51,24 @@ def render(report: Report, stream: TextIO) -> None:
         "<main>",
         *map(_picture, overview.pictures),
         *map(_table, overview.tables),
-        _heat_map(report),
-        *(_subject(report, subject, number) for number, subject in enumerate(report.subjects)),
+        _heat_map(shown),
+        *(_subject(shown, subject, number) for number, subject in enumerate(shown.subjects)),
+        f"<p>{left_out:,} more are left out; the json format holds everything.</p>" * bool(left_out),
         *(f"<p>{_text(note)}</p>" for note in overview.notes),
         "</main>",
         f"<footer>wheelproof {_text(report.version)}, report of {_text(report.started)}</footer>\n</body>\n</html>\n",
     ]
     stream.write("\n".join(page).encode("ascii", "xmlcharrefreplace").decode("ascii"))
+
+
+def _shown(report: Report, summed_up: frozenset[str]) -> Report:
+    """The report with at most ``_MOST`` subjects of kinds that its overview sums up: those with problems first."""
+    several = [subject for subject in report.subjects if subject.kind in summed_up]
+    if len(several) <= _MOST:
+        return report
+    kept = {id(subject) for subject in sorted(several, key=lambda s: not wording.problems(s))[:_MOST]}
+    subjects = (s for s in report.subjects if s.kind not in summed_up or id(s) in kept)
+    return replace(report, subjects=tuple(subjects))
 
 
 def _text(text: str) -> str:
@@ -81,12 +97,18 @@ def _picture(picture: Picture) -> str:
 
 def _table(table: Table) -> str:
     numbers = [' class="number"' if column in table.numbers else "" for column in table.columns]
+    mark = ' class="warning marked"'
     head = "".join(
         f'<th scope="col"{css}>{_text(column)}</th>' for column, css in zip(table.columns, numbers, strict=True)
     )
     rows = "\n".join(
-        f"<tr>{''.join(f'<td{css}>{_text(cell)}</td>' for cell, css in zip(row, numbers, strict=True))}</tr>"
-        for row in table.rows
+        "<tr>"
+        + "".join(
+            f"<td{mark if (number, column) in table.marked else css}>{_text(cell)}</td>"
+            for column, (cell, css) in enumerate(zip(row, numbers, strict=True))
+        )
+        + "</tr>"
+        for number, row in enumerate(table.rows)
     )
     title = _text(table.title)
     return (

@@ -41,7 +41,8 @@ def _blocks(report: Report) -> Iterator[str]:
     yield f"## {mark}: wheelproof {_text(report.command)}, {_text(wording.judged_phrase(report))}\n"
     yield f"{_text(wording.counts_phrase(wording.all_results(report)))} ({wording.cost_phrase(report)}).\n"
     if report.overview:
-        yield from _findings(report, fold=sum(bool(wording.problems(s)) for s in report.subjects) > wording.MANY)
+        told = [s for s in report.subjects if s.kind not in report.overview.summed_up and wording.problems(s)]
+        yield from _findings(told, fold=len(told) > wording.MANY)
         yield from map(_own_table, report.overview.tables)
         yield from (f"{_text(note)}\n" for note in report.overview.notes)
     else:
@@ -64,13 +65,13 @@ def _overview(report: Report) -> Iterator[str]:
             yield _subject_table(report, others)
     elif report.subjects:
         yield _subject_table(report, report.subjects)
-    yield from _findings(report, fold=many)
+    yield from _findings(report.subjects, fold=many)
     if many:
         yield _folded("Every file", _subject_table(report, report.subjects))
 
 
-def _findings(report: Report, *, fold: bool) -> Iterator[str]:
-    for subject in report.subjects:
+def _findings(subjects: Iterable[Subject], *, fold: bool) -> Iterator[str]:
+    for subject in subjects:
         if results := wording.problems(subject):
             problems = "\n".join(map(_problem, results))
             if fold:

@@ -95,7 +95,8 @@ def _body(console: Console, report: Report, verbose: int) -> None:
     """
     shown = report.subjects
     if report.overview:
-        _subjects(console, [subject for subject in shown if verbose or wording.problems(subject)], verbose)
+        told = [subject for subject in shown if subject.kind not in report.overview.summed_up or verbose]
+        _subjects(console, [subject for subject in told if verbose or wording.problems(subject)], verbose)
         _own_overview(console, report.overview)
         return
     if len(shown) > wording.MANY:

@@ -28,6 +28,7 @@ MODULES = {
     "doctor.wheels_origin": ("host",),
     "doctor.wheels_platform": ("host",),
     "elf": ("wheel",),
+    "fleet": ("fleet",),
     "gpu_code": ("wheel",),
     "identity": ("wheel",),
     "installed": ("distribution",),
@@ -37,6 +38,7 @@ MODULES = {
     "kernel_probes": ("installation",),
     "kernel_results": ("kernel",),
     "linking": ("wheel",),
+    "matrix": ("cell",),
     "members": ("wheel",),
     "metadata": ("wheel",),
     "parity": ("pair", "comparison"),
@@ -48,6 +50,9 @@ MODULES = {
     "release": ("release-set",),
     "release_file": ("release-file",),
     "stack": ("package", "stack"),
+    "variant_claims": ("variant",),
+    "variant_coverage": ("machine",),
+    "variants": ("variant", "variants-file"),
 }
 
 

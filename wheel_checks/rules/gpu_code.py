@@ -27,6 +27,17 @@ from wheel_checks.rules.gpu_findings import (
 )
 
 
+def _wanted(wheel: WheelFacts, expectations: Expectations) -> tuple[Product, ...]:
+    """What ``--gpu`` names; of a variant only those GPUs that it claims, since no others get it."""
+    gpus = wanted_gpus(expectations)
+    variant = wheel.variant.variant if wheel.variant else None
+    if variant is None or isinstance(variant, Unavailable):
+        return gpus
+    from wheel_checks.facts.variant_claims import claimed_gpus  # noqa: PLC0415  # few wheels are variants
+
+    return claimed_gpus(variant, gpus) or need(Unavailable(f"the variant does not claim {named(gpus)}"))
+
+
 @rule(
     "WHL601",
     "there is GPU code for every wanted GPU",
@@ -38,7 +49,7 @@ from wheel_checks.rules.gpu_findings import (
 )
 def has_code(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """The main library, or else the declared list, has code that runs; so has every other library with GPU code."""
-    wanted = wanted_gpus(expectations)
+    wanted = _wanted(wheel, expectations)
     accelerator = need(wheel.accelerator)
     if is_for_others(accelerator):
         message = f"the wheel is {accelerator.label}: it has no code for {named(wanted)}"
@@ -71,7 +82,7 @@ def _fix(wheel: WheelFacts, gpus: Sequence[Product], code: GpuCode | None = None
 )
 def native(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """No library runs on a wanted GPU only by compiling PTX."""
-    wanted = wanted_gpus(expectations)
+    wanted = _wanted(wheel, expectations)
     facts = need(wheel.gpu_code)
     verdict = need(facts.verdict)  # when it is not known, WHL601 says so
     fix = Fix(
@@ -121,7 +132,7 @@ def declared(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 )
 def same_machine(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """The CPU that each wanted GPU is usually found with is that of the target."""
-    wanted = wanted_gpus(expectations)
+    wanted = _wanted(wheel, expectations)
     target = need(wheel.target or Unavailable("the wheel is for no single machine", "--platform x86_64 or aarch64"))
 
     def fix(gpu: Product, twin: str) -> Fix:

@@ -26,7 +26,8 @@ _SHOWN = 10  # names in evidence
 def _pair(pair: Difference) -> tuple[str, str]:
     """How the sides are called in messages. Skips the check unless both are of one release.
 
-    That is one project and one public version; two different local versions (+cpu, +cu130) are different on purpose.
+    That is one project and one public version; two different local versions (+cpu, +cu130) are different on purpose,
+    and so are two variants.
     """
     a, b = pair.a, pair.b
     if a.project != b.project:
@@ -36,6 +37,9 @@ def _pair(pair: Difference) -> tuple[str, str]:
     (public_a, local_a), (public_b, local_b) = (_versions(side) for side in (a, b))
     if public_a != public_b or (local_a and local_b and local_a != local_b):
         need(Unavailable(f"{a.version} and {b.version} are different releases: parity is asked of one release"))
+    if a.variant != b.variant:
+        labels = " and ".join(f"variant {side.variant}" if side.variant else "no variant" for side in (a, b))
+        need(Unavailable(f"{labels} differ on purpose: parity is asked of one variant"))
     return name_sides(a, b)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from packaging.tags import Tag
@@ -14,6 +15,7 @@ from wheel_checks.formats.core_metadata import CoreMetadata
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.release_expectation import Agreement, Parity
+from wheel_checks.rules.variant_findings import falls_through, runs_nowhere
 
 KIND = "release-set"
 _SHOWN = 8  # file names or requirements in one finding
@@ -221,6 +223,31 @@ def expired(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
             evidence = (Evidence("reason", exemption.reason), Evidence("files", exemption.files))
             message = f"the exemption from {_and(exemption.rules)} has expired on {exemption.until}"
             yield Finding(message, evidence, Fix("Remove the entry, or set a new date."))
+
+
+@rule(
+    "REL112",
+    "every machine that the release claims to serve gets a variant for it",
+    Severity.ERROR,
+    kind=KIND,
+    why="A machine that no variant for its GPU supports gets the one for CPUs or for everybody, without a word. What "
+    "the release notes promise is then false for its users.",
+    example='`[[machine]]` with `gpus = ["T4"]`, and variants for sm_80 and newer',
+    fix="Build a variant for that machine, or do not promise it.",
+)
+def machines_served(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
+    """Each machine gets the variant that is expected, else one for its GPU, and it claims code that runs there."""
+    if not release.machine_choices:
+        need(Unavailable("the expectation has no [[machine]]"))
+    for made, wanted in release.machine_choices:
+        python = made.choice.target.interpreter
+        if wanted and made.label != wanted:
+            got = f"the variant {made.label}" if made.label else "no variant"
+            why = made.passed_over.get(wanted, "the release does not list it, or prefers another")
+            message = f"{made.machine.label} gets {got}, expected {wanted} ({python})"
+            yield Finding(message, (Evidence(wanted, why, "variants.json"),))
+        elif finding := (None if wanted else falls_through(made)) or runs_nowhere(made):
+            yield replace(finding, message=f"{finding.message} ({python})")
 
 
 def _groups(files: Iterable[ReleaseFile], key: Callable[[ReleaseFile], K]) -> list[list[ReleaseFile]]:

@@ -56,7 +56,8 @@ def _misplaced(subject: FileInRelease) -> str:
         return "its name has no tags that an installer reads"
     if not file.platforms:
         tags = ", ".join(sorted({tag.platform for tag in file.name.tags}))
-        return f"no platform with the tag {tags} is"
+        label = f" and the variant {file.name.variant}" if file.name.variant else ""
+        return f"no platform with the tag {tags}{label} is"
     if not file.cells:
         pythons = ", ".join(sorted({f"{tag.interpreter}-{tag.abi}" for tag in file.name.tags}))
         return f"{pythons} is not on {' or '.join(file.platforms)}"

@@ -11,7 +11,13 @@ from urllib.parse import urlsplit, urlunsplit
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import NotFoundError, SourceError, UsageError
-from wheel_checks.formats.index_page import IndexFile, file_from_url, is_file_of, parse_index_page
+from wheel_checks.formats.index_page import (
+    IndexFile,
+    file_from_url,
+    is_file_of,
+    is_variants_file_of,
+    parse_index_page,
+)
 from wheel_checks.sources.byte_source import Cost
 from wheel_checks.sources.credentials import redact
 from wheel_checks.sources.file_urls import is_file_url, path_of
@@ -116,16 +122,21 @@ class SimpleIndex:
         if linked is not None and is_file_of(linked.file_name, name):
             return Listing((linked,))
         if is_file_url(place) and path_of(place).is_dir():
-            return Listing(tuple(file for file in _folder(path_of(place), place) if is_file_of(file.file_name, name)))
+            return Listing(tuple(file for file in _folder(path_of(place), place) if _belongs(file, name)))
         if linked is not None and linked.is_wheel:  # a wheel of another project: no page to read
             return Listing(())
         listing = self._page(place, redact(place))
-        return Listing(tuple(file for file in listing.files if is_file_of(file.file_name, name)), listing.pages)
+        return Listing(tuple(file for file in listing.files if _belongs(file, name)), listing.pages)
 
     def _page(self, url: str, index: str) -> Listing:
         page = self._client.get_page(url, {"Accept": ACCEPT})
         files = parse_index_page(page.body, page.content_type, page.final_url, index)
         return Listing(files, (PageRead(redact(page.final_url), page.cost, page.from_cache),))
+
+
+def _belongs(file: IndexFile, project: str) -> bool:
+    """Whether a file is of the project: a wheel, a source archive, or what a release says of its variants."""
+    return is_file_of(file.file_name, project) or is_variants_file_of(file.file_name, project)
 
 
 def _folder(path: Path, place: str) -> list[IndexFile]:

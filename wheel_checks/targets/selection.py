@@ -8,7 +8,8 @@ of the same version, tag and build tag), the file listed last is taken, as pip d
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -21,12 +22,16 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import UsageError
-from wheel_checks.formats.index_page import IndexFile, file_from_url, is_file_of, sdist_version
+from wheel_checks.formats.index_page import WHEEL_SUFFIX, IndexFile, file_from_url, is_file_of, sdist_version
+from wheel_checks.formats.variant_label import split_label
 from wheel_checks.targets.target import Target
 
 _MOST_TAGS = 1000  # compressed tag sets multiply: a hostile name of 255 characters would expand to 64,000 tags
 
 _MOST_NAMED = 8  # Pythons or platforms in one sentence
+
+Variants = Callable[[Version, str], int | str]
+"""Of a release and a label: how preferred the variant is, 0 most, or why it is not taken ("is not for ...")."""
 
 
 class Reason(StrEnum):
@@ -37,6 +42,7 @@ class Reason(StrEnum):
     PRE_RELEASE = "pre-release"
     YANKED = "yanked"
     TAGS = "tags"
+    VARIANT = "variant"
     REQUIRES_PYTHON = "requires-python"
     OLDER = "older"
     LESS_PREFERRED = "less-preferred"
@@ -79,18 +85,31 @@ class Choice:
 
 
 class _Candidate(NamedTuple):
-    """A file whose name parses. ``tags`` is None for a source archive; ``build`` is () without a build tag."""
+    """A file whose name parses. ``tags`` is None for a source archive; ``build`` is () without a build tag.
+
+    ``label`` is that of a variant, "" for any other file.
+    """
 
     file: IndexFile
     version: Version
     tags: frozenset[Tag] | None
     build: tuple[int, str] | tuple[()]
+    label: str = ""
 
 
-def choose(requirement: Requirement, files: Sequence[IndexFile], target: Target, *, pre: bool = False) -> Choice:
+def choose(
+    requirement: Requirement,
+    files: Sequence[IndexFile],
+    target: Target,
+    *,
+    pre: bool = False,
+    variants: Variants | None = None,
+) -> Choice:
     """The file that pip or uv would take from ``files`` (all candidates of all indexes) on ``target``.
 
     ``pre`` allows pre-releases, as ``--pre`` does. A direct reference (``name @ URL``) is its own only candidate.
+    Without ``variants`` variant wheels are no candidates, as installers of today have it; with it they come before
+    other wheels of their version, and their order before that of tags (PEP 825, "Variant ordering").
     """
     if not _applies(requirement, target):
         explanation = f"{requirement.name} is not installed on {target.label}: its marker is {requirement.marker}"
@@ -98,21 +117,30 @@ def choose(requirement: Requirement, files: Sequence[IndexFile], target: Target,
     if requirement.url:
         linked = file_from_url(requirement.url, "")
         files = () if linked is None else (linked,)
-    candidates, rejected = _parse_all(requirement, files)
+    candidates, rejected = _parse_all(requirement, files, variants=variants is not None)
     matching = [c for c in candidates if requirement.specifier.contains(c.version, prereleases=True)]
     rejected += _reject(candidates, matching, Reason.VERSION, f"does not match {requirement.specifier}")
-    fitting = []
+    fitting, ranks = [], {}
     for candidate in matching:
         misfit = _misfit(candidate, target)
+        if misfit is None and candidate.label and variants:
+            rank = variants(candidate.version, candidate.label)
+            if isinstance(rank, str):
+                misfit = Reason.VARIANT, f"{candidate.file.file_name} {rank}"
+            else:
+                ranks[candidate.version, candidate.label] = rank
         if misfit is None:
             fitting.append(candidate)
         else:
             rejected.append(Rejection(candidate.file, *misfit))
     allowed = _allowed(requirement, fitting, rejected, pre=pre)
-    best = max(reversed(allowed), key=lambda candidate: _preference(candidate, target), default=None)
+    best = max(reversed(allowed), key=lambda candidate: _preference(candidate, target, ranks), default=None)
     newest = _newest_release(requirement, matching, pre=pre)
     if best is None:
-        explanation = _explain(requirement, target, candidates, matching, newest)
+        if any(rejection.reason is Reason.VARIANT for rejection in rejected):
+            explanation = f"{requirement.name} {newest} has only variants for {target.label}, none for this machine"
+        else:
+            explanation = _explain(requirement, target, candidates, matching, newest)
         return Choice(requirement, target, newest_release=newest, rejected=tuple(rejected), explanation=explanation)
     same = [c for c in allowed if c.version == best.version]
     rejected += _reject(allowed, same, Reason.OLDER, f"is older than {best.version}")
@@ -135,12 +163,13 @@ def choose(requirement: Requirement, files: Sequence[IndexFile], target: Target,
 
 
 def release_wheels(requirement: Requirement, files: Sequence[IndexFile], *, pre: bool = False) -> tuple[IndexFile, ...]:
-    """Every wheel, whatever its target, of the releases that the requirement matches; of the newest when it names none.
+    """Every wheel, for whatever target, of the releases that the requirement matches; of the newest when it names none.
 
     ``torch>=2.9,<2.12`` gives the wheels of every release in that range, ``torch`` those of the newest. Pre-releases
-    and yanked files count as for :func:`choose`. Ordered by version, then file name.
+    and yanked files count as for :func:`choose`; variant wheels (PEP 825) are among the wheels. Ordered by version,
+    then file name.
     """
-    candidates = [c for c in _parse_all(requirement, files)[0] if c.tags is not None]
+    candidates = [c for c in _parse_all(requirement, files, variants=True)[0] if c.tags is not None]
     matching = [c for c in candidates if requirement.specifier.contains(c.version, prereleases=True)]
     allowed = _allowed(requirement, matching, [], pre=pre)
     if not requirement.specifier and allowed:
@@ -162,7 +191,10 @@ def _applies(requirement: Requirement, target: Target) -> bool:
         ) from error
 
 
-def _parse_all(requirement: Requirement, files: Iterable[IndexFile]) -> tuple[list[_Candidate], list[Rejection]]:
+def _parse_all(
+    requirement: Requirement, files: Iterable[IndexFile], *, variants: bool = False
+) -> tuple[list[_Candidate], list[Rejection]]:
+    """The files as candidates, and those that are none; with ``variants`` variant wheels are candidates, too."""
     candidates, rejected = [], []
     for file in files:
         if not is_file_of(file.file_name, requirement.name):
@@ -170,17 +202,21 @@ def _parse_all(requirement: Requirement, files: Iterable[IndexFile]) -> tuple[li
             rejected.append(Rejection(file, Reason.NO_CANDIDATE, sentence))
             continue
         try:
-            candidates.append(_parse(file, requirement.name))
+            candidates.append(_parse(file, requirement.name, variants=variants))
         except (InvalidWheelFilename, InvalidVersion) as error:
             rejected.append(Rejection(file, Reason.NO_CANDIDATE, f"{file.file_name} is ignored: {error}"))
     return candidates, rejected
 
 
-def _parse(file: IndexFile, project: str) -> _Candidate:
+def _parse(file: IndexFile, project: str, *, variants: bool) -> _Candidate:
     if not file.is_wheel:
         return _Candidate(file, Version(sdist_version(file.file_name, project) or ""), None, ())
-    version, build, tags = _parse_wheel_name(file.file_name)
-    return _Candidate(file, version, tags, build)
+    name, label = file.file_name, ""
+    if variants:
+        stem, label = split_label(name.removesuffix(WHEEL_SUFFIX))
+        name = stem + WHEEL_SUFFIX
+    version, build, tags = _parse_wheel_name(name)
+    return _Candidate(file, version, tags, build, label)
 
 
 @functools.lru_cache(maxsize=8192)
@@ -239,11 +275,14 @@ def _is_pinned(requirement: Requirement) -> bool:
     )
 
 
-def _preference(candidate: _Candidate, target: Target) -> tuple[Version, int, tuple[int, str] | tuple[()]]:
-    """Greater is better: the version, then the best tag (any wheel before a source archive), then the build tag."""
+def _preference(
+    candidate: _Candidate, target: Target, variants: Mapping[tuple[Version, str], int]
+) -> tuple[Version, int, int, tuple[int, str] | tuple[()]]:
+    """Greater is better: the version, the variant (any before none), the best tag (any before none), the build tag."""
     ranks = target.supported_tags()
     rank = len(ranks) if candidate.tags is None else min(ranks[tag] for tag in candidate.tags if tag in ranks)
-    return candidate.version, -rank, candidate.build
+    variant = variants.get((candidate.version, candidate.label), sys.maxsize)
+    return candidate.version, -variant, -rank, candidate.build
 
 
 def _newest_release(requirement: Requirement, matching: Sequence[_Candidate], *, pre: bool) -> Version | None:

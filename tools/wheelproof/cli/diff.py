@@ -40,6 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="3.12, 3.13t, ...: one for both sides, or A,B (default: this Python)",
     )
     parser.add_argument(
+        "--variant",
+        action=ListAction,
+        default=[],
+        metavar="LABEL",
+        help="compare wheel variants (PEP 825): one label for both sides, or A,B",
+    )
+    parser.add_argument(
         "--all-files", action="store_true", help="compare every wheel of the releases, each with its counterpart"
     )
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
@@ -63,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheelproof.judging import Judgement  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
-    sides = split_sides(arguments.wheels, arguments.platform, arguments.python)
+    sides = split_sides(arguments.wheels, arguments.platform, arguments.python, arguments.variant)
     judgement = Judgement(
         select=output.select, ignore=output.ignore, fail_on=output.fail_on, depth=Depth(arguments.depth)
     )
@@ -80,7 +87,8 @@ def _planner(index: SimpleIndex, *, all_files: bool, pre: bool) -> Planner:
     from wheelproof.plan import Wanted, plan  # noqa: PLC0415  # not for --help
 
     def wheels(side: Side) -> Sequence[PlannedWheel]:
-        wanted = Wanted(side.platforms, side.pythons, all_files, pre)
+        # What pip and uv would choose is no variant: among all wheels the side's own is looked for.
+        wanted = Wanted(side.platforms, side.pythons, all_files or bool(side.variant), pre)
         planned = plan(side.text, wanted, lambda project: index.files(project).files)
         refused = [choice for choice in planned.choices if choice.chosen is None]
         if refused and not planned.wheels:
@@ -100,14 +108,15 @@ def _emit(comparison: Comparison, options: OutputOptions) -> int:
     # Of a whole release the findings come first; a table for each pair would bury them.
     shown = comparison.differences if options.verbose or len(comparison.differences) <= MANY else {}
     tables = [(title, build_table(pair, everything=options.verbose > 0)) for title, pair in shown.items()]
-    with open_output(options.output) as stream:
-        render(report, stream, options.format, color=options.color, quiet=options.quiet, verbose=options.verbose)
-        if options.format == "text" and not options.quiet:
-            from wheelproof.diff import text  # noqa: PLC0415  # imports rich
+    for name, place in options.reports:
+        with open_output(place) as stream:
+            render(report, stream, name, color=options.color, quiet=options.quiet, verbose=options.verbose)
+            if name == "text" and not options.quiet:
+                from wheelproof.diff import text  # noqa: PLC0415  # imports rich
 
-            text.render_tables(tables, stream, color=options.color)
-        elif options.format == "markdown":
-            from wheelproof.diff import markdown  # noqa: PLC0415  # only for this format
+                text.render_tables(tables, stream, color=options.color)
+            elif name == "markdown":
+                from wheelproof.diff import markdown  # noqa: PLC0415  # only for this format
 
-            markdown.render_tables(tables, stream)
+                markdown.render_tables(tables, stream)
     return report.exit_code

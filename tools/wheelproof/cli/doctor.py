@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import shutil
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from wheelproof.cli.options import OutputOptions, add_output_options, emit, open
 if TYPE_CHECKING:  # not for --help
     from collections.abc import Callable
 
+    from wheel_checks.facts.host.facts import HostFacts
     from wheel_checks.model import Subject
     from wheelproof.doctor.run import Examination
 
@@ -34,6 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         default="/",
         help="judge the file system below FOLDER, such as that of a container, by its files alone (default: /)",
+    )
+    parser.add_argument(
+        "--host",
+        metavar="NAME",
+        default="",
+        help="call the machine NAME in the report, so that `wheelproof report merge` knows it",
     )
     parser.add_argument(
         "--timeout",
@@ -65,9 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Diagnose, and print the report. Raises WheelproofError."""
     from wheelproof.cli.progress import Progress  # noqa: PLC0415  # not for --help
+    from wheelproof.doctor.clock import Clock  # noqa: PLC0415  # not for --help
     from wheelproof.doctor.facts_file import facts_text, load_facts  # noqa: PLC0415  # not for --help
     from wheelproof.doctor.reading import Request, read_host  # noqa: PLC0415  # not for --help
-    from wheelproof.doctor.run import Clock, Showing, examine, make_report  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
     _check(arguments)
@@ -75,11 +84,13 @@ def run(arguments: argparse.Namespace) -> int:
     request = Request(arguments.python, arguments.root, arguments.timeout, full=arguments.full)
 
     def look() -> Examination:
+        # What judges the facts is imported while they are read, which is mostly waiting for children.
+        threading.Thread(target=importlib.import_module, args=("wheelproof.doctor.run",), daemon=True).start()
         with Progress("reading this machine:", unit="sections", quiet=output.quiet) as progress:
             facts = read_host(request, os.environ, progress.done)
-        return examine(facts)
+        return _examine(facts)
 
-    found = examine(load_facts(arguments.facts)) if arguments.facts else look()
+    found = _examine(load_facts(arguments.facts)) if arguments.facts else look()
     notes: list[str] = []
     if arguments.save_facts:
         with open_output(arguments.save_facts) as stream:
@@ -88,14 +99,23 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.fix:
         found = _mend(found, look, notes, ask=not arguments.yes)
     more = _kernels(found, arguments.timeout, notes) if arguments.full else []
+    from wheelproof.doctor.run import Showing, make_report  # noqa: PLC0415  # see above
+
     showing = Showing(
         arguments.facts or (f"the machine below {arguments.root}" if arguments.root != "/" else "this machine"),
         output.select,
         output.ignore,
         output.fail_on,
         detail=bool(output.verbose),
+        host=arguments.host,
     )
     return emit(make_report(found, showing, clock, more=more, notes=notes), output)
+
+
+def _examine(facts: HostFacts) -> Examination:
+    from wheelproof.doctor.run import examine  # noqa: PLC0415  # after the facts have been read
+
+    return examine(facts)
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -25,7 +25,10 @@ COMMANDS = {
     "doctor": ("wheelproof.cli.doctor", "why torch does not see the GPU here: one root cause, with proof and the fix"),
     "explain": ("wheelproof.cli.explain", "what a log says: its cause and the fix, on any machine"),
     "smoke": ("wheelproof.cli.smoke", "run the Triton kernels: correct, fast, or merely compiling for a GPU not here"),
+    "matrix": ("wheelproof.cli.matrix", "platforms by Pythons by torch versions: each taken through the whole way"),
+    "report": ("wheelproof.cli.report", "merge the reports of many hosts: what differs between them comes first"),
     "rules": ("wheelproof.cli.rules", "every rule: title, severity, why, an example, the fix"),
+    "completion": ("wheelproof.cli.completion", "the script that completes commands in bash, zsh or fish"),
 }
 
 ISSUES = "a bug report needs the command, this message, and the traceback that WHEELPROOF_DEBUG=1 adds"
@@ -74,7 +77,7 @@ def _dispatch(arguments: list[str]) -> int:
     import gc  # noqa: PLC0415  # see below
     import importlib  # noqa: PLC0415  # --help must not pay for this, nor for argparse, which the next two import
 
-    from wheelproof.cli.options import CommandParser  # noqa: PLC0415  # see above
+    from wheelproof.cli.options import make_parser  # noqa: PLC0415  # see above
     from wheelproof.config import parse_arguments  # noqa: PLC0415  # see above
 
     # A run makes a hundred thousand small facts that live to its end: looking through them again and again is 7 % of it
@@ -86,8 +89,7 @@ def _dispatch(arguments: list[str]) -> int:
         module_name, summary = below[rest[0]]
         module = importlib.import_module(module_name)
         name = f"{name} {rest.pop(0)}"
-    parser = CommandParser(prog=f"wheelproof {name}", description=f"{summary[0].upper()}{summary[1:]}.")
-    module.add_arguments(parser)
+    parser = make_parser(name, summary, module)
     try:
         namespace = parse_arguments(parser, rest, command=name, commands=COMMANDS)
     except SystemExit as stop:  # how argparse ends --help

@@ -35,6 +35,11 @@ class CommandParser(argparse.ArgumentParser):
         named = {next((o[2:] for o in a.option_strings if o.startswith("--")), ""): a for a in self._actions}
         return {name: action for name, action in named.items() if name not in {"", "help"}}
 
+    @property
+    def groups(self) -> list[tuple[str, list[argparse.Action]]]:
+        """The groups of the help: their titles, and what is in them."""
+        return [(str(g.title), list(g._group_actions)) for g in self._action_groups]  # noqa: SLF001  # shown by no method
+
     def forgive_missing_arguments(self) -> None:
         """Accept a command line without its required arguments (for ``--show-config``)."""
         for action in self._actions:
@@ -58,6 +63,13 @@ class CommandParser(argparse.ArgumentParser):
         raise UsageError(message, hint=f"see `{self.prog} --help`")
 
 
+def make_parser(name: str, summary: str, module: Any) -> CommandParser:
+    """The parser of the command ``name``, with the arguments that its module declares."""
+    parser = CommandParser(prog=f"wheelproof {name}", description=f"{summary[0].upper()}{summary[1:]}.")
+    module.add_arguments(parser)
+    return parser
+
+
 class ListAction(argparse.Action):
     """An option that is repeatable and takes comma separated values: ``-s A,B -s C`` gives ``["A", "B", "C"]``."""
 
@@ -76,6 +88,13 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("--format", choices=FORMATS, default="text", help="how the report is written (default: text)")
     group.add_argument("--output", metavar="FILE", default="-", help="write the report to FILE (- is standard output)")
+    group.add_argument(
+        "--also",
+        metavar="FORMAT=FILE",
+        action=ListAction,
+        default=[],
+        help="write the report to one more FILE, in that format (repeatable)",
+    )
     group.add_argument(
         "--fail-on",
         choices=[str(value) for value in FailOn],
@@ -99,10 +118,14 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OutputOptions:
-    """The shared options of one run. ``color`` is None when the terminal decides; ``output`` is "-" or a path."""
+    """The shared options of one run. ``color`` is None when the terminal decides; ``output`` is "-" or a path.
+
+    ``also`` holds a format and a path of each further report.
+    """
 
     format: str = "text"
     output: str = "-"
+    also: tuple[tuple[str, str], ...] = ()
     fail_on: FailOn = FailOn.ERROR
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -113,15 +136,16 @@ class OutputOptions:
 
     @classmethod
     def from_arguments(cls, arguments: argparse.Namespace) -> OutputOptions:
-        """Read the parsed options. Raises UsageError at once when ``--output`` names a place that cannot be written."""
-        output = Path(arguments.output)
-        if arguments.output != "-" and (output.is_dir() or not output.absolute().parent.is_dir()):
-            raise UsageError(
-                f"--output {arguments.output} cannot be written", expected="a file in a folder that exists"
-            )
+        """Read the parsed options. Raises UsageError at once when a report could not be written to its place."""
+        also = tuple(map(_format_and_file, arguments.also))
+        for flag, name in (("--output", arguments.output), *((f"--also {known}", file) for known, file in also)):
+            path = Path(name)
+            if name != "-" and (path.is_dir() or not path.absolute().parent.is_dir()):
+                raise UsageError(f"{flag} {name} cannot be written", expected="a file in a folder that exists")
         return cls(
             format=arguments.format,
             output=arguments.output,
+            also=also,
             fail_on=FailOn(arguments.fail_on),
             select=tuple(arguments.select),
             ignore=tuple(arguments.ignore),
@@ -131,14 +155,30 @@ class OutputOptions:
             color=arguments.color,
         )
 
+    @property
+    def reports(self) -> tuple[tuple[str, str], ...]:
+        """The format and the place of each report that is to be written, the main one first."""
+        return ((self.format, self.output), *self.also)
+
+
+def _format_and_file(text: str) -> tuple[str, str]:
+    """The two sides of a FORMAT=FILE. Raises UsageError."""
+    name, _, file = text.partition("=")
+    if name not in FORMATS or file in {"", "-"}:
+        raise UsageError(
+            f"--also {text} is no FORMAT=FILE", expected=f"one of {', '.join(FORMATS)}, as in --also json=report.json"
+        )
+    return name, file
+
 
 def emit(report: Report, options: OutputOptions) -> int:
     """Render ``report`` as ``options`` say and return its exit code. Raises WheelproofError when writing fails."""
     from wheel_checks.report import render  # noqa: PLC0415  # a command that only shows its help needs no renderer
 
-    with open_output(options.output) as stream:
-        shown = {"color": options.color, "quiet": options.quiet, "verbose": options.verbose}
-        render(report, stream, options.format, **shown)
+    shown = {"color": options.color, "quiet": options.quiet, "verbose": options.verbose}
+    for name, output in options.reports:
+        with open_output(output) as stream:
+            render(report, stream, name, **shown)
     return report.exit_code
 
 

@@ -55,11 +55,12 @@ def run(arguments: argparse.Namespace) -> int:
             opened.progress,
             opened.dependencies,
         )
-    with open_output(output.output) as stream:
-        if output.format == "text":
-            stream.write(text_summary(report, quiet=output.quiet))
-        elif output.format == "markdown":
-            stream.write(markdown_summary(report))
-        shown = {"color": output.color, "quiet": output.quiet, "verbose": output.verbose}
-        render(report, stream, output.format, **shown)
+    shown = {"color": output.color, "quiet": output.quiet, "verbose": output.verbose}
+    for name, place in output.reports:
+        with open_output(place) as stream:
+            if name == "text":
+                stream.write(text_summary(report, quiet=output.quiet))
+            elif name == "markdown":
+                stream.write(markdown_summary(report))
+            render(report, stream, name, **shown)
     return report.exit_code

@@ -11,6 +11,7 @@ from wheel_checks.errors import UsageError
 from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
 from wheelproof.cli.progress import Progress
 from wheelproof.cli.sources import add_source_options, open_sources
+from wheelproof.machines import add_machine_options, described_by
 
 if TYPE_CHECKING:
     from wheel_checks.sources.environment import Environment
@@ -27,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action=ListAction,
         default=[],
         metavar="PLATFORM",
-        help="x86_64, aarch64, manylinux_2_28_aarch64, ... or all (repeatable; default: this machine)",
+        help="x86_64, aarch64, manylinux_2_28_aarch64, ... or all (repeatable; default: that of --gpu, else this "
+        "machine)",
     )
     parser.add_argument(
         "--python",
@@ -56,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the GPUs that it must run on: GB200, H100, sm_100, 12.1, ...; exact at --depth gpu, else by what torch "
         "declares (repeatable)",
     )
+    add_machine_options(parser)
     installed = parser.add_argument_group("what is installed")
     installed.add_argument("--installed", action="store_true", help="judge an environment, without running anything")
     installed.add_argument("--root", default="/", metavar="FOLDER", help="the file system that the environment is in")
@@ -83,12 +86,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     output = OutputOptions.from_arguments(arguments)
     _check_mode(arguments)
-    wanted = Wanted(tuple(arguments.platform), tuple(arguments.python), arguments.all_files, arguments.pre)
+    gpus = parse_gpus(",".join(arguments.gpu)) if arguments.gpu else ()
+    machines = described_by(arguments, gpus)
+    wanted = Wanted(tuple(arguments.platform), tuple(arguments.python), arguments.all_files, arguments.pre, machines)
     expectations = Expectations(
         parse_expectation(arguments.expect) if arguments.expect else None,
         parse_size(arguments.max_size) if arguments.max_size else None,
         tuple(arguments.explain),
-        parse_gpus(",".join(arguments.gpu)) if arguments.gpu else (),
+        gpus,
     )
     judgement = Judgement(expectations, output.select, output.ignore, output.fail_on, Depth(arguments.depth))
     if arguments.installed:

@@ -61,6 +61,7 @@ def build_table(pair: Difference, *, everything: bool = False) -> Table:
     """The table of a pair: what matters, or ``everything`` that differs, expected differences as well."""
     sections = [
         ("wheel", _of_wheel(pair, everything)),
+        ("variant properties", _of_changes(pair.properties)),
         ("requirements", _of_requirements(pair)),
         ("METADATA", _of_changes(pair.fields)),
         ("version.py", _of_changes(pair.values)),
@@ -90,6 +91,7 @@ def _of_wheel(pair: Difference, everything: bool) -> Iterator[Row]:
         ("version", lambda side: side.version),
         ("build tag", lambda side: side.build),
         ("Python", lambda side: side.python),
+        ("variant", lambda side: side.variant),
     ]
     for name, text in texts:
         if text(a) != text(b):
@@ -260,6 +262,7 @@ def _kind(kind: Kind) -> str:
 
 def _not_compared(pair: Difference) -> Iterator[str]:
     sections: list[tuple[str, object]] = [
+        ("variant properties", pair.properties),
         ("METADATA and requirements", pair.requirements),
         ("members", pair.members),
         ("linking", pair.links),

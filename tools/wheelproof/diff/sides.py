@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from packaging.tags import Tag
 
 from wheel_checks.errors import FormatError, NotFoundError, UsageError
+from wheel_checks.formats.index_page import WHEEL_SUFFIX
+from wheel_checks.formats.variant_label import split_label
 from wheel_checks.formats.wheel_name import parse_wheel_name
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.target import OLDEST_GLIBC, parse_targets
@@ -18,11 +20,12 @@ _EXAMPLES = "for example torch==2.11.0 --platform aarch64,x86_64, or two wheels"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side as it was asked for: a file, folder, URL or requirement, the platform and the Python; "" for any."""
+    """One side as it was asked for: a file, folder, URL or requirement; platform, Python and variant, "" for any."""
 
     text: str
     platform: str = ""
     python: str = ""
+    variant: str = ""
 
     @property
     def platforms(self) -> tuple[str, ...]:
@@ -39,7 +42,9 @@ Planner = Callable[[Side], Sequence[PlannedWheel]]
 """The wheels of a side, before those are dropped that are for other platforms. Raises SourceError and UsageError."""
 
 
-def split_sides(texts: Sequence[str], platforms: Sequence[str], pythons: Sequence[str]) -> tuple[Side, Side]:
+def split_sides(
+    texts: Sequence[str], platforms: Sequence[str], pythons: Sequence[str], variants: Sequence[str] = ()
+) -> tuple[Side, Side]:
     """The two sides. Of every option one value holds for both sides, and two are one for each, in order.
 
     Raises UsageError when there are more than two, when a name is not known, or when the sides are the same.
@@ -48,7 +53,11 @@ def split_sides(texts: Sequence[str], platforms: Sequence[str], pythons: Sequenc
         raise UsageError(f"{len(texts)} wheels or sets were given", expected="one or two", hint=_EXAMPLES)
     named = [name for text in platforms for name in (OLDEST_GLIBC if text == "all" else (text,))]
     a, b = map(
-        Side, _two("what to compare", texts), _two("--platform", named or [""]), _two("--python", pythons or [""])
+        Side,
+        _two("what to compare", texts),
+        _two("--platform", named or [""]),
+        _two("--python", pythons or [""]),
+        _two("--variant", variants or [""]),
     )
     for side in (a, b):
         parse_targets(side.platforms, side.pythons)
@@ -64,13 +73,15 @@ def _two(option: str, values: Sequence[str]) -> tuple[str, str]:
 
 
 def wheels_of(side: Side, planner: Planner) -> list[PlannedWheel]:
-    """The wheels of a side that are for its platform and Python.
+    """The wheels of a side that are for its platform and Python, and of its variant.
 
     Raises NotFoundError when there is none, and what the planner raises.
     """
-    wheels = [_placed(wheel, side) for wheel in planner(side) if wheel.target or _serves(wheel.file_name, side)]
+    planned = [wheel for wheel in planner(side) if side.variant in ("", _label_of(wheel.file_name))]
+    wheels = [_placed(wheel, side) for wheel in planned if wheel.target or _serves(wheel.file_name, side)]
     if not wheels:
-        wanted = " and ".join(filter(None, (side.platform, side.python and f"Python {side.python}")))
+        asked = (side.platform, side.python and f"Python {side.python}", side.variant and f"variant {side.variant}")
+        wanted = " and ".join(filter(None, asked))
         raise NotFoundError(f"{side.text} has no wheel" + (f" for {wanted}" if wanted else ""))
     return wheels
 
@@ -80,6 +91,11 @@ def _placed(wheel: PlannedWheel, side: Side) -> PlannedWheel:
     if wheel.target or not (side.platform or side.python) or target_of_tags(_tags(wheel.file_name)):
         return wheel
     return replace(wheel, target=parse_targets(side.platforms, side.pythons)[0])
+
+
+def _label_of(file_name: str) -> str:
+    """The variant label in the name, "" for none."""
+    return split_label(file_name.removesuffix(WHEEL_SUFFIX))[1]
 
 
 def _tags(file_name: str) -> frozenset[Tag]:

@@ -31,7 +31,8 @@ def pair_id(pair: Difference) -> str:
 
 
 def _parts(side: Side) -> tuple[str, ...]:
-    return side.project, side.version, side.build and f"build {side.build}", side.python, side.machine
+    build, variant = side.build and f"build {side.build}", side.variant and f"variant {side.variant}"
+    return side.project, side.version, build, side.python, side.machine, variant
 
 
 def headline(pair: Difference) -> str:
@@ -56,6 +57,7 @@ def pair_facts(pair: Difference, a: WheelFacts, b: WheelFacts) -> dict[str, Any]
     sections: dict[str, Compared[Any] | Unavailable] = {
         "metadata": pair.fields,
         "version_py": pair.values,
+        "variant": pair.properties,
         "requirements": pair.requirements,
         "sizes": pair.sizes,
         "links": pair.links,
@@ -97,6 +99,7 @@ def _side(side: Side, wheel: WheelFacts) -> dict[str, Any]:
         "version": side.version,
         "build": side.build,
         "python": side.python,
+        "variant": side.variant,
         "machine": side.machine,
         "size": side.size,
         "bytes_read": wheel.bytes_read,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.expectations import Expectations
@@ -15,6 +13,7 @@ from wheel_checks.rules.doctor.cause import KIND
 from wheel_checks.runner import run_rules
 from wheelproof import __version__
 from wheelproof.doctor import summary
+from wheelproof.doctor.clock import Clock
 from wheelproof.doctor.diagnosis import Diagnosis, diagnose
 
 
@@ -35,26 +34,17 @@ def examine(facts: HostFacts) -> Examination:
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """What of an examination is shown: as whose, by which rules, and whether with all facts."""
+    """What of an examination is shown: as whose, by which rules, and whether with all facts.
+
+    ``host`` is the machine's name where the user gave one; a fleet goes by it.
+    """
 
     name: str = "this machine"
     select: Sequence[str] = ()
     ignore: Sequence[str] = ()
     fail_on: FailOn = FailOn.ERROR
     detail: bool = False
-
-
-class Clock:
-    """When the command started, and how long ago that is."""
-
-    def __init__(self) -> None:
-        self.started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._start = time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        """Since it started."""
-        return time.perf_counter() - self._start
+    host: str = ""
 
 
 def make_report(
@@ -62,7 +52,9 @@ def make_report(
 ) -> Report:
     """The report of an examination; ``more`` are further subjects, ``notes`` further sentences for its end."""
     facts, diagnosis = examination.facts, examination.diagnosis
-    host = summary.subject(showing.name, facts, diagnosis, examination.results)
+    host = summary.subject(showing.host or showing.name, facts, diagnosis, examination.results)
+    if showing.host:
+        host = replace(host, facts={"host": showing.host, **host.facts})
     if showing.select or showing.ignore:
         shown = {rule.id for rule in select_rules(KIND, showing.select, showing.ignore)}
         host = replace(host, results=tuple(result for result in host.results if result.rule in shown))

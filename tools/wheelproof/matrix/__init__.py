@@ -1,1 +1,1 @@
-"""The matrix: architectures, Pythons, torch versions and accelerators, each taken through the whole way of an install."""
+"""The matrix: platforms by Pythons by torch versions, each cell taken through the whole way of an install."""

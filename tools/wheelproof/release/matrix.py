@@ -23,6 +23,10 @@ def matrix_facts(release: ReleaseFacts, report: Report) -> dict[str, Any]:
     """The facts of the release as a subject. A cell has the worst verdict of its files in ``report``, or "missing"."""
     verdicts = {subject.id: report.verdict_of(subject) for subject in report.subjects}
     expected = release.expectation
+    served = [
+        {"machine": made.machine.label, "python": made.choice.target.interpreter, "variant": made.label}
+        for made, _ in release.machine_choices
+    ]
     return {
         "name": expected.project,
         "version": str(release.version),
@@ -39,6 +43,7 @@ def matrix_facts(release: ReleaseFacts, report: Report) -> dict[str, Any]:
             }
             for cell, files in release.filled.items()
         ],
+        **({"machines": served} if served else {}),
     }
 
 

@@ -16,6 +16,8 @@ from wheel_checks.expectations import Expectations
 from wheel_checks.facts.dependencies import Dependencies
 from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile, lay_out, release_version
 from wheel_checks.facts.wheel import Depth
+from wheel_checks.formats.index_page import IndexFile, is_variants_file_of
+from wheel_checks.formats.variant_label import is_variant
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.release_expectation import ExpectedPlatform, ReleaseExpectation
 from wheel_checks.runner import run_rules
@@ -33,6 +35,7 @@ from wheelproof.judging import (
 )
 from wheelproof.release.digests import local_digests, told_digests, told_sizes
 from wheelproof.release.exemptions import exempt
+from wheelproof.release.machines import machine_choices
 from wheelproof.release.matrix import headline, matrix_facts
 from wheelproof.release.plan import Candidate, Listing, find_files
 
@@ -80,7 +83,8 @@ def judge_release(
     if version is None:
         raise NotFoundError(f"no file of {expectation.project} is in {', '.join(request.targets)}")
     outline = lay_out(expectation, version, [ReleaseFile(c.file_name) for c in candidates], request.today)
-    groups = _groups(candidates, outline, judgement.depth)
+    documents = _variant_documents(candidates, listing, expectation.project)
+    groups = _groups(candidates, documents, outline, judgement.depth)
     judged: list[JudgedWheel] = []
     progress.planned(sum(len(group.wheels) for group in groups))
     for group in groups:
@@ -90,6 +94,7 @@ def judge_release(
     digests = local_digests(candidates, expectation.hashes)
     files = [_file(c, wheels.get(c.file_name), digests, expectation.hashes) for c in candidates]
     release = lay_out(expectation, version, files, request.today)
+    release = replace(release, machine_choices=machine_choices(release, candidates, wheels))
     judged_files = tuple(
         _file_subject(file, release, wheels.get(file.file_name), rules["release-file"]) for file in release.files
     )
@@ -116,10 +121,19 @@ class _Group(NamedTuple):
     wheels: list[PlannedWheel]
 
 
-def _groups(candidates: Sequence[Candidate], outline: ReleaseFacts, depth: Depth) -> list[_Group]:
+def _variant_documents(candidates: Sequence[Candidate], listing: Listing, project: str) -> tuple[IndexFile, ...]:
+    """What the indexes that list variant wheels among the candidates say of variants: the documents of any version."""
+    if not any(candidate.listings and is_variant(candidate.file_name) for candidate in candidates):
+        return ()
+    return tuple(file for file in listing(project) if is_variants_file_of(file.file_name, project))
+
+
+def _groups(
+    candidates: Sequence[Candidate], documents: Iterable[IndexFile], outline: ReleaseFacts, depth: Depth
+) -> list[_Group]:
     """The wheels by platform, nothing being expected of those that serve none, and no more than fit into memory."""
     wheels: dict[str, list[PlannedWheel]] = defaultdict(list)
-    listed = tuple(listing for candidate in candidates for listing in candidate.listings)
+    listed = (*(listing for candidate in candidates for listing in candidate.listings), *documents)
     for candidate, file in zip(candidates, outline.files, strict=True):
         if candidate.is_wheel:
             listing = candidate.listings[0] if candidate.listings else None

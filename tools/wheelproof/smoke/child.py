@@ -6,7 +6,6 @@ This process imports neither torch nor triton nor kernels_smoke: whatever they d
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import selectors
 import shutil
@@ -24,10 +23,7 @@ from types import FrameType
 from typing import BinaryIO, NoReturn
 
 from wheel_checks.errors import SourceError
-
-# The package says itself how it is loaded from its folder, so that nothing that is installed beside it can be imported
-# by the interpreter that is judged. Arguments: the folder, the module to run, its arguments.
-BOOTSTRAP = "import runpy, sys; exec(runpy.run_path(sys.argv[1] + '/suite/start.py')['BOOTSTRAP'])"
+from wheelproof.kernels import BOOTSTRAP, MODULE, package_folder
 
 GRACE = 5.0  # seconds that an interrupted suite has to end its own children
 LAST_WORDS = 4000  # characters
@@ -48,14 +44,6 @@ class Ended:
     timed_out: bool = False
 
 
-def package_folder() -> Path:
-    """The folder of kernels_smoke in this installation. Raises SourceError when it is missing."""
-    spec = importlib.util.find_spec("kernels_smoke")  # looks for files, and imports nothing
-    if spec is None or spec.origin is None:
-        raise SourceError("the package kernels_smoke is missing beside wheelproof", hint="install wheelproof again")
-    return Path(spec.origin).parent
-
-
 def run_suite(python: str, options: Sequence[str], *, deadline: float, quiet: bool = False) -> Ended:
     """Run the suite with ``options`` under the interpreter ``python``, for at most ``deadline`` seconds.
 
@@ -64,7 +52,7 @@ def run_suite(python: str, options: Sequence[str], *, deadline: float, quiet: bo
     """
     with tempfile.TemporaryDirectory(prefix="wheelproof-") as folder, _words(quiet=quiet) as words:
         output = Path(folder, "report.json")
-        command = [python, "-c", BOOTSTRAP, str(package_folder()), "kernels_smoke.__main__", *options]
+        command = [python, "-c", BOOTSTRAP, str(package_folder()), MODULE, *options]
         with _terminated_as_interrupted():
             try:
                 process = subprocess.Popen(

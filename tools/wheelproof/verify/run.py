@@ -17,11 +17,21 @@ from wheel_checks.sources.http import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import Choice
 from wheelproof import __version__
-from wheelproof.judging import Judgement, Progress, Silent, compare_siblings, judge_wheels, local_bytes, unreadable
+from wheelproof.judging import (
+    JudgedWheel,
+    Judgement,
+    Progress,
+    Silent,
+    compare_siblings,
+    judge_wheels,
+    local_bytes,
+    unreadable,
+)
 from wheelproof.plan import Plan, Wanted, plan
 
 if TYPE_CHECKING:  # depth quick need not load what follows links
     from wheel_checks.facts.dependencies import Dependencies
+    from wheel_checks.sources.variant_files import VariantFiles
 
 KINDS = ("wheel", "release", "requirement")  # what rules of this command judge
 
@@ -47,19 +57,22 @@ def verify(
     wanted.targets  # noqa: B018  # a misspelt platform must fail before anything is read
     subjects: list[Subject] = []
     plans: list[Plan] = []
+    variants = _variant_reader(client) if wanted.machines else None
     for text in dict.fromkeys(texts):
         try:
-            plans.append(plan(text, wanted, lambda project: index.files(project).files))
+            plans.append(plan(text, wanted, lambda project: index.files(project).files, variants))
         except UsageError:
             raise
         except WheelproofError as error:
             subjects.append(unreadable(redact_text(text), "target", error))
     for choice in (choice for made in plans for choice in made.choices):
         subjects += _judge_choice(choice, rules["requirement"], judgement.expectations)
+    subjects += _machines(plans, judgement)
     wheels = [planned for made in plans for planned in made.wheels]
     progress.planned(len(wheels))
-    judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies)
+    judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
     subjects += [item.subject for item in compare_siblings(judged, rules["release"], judgement.expectations)]
+    subjects += _variant_indexes(judged, judgement)
     return Report(
         command="verify",
         version=__version__,
@@ -70,6 +83,31 @@ def verify(
         bytes_read=client.cost.bytes_read + local_bytes(judged),
         requests=client.cost.requests,
     )
+
+
+def _variant_reader(client: HttpClient) -> VariantFiles:
+    from wheel_checks.sources.variant_files import VariantFiles  # noqa: PLC0415  # only where machines are described
+
+    return VariantFiles(client)
+
+
+def _machines(plans: Sequence[Plan], judgement: Judgement) -> list[Subject]:
+    """What each described machine gets of the releases that have variants."""
+    choices = [choice for made in plans for choice in made.machine_choices]
+    if not choices:
+        return []
+    from wheelproof.machine_choice import machine_subject  # noqa: PLC0415  # few releases have variants
+
+    return [machine_subject(choice, judgement) for choice in choices]
+
+
+def _variant_indexes(judged: Sequence[JudgedWheel], judgement: Judgement) -> list[Subject]:
+    """What the indexes say of the variants among the wheels."""
+    if not any(item.facts and item.facts.variant for item in judged):
+        return []
+    from wheelproof.variants import variant_index_subjects  # noqa: PLC0415  # few wheels are variants
+
+    return variant_index_subjects(judged, judgement)
 
 
 def _judge_choice(choice: Choice, rules: Iterable[Rule], expectations: Expectations) -> list[Subject]:

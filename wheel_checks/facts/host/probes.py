@@ -26,7 +26,7 @@ class ChildEnd:
 
 @dataclass(frozen=True, slots=True)
 class NvmlGpu:
-    """One GPU as NVML sees it. A value that it does not support is None. Memory in bytes.
+    """One GPU as NVML sees it. A value that it does not support is None. Memory in bytes, power limit in milliwatts.
 
     ``fabric_state`` is 0 not supported, 1 not started, 2 in progress, 3 completed. ``processes`` are pids.
     """
@@ -45,6 +45,9 @@ class NvmlGpu:
     remap_failure: bool | None = None
     error: int = 0
     processes: tuple[int, ...] = ()
+    vbios: str = ""
+    ecc_enabled: bool | None = None
+    power_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended: its exit status (128 + N after signal N), wall time in seconds, and whether it was too slow."""
+    """How a command ended: its exit status (128 + N after signal N), wall time in seconds, whether it was too slow."""
 
     status: int
     seconds: float
@@ -33,7 +33,9 @@ class Ended:
 class Place(Protocol):
     """Where the commands of one cell run."""
 
-    python: str  # the path of the interpreter inside
+    @property
+    def python(self) -> str:
+        """The interpreter of the cell's Python, as it is called inside."""
 
     def inside(self, path: Path) -> str:
         """What a path below one of the mounts is called inside. Raises ValueError for any other path."""
@@ -51,7 +53,9 @@ class Place(Protocol):
 class Executor(Protocol):
     """Makes places, and removes them."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """As ``--executor`` calls it."""
 
     def obstacle(self, cell: Cell) -> Unavailable | None:
         """Why ``cell`` cannot run here, with what to do about it; None when it can."""

@@ -1,0 +1,88 @@
+"""The gated delta rule in eager torch, by chunks for whole sequences, as the code of models has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from kernels_smoke.suite.model import Inputs
+
+CHUNK = 64
+EPSILON = 1e-6
+
+Results = dict[str, Any]
+
+
+def gated_delta_rule_chunk(inputs: Inputs) -> Results:
+    """Output and final states; a loop over chunks for each sequence, in float32."""
+    if torch.compiler.is_compiling():
+        raise NotImplementedError("a compiler would unroll the loop over chunks, for minutes")
+    query, key = _prepared(inputs)
+    out = torch.empty_like(inputs["v"])
+    states = torch.zeros(inputs["states"], device=out.device)
+    if inputs["initial_state"] is not None:
+        states.copy_(inputs["initial_state"])
+    begin = 0
+    for sequence, length in enumerate(inputs["lengths"]):
+        here = slice(begin, begin + length)
+        values = (inputs["v"][here].float(), inputs["log_decay"][here].float(), inputs["beta"][here].float())
+        if length:
+            out[here], states[sequence] = _sequence(query[here], key[here], *values, states[sequence])
+        begin += length
+    return {"out": out, "final_state": states}
+
+
+def gated_delta_rule_decode(inputs: Inputs) -> Results:
+    """Output and states for one or more tokens of each request; every number must be that of a row."""
+    rows = inputs["state_indices_in"]
+    steps = inputs["state_indices_out"].shape[1]
+    query, key = (heads.unflatten(0, (-1, steps)) for heads in _prepared(inputs))
+    value, log_decay, beta = (inputs[name].float().unflatten(0, (-1, steps)) for name in ("v", "log_decay", "beta"))
+    states = inputs["states"]
+    state = states[rows].unflatten(1, inputs["row"])
+    out = []
+    for step in range(steps):
+        state = state * log_decay[:, step, :, None, None].exp()
+        predicted = torch.einsum("bhkv,bhk->bhv", state, key[:, step])
+        delta = beta[:, step, :, None] * (value[:, step] - predicted)
+        state = state + key[:, step, :, :, None] * delta[:, :, None, :]
+        out.append(torch.einsum("bhkv,bhk->bhv", state, query[:, step]))
+        states = states.index_copy(0, inputs["state_indices_out"][:, step].long(), state.flatten(1))
+    return {"out": torch.stack(out, dim=1).flatten(0, 1).to(inputs["v"].dtype), "states": states}
+
+
+def _prepared(inputs: Inputs) -> tuple[Any, Any]:
+    """The scaled queries, and the keys, of every value head in float32."""
+    group = inputs["v"].shape[1] // inputs["q"].shape[1]
+    query, key = (inputs[name].float().repeat_interleave(group, dim=1) for name in ("q", "k"))
+    if inputs["normalize"]:
+        query, key = (heads * torch.rsqrt(heads.square().sum(dim=-1, keepdim=True) + EPSILON) for heads in (query, key))
+    return query * inputs["q"].shape[2] ** -0.5, key
+
+
+def _sequence(query: Any, key: Any, value: Any, log_decay: Any, beta: Any, state: Any) -> tuple[Any, Any]:
+    """Output [tokens, heads, width] and final state [heads, depth, width] of one sequence."""
+    tokens = len(value)
+    missing = -tokens % CHUNK
+
+    def chunked(x: Any) -> Any:  # [heads, chunks, CHUNK, ...]
+        padded = torch.cat((x, x.new_zeros(missing, *x.shape[1:])))
+        return padded.unflatten(0, (-1, CHUNK)).movedim(2, 0)
+
+    query, key, value, log_decay, beta = map(chunked, (query, key, value, log_decay, beta))
+    total = log_decay.cumsum(dim=-1)
+    faded = (total[..., :, None] - total[..., None, :]).tril().exp().tril()
+    lower = (beta[..., None] * (key @ key.mT) * faded).tril(-1)
+    right = torch.cat((value, key * total.exp()[..., None]), dim=-1) * beta[..., None]
+    solved = torch.linalg.solve_triangular(lower, right, upper=False, unitriangular=True)
+    new, known = solved.split((value.shape[-1], key.shape[-1]), dim=-1)
+    weights = (query @ key.mT) * faded
+    query = query * total.exp()[..., None]
+    key = key * (total[..., -1:] - total).exp()[..., None]
+    out = torch.empty_like(value)
+    for chunk in range(value.shape[1]):
+        delta = new[:, chunk] - known[:, chunk] @ state
+        out[:, chunk] = query[:, chunk] @ state + weights[:, chunk] @ delta
+        state = state * total[:, chunk, -1:, None].exp() + key[:, chunk].mT @ delta
+    return out.movedim(0, 2).flatten(0, 1)[:tokens], state

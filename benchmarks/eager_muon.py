@@ -1,0 +1,24 @@
+"""Newton-Schulz iteration in eager torch, as optimizers have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from kernels_smoke.suite.model import Inputs
+
+A, B, C = 3.4445, -4.7750, 2.0315
+EPSILON = 1e-7
+
+
+def newton_schulz(inputs: Inputs) -> dict[str, Any]:
+    """Three products for each step, in the dtype of the result."""
+    x = inputs["x"].to(inputs["out_dtype"])
+    tall = x.shape[-2] > x.shape[-1]
+    x = x.mT if tall else x
+    x = x / (torch.linalg.vector_norm(x, dim=(-2, -1), keepdim=True, dtype=torch.float32) + EPSILON).to(x.dtype)
+    for _ in range(inputs["steps"]):
+        square = x @ x.mT
+        x = A * x + (B * square + C * square @ square) @ x
+    return {"out": x.mT if tall else x}

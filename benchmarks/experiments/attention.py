@@ -1,0 +1,108 @@
+"""Paged attention told again: each stage of the kernel beside dense attention, and what a launch costs.
+
+Ringlein et al., "The Anatomy of a Triton Attention Kernel": the stages of one Triton kernel in vLLM, beside
+FlashAttention 3. That is not in torch; cuDNN's dense attention, which knows no pages, stands for it here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from benchmarks.experiments.model import Experiment, Run
+from kernels_smoke.attention.batch import STAGES
+
+REPORTED = (
+    "end to end in vLLM (Llama 3.1 8B, batch 1, 500 tokens in, 12,800 out) on an H100, of FlashAttention 3: naive "
+    "19.7 %, query blocks 49 %, static grid in a full CUDA graph 98.6 to 105.9 %"
+)
+SEED = 20261122
+MODEL: dict[str, Any] = {"longest": True, "spare": 0}  # Llama 3 8B's heads and pages of 16 are what is drawn by default
+
+
+def experiments() -> list[Experiment]:
+    """A prompt, decoding of one and of many sequences, and a batch of both."""
+    prompt = {"batch": ((4096, 4096),), **MODEL}
+    mixed = {"batch": ((2048, 2048), *((1, 4096),) * 31), **MODEL}
+    return [
+        Experiment(
+            name="paged attention, a prompt of 4096",
+            reported=REPORTED,
+            baseline="cuDNN, dense",
+            variants={**_stages(prompt), **_dense(prompt), "FlexAttention, dense": functools.partial(_flex, prompt)},
+            work="137 GF",
+        ),
+        *(
+            Experiment(
+                name=f"paged attention, decoding {count} x {length}",
+                reported=REPORTED,
+                baseline="cuDNN, dense",
+                variants={
+                    **_stages(decoding),
+                    **_dense(decoding),
+                    "auto, launched without a graph": functools.partial(_ours, decoding, "auto"),
+                },
+                work=f"{4096 * count * length / 1e6:.0f} MB of keys and values",
+                without_graph=frozenset({"auto, launched without a graph"}),
+            )
+            for count, length in ((1, 1024), (1, 32768), (64, 2048))
+            for decoding in ({"batch": ((1, length),) * count, **MODEL},)
+        ),
+        Experiment(
+            name="paged attention, a prompt of 2048 and 31 sequences decoding at 4096",
+            reported="mixed batches are the rule in vLLM; parallel tiled softmax wins where decoding prevails",
+            baseline="query_blocks",
+            variants=_stages(mixed),
+            work="34 GF and 528 MB of keys and values",
+        ),
+    ]
+
+
+def _stages(shape: Mapping[str, Any]) -> dict[str, Callable[[], Run]]:
+    return {stage: functools.partial(_ours, shape, stage) for stage in (*STAGES, "auto")}
+
+
+def _dense(shape: Mapping[str, Any]) -> dict[str, Callable[[], Run]]:
+    names = {"cuDNN, dense": "CUDNN_ATTENTION", "FlashAttention 2, dense": "FLASH_ATTENTION"}
+    return {name: functools.partial(_torch, shape, backend) for name, backend in names.items()}
+
+
+def _drawn(shape: Mapping[str, Any]) -> dict[str, Any]:
+    import torch  # noqa: PLC0415  # this module is imported where torch is not
+
+    from kernels_smoke.attention.cases_inputs import draw_inputs  # noqa: PLC0415  # likewise
+    from kernels_smoke.suite.draw import Draw  # noqa: PLC0415  # likewise
+
+    return dict(draw_inputs(Draw(SEED, "cuda" if torch.cuda.is_available() else "cpu"), **shape))
+
+
+def _ours(shape: Mapping[str, Any], variant: str) -> Run:
+    from kernels_smoke.attention.cases_inputs import ARGUMENTS  # noqa: PLC0415  # imports torch
+    from kernels_smoke.attention.paged_attention import paged_attention  # noqa: PLC0415  # likewise
+
+    inputs = {**_drawn(shape), "variant": variant}
+    arguments = {name: inputs[name] for name in ARGUMENTS}
+    out = inputs["query"].clone()
+    return lambda: paged_attention(**arguments, out=out)
+
+
+def _torch(shape: Mapping[str, Any], backend: str) -> Run:
+    from torch.nn.attention import SDPBackend  # noqa: PLC0415  # as above
+
+    from kernels_smoke.attention.cases_speed import dense  # noqa: PLC0415  # as above
+
+    return functools.partial(dense, _drawn({**shape, "dense": True}), getattr(SDPBackend, backend))
+
+
+def _flex(shape: Mapping[str, Any]) -> Run:
+    import torch  # noqa: PLC0415  # as above
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention  # noqa: PLC0415  # as above
+
+    inputs = _drawn({**shape, "dense": True})
+    query = inputs["query"][None].transpose(1, 2)
+    keys, values = (inputs[name].transpose(1, 2) for name in ("dense_keys", "dense_values"))
+    length = query.shape[2]
+    mask = create_block_mask(lambda _b, _h, i, j: i >= j, None, None, length, length, device=query.device.type)
+    compiled: Callable[..., object] = torch.compile(flex_attention)
+    return lambda: compiled(query, keys, values, block_mask=mask, enable_gqa=True)

@@ -1,0 +1,117 @@
+"""DuaLip: one gradient of the dual of a matching problem, and what it is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.experiments.model import Experiment, Run
+
+USERS, ITEMS, LEAST, MOST = 1_000_000, 10_000, 1, 31
+STRENGTH = 0.1
+SEED = 20261120
+
+
+def experiments() -> list[Experiment]:
+    """The whole gradient, then the projection alone."""
+    work = f"{USERS:,} users with {LEAST} to {MOST} of {ITEMS:,} items, float32"
+    return [
+        Experiment(
+            name="Gradient of the dual",
+            reported="75 times faster an iteration than on Spark, with 8 GPUs and torch's operators",
+            baseline="torch",
+            variants={"torch": _torch_gradient, "Triton": _ours_gradient},
+            work=work,
+        ),
+        Experiment(
+            name="Projection onto simplices",
+            reported="batched projections (no figure of their own)",
+            baseline="torch",
+            variants={"torch": _torch_projection, "Triton": _ours_projection},
+            work=work,
+        ),
+    ]
+
+
+def _program() -> Any:
+    """A matching problem: one variable for each pair of a user and an item."""
+    import torch  # noqa: PLC0415  # experiments() must not need torch
+
+    from kernels_smoke.dualip.dual_ascent import linear_program  # noqa: PLC0415  # imports torch and triton
+
+    generator = torch.Generator("cuda").manual_seed(SEED)
+    lengths = torch.randint(LEAST, MOST + 1, (USERS,), generator=generator, device="cuda")
+    blocks = torch.cat((lengths.new_zeros(1), lengths.cumsum(0))).to(torch.int32)
+    pairs = int(blocks[-1])
+    rows = torch.randint(0, ITEMS, (pairs,), generator=generator, device="cuda", dtype=torch.int32)
+    cost, values = (torch.rand(pairs, generator=generator, device="cuda") for _ in range(2))
+    limits = torch.full((ITEMS,), 0.3 * USERS / ITEMS, device="cuda")
+    offsets = torch.arange(pairs + 1, dtype=torch.int32, device="cuda")
+    return linear_program(-cost, limits, offsets, rows, values, blocks)
+
+
+def _dual(program: Any) -> Any:
+    import torch  # noqa: PLC0415  # as above
+
+    return torch.full_like(program.limits, 0.3)
+
+
+def _torch_gradient() -> Run:
+    program = _program()
+    dual = _dual(program)
+    return lambda: _gradient_in_torch(program, dual)
+
+
+def _price_in_torch(program: Any, dual: Any) -> Any:
+    matrix = program.columns
+    return (program.cost + matrix.values * dual[matrix.indices]) * (-1 / STRENGTH)
+
+
+def _project_in_torch(program: Any, price: Any) -> Any:
+    from benchmarks.eager_dualip import simplex_projection  # noqa: PLC0415  # imports torch
+
+    blocks = program.blocks
+    return simplex_projection(
+        {
+            "values": price,
+            "radius": program.radius,
+            "equality": False,
+            "segments_offsets": blocks.offsets,
+            "segments_classes": blocks.classes,
+            "segments_elements": blocks.elements,
+        }
+    )["out"]
+
+
+def _gradient_in_torch(program: Any, dual: Any) -> object:
+    x = _project_in_torch(program, _price_in_torch(program, dual))
+    matrix = program.columns
+    return (-program.limits).index_add_(0, matrix.indices, matrix.values * x)
+
+
+def _ours_gradient() -> Run:
+    from kernels_smoke.dualip.simplex_projection import simplex_projection  # noqa: PLC0415  # imports torch and triton
+    from kernels_smoke.dualip.sparse_product import sparse_product  # noqa: PLC0415  # likewise
+
+    program = _program()
+    dual = _dual(program)
+
+    def run() -> object:
+        price = (program.cost + sparse_product(program.columns, dual)) * (-1 / STRENGTH)
+        x = simplex_projection(price, program.blocks, radius=program.radius, out=price)
+        return sparse_product(program.rows, x) - program.limits
+
+    return run
+
+
+def _ours_projection() -> Run:
+    from kernels_smoke.dualip.simplex_projection import simplex_projection  # noqa: PLC0415  # imports torch and triton
+
+    program = _program()
+    price = _price_in_torch(program, _dual(program))
+    return lambda: simplex_projection(price, program.blocks, radius=program.radius)
+
+
+def _torch_projection() -> Run:
+    program = _program()
+    price = _price_in_torch(program, _dual(program))
+    return lambda: _project_in_torch(program, price)

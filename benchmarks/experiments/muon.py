@@ -1,0 +1,92 @@
+"""Muon: what half of the symmetric products saves, and what a step costs beside one of AdamW."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.experiments.model import Experiment, Run
+
+SHAPES = ((4096, 4096), (4096, 12288))
+STEP = (4096, 12288)
+SEED = 20261120
+
+
+def experiments() -> list[Experiment]:
+    """The orthogonalisation alone, and whole optimizer steps."""
+    return [
+        *(
+            Experiment(
+                name=f"Newton-Schulz, {rows} x {columns}",
+                reported="the seed tells of the method (no figure of its own)",
+                baseline="eager torch",
+                variants={"eager torch": _eager(rows, columns), "symmetric products": _ours(rows, columns)},
+                work="5 steps, bf16",
+            )
+            for rows, columns in SHAPES
+        ),
+        Experiment(
+            name=f"Optimizer step, {STEP[0]} x {STEP[1]}",
+            reported="one buffer of 4 bytes for each parameter instead of two (memory, not time)",
+            baseline="Muon in torch",
+            variants={"AdamW (fused)": _adamw, "Muon in torch": _torch_muon, "Muon": _muon},
+            work="float32 weight and momentum, iteration in bf16",
+            without_graph=frozenset({"AdamW (fused)", "Muon in torch"}),
+        ),
+    ]
+
+
+def _normal(*shape: int, dtype: str = "float32") -> Any:
+    import torch  # noqa: PLC0415  # experiments() must not need torch
+
+    generator = torch.Generator("cuda").manual_seed(SEED)
+    return torch.randn(*shape, generator=generator, device="cuda").to(getattr(torch, dtype))
+
+
+def _eager(rows: int, columns: int) -> Callable[[], Run]:
+    def make() -> Run:
+        from benchmarks.eager_muon import newton_schulz  # noqa: PLC0415  # imports torch
+
+        x = _normal(rows, columns, dtype="bfloat16")
+        return lambda: newton_schulz({"x": x, "out_dtype": x.dtype, "steps": 5})
+
+    return make
+
+
+def _ours(rows: int, columns: int) -> Callable[[], Run]:
+    def make() -> Run:
+        from kernels_smoke.muon.newton_schulz import newton_schulz  # noqa: PLC0415  # imports torch and triton
+
+        x = _normal(rows, columns, dtype="bfloat16")
+        out = x.clone()
+        return lambda: newton_schulz(x, out=out)
+
+    return make
+
+
+def _adamw() -> Run:
+    import torch  # noqa: PLC0415  # as above
+
+    weight = _normal(*STEP).requires_grad_()
+    weight.grad = _normal(*STEP)
+    step: Run = torch.optim.AdamW([weight], lr=1e-3, fused=True).step
+    return step
+
+
+def _torch_muon() -> Run:
+    import torch  # noqa: PLC0415  # as above
+
+    if not hasattr(torch.optim, "Muon"):
+        raise RuntimeError("torch 2.9 and newer have Muon")
+    weight = _normal(*STEP).requires_grad_()
+    weight.grad = _normal(*STEP)
+    step: Run = torch.optim.Muon([weight], lr=1e-3, adjust_lr_fn="original").step
+    return step
+
+
+def _muon() -> Run:
+    from kernels_smoke.muon.muon_step import muon_step  # noqa: PLC0415  # imports torch and triton
+
+    weight, gradient = _normal(*STEP), _normal(*STEP)
+    momentum = gradient.clone()
+    return lambda: muon_step(weight, gradient, momentum, learning_rate=1e-3)

@@ -1,0 +1,216 @@
+"""What the suite runs for paged attention, and what it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from kernels_smoke.attention import reference
+from kernels_smoke.attention.cases_inputs import ARGUMENTS, METADATA, draw_inputs
+from kernels_smoke.attention.cases_speed import SPEEDS
+from kernels_smoke.suite.compare import Near
+from kernels_smoke.suite.draw import POISON
+from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Output, Tensors
+
+BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
+TILED_SOFTMAX = "kernels_smoke.attention.tiled_softmax"
+
+
+@dataclass(frozen=True)
+class NearWhereWritten(Near):
+    """Near, but of the tokens (of the first dimension) that are NaN in the reference, not a bit may be written."""
+
+    def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
+        """Return what Near says of the others."""
+        left = reference.isnan().flatten(1).all(dim=1)
+        if bool((output[left].contiguous().view(torch.uint8) != POISON).any()):
+            message = "tokens that belong to no sequence were written"
+            return {"error": float("inf"), "tolerance": 0.0, "message": message}
+        return super().__call__(output[~left], reference[~left])
+
+
+def outputs(inputs: Inputs) -> Mapping[str, Output]:
+    """A result like ``query``, with rows ``out_stride`` elements apart."""
+    query = inputs["query"]
+    return {"out": (tuple(query.shape), query.dtype, inputs["out_stride"])}
+
+
+def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
+    """One call of the public function; or, where there is an earlier batch, a replay of the graph captured for that."""
+    arguments = {name: inputs[name] for name in ARGUMENTS}
+    out = outputs["out"]
+    if "earlier_page_table" not in inputs or out.device.type == "meta":
+        return module.paged_attention(**arguments, out=out)
+
+    buffers = {name: inputs[f"earlier_{name}"].clone() for name in METADATA}
+
+    def call() -> object:
+        return module.paged_attention(**{**arguments, **buffers}, out=out)
+
+    call()
+    replay = _captured(call) if out.device.type == "cuda" else call
+    out.view(torch.uint8).fill_(POISON)
+    for name, buffer in buffers.items():
+        buffer.copy_(inputs[name])
+    return replay()
+
+
+def _captured(call: Any) -> Any:
+    """What runs again what ``call`` launches, with nothing of its code on the host; it waits for the end."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+
+    def replay() -> None:
+        graph.replay()
+        torch.cuda.synchronize()  # the graph's memory is free when this function is
+
+    return replay
+
+
+def expected(inputs: Inputs) -> Tensors:
+    """Attention in float64."""
+    names = ("query", "key_cache", "value_cache", *METADATA, "scale")
+    return {"out": reference.paged_attention(**{name: inputs[name] for name in names})}
+
+
+def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
+    """A case, without the noise."""
+    return Case(name, shape, level=level, where=where)
+
+
+def small(name: str, level: Any = "full", **shape: Any) -> Case:
+    """A case for the interpreter, too: a few narrow heads, float32 unless said otherwise."""
+    return Case(name, {"dtype": FP32, "heads": (2, 1), "head_dim": 16, **shape}, level=level, where=EVERYWHERE)
+
+
+MIXED = ((1, 700), (130, 130), (1, 16), (0, 9), (37, 300), (1, 1), (4, 1029), (1, 17))
+LITTLE = ((1, 53), (10, 21), (0, 9), (1, 1))
+
+CASES = (
+    case("prompts and decoding in one batch", "quick", batch=MIXED),
+    case("decoding", "quick", batch=tuple((1, length) for length in (1, 15, 16, 17, 300, 2049, 4096)), longest=True),
+    small("float32, prompts and decoding", "quick", batch=LITTLE, heads=(4, 2)),
+    case("a prompt of 1000", batch=((1000, 1000),), longest=True),
+    *(case(f"stage {stage}", batch=MIXED, variant=stage) for stage in ("naive", "query_blocks", "segments")),
+    *(case(f"stage {stage}", batch=MIXED, variant=stage) for stage in ("tiles", "static")),
+    case("a page holds a whole tile", batch=MIXED, page_size=128),
+    case("pages of 560 positions, as hybrid models have them", batch=MIXED, page_size=560),
+    case("a graph replayed for another batch", batch=MIXED, variant="static", tokens=300, earlier=((20, 20),) * 8),
+    case("values of 1e4", batch=MIXED, values=1e4, variant="static"),
+    case("one long sequence, decoding", batch=((1, 20011),), longest=True),
+    case("five queries for a head of keys, 80 wide", "deep", batch=MIXED, heads=(10, 2), head_dim=80),
+    case("heads of 256, float16", "deep", batch=MIXED, heads=(8, 4), head_dim=256, dtype=FP16),
+    case("heads of 64, one for each head of keys", "deep", batch=MIXED, heads=(4, 4), head_dim=64),
+    case("one head of keys for 32", "deep", batch=MIXED, heads=(32, 1)),
+    case("float32", "deep", batch=MIXED, heads=(8, 2), dtype=FP32),
+    case("odd widths: 127", "deep", batch=MIXED, heads=(6, 2), head_dim=127, dtype=FP16),
+    case("scores up to 1e4", "deep", batch=MIXED, queries=40.0, keys=24.0),
+    case("300 sequences", "deep", batch=((1, 40), (3, 90), (0, 3)) * 100, heads=(8, 2)),
+    case("a prompt of 5137 behind a context", "deep", batch=((5137, 9000),), heads=(8, 2), longest=True),
+    case("element offsets above 2^31", "deep", batch=((3, 70), (1, 33)), heads=(4, 2), head_dim=64, row_stride=2**24),
+    *(
+        case(
+            f"{stage}, graph, pages of {size}",
+            "deep",
+            batch=MIXED,
+            variant=stage,
+            page_size=size,
+            tokens=400,
+            earlier=((11, 11), (1, 200)) * 4,
+        )
+        for stage in ("naive", "query_blocks", "segments", "tiles", "static", "auto")
+        for size in (16, 64)
+    ),
+    small("float16, naive", batch=((1, 20), (2, 18)), variant="naive", dtype=FP16),
+    small("float16, query blocks", batch=LITTLE, variant="query_blocks", dtype=FP16, page_size=32),
+    small("segments", batch=((1, 70), (3, 40), (2, 3)), variant="segments"),
+    small(
+        "tiles, pages of 5, three queries for a head of keys",
+        batch=((1, 19), (7, 20)),
+        variant="tiles",
+        page_size=5,
+        heads=(3, 1),
+        head_dim=12,
+    ),
+    small(
+        "static, pages of 24, strided",
+        batch=((1, 40), (9, 30)),
+        variant="static",
+        page_size=24,
+        row_stride=20,
+        out_stride=18,
+    ),
+    small(
+        "room for more tokens, the earlier batch forgotten",
+        batch=((1, 33), (0, 1), (4, 20)),
+        variant="static",
+        tokens=9,
+        earlier=((3, 30), (1, 2), (1, 33)),
+    ),
+    small("float16, decoding", batch=((1, 1), (1, 16), (1, 17)), longest=True, dtype=FP16),
+    small("values of 1e4, pages of several tiles", batch=((1, 40), (2, 18)), values=1e4, dtype=FP16, page_size=32),
+    small(
+        "scores up to 1e3, a scale of its own", batch=((1, 40), (2, 18)), queries=16.0, keys=8.0, scale=0.5, dtype=FP16
+    ),
+    small("no token", batch=((0, 5),)),
+    small("no sequence", batch=()),
+)
+
+MUTANTS = (
+    Mutant(
+        "the future is seen",
+        "scores = tl.where(seen, scores",
+        "scores = tl.where((position < end)[None, :], scores",
+        TILED_SOFTMAX,
+    ),
+    Mutant("a token does not see itself", "<= (limit - tile", "< (limit - tile", TILED_SOFTMAX),
+    Mutant("whole tiles up to the block's last row", "context + first + 1, 0)", "end, 0)", TILED_SOFTMAX),
+    Mutant("the wrong head of keys", "first_head // GROUP", "first_head % GROUP", TILED_SOFTMAX),
+    Mutant("the context forgotten", "context = min(", "context = 0 * min(", TILED_SOFTMAX),
+    Mutant("accumulator not rescaled", "v, accumulator * rescale[:, None]", "v, accumulator", TILED_SOFTMAX),
+    Mutant("sum not rescaled", "total * rescale + tl.sum(weights", "total + tl.sum(weights", TILED_SOFTMAX),
+    Mutant("segments not rescaled", "tl.sum(accumulators * rescale[:, None]", "tl.sum(accumulators", TILED_SOFTMAX),
+    Mutant("the last segment left out", "tl.cdiv(tiles, share)", "tl.cdiv(tiles, share) - 1", TILED_SOFTMAX),
+    Mutant("what is behind the end is read", "inside = (position < end)", "inside = (position >= 0)", TILED_SOFTMAX),
+    Mutant("always the beginning of a page", "tile * TILE % PAGE_SIZE + ", "", TILED_SOFTMAX),
+    Mutant("pages as large as tiles", "else position % PAGE_SIZE", "else position % TILE", TILED_SOFTMAX),
+    Mutant(
+        "blocks of empty sequences not counted",
+        "start // QUERIES + sequence <= block",
+        "start // QUERIES <= block",
+        TILED_SOFTMAX,
+    ),
+    Mutant("tokens of the next sequence written", " & (token < queries)", "", TILED_SOFTMAX),
+    Mutant("one item for each program", "items, tl.num_programs(0))", "tl.num_programs(0), items)", TILED_SOFTMAX),
+    Mutant("short sequences done as blocks only", "if short:\n        attend", "if not short:\n        attend"),
+    Mutant(
+        "page offsets in 32 bits",
+        "page.to(tl.int64) * page_stride",
+        "page * page_stride",
+        TILED_SOFTMAX,
+        where=("cuda",),
+        why="it takes a cache beyond 2^31 elements, gigabytes for a slow interpreter",
+    ),
+)
+
+KERNELS = {
+    "paged_attention": Kernel(
+        name="paged_attention",
+        module="kernels_smoke.attention.paged_attention",
+        inputs=draw_inputs,
+        outputs=outputs,
+        launch=launch,
+        reference=expected,
+        # Weights are rounded to the dtype of the values before they are multiplied, and the result once more.
+        checks={"out": NearWhereWritten(bfloat16=4e-3, float16=5e-4, float32=1e-6)},
+        cases=CASES,
+        mutants=MUTANTS,
+        speeds=SPEEDS,
+        matrix_instructions=True,
+    ),
+}

@@ -1,0 +1,107 @@
+"""What the cases of paged attention are drawn from: a cache whose pages lie in any order, and batches in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.model import Inputs
+
+METADATA = ("page_table", "cumulative_query_lengths", "sequence_lengths")
+ARGUMENTS = ("query", "key_cache", "value_cache", *METADATA, "scale", "variant", "longest_query", "longest_sequence")
+UNUSED = -1  # what stands in a page table behind the last page of a sequence
+
+Lengths = Sequence[tuple[int, int]]  # of each sequence: its query tokens, and all its positions
+
+
+def draw_inputs(
+    draw: Draw,
+    *,
+    batch: Lengths,
+    earlier: Lengths = (),
+    tokens: int = 0,
+    heads: tuple[int, int] = (32, 8),
+    head_dim: int = 128,
+    page_size: int = 16,
+    dtype: torch.dtype = torch.bfloat16,
+    variant: str = "auto",
+    longest: bool = False,
+    spare: int = 1,
+    dense: bool = False,
+    queries: float = 1.0,
+    keys: float = 1.0,
+    values: float = 1.0,
+    scale: float | None = None,
+    row_stride: int = 0,
+    out_stride: int = 0,
+) -> Inputs:
+    """Draw the arguments for ``batch``, and with ``earlier`` the metadata of a batch that had the memory before.
+
+    ``tokens``: for how many query tokens there is room; for those of the batch when 0. ``heads``: of queries, and of
+    keys. ``longest``: say the upper bounds of the lengths. ``queries``, ``keys``, ``values``: standard deviations.
+    ``spare``: pages that no sequence has. All of the cache that no sequence has is NaN. ``dense``: add the same keys
+    and values without pages, [sequences, length, heads, head_dim], for what knows no pages; of whole pages alone.
+    """
+    most = max((_pages(length, page_size) for _, length in (*batch, *earlier)), default=0)
+    pages = max(sum(_pages(length, page_size) for _, length in lengths) for lengths in (batch, earlier)) + spare
+    key_cache, value_cache = (
+        draw.normal(pages, page_size, heads[1], head_dim, dtype=dtype, scale=size, row_stride=row_stride, name=name)
+        for name, size in (("key_cache", keys), ("value_cache", values))
+    )
+    room = tokens or sum(count for count, _ in batch)
+    query = draw.normal(room, heads[0], head_dim, dtype=dtype, scale=queries, row_stride=row_stride, name="query")
+    metadata = _metadata(draw, batch, most, pages, page_size)
+    if earlier:
+        before = _metadata(draw, earlier, most, pages, page_size)
+        metadata |= {f"earlier_{name}": tensor for name, tensor in before.items()}
+    if query.device.type != "meta" and not earlier:
+        for cache in (key_cache, value_cache):
+            _spoil(cache, metadata["page_table"], batch)
+    if dense:
+        rows = metadata["page_table"].long()
+        metadata |= {"dense_keys": key_cache[rows].flatten(1, 2), "dense_values": value_cache[rows].flatten(1, 2)}
+    return {
+        "query": query,
+        "key_cache": key_cache,
+        "value_cache": value_cache,
+        **metadata,
+        "scale": scale,
+        "variant": variant,
+        "longest_query": max(count for count, _ in batch) if longest else None,
+        "longest_sequence": max(length for _, length in batch) if longest else None,
+        "batch": tuple(batch),
+        "out_stride": out_stride,
+    }
+
+
+def _pages(length: int, page_size: int) -> int:
+    return -(-length // page_size)
+
+
+def _metadata(draw: Draw, batch: Lengths, most: int, pages: int, page_size: int) -> dict[str, torch.Tensor]:
+    """The three integer tensors for ``batch``, with pages in random order."""
+    order = draw.permutation(pages, dtype=torch.int32, name="order")
+    table = torch.full((len(batch), most), UNUSED, dtype=torch.int32, device=order.device)
+    taken = 0
+    for row, (_, length) in enumerate(batch):
+        count = _pages(length, page_size)
+        table[row, :count] = order[taken : taken + count]
+        taken += count
+    ends = torch.tensor([0, *(count for count, _ in batch)], dtype=torch.int32).cumsum(0, dtype=torch.int32)
+    lengths = torch.tensor([length for _, length in batch], dtype=torch.int32)
+    tensors = zip(METADATA, (table, ends, lengths), strict=True)
+    return {name: draw.place(tensor, name=name) for name, tensor in tensors}
+
+
+def _spoil(cache: torch.Tensor, table: torch.Tensor, batch: Lengths) -> None:
+    """Fill with NaN what no sequence of ``batch`` has of ``cache``."""
+    page_size = cache.shape[1]
+    used = torch.zeros(cache.shape[:2], dtype=torch.bool, device=cache.device)
+    for row, (_, length) in enumerate(batch):
+        whole, rest = divmod(length, page_size)
+        used[table[row, :whole].long()] = True
+        if rest:
+            used[table[row, whole].long(), :rest] = True
+    cache.masked_fill_(~used[:, :, None, None], float("nan"))

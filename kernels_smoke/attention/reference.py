@@ -1,0 +1,40 @@
+"""Paged attention in plain torch, in float64."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+
+def paged_attention(
+    query: torch.Tensor,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    page_table: torch.Tensor,
+    cumulative_query_lengths: torch.Tensor,
+    sequence_lengths: torch.Tensor,
+    scale: float | None = None,
+) -> torch.Tensor:
+    """Causal attention [tokens, heads, head_dim], sequence by sequence; NaN for tokens that no sequence has."""
+    (_, heads, head_dim), (_, page_size, kv_heads, _) = query.shape, key_cache.shape
+    scale = 1.0 / math.sqrt(head_dim) if scale is None else scale
+    result = torch.full(query.shape, float("nan"), dtype=torch.float64, device=query.device)
+    starts = cumulative_query_lengths.tolist()
+    for sequence, length in enumerate(sequence_lengths.tolist()):
+        begin, end = starts[sequence], starts[sequence + 1]
+        if begin == end:
+            continue
+        pages = page_table[sequence, : -(-length // page_size)].long()
+        keys, values = (
+            cache[pages].flatten(0, 1)[:length].double().repeat_interleave(heads // kv_heads, dim=1)
+            for cache in (key_cache, value_cache)
+        )
+        visible = torch.arange(length, device=query.device)
+        for first in range(begin, end, 1024):  # so that the scores of a long prompt fit the memory
+            tokens = torch.arange(first, min(first + 1024, end), device=query.device)
+            scores = torch.einsum("thd,phd->htp", query[tokens].double(), keys) * scale
+            sees = visible[None, :] <= (length - (end - begin) + tokens - begin)[:, None]
+            weights = scores.masked_fill(~sees, float("-inf")).softmax(dim=-1)
+            result[tokens] = torch.einsum("htp,phd->thd", weights, values)
+    return result

@@ -1,0 +1,103 @@
+"""Attention within blocks of 64 tokens of jagged sequences."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.block_attention.blocks import (
+    BLOCK,
+    Configuration,
+    _load,
+    _store,
+    _tile,
+    _weights,
+    check_heads,
+    strides,
+)
+from kernels_smoke.launch import on_device_of
+
+
+def configure() -> Configuration:
+    """The layout: see "Layouts" in README.md."""
+    # Four warps: four programs fit a multiprocessor of Hopper, which then load and compute in turn.
+    return Configuration(warps=4)
+
+
+@triton.jit
+def _block_diagonal_attention_kernel(
+    q,
+    k,
+    v,
+    out,
+    blocks,
+    tiles,
+    heads,
+    scale,
+    q_token,
+    q_head,
+    k_token,
+    k_head,
+    v_token,
+    v_head,
+    out_token,
+    out_head,
+    BLOCK: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    PERSISTENT: tl.constexpr,
+):
+    # Strides are named after what they step over: q_token is from one token of q to the next.
+    first = tl.program_id(0)
+    end = tiles if PERSISTENT else first + 1  # a loop of one step is none: that saves some 40 registers
+    for tile in range(first, end, tl.num_programs(0) if PERSISTENT else 1):
+        start, length, head = _tile(blocks, tile, heads)
+        query = _load(q + head * q_head, start, length, BLOCK, HEAD_DIM, q_token)
+        key = _load(k + head * k_head, start, length, BLOCK, HEAD_DIM, k_token)
+        value = _load(v + head * v_head, start, length, BLOCK, HEAD_DIM, v_token)
+        weights, total = _weights(query, key, length, scale, BLOCK)
+        result = tl.dot(weights.to(value.dtype), value) * (1.0 / total)
+        _store(out + head * out_head, result, start, length, BLOCK, HEAD_DIM, out_token)
+
+
+def block_diagonal_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    blocks: torch.Tensor,
+    *,
+    scale: float | None = None,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Return ``softmax(scale q k^T) v`` of each head within each block: a token sees its own block, all of it.
+
+    Computed in float32; the softmax's weights are rounded to the inputs' dtype before they multiply ``v``. Formula:
+    Vaswani et al., "Attention Is All You Need" (2017), equation 1, within the blocks of Qiu et al., "BlockBERT" (2020).
+
+    - ``q``, ``k``, ``v``: [tokens, heads, head_dim], bfloat16 or float16 (in Triton's interpreter also float32), all
+      of one dtype; head_dim is 64 or 128. Tokens and heads may lie at any distance, as in a packed projection.
+    - ``blocks``: [blocks, 2], int32, what ``list_blocks`` made of the sequences' lengths; that they lie within
+      ``tokens`` is not checked.
+    - ``scale``: positive; 1 / sqrt(head_dim) unless said otherwise.
+    - ``out``: the result, like ``q``. Tokens of no block are left as they are.
+
+    Raises ValueError when a shape, dtype, device, stride or the scale is not as said.
+    """
+    scale = float(q.shape[-1]) ** -0.5 if scale is None else scale
+    out = torch.empty_like(q) if out is None else out
+    check_heads(q, blocks, scale, q=q, k=k, v=v, out=out)
+    tokens, heads, head_dim = q.shape
+    tiles = len(blocks) * heads if tokens else 0
+    if tiles:
+        choice = configure()
+        programs = choice.count(tiles, q)
+        with on_device_of(q):
+            _block_diagonal_attention_kernel[(programs,)](
+                *(q, k, v, out, blocks, tiles, heads, scale),
+                *strides(q, k, v, out),
+                BLOCK=BLOCK,
+                HEAD_DIM=head_dim,
+                PERSISTENT=programs < tiles,
+                **choice.options(),
+            )
+    return out

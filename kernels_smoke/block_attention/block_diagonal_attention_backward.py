@@ -1,0 +1,170 @@
+"""The gradients of attention within blocks, and those of a rotary embedding before it."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.block_attention.blocks import (
+    BLOCK,
+    Configuration,
+    _load,
+    _store,
+    _tile,
+    _weights,
+    check_heads,
+    strides,
+)
+from kernels_smoke.launch import architecture, check_rows, on_device_of, require
+
+
+def configure(head_dim: int, *, rotary: bool) -> Configuration:
+    """The layout for heads of ``head_dim`` elements: see "Layouts" in README.md."""
+    if architecture().number != 90:
+        return Configuration()  # fits the registers and the shared memory of every GPU that Triton knows
+    if rotary:  # angles are loaded when they are needed, which takes another program that computes meanwhile
+        return Configuration(warps=4, registers=168)
+    return Configuration(warps=4, stages=5, programs=128 // head_dim)
+
+
+@triton.jit
+def _rotated_back(gradient, cosine, sine, INTERLEAVED: tl.constexpr):
+    """R(-theta) of each row of ``gradient``: a pair (a, b) becomes (a cos + b sin, b cos - a sin)."""
+    rows: tl.constexpr = gradient.shape[0]
+    width: tl.constexpr = gradient.shape[1]
+    if INTERLEAVED:
+        pairs = gradient.reshape(rows, width // 2, 2)
+    else:
+        pairs = gradient.reshape(rows, 2, width // 2).permute(0, 2, 1)
+    first, second = tl.split(pairs)
+    pairs = tl.join(first * cosine + second * sine, second * cosine - first * sine)
+    if not INTERLEAVED:
+        pairs = pairs.permute(0, 2, 1)
+    return pairs.reshape(rows, width)
+
+
+@triton.jit
+def _block_diagonal_attention_backward_kernel(
+    q,
+    k,
+    v,
+    dout,
+    dq,
+    dk,
+    dv,
+    cos_sin,
+    blocks,
+    tiles,
+    heads,
+    scale,
+    angle_token,
+    q_token,
+    q_head,
+    k_token,
+    k_head,
+    v_token,
+    v_head,
+    dout_token,
+    dout_head,
+    dq_token,
+    dq_head,
+    dk_token,
+    dk_head,
+    dv_token,
+    dv_head,
+    BLOCK: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    PERSISTENT: tl.constexpr,
+    INTERLEAVED: tl.constexpr,
+):
+    # Strides are named after what they step over: q_token is from one token of q to the next.
+    first = tl.program_id(0)
+    end = tiles if PERSISTENT else first + 1  # a loop of one step is none: that saves some 40 registers
+    for tile in range(first, end, tl.num_programs(0) if PERSISTENT else 1):
+        start, length, head = _tile(blocks, tile, heads)
+        query = _load(q + head * q_head, start, length, BLOCK, HEAD_DIM, q_token)
+        key = _load(k + head * k_head, start, length, BLOCK, HEAD_DIM, k_token)
+        grad = _load(dout + head * dout_head, start, length, BLOCK, HEAD_DIM, dout_token)
+        value = _load(v + head * v_head, start, length, BLOCK, HEAD_DIM, v_token)
+
+        # Queries beyond the block's last have zeros in `grad`, and keys beyond it the probability 0: they add nothing.
+        weights, total = _weights(query, key, length, scale, BLOCK)
+        probabilities = weights * (1.0 / total)
+        grad_value = tl.dot(probabilities.to(grad.dtype).T, grad)
+        _store(dv + head * dv_head, grad_value, start, length, BLOCK, HEAD_DIM, dv_token)
+
+        grad_probabilities = tl.dot(grad, value.T)
+        inner = tl.sum(probabilities * grad_probabilities, axis=1, keep_dims=True)  # the row sum of dout * out
+        grad_scores = (probabilities * (grad_probabilities - inner)).to(key.dtype)
+        if cos_sin is not None:
+            cosine = _load(cos_sin, start, length, BLOCK, HEAD_DIM // 2, angle_token).to(tl.float32)
+            sine = _load(cos_sin + HEAD_DIM // 2, start, length, BLOCK, HEAD_DIM // 2, angle_token).to(tl.float32)
+        # One gradient is stored before the next is computed: both together do not fit the registers.
+        grad_query = tl.dot(grad_scores, key) * scale
+        if cos_sin is not None:  # rotated in float32: the gradients are rounded once, when they are stored
+            grad_query = _rotated_back(grad_query, cosine, sine, INTERLEAVED)
+        _store(dq + head * dq_head, grad_query, start, length, BLOCK, HEAD_DIM, dq_token)
+        grad_key = tl.dot(grad_scores.T, query) * scale
+        if cos_sin is not None:
+            grad_key = _rotated_back(grad_key, cosine, sine, INTERLEAVED)
+        _store(dk + head * dk_head, grad_key, start, length, BLOCK, HEAD_DIM, dk_token)
+
+
+def block_diagonal_attention_backward(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    dout: torch.Tensor,
+    blocks: torch.Tensor,
+    *,
+    cos_sin: torch.Tensor | None = None,
+    interleaved: bool = False,
+    scale: float | None = None,
+    out: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the gradients ``(dq, dk, dv)`` of ``block_diagonal_attention`` when that of its result is ``dout``.
+
+    Nothing is needed from the forward pass: ``P = softmax(scale q k^T)`` is computed again, and with ``dP = dout v^T``
+    the gradient of the scores is ``dS = P (dP - rowsum(P dP))``. Then ``dv = P^T dout``, ``dq = scale dS k`` and
+    ``dk = scale dS^T q``. Formulas: Dao et al., "FlashAttention" (2022), appendix B.2. Computed in float32; P and dS
+    are rounded to the inputs' dtype before they are multiplied, and in float16 dS must not exceed 65,504.
+
+    With ``cos_sin``, ``q`` and ``k`` are the result of a rotary embedding (Su et al., "RoFormer" (2021), equation 34),
+    and ``dq`` and ``dk`` are the gradients of what was rotated: each is turned back by the token's angles, in float32.
+
+    - ``q``, ``k``, ``v``, ``dout``: [tokens, heads, head_dim], bfloat16 or float16 (in Triton's interpreter also
+      float32), all of one dtype; head_dim is 64 or 128. Tokens and heads may lie at any distance.
+    - ``blocks``: [blocks, 2], int32, what ``list_blocks`` made of the sequences' lengths; that they lie within
+      ``tokens`` is not checked.
+    - ``cos_sin``: [tokens, head_dim], of that dtype or float32: of each token head_dim / 2 cosines, then as many sines;
+      rows may be strided.
+    - ``interleaved``: pairs are two neighbours (GPT-J) instead of elements head_dim / 2 apart (GPT-NeoX).
+    - ``scale``: positive; 1 / sqrt(head_dim) unless said otherwise.
+    - ``out``: the results, each like ``q``. Tokens of no block are left as they are.
+
+    Raises ValueError when a shape, dtype, device, stride or the scale is not as said.
+    """
+    require(q.ndim == 3, f"q must be [tokens, heads, head_dim], not {q.ndim}-dimensional")
+    tokens, heads, head_dim = q.shape
+    scale = float(head_dim) ** -0.5 if scale is None else scale
+    dq, dk, dv = out or (torch.empty_like(q), torch.empty_like(q), torch.empty_like(q))
+    check_heads(q, blocks, scale, q=q, k=k, v=v, dout=dout, **{"out[0]": dq, "out[1]": dk, "out[2]": dv})
+    if cos_sin is not None:
+        check_rows("cos_sin", cos_sin, (tokens, head_dim), (q.dtype, torch.float32), q)
+    tiles = len(blocks) * heads if tokens else 0
+    if tiles:
+        choice = configure(head_dim, rotary=cos_sin is not None)
+        programs = choice.count(tiles, q)
+        with on_device_of(q):
+            _block_diagonal_attention_backward_kernel[(programs,)](
+                *(q, k, v, dout, dq, dk, dv, cos_sin, blocks, tiles, heads, scale),
+                0 if cos_sin is None else cos_sin.stride(0),
+                *strides(q, k, v, dout, dq, dk, dv),
+                BLOCK=BLOCK,
+                HEAD_DIM=head_dim,
+                PERSISTENT=programs < tiles,
+                INTERLEAVED=interleaved,
+                **choice.options(),
+            )
+    return dq, dk, dv

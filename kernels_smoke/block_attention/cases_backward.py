@@ -1,0 +1,201 @@
+"""What the suite runs for ``block_diagonal_attention_backward``, and what it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Literal
+
+import torch
+
+from kernels_smoke.block_attention import reference
+from kernels_smoke.block_attention.cases_shared import (
+    BATCH,
+    BF16,
+    FAR,
+    FP16,
+    FP32,
+    JAGGED,
+    MANY,
+    SHARED_MUTANTS,
+    WHOLE,
+    case,
+    draw_blocks,
+    draw_extreme,
+    draw_heads,
+    exactly,
+    here,
+)
+from kernels_smoke.suite.compare import Near
+from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+
+TENSORS = ("q", "k", "v", "dout", "blocks")
+GRADIENTS = ("dq", "dk", "dv")
+
+
+def draw_inputs(
+    draw: Draw,
+    *,
+    lengths: tuple[int, ...],
+    heads: int,
+    head_dim: int,
+    dtype: torch.dtype = BF16,
+    rotary: Literal["", "halves", "interleaved"] = "",
+    angle_dtype: torch.dtype = FP32,
+    angle_stride: int = 0,
+    scale: float = 0.0,
+    extreme: bool = False,
+    values: float = 1.0,
+    head_stride: int = 0,
+    token_stride: int = 0,
+    out_stride: int = 0,
+) -> Inputs:
+    """Draw q, k, v and dout of sequences of ``lengths``, with ``heads`` heads of ``head_dim`` elements.
+
+    ``rotary``: which elements are pairs; without it nothing is rotated. The angles are drawn from a whole turn.
+    ``scale`` 0 is the default. ``extreme``: see ``draw_extreme``. ``values``: standard deviation of v.
+    """
+    shape = (sum(lengths), heads, head_dim)
+    q, k = draw_extreme(draw, *shape) if extreme else (None, None)
+    apart = {"dtype": dtype, "head_stride": head_stride, "token_stride": token_stride}
+    cos_sin = None
+    if rotary:
+        angles = draw.uniform(sum(lengths), head_dim // 2, low=0.0, high=6.28, dtype=FP32)
+        turned = torch.cat((angles.cos(), angles.sin()), dim=1).to(angle_dtype)
+        cos_sin = draw.place(turned, row_stride=angle_stride, name="cos_sin")
+    return {
+        "q": draw_heads(draw, *shape, **apart, values=q, name="q"),
+        "k": draw_heads(draw, *shape, **apart, values=k, name="k"),
+        "v": draw_heads(draw, *shape, **apart, scale=values, name="v"),
+        "dout": draw_heads(draw, *shape, **apart, name="dout"),
+        "cos_sin": cos_sin,
+        "interleaved": rotary == "interleaved",
+        "blocks": draw_blocks(draw, lengths),
+        "scale": scale or head_dim**-0.5,
+        "lengths": lengths,
+        "out_stride": out_stride,
+    }
+
+
+def outputs(inputs: Inputs) -> Mapping[str, Output]:
+    """The gradients look like ``q``, with heads ``out_stride`` elements apart."""
+    return dict.fromkeys(GRADIENTS, (tuple(inputs["q"].shape), inputs["q"].dtype, inputs["out_stride"]))
+
+
+def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
+    """One call of the public function."""
+    arguments = {name: inputs[name] for name in (*TENSORS, "cos_sin", "interleaved", "scale")}
+    return module.block_diagonal_attention_backward(**arguments, out=tuple(outputs[name] for name in GRADIENTS))
+
+
+def expected(inputs: Inputs) -> Tensors:
+    """The gradients in float64."""
+    arguments = {name: inputs[name] for name in ("q", "k", "v", "dout", "lengths", "scale", "cos_sin", "interleaved")}
+    return dict(zip(GRADIENTS, reference.gradients(**arguments), strict=True))
+
+
+def work(inputs: Inputs, outputs: Tensors) -> Work:
+    """Four tensors and the angles in, three out; five products for each block."""
+    read = [inputs[name] for name in (*TENSORS, "cos_sin") if inputs[name] is not None]
+    moved = sum(tensor.nbytes for tensor in (*read, *outputs.values()))
+    return Work(bytes=moved, flops=5 * 2 * 64 * inputs["q"].numel())
+
+
+# Where one probability is nearly 1, the gradient of the scores is a small difference of large numbers.
+NEAR = Near(bfloat16=4e-3, float32=4e-6, floor=0.1)
+LARGE = {"heads": 4, "head_dim": 128}
+
+KERNEL = Kernel(
+    name="block_diagonal_attention_backward",
+    module="kernels_smoke.block_attention.block_diagonal_attention_backward",
+    inputs=draw_inputs,
+    outputs=outputs,
+    launch=launch,
+    reference=expected,
+    checks=dict.fromkeys(GRADIENTS, NEAR),
+    cases=(
+        case("jagged sequences, head of 128", "quick", lengths=MANY, heads=4, head_dim=128),
+        case("the same, rotated", lengths=MANY, heads=4, head_dim=128, rotary="halves"),
+        case("the same, neighbours rotated", lengths=MANY, heads=4, head_dim=128, rotary="interleaved"),
+        case("jagged sequences, head of 64", lengths=MANY, heads=3, head_dim=64),
+        case("head of 64, rotated", lengths=MANY, heads=3, head_dim=64, rotary="halves", angle_dtype=BF16),
+        case("head of 64, neighbours rotated", lengths=MANY, heads=3, head_dim=64, rotary="interleaved"),
+        case("blocks of 64 and no other", lengths=(64,) * 40, heads=2, head_dim=128),
+        case("sequences of one token", lengths=(1,) * 40, heads=2, head_dim=128),
+        case("float16", lengths=MANY, heads=2, head_dim=128, dtype=FP16, rotary="halves"),
+        case(
+            "strided tokens",
+            lengths=JAGGED,
+            heads=2,
+            head_dim=128,
+            token_stride=3 * 256 + 8,
+            out_stride=136,
+            rotary="halves",
+            angle_stride=132,
+        ),
+        case("heads apart, unaligned", lengths=JAGGED, heads=2, head_dim=64, head_stride=67, out_stride=65),
+        case("scores of 6.7e7, many equal", lengths=MANY, heads=2, head_dim=128, extreme=True),
+        case("values of 1e4", lengths=MANY, heads=2, head_dim=128, values=1e4),
+        case("a scale of 1", lengths=MANY, heads=2, head_dim=64, scale=1.0),
+        case("no token", lengths=(0, 0), heads=2, head_dim=128, rotary="halves"),
+        case("one token", lengths=(1,), heads=1, head_dim=64),
+        here("fp16, jagged sequences", "quick", lengths=JAGGED, heads=2, head_dim=64),
+        exactly("fp32, rotated", lengths=JAGGED, heads=2, head_dim=64, rotary="halves"),
+        exactly("fp32, neighbours rotated", lengths=(7, 64), heads=1, head_dim=128, rotary="interleaved"),
+        exactly(
+            "fp32, strided tokens",
+            lengths=(66,),
+            heads=2,
+            head_dim=64,
+            token_stride=400,
+            out_stride=70,
+            rotary="halves",
+            angle_stride=66,
+        ),
+        exactly("fp32, scores of 6.7e7, many equal", lengths=(60,), heads=2, head_dim=64, extreme=True),
+        exactly("fp32, values of 1e4", lengths=(64, 5), heads=1, head_dim=64, values=1e4),
+        here("fp16, head of 128, a scale of 1", lengths=(65,), heads=1, head_dim=128, scale=1.0),
+        here("fp16, no token", lengths=(0,), heads=2, head_dim=64),
+        case("offsets above 2^31 in", "deep", lengths=(3,), heads=1, head_dim=64, head_stride=FAR),
+        case("offsets above 2^31 out", "deep", lengths=(3,), heads=1, head_dim=64, out_stride=FAR),
+        *(
+            case(
+                f"{heads} heads of {head_dim}, {str(dtype)[6:]}, {rotary or 'not rotated'}",
+                "deep",
+                lengths=tuple(range(200)),
+                heads=heads,
+                head_dim=head_dim,
+                dtype=dtype,
+                rotary=rotary,
+            )
+            for dtype in (BF16, FP16)
+            for head_dim in (64, 128)
+            for heads, rotary in ((1, ""), (7, "halves"), (7, "interleaved"))
+        ),
+    ),
+    mutants=(
+        *SHARED_MUTANTS,
+        Mutant("the row sum not subtracted", "(grad_probabilities - inner)", "grad_probabilities"),
+        Mutant("the row sum without the probabilities", "tl.sum(probabilities * grad", "tl.sum(grad"),
+        Mutant("probabilities not transposed", "to(grad.dtype).T", "to(grad.dtype)"),
+        Mutant("gradients of the scores not transposed", "tl.dot(grad_scores.T", "tl.dot(grad_scores"),
+        Mutant("dk not scaled", "grad_scores.T, query) * scale", "grad_scores.T, query)"),
+        Mutant("rotated forward", "first * cosine + second * sine", "first * cosine - second * sine"),
+        Mutant("neighbours for halves", "    if INTERLEAVED:\n        pairs", "    if not INTERLEAVED:\n        pairs"),
+        Mutant("dk not rotated", "grad_key = _rotated_back(grad_key, cosine", "_ = _rotated_back(grad_key, cosine"),
+        Mutant(
+            "rotated after it was rounded",
+            "grad_query = _rotated_back(grad_query,",
+            "grad_query = _rotated_back(grad_query.to(tl.float16).to(tl.float32),",
+        ),
+        Mutant("sines from the place of the cosines", "_load(cos_sin + HEAD_DIM // 2,", "_load(cos_sin,"),
+        Mutant("one tile for each program", "tl.num_programs(0) if PERSISTENT", "tiles if PERSISTENT"),
+    ),
+    speeds=(
+        Speed("691,200 tokens, 4 heads of 128", {"lengths": WHOLE, **LARGE}, bar=1.25, work=work),
+        Speed("the same, rotated", {"lengths": WHOLE, **LARGE, "rotary": "interleaved"}, bar=1.5, work=work),
+        Speed("1,152 jagged sequences, 4 heads of 128", {"lengths": BATCH, **LARGE}, bar=1.35, work=work),
+    ),
+    matrix_instructions=True,
+)

@@ -1,0 +1,111 @@
+"""What the cases of both passes share: how their inputs are drawn, sequences, mutants of the code that they share."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import torch
+
+from kernels_smoke.block_attention.blocks import list_blocks
+from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.model import EVERYWHERE, Case, Mutant
+
+FP16, FP32, BF16 = torch.float16, torch.float32, torch.bfloat16
+BLOCKS_MODULE = "kernels_smoke.block_attention.blocks"
+
+# A sequence of one token, one of more than a block, one without a token. The last block is whole, so that a mutant
+# which takes each for whole stays within the tensors.
+JAGGED = (1, 70, 0, 3, 64)
+MANY = tuple(97 * number % 300 for number in range(60))  # some 9,000 tokens
+# 691,200 tokens: as blocks of 64 and no other, and as the batch of the kernel's authors: 1,152 jagged sequences with a
+# mean of 600 tokens (here 23 to 1,177, each as often as its mirror image).
+WHOLE = (691_200,)
+BATCH = tuple(600 + sign * (number * 577 // 575) for number in range(576) for sign in (-1, 1))
+FAR = 2**30 + 64  # elements from one token to the next, so that the third token lies beyond 2^31
+
+
+def draw_heads(
+    draw: Draw,
+    tokens: int,
+    heads: int,
+    head_dim: int,
+    *,
+    dtype: torch.dtype,
+    scale: float = 1.0,
+    head_stride: int = 0,
+    token_stride: int = 0,
+    values: torch.Tensor | None = None,
+    name: str,
+) -> torch.Tensor:
+    """Draw [tokens, heads, head_dim], normal with the standard deviation ``scale``.
+
+    ``values``: these instead. ``head_stride`` and ``token_stride`` are elements from one head, and from one token, to
+    the next (not both).
+    """
+    shape: tuple[int, ...] = (tokens, heads * head_dim) if token_stride else (tokens, heads, head_dim)
+    row_stride = token_stride or head_stride
+    if values is not None:
+        made = draw.place(values.reshape(shape).to(dtype), row_stride=row_stride, name=name)
+    else:
+        made = draw.normal(*shape, dtype=dtype, scale=scale, row_stride=row_stride, name=name)
+    return made.unflatten(1, (heads, head_dim)) if token_stride else made
+
+
+def draw_extreme(draw: Draw, tokens: int, heads: int, head_dim: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Queries and keys whose scores are 8192^2, 0 and -8192^2, and exact: softmax spreads evenly over the greatest.
+
+    A key is 8192 in one element, which no other key of its block has, and a query has any of three values in each.
+    """
+    q = draw.integers(tokens, heads, head_dim, low=-1, high=2, dtype=FP32).mul(8192.0)
+    places = torch.arange(tokens) % head_dim
+    k = 8192.0 * torch.nn.functional.one_hot(places, head_dim)[:, None].expand(-1, heads, -1)
+    return q, k
+
+
+def draw_blocks(draw: Draw, lengths: tuple[int, ...]) -> torch.Tensor:
+    """The blocks of sequences of ``lengths``."""
+    ends = torch.tensor([0, *itertools.accumulate(lengths)], dtype=torch.int32)
+    return draw.place(list_blocks(ends), name="blocks")
+
+
+def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
+    """A case, without the noise."""
+    return Case(name, shape, level=level, where=where)
+
+
+def here(name: str, level: Any = "full", **shape: Any) -> Case:
+    """A case for every device: small, and in float16."""
+    return case(name, level, EVERYWHERE, dtype=FP16, **shape)
+
+
+def exactly(name: str, **shape: Any) -> Case:
+    """A case for the interpreter alone, in float32."""
+    return case(name, where=("interpret",), dtype=FP32, **shape)
+
+
+def shared(name: str, old: str, new: str, **where: Any) -> Mutant:
+    """A fault in what both passes share."""
+    return Mutant(name, old, new, module=BLOCKS_MODULE, **where)
+
+
+SHARED_MUTANTS = (
+    shared(
+        "keys beyond the block's last not masked",
+        "tl.where(tl.arange(0, BLOCK)[None, :] < length, scores,",
+        "tl.where(tl.arange(0, BLOCK)[None, :] < BLOCK, scores,",
+    ),
+    shared("neighbours' tokens loaded", "mask=rows < length, other=0.0", "mask=rows < BLOCK, other=0.0"),
+    shared("neighbours' tokens written", "values, mask=rows < length", "values, mask=rows < BLOCK"),
+    shared("the greatest score not subtracted", "(scores - tl.max(scores, axis=1, keep_dims=True))", "scores"),
+    shared("exp2 for exp", "(scale * 1.4426950408889634)", "scale"),
+    shared("the next block for every second head", "block = tile // heads", "block = (tile + 1) // heads"),
+    shared("always the first head", "(tile % heads)", "(tile * 0)"),
+    shared(
+        "offsets in 32 bits",
+        "start = tl.load(blocks + 2 * block).to(tl.int64)",
+        "start = tl.load(blocks + 2 * block)",
+        where=("cuda",),
+        why="it takes tokens beyond 2^31 elements, gigabytes for a slow interpreter",
+    ),
+)

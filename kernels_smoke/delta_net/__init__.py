@@ -1,0 +1,1 @@
+"""The gated delta rule. See README.md for formulas, sources and figures."""

@@ -1,0 +1,7 @@
+"""What the suite runs for the gated delta rule."""
+
+from __future__ import annotations
+
+from kernels_smoke.delta_net import cases_chunk, cases_decode
+
+KERNELS = {kernel.name: kernel for kernel in (cases_chunk.KERNEL, cases_decode.KERNEL)}

@@ -1,0 +1,216 @@
+"""What the suite runs for gated_delta_rule_chunk, and what it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import accumulate
+from types import ModuleType
+
+import torch
+
+from kernels_smoke.delta_net import reference
+from kernels_smoke.delta_net.cases_shared import FAR, FP16, FP32, case, draw_heads, small
+from kernels_smoke.suite.compare import Near
+from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+
+ARGUMENTS = ("q", "k", "v", "log_decay", "beta", "normalize")
+CHUNK = 64  # tokens, in the counting of operations
+
+
+def draw_inputs(
+    draw: Draw,
+    *,
+    lengths: tuple[int, ...],
+    heads: tuple[int, int] = (2, 4),
+    depth: int = 128,
+    width: int = 128,
+    dtype: torch.dtype = torch.bfloat16,
+    gate_dtype: torch.dtype | None = None,
+    normalize: bool = True,
+    packed: bool = False,
+    row_stride: int = 0,
+    out_stride: int = 0,
+    scale: float = 1.0,
+    common: float = 0.0,
+    forgetting: float = 0.2,
+    batch: bool = True,
+    initial: bool = True,
+    in_place: bool = False,
+) -> Inputs:
+    """Draw sequences of ``lengths`` tokens one behind another, with heads as in ``draw_heads``.
+
+    ``batch``: pass where each begins (without it, there is one). ``initial``: pass initial states; ``in_place``: into
+    which the final states are written.
+    """
+    drawn = draw_heads(
+        draw,
+        sum(lengths),
+        heads,
+        depth=depth,
+        width=width,
+        dtype=dtype,
+        normalize=normalize,
+        packed=packed,
+        row_stride=row_stride,
+        scale=scale,
+        common=common,
+        forgetting=forgetting,
+        gate_dtype=gate_dtype,
+    )
+    bounds = torch.tensor([0, *accumulate(lengths)], dtype=torch.int32)
+    states = (len(lengths), heads[1], depth, width)
+    return {
+        **drawn,
+        "cu_seqlens": draw.place(bounds, name="cu_seqlens") if batch else None,
+        "initial_state": draw.normal(*states, dtype=FP32, scale=scale, name="initial_state") if initial else None,
+        "states": states,
+        "lengths": lengths,
+        "out_stride": out_stride,
+        "in_place": in_place,
+    }
+
+
+def outputs(inputs: Inputs) -> Mapping[str, Output]:
+    """An output like ``v``, and the final states."""
+    v = inputs["v"]
+    return {"out": (tuple(v.shape), v.dtype, inputs["out_stride"]), "final_state": (inputs["states"], FP32)}
+
+
+def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
+    """One call of the public function; with ``in_place``, the final states take the place of the initial ones."""
+    initial = inputs["initial_state"]
+    if inputs["in_place"]:
+        initial = outputs["final_state"].copy_(initial)
+    arguments = {name: inputs[name] for name in ARGUMENTS}
+    return module.gated_delta_rule_chunk(**arguments, cu_seqlens=inputs["cu_seqlens"], initial_state=initial, **outputs)
+
+
+def expected(inputs: Inputs) -> Tensors:
+    """Output and final states, token by token in float64."""
+    out, states = reference.prefill(
+        **{name: inputs[name] for name in ARGUMENTS},
+        bounds=[0, *accumulate(inputs["lengths"])],
+        initial_state=inputs["initial_state"],
+        scale=inputs["q"].shape[2] ** -0.5,
+    )
+    return {"out": out, "final_state": states}
+
+
+def work(inputs: Inputs, outputs: Tensors) -> Work:
+    """Everything once through memory, and the products of README.md by chunks of 64 tokens.
+
+    For each chunk and value head: three products with the state, two of [64, 64] with [64, width]; for each key head
+    the products of keys, and of queries, with keys.
+    """
+    q, v = inputs["q"], inputs["v"]
+    (tokens, key_heads, depth), (_, value_heads, width) = q.shape, v.shape
+    read = [inputs[name] for name in ("q", "k", "v", "log_decay", "beta")]
+    read += [] if inputs["initial_state"] is None else [inputs["initial_state"]]
+    each_value = 2 * value_heads * width * (3 * depth + 2 * CHUNK)
+    each_key = 2 * key_heads * depth * 2 * CHUNK
+    size = sum(tensor.nbytes for tensor in (*read, *outputs.values()))
+    return Work(bytes=size, flops=tokens * (each_value + each_key))
+
+
+TINY = {"depth": 32, "width": 32}
+QWEN = {"heads": (16, 32), "batch": False, "initial": False, "packed": True}
+
+KERNEL = Kernel(
+    name="gated_delta_rule_chunk",
+    module="kernels_smoke.delta_net.gated_delta_rule_chunk",
+    inputs=draw_inputs,
+    outputs=outputs,
+    launch=launch,
+    reference=expected,
+    # What is multiplied is rounded to 16 bits, in a chain of five products for each chunk. The state is float32, and
+    # its error that of the operands: the same in both.
+    checks={"out": Near(bfloat16=8e-3, float16=1.5e-3), "final_state": Near(float32=8e-3)},
+    cases=(
+        case("five sequences", "quick", lengths=(200, 1, 63, 64, 65)),
+        case("one sequence, 16 and 32 heads", lengths=(1000,), **QWEN),
+        case("the same in a batch, with initial states", lengths=(130, 0, 0, 500, 1), heads=(16, 32), packed=True),
+        case("16 and 32 heads, float16", lengths=(300,), **{**QWEN, "dtype": FP16}),
+        case("no token", lengths=(0, 0)),
+        case("no sequence", lengths=()),
+        case("one token", lengths=(1,), batch=False),
+        case("not normalized", lengths=(300, 100), normalize=False),
+        case("strided heads", lengths=(100, 100), row_stride=136, out_stride=144),
+        case("final states in the place of the initial", lengths=(100, 0, 64), in_place=True),
+        case("depth 64, width 32", lengths=(100, 100), depth=64, width=32),
+        case("depth 16, width 128", lengths=(100, 100), depth=16),
+        case("values of 1e4", lengths=(300,), scale=1e4),
+        case("keys half alike", lengths=(300,), common=1.0),
+        case("nothing forgotten", lengths=(300,), forgetting=0.0),
+        case("all forgotten", lengths=(300,), forgetting=100.0),
+        case("gates in bfloat16", lengths=(100, 100), gate_dtype=torch.bfloat16),
+        case("offsets above 2^31", "deep", lengths=(3,), heads=(1, 1), batch=False, initial=False, row_stride=FAR),
+        # 16,500 short sequences have a workspace of more than 2^31 elements.
+        case("a workspace above 2^31", "deep", lengths=(1,) * 16500, heads=(16, 32), depth=16, width=16, initial=False),
+        *(
+            case(
+                f"sweep: {length} tokens, {key_heads} and {value_heads} heads",
+                "deep",
+                lengths=(length, 64, 31),
+                heads=(key_heads, value_heads),
+            )
+            for length in (33, 128, 2000)
+            for key_heads, value_heads in ((1, 1), (4, 4), (16, 32), (3, 12))
+        ),
+        small("float16, two sequences", "quick", lengths=(35, 1), depth=16, width=32),
+        small("float16, one sequence, packed", lengths=(40,), batch=False, packed=True, initial=False, **TINY),
+        small("float16, no token", lengths=(0, 0), **TINY),
+        small(
+            "float16, depth 16, not normalized",
+            lengths=(20, 0, 33),
+            heads=(1, 3),
+            depth=16,
+            width=32,
+            normalize=False,
+            row_stride=48,
+        ),
+        small("float16, keys more than half alike", lengths=(50,), heads=(1, 1), common=2.0, **TINY),
+        small("float16, all forgotten", lengths=(33,), heads=(1, 1), forgetting=100.0, **TINY),
+        small("float16, values of 1000", lengths=(33,), heads=(1, 1), scale=1000.0, in_place=True, **TINY),
+    ),
+    mutants=(
+        Mutant("state not decayed", "tile_k, state * of_state)", "tile_k, state)"),
+        Mutant("state started again", "tile_k, state * of_state)", "tile_k)"),
+        Mutant("initial state ignored", "tl.load(initial_state +", "0.0 * tl.load(initial_state +"),
+        Mutant("blocks joined with the wrong sign", "inverse -= tl.dot(joint", "inverse += tl.dot(joint"),
+        Mutant(
+            "the last blocks not joined",
+            "tl.static_range(1, 6)",
+            "tl.static_range(1, 3)",
+        ),
+        Mutant("a token corrects itself", "tl.where(down > across, keys", "tl.where(down >= across, keys"),
+        Mutant("a token does not read itself", "tl.where(down >= across, decay", "tl.where(down > across, decay"),
+        Mutant("beta forgotten behind the solver", "PRECISION) * strength[None, :]", "PRECISION)"),
+        Mutant("keys of another head", "begin * k_stride + head // GROUP", "begin * k_stride + head % GROUP"),
+        Mutant("keys not normalized", "of_k *= tl.rsqrt", "of_k *= 1.0 + 0.0 * tl.rsqrt"),
+        Mutant("prediction not decayed", "tl.store(line, tl.exp(decay) * of_k)", "tl.store(line, of_k)"),
+        Mutant("deltas decayed from the chunk's first token", "tl.exp(whole - decay)", "tl.exp(decay)"),
+        Mutant(
+            "the state read after the update",
+            "answer = tl.dot(read, tile_q.T)",
+            "answer = tl.dot(state.to(read.dtype) * 0.5, tile_q.T)",
+        ),
+        Mutant("factors of the first chunk", "factors += 4 * CHUNK * VALUE_HEADS", "factors += 0"),
+        Mutant(
+            "a sequence begins a slot late",
+            ".to(tl.int64), middle, CHUNK) <= slot",
+            ".to(tl.int64), middle, CHUNK) < slot",
+        ),
+        Mutant("output stored behind the last token", "mask=present[None, :])", "mask=(token >= begin)[None, :])"),
+    ),
+    speeds=(
+        *(
+            # The bars are what FLA 0.6 needed on an H200, over the floor there: 145, 518 and 2034 us.
+            Speed(f"{tokens} tokens", {"lengths": (tokens,), **QWEN}, bar=bar, work=work)
+            for tokens, bar in ((2048, 11.5), (8192, 10.4), (32768, 10.2))
+        ),
+        # No other was measured: ours took 3.8 floors there (H200, 2026-11-22), and gets a fifth more.
+        Speed("8 sequences", {"lengths": (1000,) * 8, **QWEN, "batch": True, "initial": True}, bar=4.6, work=work),
+    ),
+    matrix_instructions=True,
+)

@@ -1,0 +1,241 @@
+"""What the suite runs for gated_delta_rule_decode, and what it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from kernels_smoke.delta_net import reference
+from kernels_smoke.delta_net.cases_shared import BF16, FAR, FP32, case, draw_heads, small
+from kernels_smoke.suite.compare import Exact, Near
+from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+
+ARGUMENTS = ("q", "k", "v", "log_decay", "beta", "normalize")
+
+
+def draw_inputs(
+    draw: Draw,
+    *,
+    requests: int,
+    rows: int,
+    steps: int = 1,
+    heads: tuple[int, int] = (2, 4),
+    depth: int = 128,
+    width: int = 128,
+    dtype: torch.dtype = BF16,
+    gate_dtype: torch.dtype | None = None,
+    index_dtype: torch.dtype = torch.int32,
+    normalize: bool = True,
+    packed: bool = False,
+    row_stride: int = 0,
+    states_stride: int = 0,
+    out_stride: int = 0,
+    scale: float = 1.0,
+    forgetting: float = 0.2,
+    in_place: bool = False,
+    missing: bool = False,
+) -> Inputs:
+    """Draw ``steps`` tokens for each request, with heads as in ``draw_heads``, and ``rows`` rows of states.
+
+    The rows of requests are shuffled. ``in_place``: the state behind the first token takes the place of the one before
+    it. ``missing``: the first request begins without a state, and the last state is not kept. ``states_stride``:
+    elements from one row of states to the next.
+    """
+    drawn = draw_heads(
+        draw,
+        requests * steps,
+        heads,
+        depth=depth,
+        width=width,
+        dtype=dtype,
+        normalize=normalize,
+        packed=packed,
+        row_stride=row_stride,
+        scale=scale,
+        common=0.0,
+        forgetting=forgetting,
+        gate_dtype=gate_dtype,
+    )
+    size = heads[1] * depth * width
+    states = draw.normal(rows, size, dtype=FP32, scale=scale, row_stride=states_stride, name="states")
+    order = draw.permutation(rows, dtype=index_dtype, name="order")
+    state_in = draw.empty(requests, dtype=index_dtype, name="state_indices_in")
+    state_out = draw.empty(requests, steps, dtype=index_dtype, name="state_indices_out")
+    if draw.device != "meta":
+        state_in.copy_(order[:requests])
+        state_out[:, in_place:] = order[requests:][: requests * (steps - in_place)].reshape(requests, steps - in_place)
+        if in_place:
+            state_out[:, 0] = state_in
+        if missing:
+            state_in[0] = -1
+            state_out[-1, -1] = -1
+    return {
+        **drawn,
+        "states": states,
+        "state_indices_in": state_in,
+        "state_indices_out": state_out,
+        "row": (heads[1], depth, width),
+        "out_stride": out_stride,
+    }
+
+
+def outputs(inputs: Inputs) -> Mapping[str, Output]:
+    """An output like ``v``."""
+    return {"out": (tuple(inputs["v"].shape), inputs["v"].dtype, inputs["out_stride"])}
+
+
+def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
+    """One call of the public function."""
+    return module.gated_delta_rule_decode(
+        **{name: inputs[name] for name in ARGUMENTS},
+        states=inputs["states"].unflatten(1, inputs["row"]),
+        state_indices_in=inputs["state_indices_in"],
+        state_indices_out=inputs["state_indices_out"],
+        out=outputs["out"],
+    )
+
+
+def expected(inputs: Inputs) -> Tensors:
+    """The output, and all states afterwards, in float64."""
+    out, states = reference.decode(
+        **{name: inputs[name] for name in ARGUMENTS},
+        states=inputs["states"].unflatten(1, inputs["row"]),
+        rows_in=inputs["state_indices_in"].tolist(),
+        rows_out=inputs["state_indices_out"].tolist(),
+        scale=inputs["q"].shape[2] ** -0.5,
+    )
+    return {"out": out, "states": states.flatten(1)}
+
+
+@dataclass(frozen=True)
+class States:
+    """Rows of states that were written are near the reference, all others have the bits that they had.
+
+    A row of the reference that was not written is float32 in every element; one that was computed is not.
+    """
+
+    near: Near
+
+    def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
+        """Return the error of the rows that were written, or what is wrong with the others."""
+        kept = (reference == reference.float().double()).all(dim=1)
+        untouched = Exact()(output[kept], reference[kept])
+        if untouched["message"]:
+            return {**untouched, "message": f"rows that must stay as they are: {untouched['message']}"}
+        return self.near(output[~kept], reference[~kept])
+
+
+def work(inputs: Inputs, outputs: Tensors) -> Work:
+    """Each request's state in, a state out for each token; the heads and gates once."""
+    state = inputs["states"][0].nbytes
+    requests, steps = inputs["state_indices_out"].shape
+    read = [inputs[name] for name in ("q", "k", "v", "log_decay", "beta")]
+    size = sum(tensor.nbytes for tensor in (*read, *outputs.values()))
+    return Work(bytes=size + requests * (1 + steps) * state)
+
+
+TINY = {"depth": 32, "width": 32}
+QWEN = {"heads": (16, 32), "packed": True, "in_place": True}
+
+KERNEL = Kernel(
+    name="gated_delta_rule_decode",
+    module="kernels_smoke.delta_net.gated_delta_rule_decode",
+    inputs=draw_inputs,
+    outputs=outputs,
+    launch=launch,
+    reference=expected,
+    checks={"out": Near(), "states": States(Near())},
+    modifies=("states",),
+    cases=(
+        case("9 requests of 16 and 32 heads", "quick", requests=9, rows=11, **QWEN),
+        case("4 drafts to verify, in rows of their own", requests=5, rows=33, steps=4, heads=(16, 32), missing=True),
+        case("the working row, and 3 drafts", requests=5, rows=33, steps=4, in_place=True, missing=True),
+        case("no request", requests=0, rows=3),
+        case("one request", requests=1, rows=1, in_place=True),
+        case("many requests", requests=100, rows=100, in_place=True),
+        case("float32", requests=3, rows=9, steps=2, dtype=FP32),
+        case("not normalized, 64-bit numbers", requests=3, rows=9, normalize=False, index_dtype=torch.int64),
+        case(
+            "strided heads and states", requests=3, rows=9, row_stride=136, out_stride=144, states_stride=4 * 2**14 + 8
+        ),
+        case("depth 64, width 32", requests=7, rows=14, depth=64, width=32),
+        case("depth 16, width 128", requests=7, rows=14, depth=16),
+        case("values of 1e4", requests=7, rows=14, scale=1e4),
+        case("all forgotten", requests=7, rows=14, forgetting=100.0),
+        case("gates in bfloat16", requests=7, rows=14, gate_dtype=BF16),
+        case("states above 2^31", "deep", requests=1, rows=3, steps=2, states_stride=FAR),
+        *(
+            case(
+                f"sweep: {requests} requests of {steps}",
+                "deep",
+                requests=requests,
+                rows=requests * (steps + 1) + 2,
+                steps=steps,
+                heads=(16, 32),
+            )
+            for requests in (1, 8, 33)
+            for steps in (1, 2, 8)
+        ),
+        small("float16, in place", "quick", requests=3, rows=5, in_place=True, **TINY),
+        small("float16, 3 drafts, one missing", requests=2, rows=9, steps=3, missing=True, **TINY),
+        small("float32, the working row and a draft", requests=3, rows=8, steps=2, dtype=FP32, in_place=True, **TINY),
+        small(
+            "float32, not normalized, strided",
+            requests=2,
+            rows=5,
+            heads=(1, 3),
+            depth=16,
+            width=32,
+            dtype=FP32,
+            normalize=False,
+            row_stride=48,
+            states_stride=1600,
+            index_dtype=torch.int64,
+        ),
+        small("float32, values of 1e4", requests=2, rows=4, dtype=FP32, scale=1e4, packed=True, **TINY),
+        small("float16, no request", requests=0, rows=2, **TINY),
+    ),
+    mutants=(
+        Mutant("not decayed", "state *= decay", "state *= 1.0 + 0.0 * decay"),
+        Mutant("prediction not subtracted", "(value - tl.sum(state * key[:, None], axis=0))", "value"),
+        Mutant("output of the state before", " + delta * tl.sum(key * query, axis=0)", ""),
+        Mutant("beta left out of the state", "key[:, None] * delta[None", "key[:, None] * (delta / strength)[None"),
+        Mutant("output not scaled", "(answer * scale)", "answer"),
+        Mutant("keys of another head", "head // GROUP * k_head_stride", "head % GROUP * k_head_stride"),
+        Mutant("queries not normalized", "query *= tl.rsqrt", "query *= 1.0 + 0.0 * tl.rsqrt"),
+        Mutant(
+            "written to the row that was read",
+            "tl.load(state_indices_out + token)",
+            "tl.load(state_indices_in + request)",
+        ),
+        Mutant(
+            "read from the row of the next",
+            "tl.load(state_indices_in + request)",
+            "tl.load(state_indices_out + request)",
+        ),
+        Mutant(
+            "rows one behind another",
+            "row * states_stride + within, state,",
+            "row * VALUE_HEADS * DEPTH * WIDTH + within, state,",
+        ),
+        Mutant(
+            "what is not kept goes to row 0",
+            "row * states_stride + within, state, mask=row >= 0",
+            "tl.maximum(row, 0) * states_stride + within, state",
+        ),
+        Mutant(
+            "what begins at zero begins at row 0",
+            "row * states_stride + within, mask=row >= 0",
+            "tl.maximum(row, 0) * states_stride + within, mask=row >= -1",
+        ),
+    ),
+    speeds=(
+        Speed("64 requests", {"requests": 64, "rows": 64, **QWEN}, bar=1.2, work=work),
+        Speed("256 requests", {"requests": 256, "rows": 256, **QWEN}, bar=1.2, work=work),
+    ),
+)

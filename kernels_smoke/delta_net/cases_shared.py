@@ -1,0 +1,71 @@
+"""What the cases of prefill and decode share: how heads and gates are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.model import EVERYWHERE, Case
+
+BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
+FAR = 2**30 + 64  # elements from one row to the next, so that the third row lies beyond 2^31
+
+
+def case(name: str, level: Any = "full", **shape: Any) -> Case:
+    """A case for the GPU."""
+    return Case(name, shape, level=level)
+
+
+def small(name: str, level: Any = "full", **shape: Any) -> Case:
+    """A case for the interpreter, too: float16 unless ``shape`` says otherwise, and few small heads."""
+    return Case(name, {"dtype": FP16, **shape}, level=level, where=EVERYWHERE)
+
+
+def draw_heads(
+    draw: Draw,
+    tokens: int,
+    heads: tuple[int, int],
+    *,
+    depth: int,
+    width: int,
+    dtype: torch.dtype,
+    normalize: bool,
+    packed: bool,
+    row_stride: int,
+    scale: float,
+    common: float,
+    forgetting: float,
+    gate_dtype: torch.dtype | None,
+) -> dict[str, Any]:
+    """Draw q, k, v, log_decay and beta.
+
+    ``heads``: key and value heads. ``packed``: q, k and v are slices of the rows of one tensor, as a projection makes
+    them. ``row_stride``: elements from one head to the next. ``scale``: of the values; and of queries and keys when
+    they are normalized, otherwise their norms are near 1, because longer keys let the state grow without end.
+    ``common``: how much of one common vector each query and key has, beside its own; 1 makes them half alike.
+    ``forgetting``: the greatest decay, as a negative logarithm.
+    """
+    key_heads, value_heads = heads
+    of_keys = scale if normalize else depth**-0.5
+    if packed:
+        sizes = (key_heads * depth, key_heads * depth, value_heads * width)
+        rows = draw.normal(tokens, sum(sizes), dtype=dtype, scale=scale, name="q, k and v")
+        q, k, v = (
+            part.unflatten(1, (count, -1))
+            for part, count in zip(rows.split(sizes, dim=1), (key_heads, key_heads, value_heads), strict=True)
+        )
+    else:
+        q, k = (
+            draw.normal(tokens, key_heads, depth, dtype=dtype, scale=of_keys, row_stride=row_stride, name=name)
+            for name in ("q", "k")
+        )
+        v = draw.normal(tokens, value_heads, width, dtype=dtype, scale=scale, row_stride=row_stride, name="v")
+    if common and draw.device != "meta":
+        direction = torch.randn(depth, generator=draw.generator, device=draw.device) * (common * of_keys)
+        q += direction.to(dtype)
+        k += direction.to(dtype)
+    log_decay = draw.uniform(tokens, value_heads, low=-forgetting, high=0.0, dtype=gate_dtype or FP32, name="log_decay")
+    beta = draw.uniform(tokens, value_heads, low=0.0, high=1.0, dtype=gate_dtype or FP32, name="beta")
+    return {"q": q, "k": k, "v": v, "log_decay": log_decay, "beta": beta, "normalize": normalize}

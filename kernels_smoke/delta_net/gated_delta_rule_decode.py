@@ -1,0 +1,170 @@
+"""The gated delta rule for one or a few tokens of many requests: decoding, and the verification of drafts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.delta_net.arguments import EPSILON, check_heads, check_numbers
+from kernels_smoke.launch import check_rows, interpreted, on_device_of, require
+
+DTYPES = (torch.bfloat16, torch.float16, torch.float32)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """How one launch is laid out.
+
+    A program keeps ``block_v`` columns of the state of one head, with ``warps`` warps. ``eviction`` is the cache's hint
+    for states, which are read once.
+    """
+
+    block_v: int
+    warps: int
+    eviction: str = ""
+
+
+def configure(requests: int, value_heads: int) -> Configuration:
+    """The layout for so many requests: see "Layouts" in README.md."""
+    if interpreted():
+        return Configuration(block_v=16, warps=4)
+    if requests * value_heads < 256:  # few states: smaller pieces, for every multiprocessor some
+        return Configuration(block_v=8, warps=1)
+    return Configuration(block_v=32, warps=1)
+
+
+@triton.jit
+def _decode_kernel(
+    q,
+    k,
+    v,
+    log_decay,
+    beta,
+    states,
+    state_indices_in,
+    state_indices_out,
+    out,
+    q_stride,
+    q_head_stride,
+    k_stride,
+    k_head_stride,
+    v_stride,
+    v_head_stride,
+    log_decay_stride,
+    beta_stride,
+    states_stride,
+    out_stride,
+    out_head_stride,
+    scale,
+    epsilon,
+    STEPS: tl.constexpr,
+    VALUE_HEADS: tl.constexpr,
+    GROUP: tl.constexpr,
+    DEPTH: tl.constexpr,
+    WIDTH: tl.constexpr,
+    BLOCK_V: tl.constexpr,
+    NORMALIZE: tl.constexpr,
+    EVICTION: tl.constexpr,
+):
+    blocks: tl.constexpr = WIDTH // BLOCK_V
+    program = tl.program_id(0).to(tl.int64)
+    request = program // (blocks * VALUE_HEADS)
+    head = program // blocks % VALUE_HEADS
+    deep = tl.arange(0, DEPTH)
+    columns = program % blocks * BLOCK_V + tl.arange(0, BLOCK_V)
+    within = head * DEPTH * WIDTH + deep[:, None] * WIDTH + columns[None, :]
+
+    row = tl.load(state_indices_in + request).to(tl.int64)
+    state = tl.load(states + row * states_stride + within, mask=row >= 0, other=0.0, eviction_policy=EVICTION)
+    for step in range(STEPS):
+        token = request * STEPS + step
+        key = tl.load(k + token * k_stride + head // GROUP * k_head_stride + deep).to(tl.float32)
+        query = tl.load(q + token * q_stride + head // GROUP * q_head_stride + deep).to(tl.float32)
+        value = tl.load(v + token * v_stride + head * v_head_stride + columns).to(tl.float32)
+        decay = tl.exp(tl.load(log_decay + token * log_decay_stride + head).to(tl.float32))
+        strength = tl.load(beta + token * beta_stride + head).to(tl.float32)
+        if NORMALIZE:
+            key *= tl.rsqrt(tl.sum(key * key, axis=0) + epsilon)
+            query *= tl.rsqrt(tl.sum(query * query, axis=0) + epsilon)
+        state *= decay
+        delta = strength * (value - tl.sum(state * key[:, None], axis=0))
+        # The output from the state before the update, so that both sums over the depth wait for the same thing.
+        answer = tl.sum(state * query[:, None], axis=0) + delta * tl.sum(key * query, axis=0)
+        there = out + token * out_stride + head * out_head_stride + columns
+        tl.store(there, (answer * scale).to(out.dtype.element_ty))
+        state += key[:, None] * delta[None, :]
+        row = tl.load(state_indices_out + token).to(tl.int64)
+        tl.store(states + row * states_stride + within, state, mask=row >= 0)
+
+
+def gated_delta_rule_decode(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    log_decay: torch.Tensor,
+    beta: torch.Tensor,
+    states: torch.Tensor,
+    state_indices_in: torch.Tensor,
+    state_indices_out: torch.Tensor,
+    *,
+    scale: float | None = None,
+    normalize: bool = False,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Return the output of the gated delta rule for ``steps`` tokens of each request; states are written in place.
+
+    The rule is that of ``gated_delta_rule_chunk``, computed in float32. Request b begins with the state in the row
+    ``state_indices_in[b]`` of ``states``, and the state behind its token t goes to the row ``state_indices_out[b, t]``.
+    When drafted tokens are verified, each gets a row of its own; the row of the last token that is accepted is the next
+    ``state_indices_in[b]``, and nothing is copied (the index indirection of TokenSpeed). All other rows stay as they
+    are, bit for bit.
+
+    - ``q``, ``k``: [requests * steps, key heads, depth], ``v``: [requests * steps, value heads, width]; the tokens of a
+      request follow one another; bfloat16, float16 or float32, all of one dtype. A multiple of value heads shares each
+      key head, in order. Depth and width are 16, 32, 64 or 128. The elements of a head are contiguous; heads and tokens
+      may be at any distance.
+    - ``log_decay`` (at most 0) and ``beta``: [requests * steps, value heads], of that dtype or float32.
+    - ``states``: [rows, value heads, depth, width], float32; a row is contiguous, rows may be at any distance.
+    - ``state_indices_in``: [requests], ``state_indices_out``: [requests, steps]; int32 or int64, contiguous. A negative
+      number is no row: such a state begins at zero, or is not kept. No row may be written for two tokens, nor be
+      written by one request and read by another. The numbers are not checked.
+    - ``scale``: depth^-0.5 unless it is given.
+    - ``normalize``: divide each q[t] and k[t] by sqrt(its squared norm + 1e-6).
+    - ``out``: the result, like ``v``.
+
+    Raises ValueError when a shape, dtype, device or stride is not as said.
+    """
+    tokens, key_heads, value_heads, depth, width = check_heads(q, k, v, log_decay, beta, DTYPES)
+    require(state_indices_out.ndim == 2, "state_indices_out must be [requests, steps]")
+    requests, steps = state_indices_out.shape
+    require(requests * steps == tokens, f"there are {tokens} tokens for {requests} requests of {steps}")
+    check_numbers("state_indices_in", state_indices_in, (requests,), q)
+    check_numbers("state_indices_out", state_indices_out, (requests, steps), q)
+    require(states.ndim == 4, f"states must be [rows, heads, depth, width], not {states.ndim}-dimensional")
+    check_rows("states", states, (states.shape[0], value_heads, depth, width), (torch.float32,), q)
+    require(states[:1].is_contiguous(), "a row of states must be contiguous")
+    out = torch.empty_like(v) if out is None else out
+    check_rows("out", out, (tokens, value_heads, width), (q.dtype,), q)
+    if tokens:
+        choice = configure(requests, value_heads)
+        block_v = min(choice.block_v, width)
+        with on_device_of(q):
+            _decode_kernel[(requests * value_heads * (width // block_v),)](
+                *(q, k, v, log_decay, beta, states, state_indices_in, state_indices_out, out),
+                *(*q.stride()[:2], *k.stride()[:2], *v.stride()[:2], log_decay.stride(0), beta.stride(0)),
+                *(states.stride(0), *out.stride()[:2]),
+                *(depth**-0.5 if scale is None else scale, EPSILON),
+                STEPS=steps,
+                VALUE_HEADS=value_heads,
+                GROUP=value_heads // key_heads,
+                DEPTH=depth,
+                WIDTH=width,
+                BLOCK_V=block_v,
+                NORMALIZE=normalize,
+                EVICTION=choice.eviction,
+                num_warps=choice.warps,
+            )
+    return out

@@ -1,0 +1,1 @@
+"""The kernels of a dual-ascent solver for linear programs. See README.md for formulas, sources and figures."""

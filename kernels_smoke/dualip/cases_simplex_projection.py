@@ -1,0 +1,128 @@
+"""What the suite runs for simplex_projection, and what it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from kernels_smoke.dualip import reference
+from kernels_smoke.dualip.inputs import draw_segments, found, placed
+from kernels_smoke.suite.compare import Absolute
+from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+
+SEGMENTS = "kernels_smoke.dualip.segments"
+
+
+def draw_inputs(
+    draw: Draw,
+    *,
+    count: int,
+    low: int,
+    high: int,
+    long: int = 0,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    steps: float = 0.0,
+    radius: float = 1.0,
+    equality: bool = False,
+    offsets: torch.dtype = torch.int32,
+) -> Inputs:
+    """Draw values for ``count`` segments of ``low`` to ``high`` elements, and for one of ``long``.
+
+    Values are normal around ``shift``. With ``steps``, they fall in each segment by ever larger steps of this ratio,
+    so that the threshold is found by dropping one element after the other.
+    """
+    made = draw_segments(draw, count=count, low=low, high=high, long=long, offsets=offsets)
+    if steps and draw.device != "meta":
+        lengths = made.offsets.diff().long()
+        place = torch.arange(made.elements) - torch.repeat_interleave(made.offsets[:-1].long(), lengths)
+        values = draw.place(-scale * steps ** place.float() + shift, name="values")
+    else:
+        values = draw.normal(made.elements, dtype=torch.float32, scale=scale, name="values")
+        values += shift
+    return {"values": values, "radius": radius, "equality": equality, **placed(draw, made)}
+
+
+def outputs(inputs: Inputs) -> Mapping[str, Output]:
+    """The result looks like the values."""
+    return {"out": (tuple(inputs["values"].shape), torch.float32)}
+
+
+def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
+    """One call of the public function."""
+    options = {name: inputs[name] for name in ("radius", "equality")}
+    return module.simplex_projection(inputs["values"], found(inputs), out=outputs["out"], **options)
+
+
+def expected(inputs: Inputs) -> Tensors:
+    """The projections by sorting, in float64."""
+    options = {name: inputs[name] for name in ("radius", "equality")}
+    return {"out": reference.simplex_projection(inputs["values"], found(inputs), **options)}
+
+
+def work(inputs: Inputs, outputs: Tensors) -> Work:
+    """Values in, values out, and the offsets."""
+    return Work(bytes=inputs["values"].nbytes + outputs["out"].nbytes + inputs["segments_offsets"].nbytes)
+
+
+def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
+    """A case, without the noise."""
+    return Case(name, shape, level=level, where=where)
+
+
+def here(name: str, level: Any = "full", **shape: Any) -> Case:
+    """A case for every device: a small one."""
+    return case(name, level, EVERYWHERE, **shape)
+
+
+KERNEL = Kernel(
+    name="simplex_projection",
+    module="kernels_smoke.dualip.simplex_projection",
+    inputs=draw_inputs,
+    outputs=outputs,
+    launch=launch,
+    reference=expected,
+    checks={"out": Absolute(1e-6)},
+    cases=(
+        case("10,000 of 0 to 32", "quick", count=10_000, low=0, high=32),
+        case("3,000 of 0 to 300", count=3000, low=0, high=300),
+        case("100 of 1 to 9, one of 16,384", count=100, low=1, high=9, long=16384, scale=0.2),
+        case("10,000 of 5 to 20, values of 1e4", count=10_000, low=5, high=20, scale=1e4),
+        case("every length, sum 1", count=4097, low=0, high=4096, equality=True),
+        case("offsets of 64 bits", count=1000, low=0, high=40, offsets=torch.int64, radius=0.25),
+        case("one element dropped at a time", count=64, low=30, high=120, steps=1.1, scale=1e-3, shift=1.0),
+        case("1,000,000 of 0 to 32", "deep", count=1_000_000, low=0, high=32),
+        case("more than 2^31 bytes", "deep", count=40_000, low=10_000, high=16_384),
+        here("20 of 0 to 9, one of 70", "quick", count=20, low=0, high=9, long=70),
+        here("sum 1", count=13, low=0, high=9, equality=True, scale=0.1),
+        here("inside the simplex", count=9, low=1, high=9, scale=0.02),
+        here("values of 1e4", count=9, low=1, high=20, scale=1e4, radius=1.5),
+        here("dropped one at a time, around 1,000", count=5, low=12, high=17, steps=1.3, scale=0.01, shift=1000.0),
+        here("below zero", count=9, low=1, high=5, shift=-10.0, offsets=torch.int64),
+        here("no element", count=3, low=0, high=0),
+        here("no segment", count=0, low=0, high=0),
+    ),
+    mutants=(
+        Mutant("begins at zero", "threshold = tl.zeros_like(greatest) - radius", "threshold = tl.zeros_like(greatest)"),
+        Mutant("two steps of Newton's method", "while shrinking > 0:", "for _ in range(2):"),
+        Mutant("radius forgotten", "below, 0.0)) - radius)", "below, 0.0)) - 1.0)"),
+        Mutant("negative values stay", "projected = tl.maximum(below - threshold[None, :, None], 0.0)",
+               "projected = below - threshold[None, :, None]"),
+        Mutant("always the equality", "if not EQUALITY:", "if False:"),
+        Mutant("never the equality", "if not EQUALITY:", "if True:"),
+        Mutant("not masked", "inside = element < length[None, :, None]", "inside = element < LENGTH"),
+        Mutant("not measured from the greatest", "value - greatest[None, :, None]", "value"),
+        Mutant("the first class only", "order + first + place", "order + place", SEGMENTS),
+        Mutant("segments in their own order", "segment = tl.load(order + first + place, mask=exists, other=0)",
+               "segment = place", SEGMENTS),
+        Mutant("last segment of a tile missing", "exists = place < count", "exists = place < count - 1", SEGMENTS),
+    ),
+    speeds=(
+        # The bar is 250 us on an H200; a first version took 293 there, DuaLip's own in torch 6663.
+        Speed("1,000,000 of 0 to 32", {"count": 1_000_000, "low": 0, "high": 32}, bar=8.0, work=work),
+    ),
+)  # fmt: skip

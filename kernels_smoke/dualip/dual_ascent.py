@@ -1,0 +1,162 @@
+"""Accelerated dual ascent for linear programs whose variables fall into blocks, each with a simplex of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from kernels_smoke.dualip.segments import Segments, segments
+from kernels_smoke.dualip.simplex_projection import simplex_projection
+from kernels_smoke.dualip.sparse_product import Compressed, sparse_product
+from kernels_smoke.launch import require
+
+
+@dataclass(frozen=True)
+class LinearProgram:
+    """Minimise ``cost x`` subject to ``A x <= limits``, ``x >= 0``, and in each block ``sum(x) <= radius``.
+
+    ``columns`` and ``rows`` are the matrix A, compressed by columns (A^T) and by rows. ``cost``: [variables],
+    ``limits``: [rows], float32. ``blocks``: the segments of the variables.
+    """
+
+    cost: torch.Tensor
+    limits: torch.Tensor
+    columns: Compressed
+    rows: Compressed
+    blocks: Segments
+    radius: float = 1.0
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What proves a solution, in float64: no feasible point costs less than ``bound``, and ``feasible`` costs a point
+    that is feasible. ``violation`` is the most by which x itself exceeds a limit.
+    """
+
+    feasible: torch.Tensor
+    bound: torch.Tensor
+    violation: torch.Tensor
+
+    @property
+    def gap(self) -> torch.Tensor:
+        """How far the optimum may be away, relative to the bound."""
+        return (self.feasible - self.bound) / self.bound.abs()
+
+
+def linear_program(
+    cost: torch.Tensor,
+    limits: torch.Tensor,
+    offsets: torch.Tensor,
+    indices: torch.Tensor,
+    values: torch.Tensor,
+    blocks: torch.Tensor,
+    radius: float = 1.0,
+) -> LinearProgram:
+    """The program whose matrix is compressed by columns: ``offsets`` [variables + 1], ``indices`` (rows), ``values``.
+
+    ``blocks``: the offsets of the blocks of variables. Waits for the GPU. Raises ValueError when shapes do not fit.
+    """
+    by_column, of_blocks = segments(offsets), segments(blocks)
+    require(by_column.count == len(cost), f"offsets are for {by_column.count} variables, cost for {len(cost)}")
+    require(of_blocks.elements == len(cost), f"blocks have {of_blocks.elements} variables, cost has {len(cost)}")
+    require(by_column.elements == len(indices) == len(values), "offsets, indices and values differ in their length")
+    fits = not len(indices) or (int(indices.min()) >= 0 and int(indices.max()) < len(limits))
+    require(fits, f"indices must be from 0 to {len(limits) - 1}: a row for each limit")
+    permutation = torch.argsort(indices, stable=True)
+    by_row = torch.bincount(indices, minlength=len(limits)).cumsum(0)
+    row_offsets = torch.cat((by_row.new_zeros(1), by_row)).to(offsets.dtype)
+    return LinearProgram(
+        cost,
+        limits,
+        Compressed(by_column, indices, values),
+        Compressed(segments(row_offsets), _members(by_column)[permutation].to(torch.int32), values[permutation]),
+        of_blocks,
+        radius,
+    )
+
+
+def dual_ascent(
+    program: LinearProgram, *, smoothing: Sequence[float] = (1.0, 0.3, 0.1, 0.03, 0.01), iterations: int = 500
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return ``(x, dual)`` after ``iterations`` for each of ``smoothing``: [variables] and [rows], float32.
+
+    For the program smoothed by ``s |x|^2 / 2``, ``x = project(-(cost + A^T y) / s)`` is the best for a dual y, and
+    ``A x - limits`` is the gradient of the dual, which Nesterov's method with restarts (O'Donoghue and Candes 2015)
+    ascends, in rows scaled to norm 1. Smoothing falls from stage to stage; below some value, the smoothed optimum is
+    one of the linear program itself. The method is that of DuaLip (Basu, Ghoting, Mazumder, Pan 2020).
+
+    Nothing waits for the GPU, so that all of it can be captured in a graph.
+    Raises ValueError when ``smoothing`` is empty or not positive, or there is no iteration.
+    """
+    require(len(smoothing) > 0 and min(smoothing) > 0, f"smoothing must be positive numbers, not {tuple(smoothing)}")
+    require(iterations > 0, f"iterations must be 1 or more, not {iterations}")
+    scaled, scale = _rows_scaled(program)
+    curvature = _greatest_sum(scaled.columns) * _greatest_sum(scaled.rows)  # at least the square of A's norm
+    dual = torch.zeros_like(program.limits)
+    for strength in smoothing:
+        step = strength / curvature
+        ahead, momentum = dual, torch.ones_like(step)
+        for _ in range(iterations):
+            gradient = sparse_product(scaled.rows, _best(scaled, ahead, strength)) - scaled.limits
+            raised = torch.clamp(ahead + step * gradient, min=0.0)
+            overshot = torch.sum(gradient * (raised - dual)) < 0
+            momentum = torch.where(overshot, torch.ones_like(momentum), momentum)
+            following = (1 + torch.sqrt(1 + 4 * momentum * momentum)) / 2
+            ahead = raised + (momentum - 1) / following * (raised - dual)
+            dual, momentum = raised, following
+    return _best(scaled, dual, smoothing[-1]), dual * scale
+
+
+def _best(program: LinearProgram, dual: torch.Tensor, strength: float) -> torch.Tensor:
+    """The x that is best for ``dual`` in the program smoothed by ``strength``."""
+    price = (program.cost + sparse_product(program.columns, dual)) * (-1 / strength)
+    return simplex_projection(price, program.blocks, radius=program.radius, out=price)
+
+
+def certify(program: LinearProgram, x: torch.Tensor, dual: torch.Tensor) -> Certificate:
+    """What is certain about the optimum, from ``x`` in the blocks' simplices and any ``dual`` >= 0.
+
+    The bound is the Lagrangian's least value, ``-limits dual + sum over blocks of radius min(0, least reduced cost)``.
+    The feasible point is ``x`` with every variable reduced as the row that is exceeded most demands; so A and
+    ``limits`` must have no negative element.
+    """
+    x, dual, cost, limits = (each.double() for each in (x, dual, program.cost, program.limits))
+    matrix = program.columns
+    column, row, values = _members(matrix.segments), matrix.indices.long(), matrix.values.double()
+    used = torch.zeros_like(limits).index_add(0, row, values * x[column])
+    share = torch.clamp(limits / torch.clamp(used, min=torch.finfo(torch.float64).tiny), max=1.0)
+    least = torch.ones_like(x).scatter_reduce(0, column, share[row], "amin")
+    reduced = cost.index_add(0, column, values * dual[row])
+    best = torch.zeros(program.blocks.count, dtype=torch.float64, device=x.device)
+    best = best.scatter_reduce(0, _members(program.blocks), reduced, "amin")
+    bound = program.radius * best.sum() - torch.dot(limits, dual)
+    return Certificate(torch.dot(cost, x * least), bound, torch.clamp(used - limits, min=0.0).max())
+
+
+def _members(segments: Segments) -> torch.Tensor:
+    """The segment of each element, [elements], int64."""
+    return torch.repeat_interleave(segments.offsets.diff().long(), output_size=segments.elements)
+
+
+def _rows_scaled(program: LinearProgram) -> tuple[LinearProgram, torch.Tensor]:
+    """The program with each row of A over its norm, and the factors [rows]; a row of zeros keeps the factor 1."""
+    squares = replace(program.rows, values=program.rows.values.square())
+    norms = torch.sqrt(sparse_product(squares, torch.ones_like(program.cost)))
+    scale = torch.where(norms > 0, 1 / norms, torch.ones_like(norms))
+    by_column = program.columns.values * scale[program.columns.indices.long()]
+    by_row = program.rows.values * scale[_members(program.rows.segments)]
+    scaled = replace(
+        program,
+        limits=program.limits * scale,
+        columns=replace(program.columns, values=by_column),
+        rows=replace(program.rows, values=by_row),
+    )
+    return scaled, scale
+
+
+def _greatest_sum(matrix: Compressed) -> torch.Tensor:
+    """The greatest sum of magnitudes in a segment of ``matrix``."""
+    magnitudes = replace(matrix, values=matrix.values.abs(), indices=torch.zeros_like(matrix.indices))
+    return sparse_product(magnitudes, matrix.values.new_ones(1)).max()

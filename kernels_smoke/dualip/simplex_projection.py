@@ -1,0 +1,110 @@
+"""The nearest point of a simplex for each of many ragged segments."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.dualip.segments import (
+    Configuration,
+    Segments,
+    _elements,
+    _sum,
+    _tile,
+    check_segments,
+    layout,
+)
+from kernels_smoke.launch import check_rows, on_device_of, require
+
+LONGEST = 16384  # elements of a segment: one program holds whole segments in registers
+
+
+def configure(length: int) -> Configuration:
+    """The layout for segments of at most ``length``: four elements a thread, of two segments where they are short."""
+    return layout(length, most=LONGEST, steps=4, together=2)
+
+
+@triton.jit(do_not_specialize=["first", "count"])
+def _simplex_projection_kernel(
+    values,
+    offsets,
+    order,
+    out,
+    first,
+    count,
+    radius,
+    EQUALITY: tl.constexpr,
+    LENGTH: tl.constexpr,
+    LANES: tl.constexpr,
+    SEGMENTS: tl.constexpr,
+    EVICTION: tl.constexpr,
+):
+    _, _, begin, length = _tile(offsets, order, first, count, SEGMENTS)
+    element = _elements(LENGTH, LANES)
+    inside = element < length[None, :, None]
+    where = tl.max_contiguous(begin[None, :, None] + element, [1, 2, LANES])
+    value = tl.load(values + where, mask=inside, other=float("-inf"), eviction_policy=EVICTION)
+
+    # Measured from the greatest value, what stays above the threshold is exact, however large the values are.
+    greatest = tl.maximum(tl.max(tl.max(value, axis=0), axis=1), -3.0e38)  # finite, even where there is none
+    below = value - greatest[None, :, None]
+    # Newton's method for sum(max(below - threshold, 0)) = radius, from the left: the set of elements above the
+    # threshold only shrinks, and once it stays, the threshold is that of the projection.
+    threshold = tl.zeros_like(greatest) - radius
+    number = length + 1
+    shrinking = 1
+    while shrinking > 0:
+        above = below > threshold[None, :, None]
+        left = _sum(above.to(tl.int32))
+        better = (_sum(tl.where(above, below, 0.0)) - radius) / tl.maximum(left, 1)
+        fewer = left < number
+        threshold = tl.where(fewer, better, threshold)
+        number = tl.minimum(left, number)
+        shrinking = tl.max(fewer.to(tl.int32), axis=0)
+    projected = tl.maximum(below - threshold[None, :, None], 0.0)
+    if not EQUALITY:  # what is inside the simplex stays there
+        positive = tl.maximum(value, 0.0)
+        projected = tl.where((_sum(positive) <= radius)[None, :, None], positive, projected)
+    tl.store(out + where, projected, mask=inside)
+
+
+def simplex_projection(
+    values: torch.Tensor,
+    segments: Segments,
+    *,
+    radius: float = 1.0,
+    equality: bool = False,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Return the Euclidean projection of each segment of ``values`` onto ``{x >= 0, sum(x) <= radius}``.
+
+    With ``equality``, onto ``{x >= 0, sum(x) = radius}``. The projection is ``max(v - t, 0)`` with the threshold t that
+    makes the sum right (Held, Wolfe and Crowder 1974), found by the method of Michelot (1986), without sorting; it is
+    ``max(v, 0)`` where that sums up to no more than the radius and need not reach it.
+
+    - ``values``: [elements], float32, finite, contiguous. ``segments`` cover it; none is longer than 16,384.
+    - ``out``: the result, [elements], float32; it may be ``values``. Its error is some 1e-7 of the radius.
+
+    Raises ValueError when a shape, dtype, device or length is not as said, or the radius is not positive.
+    """
+    check_rows("values", values, (segments.elements,), (torch.float32,), values)
+    check_segments("segments", segments, values)
+    require(radius > 0, f"radius must be positive, not {radius}")
+    require(segments.longest <= LONGEST, f"segments of {segments.longest} elements; {LONGEST} are possible")
+    out = torch.empty_like(values) if out is None else out
+    check_rows("out", out, (segments.elements,), (torch.float32,), values)
+    with on_device_of(values):
+        for members in segments.classes if segments.elements else ():
+            choice = configure(members.length)
+            _simplex_projection_kernel[(triton.cdiv(members.count, choice.segments),)](
+                *(values, segments.offsets, segments.order, out),
+                *(members.first, members.count, radius),
+                EQUALITY=equality,
+                LENGTH=choice.length,
+                LANES=choice.lanes,
+                SEGMENTS=choice.segments,
+                EVICTION=choice.eviction,
+                num_warps=choice.warps,
+            )
+    return out

@@ -1,0 +1,92 @@
+"""What the suite runs for muon_step, and what it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+
+import torch
+
+from kernels_smoke.muon import reference
+from kernels_smoke.muon.cases_newton_schulz import BF16, FP16, FP32, case, small
+from kernels_smoke.suite.compare import Near
+from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Tensors
+
+OPTIONS = ("learning_rate", "decay", "nesterov", "weight_decay")
+
+
+def draw_inputs(
+    draw: Draw,
+    *,
+    shape: tuple[int, ...],
+    dtype: torch.dtype = FP32,
+    iterate: torch.dtype = BF16,
+    steps: int = 3,
+    learning_rate: float = 0.5,
+    decay: float = 0.9,
+    nesterov: bool = True,
+    weight_decay: float = 0.1,
+) -> Inputs:
+    """Draw weight and momentum [..., m, n], and a gradient for each of ``steps`` steps.
+
+    Weights are as large as the steps are, so that the error of a step is not lost in them.
+    """
+    size = 0.5 * learning_rate / max(shape[-2:]) ** 0.5
+    weight = draw.normal(*shape, dtype=dtype, scale=size, name="weight")
+    momentum = draw.normal(*shape, dtype=dtype, scale=0.5, name="momentum")
+    gradients = draw.normal(steps, *shape, dtype=dtype, name="gradients")
+    options = dict(zip(OPTIONS, (learning_rate, decay, nesterov, weight_decay), strict=True))
+    return {"weight": weight, "momentum": momentum, "gradients": gradients, "iterate": iterate, **options}
+
+
+def outputs(_inputs: Inputs) -> Mapping[str, Output]:
+    """None: a step is in place."""
+    return {}
+
+
+def launch(module: ModuleType, inputs: Inputs, _outputs: Tensors) -> None:
+    """A step for each gradient."""
+    options = {name: inputs[name] for name in OPTIONS}
+    for gradient in inputs["gradients"]:
+        module.muon_step(inputs["weight"], gradient, inputs["momentum"], dtype=inputs["iterate"], **options)
+
+
+def expected(inputs: Inputs) -> Tensors:
+    """The same steps in float64."""
+    weight, momentum = inputs["weight"], inputs["momentum"]
+    for gradient in inputs["gradients"]:
+        options = {name: inputs[name] for name in OPTIONS}
+        weight, momentum = reference.muon_step(weight, gradient, momentum, **options)
+    return {"weight": weight, "momentum": momentum}
+
+
+KERNEL = Kernel(
+    name="muon_step",
+    module="kernels_smoke.muon.muon_step",
+    inputs=draw_inputs,
+    outputs=outputs,
+    launch=launch,
+    reference=expected,
+    modifies=("weight", "momentum"),
+    # That of the iteration: bfloat16 weights are stepped by it in bfloat16, float32 ones in float16 (see the cases).
+    checks={"weight": Near(bfloat16=1.9e-2, float32=6e-3), "momentum": Near(bfloat16=5e-3)},
+    cases=(
+        case("256 x 640, bfloat16", 256, 640, level="quick", dtype=BF16),
+        case("640 x 256, float32 by float16", 640, 256, iterate=FP16),
+        case("4 of 300 x 128, bfloat16", 4, 300, 128, dtype=BF16),
+        small("33 x 20, float32 by float16", 33, 20, level="quick", dtype=FP32, iterate=FP16, steps=2),
+        small("20 x 33, no Nesterov", 20, 33, dtype=FP32, iterate=FP16, nesterov=False, steps=1),
+        small("2 of 5 x 18", 2, 5, 18, dtype=FP32, iterate=FP16, steps=1),
+    ),
+    mutants=(
+        Mutant("upwards", "alpha=-length", "alpha=length"),
+        Mutant("tall matrices not scaled", "max(1.0, rows / columns) ** 0.5", "1.0"),
+        Mutant("wide matrices scaled, too", "max(1.0, rows / columns)", "(rows / columns)"),
+        Mutant("momentum never fades", "momentum.lerp_(gradient, 1 - decay)", "momentum.add_(gradient)"),
+        Mutant("no Nesterov", "gradient.lerp(momentum, decay) if nesterov else momentum", "momentum"),
+        Mutant("always Nesterov", "if nesterov else momentum", "if True else momentum"),
+        Mutant("no weight decay", "learning_rate * weight_decay", "0.0 * weight_decay"),
+        Mutant("the gradient as it is", "newton_schulz(direction.contiguous(), out=out)", "out.copy_(direction)"),
+    ),
+)

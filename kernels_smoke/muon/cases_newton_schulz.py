@@ -1,0 +1,147 @@
+"""What the suite runs for newton_schulz, and what it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from kernels_smoke.muon import reference
+from kernels_smoke.suite.compare import Near
+from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+
+BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
+TILES = "kernels_smoke.matmul.tiles"
+STEPS = 5
+
+
+def draw_inputs(
+    draw: Draw,
+    *,
+    shape: tuple[int, ...],
+    dtype: torch.dtype = BF16,
+    out_dtype: torch.dtype | None = None,
+    row_stride: int = 0,
+    out_stride: int = 0,
+    scale: float = 1.0,
+    zero: bool = False,
+    steps: int = STEPS,
+) -> Inputs:
+    """Draw ``x`` [..., m, n], whose values have the standard deviation ``scale``; ``zero``: the first matrix is zero.
+
+    ``row_stride`` and ``out_stride`` are elements from one row of ``x`` and of the result to the next.
+    """
+    x = draw.normal(*shape, dtype=dtype, scale=scale, row_stride=row_stride, name="x")
+    if zero and x.device.type != "meta":
+        x.view(-1, *shape[-2:])[0] = 0
+    return {"x": x, "steps": steps, "out_dtype": out_dtype or dtype, "out_stride": out_stride}
+
+
+def outputs(inputs: Inputs) -> Mapping[str, Output]:
+    """The result looks like ``x``."""
+    return {"out": (tuple(inputs["x"].shape), inputs["out_dtype"], inputs["out_stride"])}
+
+
+def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
+    """One call of the public function."""
+    return module.newton_schulz(inputs["x"], steps=inputs["steps"], out=outputs["out"])
+
+
+def expected(inputs: Inputs) -> Tensors:
+    """The iteration in float64."""
+    return {"out": reference.newton_schulz(inputs["x"], steps=inputs["steps"])}
+
+
+def work(inputs: Inputs, outputs: Tensors) -> Work:
+    """For each step, the two symmetric products by halves and one whole product; x once in, once out."""
+    x = inputs["x"]
+    p, q = sorted(x.shape[-2:])
+    flops = inputs["steps"] * (p * p * q + p * p * p + 2 * p * p * q) * (x.numel() // (p * q))
+    return Work(bytes=x.nbytes + outputs["out"].nbytes, flops=flops)
+
+
+def case(name: str, *shape: int, level: Any = "full", where: Any = ("cuda",), **more: Any) -> Case:
+    """A case, without the noise."""
+    return Case(name, {"shape": shape, **more}, level=level, where=where)
+
+
+def small(name: str, *shape: int, level: Any = "full", **more: Any) -> Case:
+    """A case for the interpreter, too: float16."""
+    return case(name, *shape, level=level, where=EVERYWHERE, **{"dtype": FP16, **more})
+
+
+KERNEL = Kernel(
+    name="newton_schulz",
+    module="kernels_smoke.muon.newton_schulz",
+    inputs=draw_inputs,
+    outputs=outputs,
+    launch=launch,
+    reference=expected,
+    # Five steps amplify the rounding of each product where singular values are small. 1.9e-2 is what eager torch has at
+    # 4096 x 4096. float16 has three more bits, but is drawn for tiny matrices, too, where chance has more to say.
+    checks={"out": Near(bfloat16=1.9e-2, float16=6e-3)},
+    cases=(
+        case("256 x 640", 256, 640, level="quick"),
+        case("2048 x 2048", 2048, 2048),
+        case("640 x 256: transposed", 640, 256),
+        case("12 of 64 x 768", 12, 64, 768),
+        case("2 x 3 of 128 x 128", 2, 3, 128, 128),
+        case("2 of 1408 x 2048, the first zero", 2, 1408, 2048, zero=True),
+        case("127 x 1025", 127, 1025),
+        case("5137 x 300", 5137, 300),
+        case("strided rows", 300, 500, row_stride=517, out_stride=523),
+        case("float32 in, bfloat16 out", 300, 512, dtype=FP32, out_dtype=BF16),
+        case("float16, 1025 x 2047", 1025, 2047, dtype=FP16),
+        case("values of 1e4", 300, 512, scale=1e4),
+        case("values of 1e-4", 300, 512, scale=1e-4),
+        case("no matrix", 0, 64, 64),
+        case("no row", 0, 64),
+        case("one element", 1, 1),
+        *(
+            case(f"{rows} x {columns}, {str(dtype)[6:]}", rows, columns, level="deep", dtype=dtype)
+            for dtype in (BF16, FP16)
+            for rows in (1, 65, 1025, 4096)
+            for columns in (1, 300, 4097)
+        ),
+        case("4096 x 12288", 4096, 12288, level="deep"),
+        small("float16, 40 x 72", 40, 72, level="quick", steps=3),
+        small("float16, 37 x 21: transposed", 37, 21, row_stride=24, out_stride=27),
+        small("float16, 3 of 20 x 33, the first zero", 3, 20, 33, zero=True, steps=2),
+        small("float16, 1 x 5", 1, 5),
+        small("float16, one step, values of 1e4", 17, 30, scale=1e4, dtype=FP32, out_dtype=FP16, steps=1),
+        small("float16, no column", 3, 0),
+    ),
+    mutants=(
+        Mutant("above the diagonal not transposed", "rounded.T, first + column", "rounded, first + column"),
+        Mutant("mirrored to the wrong place", "rounded.T, first + column, row,", "rounded.T, first + row, column,"),
+        Mutant("the square not added", "result += of_addend * more", "result += 0.0 * more"),
+        Mutant("coefficients swapped", "factor, matrices, c, b)", "factor, matrices, b, c)"),
+        Mutant("matrix not added", "+ of_kept * same", "+ 0.0 * same"),
+        Mutant("every column of tiles the first", "_load_tile(x, first + k, column,", "_load_tile(x, first + k, 0,"),
+        Mutant("every matrix the first", "first = matrix * rows", "first = 0 * rows"),
+        Mutant("triangle read off by one", "tile - row * (row + 1) // 2", "tile - row * (row - 1) // 2"),
+        Mutant("padding not zero", "mask=inside, other=0.0).to(tl.float32)", "mask=inside, other=1.0).to(tl.float32)"),
+        Mutant(
+            "padding stored into the result",
+            "element_ty), mask=inside)",
+            "element_ty), mask=(down < out_rows)[:, None])",
+        ),
+        Mutant("not scaled", "values = values / (", "values = values * 0.5 + 0.0 * ("),
+        Mutant("one step too few", "for step in range(steps):", "for step in range(1, steps):"),
+        Mutant(
+            "last group as high as the others",
+            "min(tiles_m - first, GROUP_M)",
+            "GROUP_M",
+            TILES,
+        ),
+    ),
+    speeds=(
+        # Bars: those of modded-nanogpt's kernels on an H200 (2615 and 6341 us), over the floor at 746 TF.
+        Speed("4096 x 4096", {"shape": (4096, 4096)}, bar=1.40, work=work),
+        Speed("4096 x 12288", {"shape": (4096, 12288)}, bar=1.35, work=work),
+    ),
+    matrix_instructions=True,
+)

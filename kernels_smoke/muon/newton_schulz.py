@@ -1,0 +1,353 @@
+"""Newton-Schulz iteration: a matrix whose singular values are driven towards one, by matrix products alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels_smoke.launch import interpreted, multiprocessors, on_device_of, require
+from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, described, descriptor
+
+INPUTS = (torch.bfloat16, torch.float16, torch.float32)
+OUTPUTS = (torch.bfloat16, torch.float16)
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan, "Muon: An optimizer for hidden layers in neural networks" (2024)
+EPSILON = 1e-7  # is added to the norm: a matrix of zeros stays one
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """How one product is laid out.
+
+    - ``block_m``, ``block_n``: rows and columns of a tile of the result; ``block_k``: elements of a row in one step.
+    - ``group_m``: rows of tiles that are computed together. ``warps``, ``stages``: of one program.
+    - ``halves``: 2 stores a tile in two steps, in half of the shared memory. The symmetric products need neither.
+    - ``programs``: for each multiprocessor, which then work through all tiles; 0 is one program for each tile.
+    """
+
+    block_m: int
+    block_n: int
+    block_k: int
+    group_m: int
+    warps: int
+    stages: int
+    halves: int = 1
+    programs: int = 0
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """``symmetric`` lays out the products ``A = X X^T`` and ``A A``, in square tiles; ``update`` lays out ``B X``."""
+
+    symmetric: Tiles
+    update: Tiles
+
+    @property
+    def row_padding(self) -> int:
+        """Rows of the workspaces are a multiple of this. All of these are powers of two."""
+        return max(self.symmetric.block_m, self.symmetric.block_k, self.update.block_m, self.update.block_k)
+
+    @property
+    def column_padding(self) -> int:
+        """Columns of the workspaces are a multiple of this."""
+        return max(self.symmetric.block_k, self.update.block_n, SQUARE)
+
+
+SQUARE = 64  # rows and columns of a tile while the input is scaled, and perhaps transposed
+
+
+def configure(matrices: int, rows: int, columns: int, *, described: bool) -> Configuration:
+    """The layout for matrices of rows <= columns: see "Layouts" in README.md.
+
+    ``described``: tiles of the workspaces come through descriptors (TMA).
+    """
+    if interpreted():  # small, so that small cases have several tiles in both directions
+        return Configuration(Tiles(32, 32, 32, 1, 4, 1, programs=1), Tiles(32, 64, 32, 4, 4, 1, halves=2, programs=1))
+    side = triton.cdiv(rows, 128)
+    few = matrices * side * (side + 1) // 2 < 132  # too few large tiles to occupy every multiprocessor
+    if not described:  # 48 KiB of shared memory, which every GPU has
+        tiles = Tiles(64, 64, 32, 8, 4, 4) if few else Tiles(128, 128, 32, 8, 8, 4)
+        return Configuration(tiles, tiles)
+    if few:
+        return Configuration(Tiles(64, 64, 64, 8, 4, 4), Tiles(64, 128, 64, 8, 4, 4))
+    symmetric = Tiles(128, 128, 64, 1, 8, 4, programs=1)
+    if matrices * side * triton.cdiv(columns, 256) < 132:
+        return Configuration(symmetric, Tiles(128, 128, 64, 8, 8, 3))
+    return Configuration(symmetric, Tiles(128, 256, 64, 8, 8, 3, halves=2, programs=1))
+
+
+@triton.jit
+def _scale_kernel(
+    x, norms, scaled, rows, columns, x_stride, row_stride, column_stride, padded_rows, padded_columns, epsilon,
+    SQUARE: tl.constexpr,
+):  # fmt: skip
+    # Blocks beyond the matrix are written, too: with zeros, which change no product.
+    matrix = tl.program_id(2).to(tl.int64)
+    down = (tl.program_id(0) * SQUARE + tl.arange(0, SQUARE)).to(tl.int64)
+    across = (tl.program_id(1) * SQUARE + tl.arange(0, SQUARE)).to(tl.int64)
+    inside = (down < rows)[:, None] & (across < columns)[None, :]
+    pointers = x + matrix * x_stride + down[:, None] * row_stride + across[None, :] * column_stride
+    values = tl.load(pointers, mask=inside, other=0.0).to(tl.float32)
+    values = values / (tl.load(norms + matrix) + epsilon)
+    targets = scaled + (matrix * padded_rows + down[:, None]) * padded_columns + across[None, :]
+    tl.store(targets, values.to(scaled.dtype.element_ty), mask=(down < padded_rows)[:, None])
+
+
+@triton.jit
+def _place_in_triangle(tile):
+    """Row and column of a tile of the lower triangle, whose tiles are counted row by row: 0 | 1 2 | 3 4 5."""
+    row = ((tl.sqrt(8.0 * tile + 1.0) - 1.0) * 0.5).to(tl.int32)
+    row += (row + 1) * (row + 2) // 2 <= tile  # the root is rounded: at most one off
+    row -= row * (row + 1) // 2 > tile
+    return row, tile - row * (row + 1) // 2
+
+
+@triton.jit
+def _symmetric_kernel(
+    x,
+    addend,
+    out,
+    matrices,
+    rows,
+    depth,
+    of_product,
+    of_addend,
+    BLOCK: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    PERSISTENT: tl.constexpr,
+    DESCRIBE: tl.constexpr,
+):
+    # out = of_product * x x^T + of_addend * addend, for x [matrices * rows, depth], the others [matrices * rows, rows].
+    side = rows // BLOCK
+    triangle = side * (side + 1) // 2
+    for tile in tl.range(tl.program_id(0), matrices * triangle, tl.num_programs(0), flatten=PERSISTENT):
+        first = tile // triangle * rows
+        tile_m, tile_n = _place_in_triangle(tile % triangle)
+        row = tile_m * BLOCK
+        column = tile_n * BLOCK
+        accumulator = tl.zeros((BLOCK, BLOCK), tl.float32)
+        for k in range(0, depth, BLOCK_K):
+            left = _load_tile(x, first + row, k, matrices * rows, depth, depth, BLOCK, BLOCK_K, DESCRIBE)
+            right = _load_tile(x, first + column, k, matrices * rows, depth, depth, BLOCK, BLOCK_K, DESCRIBE)
+            accumulator = tl.dot(left, right.T, accumulator)
+
+        result = accumulator * of_product
+        if addend is not None:
+            more = _load_tile(addend, first + row, column, matrices * rows, rows, rows, BLOCK, BLOCK, DESCRIBE)
+            result += of_addend * more.to(tl.float32)
+        rounded = result.to(out.dtype if DESCRIBE else out.dtype.element_ty)
+        _store_tile(out, rounded, first + row, column, matrices * rows, rows, rows, DESCRIBE)
+        # Above the diagonal is the mirror image of what is below. On it, the same values are stored twice: a condition
+        # would keep Triton from loading the next tile meanwhile.
+        _store_tile(out, rounded.T, first + column, row, matrices * rows, rows, rows, DESCRIBE)
+
+
+@triton.jit
+def _update_kernel(
+    factor,
+    x,
+    kept,
+    out,
+    matrices,
+    rows,
+    columns,
+    of_kept,
+    out_rows,
+    out_columns,
+    out_stride,
+    out_row_stride,
+    out_column_stride,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    HALVES: tl.constexpr,
+    PERSISTENT: tl.constexpr,
+    DESCRIBE: tl.constexpr,
+    LAST: tl.constexpr,
+):
+    # out = factor x + of_kept * x, for factor [matrices * rows, rows] and x [matrices * rows, columns]; `kept` is x.
+    # The last step stores what is no padding, in the strides of the result, which may be those of its transpose.
+    tiles_m = rows // BLOCK_M
+    tiles_n = columns // BLOCK_N
+    for tile in tl.range(tl.program_id(0), matrices * tiles_m * tiles_n, tl.num_programs(0), flatten=PERSISTENT):
+        matrix = tile // (tiles_m * tiles_n)
+        first = matrix * rows
+        tile_m, tile_n = _place(tile % (tiles_m * tiles_n), tiles_m, tiles_n, GROUP_M)
+        row = tile_m * BLOCK_M
+        column = tile_n * BLOCK_N
+        accumulator = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for k in range(0, rows, BLOCK_K):
+            left = _load_tile(factor, first + row, k, matrices * rows, rows, rows, BLOCK_M, BLOCK_K, DESCRIBE)
+            right = _load_tile(x, first + k, column, matrices * rows, columns, columns, BLOCK_K, BLOCK_N, DESCRIBE)
+            accumulator = tl.dot(left, right, accumulator)
+
+        width: tl.constexpr = BLOCK_N // HALVES
+        near, far = accumulator, accumulator
+        if HALVES == 2:
+            near, far = tl.split(accumulator.reshape(BLOCK_M, 2, width).permute(0, 2, 1))
+        for half in tl.static_range(HALVES):
+            edge = column + half * width
+            same = _load_tile(kept, first + row, edge, matrices * rows, columns, columns, BLOCK_M, width, DESCRIBE)
+            result = (near if half == 0 else far) + of_kept * same.to(tl.float32)
+            if LAST:
+                down = (row + tl.arange(0, BLOCK_M)).to(tl.int64)
+                across = (edge + tl.arange(0, width)).to(tl.int64)
+                inside = (down < out_rows)[:, None] & (across < out_columns)[None, :]
+                pointers = out + matrix.to(tl.int64) * out_stride + down[:, None] * out_row_stride
+                pointers += across[None, :] * out_column_stride
+                tl.store(pointers, result.to(out.dtype.element_ty), mask=inside)
+            else:
+                _store_tile(out, result, first + row, edge, matrices * rows, columns, columns, DESCRIBE)
+
+
+def newton_schulz(
+    x: torch.Tensor,
+    *,
+    steps: int = 5,
+    coefficients: tuple[float, float, float] = COEFFICIENTS,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Return ``x`` with its singular values near one, which is near ``U V^T`` of ``x = U S V^T``.
+
+    ``X = x / (||x|| + 1e-7)``, and ``steps`` times ``A = X X^T``, ``B = b A + c A A``, ``X = a X + B X`` with the
+    coefficients (a, b, c). Every result is rounded to the dtype of ``out``; sums are in float32. Source: Jordan, "Muon:
+    An optimizer for hidden layers in neural networks" (2024); with its coefficients and five steps, singular values
+    above some 1e-3 of the norm end between 0.7 and 1.2.
+
+    - ``x``: [..., m, n], bfloat16, float16 or float32; all leading dimensions count matrices. Where m is greater than
+      n, the transpose is iterated. The squares of a matrix must have a sum that float32 holds.
+    - ``out``: the result, [..., m, n], bfloat16 or float16, with contiguous rows; the dtype of ``x`` unless said
+      otherwise, and bfloat16 for float32.
+
+    Besides, memory for two of ``x`` and for two squares of its shorter side is allocated.
+    Raises ValueError when a shape, dtype, device or stride is not as said, or ``steps`` is less than 1.
+    """
+    require(x.ndim >= 2, f"x must be a matrix or a batch of matrices, not {x.ndim}-dimensional")
+    require(x.dtype in INPUTS, f"x must be {' or '.join(map(str, INPUTS))}, not {x.dtype}")
+    require(steps >= 1, f"steps must be 1 or more, not {steps}")
+    require(len(coefficients) == 3, f"coefficients must be three numbers, not {len(coefficients)}")
+    if out is None:
+        dtype = x.dtype if x.dtype in OUTPUTS else torch.bfloat16
+        out = torch.empty(x.shape, dtype=dtype, device=x.device)
+    require(out.shape == x.shape, f"out must have the shape {tuple(x.shape)}, not {tuple(out.shape)}")
+    require(out.dtype in OUTPUTS, f"out must be {' or '.join(map(str, OUTPUTS))}, not {out.dtype}")
+    require(out.device == x.device, f"out is on {out.device}, x is on {x.device}")
+    if not x.numel():
+        return out
+
+    source, target = _matrices("x", x), _matrices("out", out)
+    if x.shape[-2] > x.shape[-1]:
+        source, target = source.mT, target.mT
+    with on_device_of(x):
+        _iterate(source, target, steps, coefficients)
+    return out
+
+
+def _matrices(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """``tensor`` as [matrices, m, n], in the same memory."""
+    require(tensor.stride(-1) == 1 or tensor.shape[-1] == 1, f"the rows of {name} must be contiguous")
+    try:
+        return tensor.view(-1, *tensor.shape[-2:])
+    except RuntimeError as error:
+        raise ValueError(f"the matrices of {name} must lie at one distance: {error}") from error
+
+
+def _iterate(source: torch.Tensor, target: torch.Tensor, steps: int, coefficients: tuple[float, float, float]) -> None:
+    """The iteration, from ``source`` into ``target``, both [matrices, p, q] with p <= q, in any strides.
+
+    It runs in workspaces whose matrices are padded with zeros to whole tiles and lie below one another: so no tile has
+    to be masked, and none reaches into the next matrix.
+    """
+    a, b, c = coefficients
+    matrices, p, q = source.shape
+    workspace = torch.empty((16, 16), dtype=target.dtype, device=target.device)
+    choice = configure(matrices, p, q, described=described(workspace))
+    rows, columns = _padded(p, choice.row_padding), _padded(q, choice.column_padding)
+    x, other = (workspace.new_empty(matrices * rows, columns) for _ in range(2))
+    square, factor = (workspace.new_empty(matrices * rows, rows) for _ in range(2))
+
+    norms = torch.linalg.vector_norm(source, dim=(-2, -1), dtype=torch.float32)
+    _scale_kernel[(triton.cdiv(rows, SQUARE), columns // SQUARE, matrices)](
+        *(source, norms, x, p, q, *source.stride(), rows, columns, EPSILON), SQUARE=SQUARE, num_warps=4
+    )
+    for step in range(steps):
+        _symmetric(choice.symmetric, x, None, square, matrices, 1.0, 0.0)
+        _symmetric(choice.symmetric, square, square, factor, matrices, c, b)
+        last = step == steps - 1
+        _update(choice.update, factor, x, target if last else other, matrices, a, last=last)
+        x, other = other, x
+
+
+def _padded(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
+
+
+def _symmetric(
+    tiles: Tiles,
+    x: torch.Tensor,
+    addend: torch.Tensor | None,
+    out: torch.Tensor,
+    matrices: int,
+    of_product: float,
+    of_addend: float,
+) -> None:
+    """``out = of_product * x x^T + of_addend * addend`` of each matrix."""
+    describe = described(x)
+    rows, block = out.shape[1], tiles.block_m
+    side = rows // block
+    count = matrices * side * (side + 1) // 2
+    _symmetric_kernel[(_programs(tiles, count, x),)](
+        descriptor(x, block, tiles.block_k) if describe else x,
+        addend if addend is None or not describe else descriptor(addend, block, block),
+        descriptor(out, block, block) if describe else out,
+        *(matrices, rows, x.shape[1], of_product, of_addend),
+        BLOCK=block,
+        BLOCK_K=tiles.block_k,
+        PERSISTENT=tiles.programs > 0,
+        DESCRIBE=describe,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
+    )
+
+
+def _update(
+    tiles: Tiles,
+    factor: torch.Tensor,
+    x: torch.Tensor,
+    out: torch.Tensor,
+    matrices: int,
+    of_x: float,
+    *,
+    last: bool,
+) -> None:
+    """``out = factor x + of_x * x`` of each matrix; the last ``out`` is [matrices, p, q], the others workspaces."""
+    describe = described(x)
+    (_, columns), rows = x.shape, factor.shape[1]
+    width = tiles.block_n // tiles.halves
+    count = matrices * (rows // tiles.block_m) * (columns // tiles.block_n)
+    shape, strides = (out.shape[1:], out.stride()) if last else ((rows, columns), (0, columns, 1))
+    _update_kernel[(_programs(tiles, count, x),)](
+        descriptor(factor, tiles.block_m, tiles.block_k) if describe else factor,
+        descriptor(x, tiles.block_k, tiles.block_n) if describe else x,
+        descriptor(x, tiles.block_m, width) if describe else x,
+        descriptor(out, tiles.block_m, width) if describe and not last else out,
+        *(matrices, rows, columns, of_x, *shape, *strides),
+        BLOCK_M=tiles.block_m,
+        BLOCK_N=tiles.block_n,
+        BLOCK_K=tiles.block_k,
+        GROUP_M=tiles.group_m,
+        HALVES=tiles.halves,
+        PERSISTENT=tiles.programs > 0,
+        DESCRIBE=describe,
+        LAST=last,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
+    )
+
+
+def _programs(tiles: Tiles, count: int, tensor: torch.Tensor) -> int:
+    """How many programs work through ``count`` tiles. Without a GPU there are fewer than tiles, too."""
+    return min(count, tiles.programs * multiprocessors(tensor, otherwise=3)) or count

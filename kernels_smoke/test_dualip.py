@@ -1,0 +1,131 @@
+"""Dual ascent against another solver, and what the kernels of DuaLip refuse."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("torch")
+import torch  # after the line that skips all where there is none
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+if DEVICE == "cpu":
+    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
+pytest.importorskip("triton")
+
+from kernels_smoke.dualip import dual_ascent as module  # noqa: E402  # triton reads the variable when it is imported
+from kernels_smoke.dualip import reference  # noqa: E402
+from kernels_smoke.dualip.cases_dual_ascent import matching  # noqa: E402
+from kernels_smoke.dualip.dual_ascent import LinearProgram, certify, dual_ascent, linear_program  # noqa: E402
+from kernels_smoke.dualip.segments import LengthClass, Segments, segments  # noqa: E402
+from kernels_smoke.dualip.simplex_projection import simplex_projection  # noqa: E402
+from kernels_smoke.dualip.sparse_product import Compressed, sparse_product  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """On a busy machine, torch's threads wait for each other longer than they work on tensors this small."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def problem(users: int, items: int) -> LinearProgram:
+    """A matching problem; every user may take of one to three items."""
+    generator = torch.Generator().manual_seed(5)
+    lengths = torch.randint(1, 4, (users,), generator=generator)
+    made = matching(users, items, 3, generator, lengths)
+    matrix = made.columns
+    tensors = (made.cost, made.limits, matrix.segments.offsets, matrix.indices, matrix.values, made.blocks.offsets)
+    return linear_program(*(tensor.to(DEVICE) for tensor in tensors))
+
+
+def optimum(program: LinearProgram) -> float:
+    """The least cost, found by HiGHS."""
+    optimize = pytest.importorskip("scipy.optimize")
+    sparse = pytest.importorskip("scipy.sparse")
+    matrix, blocks = program.columns, program.blocks
+    limits = sparse.csc_array(
+        (matrix.values.cpu().double().numpy(), matrix.indices.cpu().numpy(), matrix.segments.offsets.cpu().numpy()),
+        shape=(len(program.limits), len(program.cost)),
+    )
+    ones = torch.ones(blocks.elements).numpy()
+    sums = sparse.csr_array((ones, range(blocks.elements), blocks.offsets.cpu().numpy()))
+    found = optimize.linprog(
+        program.cost.cpu().double().numpy(),
+        A_ub=sparse.vstack([limits, sums]),
+        b_ub=torch.cat((program.limits.cpu().double(), torch.ones(blocks.count))).numpy(),
+        method="highs",
+    )
+    assert found.status == 0, found.message
+    return float(found.fun)
+
+
+def test_the_kernels_reach_the_optimum_that_highs_finds() -> None:
+    program = problem(8, 3)
+    x, dual = dual_ascent(program, iterations=30 if DEVICE == "cpu" else 1000)
+    best, proof = optimum(program), certify(program, x, dual)
+    assert float(proof.bound) <= best + 1e-6 <= float(proof.feasible) + 2e-6  # HiGHS itself allows some 1e-7
+    assert float(torch.dot(program.cost, x)) == pytest.approx(best, rel=0.02 if DEVICE == "cpu" else 1e-4)
+    assert float(proof.gap) < (0.02 if DEVICE == "cpu" else 2e-3)
+
+
+def test_given_time_the_method_reaches_it_to_four_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The interpreter would take minutes for so many steps; the suite holds the kernels to these functions.
+    def product(matrix: Compressed, vector: torch.Tensor) -> torch.Tensor:
+        return reference.sparse_product(matrix.segments, matrix.indices, matrix.values, vector).float()
+
+    def projection(values: torch.Tensor, blocks: Segments, *, radius: float, out: torch.Tensor) -> torch.Tensor:
+        return out.copy_(reference.simplex_projection(values, blocks, radius=radius, equality=False))
+
+    monkeypatch.setattr(module, "sparse_product", product)
+    monkeypatch.setattr(module, "simplex_projection", projection)
+    program = problem(60, 8)
+    x, dual = dual_ascent(program, iterations=300)
+    best, proof = optimum(program), certify(program, x, dual)
+    assert float(torch.dot(program.cost, x)) == pytest.approx(best, rel=1e-4)
+    assert float(proof.violation) < 1e-4
+    assert float(proof.bound) <= best + 1e-6 <= float(proof.feasible) + 2e-6
+    assert float(proof.gap) < 1e-3
+
+
+def test_segments_fall_into_classes_of_their_lengths_in_their_order() -> None:
+    made = segments(torch.tensor([0, 1, 3, 43, 43, 45, 54], device=DEVICE))
+    assert made.classes == (LengthClass(32, 0, 5), LengthClass(64, 5, 1))  # the mean length is 9, and twice that 18
+    assert made.order.tolist() == [0, 1, 3, 4, 5, 2]
+    assert (made.count, made.elements, made.longest) == (6, 54, 64)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "message"),
+    [
+        (torch.tensor([1, 2]), "offsets must begin with 0 and never fall"),
+        (torch.tensor([0, 2, 1]), "offsets must begin with 0 and never fall"),
+        (torch.tensor([0.0]), "offsets must be torch.int32 or torch.int64, not torch.float32"),
+        (torch.tensor([], dtype=torch.int32), "offsets must be a vector of at least one element"),
+    ],
+)
+def test_offsets_that_are_none_are_refused(offsets: torch.Tensor, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        segments(offsets)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    pair = segments(torch.tensor([0, 2]))
+    with pytest.raises(ValueError, match="radius must be positive, not 0"):
+        simplex_projection(torch.zeros(2), pair, radius=0)
+    with pytest.raises(ValueError, match=r"values must have the shape \(2,\), not \(3,\)"):
+        simplex_projection(torch.zeros(3), pair)
+    with pytest.raises(ValueError, match="segments of 32768 elements; 16384 are possible"):
+        simplex_projection(torch.zeros(20_000), segments(torch.tensor([0, 20_000])))
+    with pytest.raises(ValueError, match=r"indices must be torch\.int32, not torch\.int64"):
+        sparse_product(Compressed(pair, torch.zeros(2, dtype=torch.int64), torch.zeros(2)), torch.zeros(1))
+    with pytest.raises(ValueError, match="indices must be from 0 to 0: a row for each limit"):
+        linear_program(
+            torch.zeros(1), torch.zeros(1), torch.tensor([0, 1]), torch.tensor([1]), torch.ones(1), torch.tensor([0, 1])
+        )
+    with pytest.raises(ValueError, match="smoothing must be positive numbers"):
+        dual_ascent(problem(2, 3), smoothing=(0.1, 0.0))

@@ -1,0 +1,180 @@
+"""The GitHub Action in somebody else's repository: its steps as a runner runs them, annotations, summary, outputs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from ci import action
+from tests.support.github_runner import ActionRun, Runner
+from tests.support.pairs import wheel_for
+from tests.support.wheels import torch_like
+from wheel_checks.report import schema
+
+ROOT = Path(__file__).parents[2]
+RELEASE = """\
+project = "torch"
+pythons = ["3.12"]
+
+[[platform]]
+name = "x86_64"
+tags = ["manylinux_2_28_x86_64"]
+accelerator = "cuda"
+"""
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    """A job that has checked out another project."""
+    workspace, temporary = tmp_path / "their project", tmp_path / "runner temp"
+    workspace.mkdir()
+    temporary.mkdir()
+    subprocess.run(["git", "init", "--quiet", workspace], check=True)
+    return Runner(workspace, temporary)
+
+
+@pytest.fixture
+def installed(runner: Runner) -> Runner:
+    """The same job after a step that has installed wheelproof: the one of these tests, by the Python of these tests."""
+    place = action._place({"RUNNER_TEMP": str(runner.temporary)})
+    (place / "bin").mkdir(parents=True)
+    (place / "bin/python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (place / "bin/python").chmod(0o755)
+    (place / "installed").touch()
+    return runner
+
+
+def uses(runner: Runner, command: str, arguments: str = "", **more: str) -> ActionRun:
+    return runner.uses(ROOT, command=command, arguments=arguments, python=sys.executable, **more)
+
+
+def test_a_pin_becomes_an_annotation_a_summary_and_outputs(installed: Runner) -> None:
+    (installed.workspace / "requirements.txt").write_text("numpy\ntorch==2.10.0\n")
+
+    run = uses(installed, "pins check", "--installed none")
+
+    assert run.status == 1
+    assert (run.outputs["verdict"], run.outputs["exit-code"]) == ("fail", "1")
+    (annotation,) = run.commands
+    assert annotation.startswith("::error file=requirements.txt,line=2,")
+    assert "torch==2.10.0" in annotation
+    assert run.summary.startswith("## \N{CROSS MARK} fail: wheelproof pins check")
+    report = json.loads(Path(run.outputs["report"]).read_text(encoding="utf-8"))
+    jsonschema.validate(report, schema())
+    assert report["command"] == "pins check"
+    assert "FAIL" in run.log, "the log has the report for people, too"
+
+
+def test_a_project_without_such_a_pin_passes(installed: Runner) -> None:
+    (installed.workspace / "requirements.txt").write_text("numpy\n")
+    run = uses(installed, "pins check", "requirements.txt --installed none")
+    assert (run.status, run.outputs["verdict"], run.outputs["exit-code"], run.commands) == (0, "pass", "0", [])
+
+
+def test_wheels_are_verified_before_the_upload(installed: Runner) -> None:
+    torch_like("cpu", "2.10.0", machine="aarch64").write(installed.workspace)
+    run = uses(installed, "verify", "--expect cuda  # what it must be\n'.'")
+    assert run.outputs["verdict"] == "fail"
+    assert any("WHL201" in command for command in run.commands)
+
+
+def test_the_summary_of_a_release_says_ship_or_stop(installed: Runner) -> None:
+    torch_like("cuda", "2.11.0", machine="x86_64").write(installed.workspace)
+    (installed.workspace / "release.toml").write_text(RELEASE)
+    run = uses(installed, "release", ". --expect release.toml")
+    assert run.outputs["verdict"] == "pass", run.log
+    assert "SHIP" in run.summary.splitlines()[0].upper()
+
+
+def test_the_summary_of_a_comparison_has_its_tables(installed: Runner) -> None:
+    one, other = (wheel_for(machine).write(installed.workspace).name for machine in ("aarch64", "x86_64"))
+    run = uses(installed, "diff", f"{one} {other}")
+    assert run.status == 0, run.log
+    assert "Same on both sides: 1 Python file." in run.summary
+
+
+@pytest.mark.parametrize(("command", "arguments"), [("verfy", ""), ("verify", "--expct cuda"), ("verify", "")])
+def test_wrong_usage_is_2_and_has_no_report(installed: Runner, command: str, arguments: str) -> None:
+    run = uses(installed, command, arguments)
+    assert run.status == 2
+    assert (run.outputs["verdict"], run.outputs["exit-code"], run.outputs["report"]) == ("", "2", "")
+    assert run.commands == ["::error title=wheelproof::wrong usage (exit code 2): the log of this step says why"]
+
+
+def test_what_cannot_be_checked_is_3_and_not_a_finding(installed: Runner) -> None:
+    run = uses(installed, "verify", "no-such-file.whl")
+    assert (run.status, run.outputs["exit-code"]) == (3, "3")
+    assert run.outputs["verdict"] in {"", "undecided"}
+
+
+def test_no_shell_sees_the_inputs(installed: Runner) -> None:
+    evil = "$(touch pwned) `touch pwned` ; touch pwned && touch pwned | touch pwned > pwned ${{ github.token }}"
+    for command, arguments in (("verify", evil), (evil, "")):
+        assert uses(installed, command, arguments).outputs["verdict"] == ""
+    assert not (installed.workspace / "pwned").exists()
+
+
+def test_what_the_log_quotes_is_no_command_of_the_runner(installed: Runner) -> None:
+    (installed.workspace / "log.txt").write_text("RuntimeError: No CUDA GPUs are available ##[error]forged\n")
+    run = uses(installed, "explain", "log.txt --format json --output -")
+    assert run.outputs["verdict"] == "fail"
+    assert "##[error]forged" in run.log
+    assert run.commands
+    assert all(line.startswith("::error file=") for line in run.commands), "only wheelproof's own annotations"
+
+
+def test_inputs_that_are_no_words(installed: Runner) -> None:
+    run = uses(installed, "verify", "'torch")
+    assert run.status == 3
+    assert run.commands == ["::error title=wheelproof::the input `arguments` is badly quoted: No closing quotation"]
+    assert uses(installed, " ").commands == ["::error title=wheelproof::the input `command` is empty"]
+
+
+def test_an_old_python_is_named(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 10, 12))
+    assert action.main(["install"], {"RUNNER_TEMP": str(runner.temporary)}) == 3
+    assert "run actions/setup-python before this action" in capsys.readouterr().out
+
+
+def test_outside_of_a_runner_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert action.main(["run"], {}) == 3
+    assert "RUNNER_TEMP is not set" in capsys.readouterr().out
+    assert action.main([], {}) == 2
+
+
+@pytest.mark.online
+def test_from_its_own_source_with_pinned_dependencies(runner: Runner) -> None:
+    (runner.workspace / "requirements.txt").write_text("torch>=2.7\n")
+    first = uses(runner, "pins check", "--installed none")
+    assert (first.outputs["verdict"], first.status) == ("fail", 1), first.log
+    second = uses(runner, "pins check", "--installed none --fail-on never")
+    assert (second.outputs["verdict"], second.status) == ("pass", 0)
+    assert "Install wheelproof" in first.log
+    assert "Install wheelproof" not in second.log, "a job that uses it twice installs it once"
+
+
+@pytest.mark.online
+def test_a_wheel_of_it(runner: Runner) -> None:
+    dist = runner.workspace / "dist"
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(dist), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True, timeout=300)
+    (wheel,) = dist.glob("*.whl")
+    run = uses(runner, "verify", "dist", version=f"dist/{wheel.name}")
+    assert (run.outputs["verdict"], run.status) == ("pass", 0), run.log
+
+
+@pytest.mark.online
+def test_a_version_that_is_not_there(runner: Runner) -> None:
+    run = uses(runner, "verify", "dist", version="wheelproof==0.0.0.dev0")
+    assert run.status == 3
+    assert run.commands[-1].startswith("::error title=wheelproof::`")
+    assert "the input `version` is one requirement or file for pip" in run.commands[-1]
+    again = uses(runner, "verify", "dist", version="-r requirements.txt")
+    assert again.status == 3, "an option of pip is no requirement"

@@ -1,0 +1,140 @@
+"""``wheelproof matrix``: the list, what GitHub gets, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Wheelproof
+
+MATRIX = """\
+[axes]
+platform = ["x86_64", "aarch64"]
+python = ["3.12"]
+torch = ["2.10.0"]
+
+[cell]
+gpu = ["GB200"]
+smoke = ["compile"]
+deadline = 90
+
+[[override]]
+select = "aarch64-*"
+expect = { accelerator = "cpu", reason = "no other" }
+
+[[include]]
+platform = "x86_64"
+python = "3.12"
+torch = "2.11.0"
+name = "gpu"
+smoke = ["cuda"]
+
+[runners]
+x86_64 = ["ubuntu-24.04"]
+aarch64 = ["ubuntu-24.04-arm"]
+gpu = ["self-hosted", "gpu"]
+"""
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> Path:
+    path = tmp_path / "m.toml"
+    path.write_text(MATRIX, encoding="utf-8")
+    return path
+
+
+def test_the_list_shows_every_cell_and_what_is_known(wheelproof: Wheelproof, matrix: Path) -> None:
+    answer = wheelproof("matrix", "list", "--matrix", str(matrix))
+
+    assert answer.status == 0
+    assert (
+        answer.out
+        == """\
+cell                           torch must be      smoke    GPUs   runner
+x86_64-py3.12-torch2.10.0      cuda               compile  GB200  ubuntu-24.04
+aarch64-py3.12-torch2.10.0     cuda (known: cpu)  compile  GB200  ubuntu-24.04-arm
+x86_64-py3.12-torch2.11.0-gpu  cuda               cuda     GB200  self-hosted, gpu
+
+aarch64-py3.12-torch2.10.0 is known to be cpu: no other
+3 cells
+"""
+    )
+    assert wheelproof("matrix", "--matrix", str(matrix)) == answer
+
+
+def test_the_list_as_json_holds_everything(wheelproof: Wheelproof, matrix: Path) -> None:
+    answer = wheelproof("matrix", "list", "--matrix", str(matrix), "--only", "aarch64-*", "--format", "json")
+    document = json.loads(answer.out)
+
+    assert document == {
+        "schema": "wheelproof.matrix/1",
+        "cells": [
+            {
+                "id": "aarch64-py3.12-torch2.10.0",
+                "platform": "aarch64",
+                "python": "3.12",
+                "torch": "2.10.0",
+                "accelerator": "cuda",
+                "expect": {"accelerator": "cpu", "reason": "no other"},
+                "gpu": ["GB200"],
+                "smoke": ["compile"],
+                "level": "quick",
+                "kernels": [],
+                "packages": [],
+                "glibc": "2.28",
+                "image": "",
+                "runner": ["ubuntu-24.04-arm"],
+                "deadline": 90,
+            }
+        ],
+    }
+
+
+def test_github_gets_one_line_with_the_same_keys_for_every_cell(wheelproof: Wheelproof, matrix: Path) -> None:
+    answer = wheelproof("matrix", "github", "--matrix", str(matrix))
+    entries = json.loads(answer.out)["include"]
+
+    assert answer.out.count("\n") == 1
+    assert [(entry["id"], entry["runner"], entry["gpu"], entry["minutes"]) for entry in entries] == [
+        ("x86_64-py3.12-torch2.10.0", ["ubuntu-24.04"], False, 2),
+        ("aarch64-py3.12-torch2.10.0", ["ubuntu-24.04-arm"], False, 2),
+        ("x86_64-py3.12-torch2.11.0-gpu", ["self-hosted", "gpu"], True, 2),
+    ]
+    assert {tuple(entry) for entry in entries} == {tuple(entries[0])}
+    assert entries[1]["expect"] == "cpu"
+
+
+def test_a_cell_without_a_runner_is_refused_for_github(wheelproof: Wheelproof, matrix: Path) -> None:
+    matrix.write_text(MATRIX.replace('gpu = ["self-hosted", "gpu"]\n', ""), "utf-8")
+    answer = wheelproof("matrix", "github", "--matrix", str(matrix))
+
+    assert (answer.status, answer.out) == (2, "")
+    assert "no runner is named for x86_64-py3.12-torch2.11.0-gpu" in answer.err
+    assert 'expected: gpu = ["LABEL", ...] in [runners]' in answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["list", "--only", "arm64*"], "no cell of {} matches 'arm64*'"),
+        (["run", "--jobs", "0"], "--jobs 0 does nothing"),
+        (["run", "--deadline", "0"], "--deadline 0 is no time to wait"),
+        (["run", "--executor", "podman"], "invalid choice: 'podman'"),
+        (["run", "--executor", "venv", "--select", "MTX9"], "no rule starts with 'MTX9'"),
+    ],
+)
+def test_wrong_usage(wheelproof: Wheelproof, matrix: Path, arguments: list[str], says: str) -> None:
+    answer = wheelproof("matrix", arguments[0], "--matrix", str(matrix), *arguments[1:])
+
+    assert (answer.status, answer.out) == (2, "")
+    assert says.format(matrix) in answer.err
+
+
+def test_a_folder_without_a_matrix_is_told_what_to_do(wheelproof: Wheelproof) -> None:
+    answer = wheelproof("matrix", "list")
+
+    assert answer.status == 2
+    assert "the matrix ci/matrix.toml cannot be read: No such file or directory" in answer.err
+    assert "docs/matrix.md shows one; --matrix names another" in answer.err

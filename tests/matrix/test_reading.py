@@ -1,0 +1,203 @@
+"""A matrix file: which cells it spans, what is said of a wrong one, and that the JSON Schema says the same."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import wheelproof.matrix
+from wheel_checks.errors import UsageError
+from wheelproof.matrix.model import Cell, Smoke
+from wheelproof.matrix.reading import parse_matrix, read_matrix
+
+OWN = Path(__file__).parents[2] / "ci" / "matrix.toml"
+SCHEMA = json.loads(Path(str(wheelproof.matrix.__file__)).with_name("matrix.schema.json").read_text(encoding="utf-8"))
+AXES = """\
+[axes]
+platform = ["x86_64", "aarch64"]
+python = ["3.11", "3.12"]
+torch = ["2.10.0"]
+"""
+FULL = f"""\
+exclude = ["x86_64-py3.11-*"]
+{AXES}
+[cell]
+accelerator = "cuda>=12.8"
+gpu = ["H100", "sm_100"]
+smoke = ["interpret", "compile"]
+level = "full"
+kernels = ["norm", "scaled_mm"]
+packages = ["numpy<3"]
+glibc = "2.34"
+deadline = 600
+
+[[override]]
+select = "aarch64-*"
+expect = {{ accelerator = "cpu", reason = "no CUDA build" }}
+smoke = []
+
+[[include]]
+platform = "x86_64"
+python = "3.13t"
+torch = "2.11.0"
+name = "gpu"
+smoke = ["cuda"]
+deadline = 60.5
+
+[runners]
+x86_64 = ["ubuntu-24.04"]
+aarch64 = ["ubuntu-24.04-arm"]
+gpu = ["self-hosted", "gpu"]
+
+[images]
+x86_64 = "python:3.12-slim"
+"""
+
+
+def schema_accepts(text: str) -> bool:
+    return jsonschema.Draft202012Validator(SCHEMA).is_valid(tomllib.loads(text))
+
+
+def cells(text: str) -> dict[str, Cell]:
+    assert schema_accepts(text)
+    return {cell.id: cell for cell in parse_matrix(text).cells}
+
+
+def test_every_combination_of_the_axes_is_a_cell() -> None:
+    assert list(cells(AXES)) == [
+        "x86_64-py3.11-torch2.10.0",
+        "x86_64-py3.12-torch2.10.0",
+        "aarch64-py3.11-torch2.10.0",
+        "aarch64-py3.12-torch2.10.0",
+    ]
+
+
+def test_a_cell_has_what_holds_for_all_and_what_overrides_say() -> None:
+    found = cells(FULL)
+
+    assert list(found) == [
+        "x86_64-py3.12-torch2.10.0",
+        "aarch64-py3.11-torch2.10.0",
+        "aarch64-py3.12-torch2.10.0",
+        "x86_64-py3.13t-torch2.11.0-gpu",
+    ]
+    plain, known = found["x86_64-py3.12-torch2.10.0"], found["aarch64-py3.12-torch2.10.0"]
+    assert (str(plain.accelerator), str(plain.expected), plain.smoke) == (
+        "cuda>=12.8",
+        "cuda>=12.8",
+        (Smoke.INTERPRET, Smoke.COMPILE),
+    )
+    assert (plain.gpu, plain.level, plain.kernels) == (("H100", "sm_100"), "full", ("norm", "scaled_mm"))
+    assert plain.requirements == ("torch==2.10.0", "numpy<3")
+    assert (plain.target.id, plain.deadline) == ("cp312-manylinux_2_34_x86_64", 600)
+    assert (plain.runner, plain.image) == (("ubuntu-24.04",), "python:3.12-slim")
+    assert (str(known.expected), known.smoke, known.image) == ("cpu", (), "")
+
+
+def test_a_cell_that_runs_on_a_gpu_takes_the_runner_with_one() -> None:
+    cell = cells(FULL)["x86_64-py3.13t-torch2.11.0-gpu"]
+
+    assert (cell.needs_gpu, cell.runner, cell.deadline) == (True, ("self-hosted", "gpu"), 60.5)
+    assert cell.target.free_threaded
+
+
+def test_a_later_override_wins() -> None:
+    text = AXES + '[[override]]\nselect = "*"\nlevel = "full"\n[[override]]\nselect = "a*"\nlevel = "deep"\n'
+
+    assert [cell.level for cell in cells(text).values()] == ["full", "full", "deep", "deep"]
+
+
+def test_our_own_matrix_expects_the_cpu_build_of_torch_2_10_on_aarch64() -> None:
+    matrix = read_matrix(OWN)
+    known = {cell.id: (str(cell.accelerator), str(cell.expected)) for cell in matrix.cells}
+
+    assert schema_accepts(OWN.read_text(encoding="utf-8"))
+    assert {name: expected for name, expected in known.items() if expected[0] != expected[1]} == {
+        "aarch64-py3.11-torch2.10.0": ("cuda", "cpu")
+    }
+    assert len(known) == 4
+
+
+def test_globs_choose_cells() -> None:
+    matrix = parse_matrix(AXES, "m.toml")
+
+    assert [cell.id for cell in matrix.only(["*-py3.12-*", "aarch64-py3.11*"])] == [
+        "x86_64-py3.12-torch2.10.0",
+        "aarch64-py3.11-torch2.10.0",
+        "aarch64-py3.12-torch2.10.0",
+    ]
+    assert matrix.only([]) == matrix.cells
+    with pytest.raises(UsageError, match=r"no cell of m.toml matches 'arm64-\*'; expected one of x86_64-py3.11"):
+        matrix.only(["arm64-*"])
+
+
+# What is wrong with a file, what is said, and whether the schema sees it, too.
+WRONG = [
+    (AXES.replace("aarch64", "arm64"), r"axes, platform \(line 2\) is wrong: 'arm64' is no platform", True),
+    (AXES.replace('"3.11"', '"311"'), r"axes, python \(line 3\) is wrong: the Python '311' has no dot", True),
+    (AXES.replace('"3.11"', '"3.12"'), r"axes, python \(line 3\) holds a value twice", True),
+    (AXES.replace("2.10.0", "newest"), "axes, torch .* 'newest' is no version", True),
+    ("[axes]\n", "axes .* spans no cell", False),
+    (AXES + "[axis]\n", r"axis \(line 5\) is no key that is known here; expected axes", True),
+    (AXES + "[cell]\nsmok = []\n", r"cell, smok \(line 6\) is no key that is known here; expected smoke", True),
+    (AXES + '[cell]\nsmoke = ["cpu"]\n', "cell, smoke .* 'cpu' is no smoke test; expected one of interpret", True),
+    (AXES + '[cell]\nlevel = "fast"\n', "cell, level .* 'fast' is no level; expected one of quick, full, deep", True),
+    (AXES + '[cell]\naccelerator = "gpu"\n', "cell, accelerator .* names no accelerator", True),
+    (AXES + '[cell]\ngpu = ["GB999"]\n', "cell, gpu .* is wrong", False),
+    (AXES + '[cell]\nglibc = "2.12"\n', "cell, glibc .* '2.12' is no version of glibc", True),
+    (AXES + '[cell]\nkernels = ["../x"]\n', "cell, kernels .* is no name", True),
+    (AXES + '[cell]\npackages = ["torch==1"]\n', "cell, packages .* an axis of its own", False),
+    (AXES + '[cell]\npackages = ["a b"]\n', "cell, packages .* 'a b' is no requirement", False),
+    (AXES + "[cell]\ndeadline = 0\n", "cell, deadline .* is 0; expected a number of at least 1", True),
+    (AXES + '[cell]\nexpect.accelerator = "cpu"\n', "cell, expect, reason .*is missing", True),
+    (AXES + "[[override]]\nlevel = 'full'\n", r"override 1, select .*is missing", True),
+    (AXES + '[[override]]\nselect = "arm*"\n', r"override 1, select .*'arm\*' matches no cell", False),
+    (
+        AXES + '[[include]]\nplatform = "x86_64"\n',
+        "include 1, python .*is missing.*include 1, torch .*is missing",
+        True,
+    ),
+    (
+        AXES + '[[include]]\nplatform = "x86_64"\npython = "3.11"\ntorch = "2.10.0"\n',
+        "makes a second cell x86_64-py3.11-torch2.10.0; expected a name of its own",
+        False,
+    ),
+    ('exclude = ["b*"]\n' + AXES, r"exclude \(line 1\) 'b\*' matches no cell", False),
+    (AXES + "[runners]\narm64 = ['x']\n", "runners, arm64 .* is no key that is known here; expected aarch64", True),
+    (AXES.replace('["2.10.0"]', str([f"2.{n}" for n in range(99)])), "spans more than 256 cells", False),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "schema_sees"), WRONG, ids=[message[:40] for _, message, _ in WRONG])
+def test_what_is_wrong_is_said_with_its_key(text: str, message: str, schema_sees: bool) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_matrix(text, "m.toml")
+
+    assert schema_accepts(text) is not schema_sees
+
+
+def test_all_faults_are_said_at_once() -> None:
+    with pytest.raises(UsageError, match=r"2 faults: .*'fast' is no level.*; axes, platform .*'arm64'"):
+        parse_matrix(AXES.replace("aarch64", "arm64") + '[cell]\nlevel = "fast"\n')
+
+
+def test_a_file_that_cannot_be_read_is_wrong_usage(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot be read: No such file"):
+        read_matrix(tmp_path / "matrix.toml")
+    (tmp_path / "latin.toml").write_bytes(b"[axes]\n# \xe9\n")
+    with pytest.raises(UsageError, match=r"is not UTF-8 \(line 2\)"):
+        read_matrix(tmp_path / "latin.toml")
+    with pytest.raises(UsageError, match=r"is not valid TOML"):
+        parse_matrix("[axes\n", "m.toml")
+
+
+def test_the_matrix_of_the_documentation_is_one() -> None:
+    text = (OWN.parents[1] / "docs" / "matrix.md").read_text(encoding="utf-8")
+    found = cells(text.partition("```toml\n")[2].partition("```")[0])
+
+    assert len(found) == 2 * 2 * 2 - 2 + 1
+    assert found["aarch64-py3.11-torch2.11.0-gh200"].runner == ("self-hosted", "gpu")

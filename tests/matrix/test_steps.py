@@ -1,0 +1,134 @@
+"""A step's result is kept for the same inputs, and only for these; a file that cannot be read is done again."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wheel_checks.errors import DeadlineError, SourceError
+from wheelproof.matrix.executors.base import Ended
+from wheelproof.matrix.steps import Steps, digest_of_files, read_record
+from wheelproof.matrix.trees import ABANDONED, UNUSED, Lock, Trees
+
+
+def take(folder: Path, run: str, inputs: Any, result: Any, **options: Any) -> Any:
+    """The result of the step "look", which gives ``result`` when it is not kept."""
+    keep_for = options.pop("keep_for", 3600.0)
+    return Steps(folder, run, 60.0, **options).take("look", inputs, lambda: {"is": result}, keep_for=keep_for)
+
+
+def test_a_result_is_kept_for_the_same_inputs(tmp_path: Path) -> None:
+    assert take(tmp_path, "a", ["x"], 1) == {"is": 1}
+    assert take(tmp_path, "b", ["x"], 2) == {"is": 1}
+    record = read_record(tmp_path / "look.json")
+    assert record is not None
+    assert (record.run, record.kept) == ("b", True)
+
+    assert take(tmp_path, "c", ["y"], 3) == {"is": 3}
+    assert take(tmp_path, "d", ["y"], 4, keep_for=0) == {"is": 4}
+    assert take(tmp_path, "e", ["y"], 5, fresh=True) == {"is": 5}
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: "[]",
+        lambda text: text.replace("wheelproof.matrix-step/1", "wheelproof.matrix-step/0"),
+        lambda text: text.replace('"started": "2', '"started": "x'),
+        lambda text: text.replace('"seconds"', '"hours"'),
+        lambda text: "[" * 100_000,
+    ],
+)
+def test_a_record_that_cannot_be_read_is_made_anew(tmp_path: Path, spoil: Any) -> None:
+    take(tmp_path, "a", [], 1)
+    path = tmp_path / "look.json"
+    path.write_text(spoil(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+    assert take(tmp_path, "b", [], 2) == {"is": 2}
+
+
+def test_what_failed_is_told_and_tried_again(tmp_path: Path) -> None:
+    def fail() -> dict[str, Any]:
+        raise SourceError("the index is down", expected="an answer", hint="wait")
+
+    assert Steps(tmp_path, "a", 60.0).take("look", [], fail) is None
+    record = read_record(tmp_path / "look.json")
+    assert record is not None
+    assert (record.failure, record.hint) == ("the index is down; expected an answer", "wait")
+    assert take(tmp_path, "b", [], 1) == {"is": 1}
+
+
+def test_after_a_step_that_took_all_the_time_no_other_is_begun(tmp_path: Path) -> None:
+    def slow() -> dict[str, Any]:
+        raise DeadlineError("too late")
+
+    begun: list[str] = []
+    steps = Steps(tmp_path, "a", 0.0, heard=begun.append)
+    assert steps.take("first", [], slow) is None
+    assert steps.take("second", [], dict) is None
+    assert begun == ["first"]
+    with pytest.raises(DeadlineError, match="the 0 s of the cell were over"):
+        _ = steps.left
+
+
+@pytest.mark.parametrize(
+    ("ended", "output", "message"),
+    [
+        (Ended(1, 0.1), "{}", "it ended with status 1: first no space left"),
+        (Ended(0, 0.1), "", "it ended with status 0 and wrote no report"),
+        (Ended(0, 0.1), '{"no": "schema"}', "it ended with status 0 and wrote no report"),
+        (Ended(137, 9.9, timed_out=True), "", "the 60 s of the cell were over"),
+    ],
+)
+def test_a_command_without_a_report_is_told_with_its_last_words(
+    tmp_path: Path, ended: Ended, output: str, message: str
+) -> None:
+    steps = Steps(tmp_path, "a", 60.0)
+    steps.file("look", "log").write_text("first\nno space\nleft\n", encoding="utf-8")
+    steps.file("look", "out").write_text(output, encoding="utf-8")
+
+    with pytest.raises(SourceError, match=message):
+        steps.document("look", ended, (0,))
+
+
+def test_a_digest_of_files_sees_names_and_contents_of_code(tmp_path: Path) -> None:
+    folder = tmp_path / "package"
+    folder.mkdir()
+    (folder / "a.py").write_text("1", encoding="utf-8")
+    before = digest_of_files([folder])
+    (folder / "a.pyc").write_bytes(b"compiled")
+    assert digest_of_files([folder]) == before
+    (folder / "b.toml").write_text("", encoding="utf-8")
+    assert digest_of_files([folder]) != before
+
+
+def test_a_lock_goes_into_a_record_and_back() -> None:
+    lock = Lock({"torch": ("2.11.0", ("aa", "bb")), "filelock": ("3.0", ("cc",))})
+
+    again = Lock.from_json(json.loads(json.dumps(lock.as_json())))
+    assert (again.digest, again.versions) == (lock.digest, {"torch": "2.11.0", "filelock": "3.0"})
+    assert lock.requirements() == "filelock==3.0 --hash=sha256:cc\ntorch==2.11.0 --hash=sha256:aa --hash=sha256:bb\n"
+    assert Lock({"torch": ("2.11.0", ("aa",))}).digest != lock.digest
+
+
+def test_trees_that_were_not_used_for_a_month_are_removed(tmp_path: Path) -> None:
+    now = time.time()
+    for name, age in (("old", UNUSED + 60), ("new", UNUSED - 60)):
+        (tmp_path / name / "torch").mkdir(parents=True)
+        (tmp_path / f"{name}.pycache").mkdir()
+        (tmp_path / f"{name}.lock").touch()
+        os.utime(tmp_path / name, (now - age, now - age))
+
+    for name, age in (("new.partial-1", ABANDONED + 60), ("new.partial-2", 0)):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (now - age, now - age))
+
+    assert Trees(tmp_path).prune(now) == ("old",)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "new.lock", "new.partial-2", "new.pycache"]
+    assert Trees(tmp_path / "nowhere").prune(now) == ()

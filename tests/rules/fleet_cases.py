@@ -1,0 +1,114 @@
+"""MTX201 to MTX205: whether the hosts of a fleet are alike. What makes a merge undecided is in tests/fleet."""
+
+from __future__ import annotations
+
+from tests.rules.case import NOTE, WARNING, Case
+from wheel_checks.facts.fleet import FleetFacts, Host, ReportSource
+
+DRIVER = "580.159.04"
+
+
+def host(name: str, **facts: str | None) -> Host:
+    """A host of whose facts the doctor told these."""
+    return Host(name, "", {"doctor": facts}, (), "", (report(name),))
+
+
+def report(name: str, started: str = "2026-11-22T09:00:00Z") -> ReportSource:
+    return ReportSource("doctor", f"{name}.json", started, "0.1.0")
+
+
+def hosts(**drivers: int) -> tuple[Host, ...]:
+    """So many hosts with each driver: ``hosts(a=70, b=2)``; they are n0, n1, ... in this order."""
+    values = [driver for driver, count in drivers.items() for _ in range(count)]
+    return tuple(host(f"n{number}", driver=value) for number, value in enumerate(values))
+
+
+CASES = [
+    Case(
+        "MTX201",
+        "one of 72 hosts has another driver",
+        lambda: FleetFacts(hosts(a=71, b=1)),
+        ("n71 differs from the others: driver",),
+        severity=WARNING,
+        evidence=("n71: b; 71 hosts a",),
+    ),
+    Case(
+        "MTX201",
+        "one host deviates in two facts: one finding",
+        lambda: FleetFacts(
+            (*(host(f"n{n}", driver="a", vbios="x") for n in range(4)), host("n9", driver="b", vbios="y"))
+        ),
+        ("n9 differs from the others: driver, vbios",),
+        severity=WARNING,
+    ),
+    Case(
+        "MTX201",
+        "the fewest hosts come first",
+        lambda: FleetFacts(
+            (
+                *(host(f"n{n}", driver="a", kernel="k") for n in range(9)),
+                *(host(f"o{n}", driver="b", kernel="k") for n in range(2)),
+                host("p", driver="a", kernel="l"),
+            )
+        ),
+        ("p differs from the others: kernel", "o0, o1 differ from the others: driver"),
+        severity=WARNING,
+    ),
+    Case(
+        "MTX201",
+        "what one host could not read is unknown there",
+        lambda: FleetFacts((*(host(f"n{n}", vbios="x") for n in range(3)), host("n9", vbios=None))),
+        ("n9 differs from the others: vbios",),
+        severity=WARNING,
+        evidence=("n9: unknown; 3 hosts x",),
+    ),
+    Case(
+        "MTX201",
+        "a variable that only one host has",
+        lambda: FleetFacts((*(host(f"n{n}") for n in range(3)), host("n9", LD_PRELOAD="/x.so"))),
+        ("n9 differs from the others: LD_PRELOAD",),
+        severity=WARNING,
+        evidence=("n9: /x.so; 3 hosts none",),
+    ),
+    Case(
+        "MTX201",
+        "a third host of its own beside two large kinds",
+        lambda: FleetFacts(hosts(a=40, b=31, c=1)),
+        ("n71 differs from the others: driver",),
+        severity=WARNING,
+        evidence=("n71: c; 40 hosts a; 31 hosts b",),
+    ),
+    Case("MTX201", "two kinds of hosts, both many", lambda: FleetFacts(hosts(a=40, b=32))),
+    Case("MTX201", "two hosts: nobody knows which of them is right", lambda: FleetFacts(hosts(a=1, b=1))),
+    Case(
+        "MTX201",
+        "a host without the doctor's report is not compared with those that have one",
+        lambda: FleetFacts((*hosts(a=5), Host("s", "", {"smoke": {"torch": "2.11.0"}}, (), "", ()))),
+    ),
+    Case(
+        "MTX202",
+        "two generations in one pool",
+        lambda: FleetFacts(hosts(a=40, b=32)),
+        ("there are 2 kinds of hosts, which differ in driver",),
+        severity=NOTE,
+        evidence=("40 hosts a; 32 hosts b",),
+    ),
+    Case("MTX202", "one host that deviates is no kind", lambda: FleetFacts(hosts(a=71, b=1))),
+    Case(
+        "MTX203",
+        "a host that nobody expected",
+        lambda: FleetFacts(hosts(a=2), expected=("n0",)),
+        ("1 host gave a report and was not expected: n1",),
+        severity=WARNING,
+    ),
+    Case("MTX203", "all that were expected, and no other", lambda: FleetFacts(hosts(a=2), expected=("n1", "n0"))),
+    Case(
+        "MTX205",
+        "an old report lies beside the new one",
+        lambda: FleetFacts(hosts(a=2), repeated=(("n1", report("old", "2026-11-01T09:00:00Z")),)),
+        ("n1 has several reports of `wheelproof doctor`, and only the newest counts",),
+        severity=WARNING,
+        evidence=("2026-11-22T09:00:00Z", "2026-11-01T09:00:00Z"),
+    ),
+    Case("MTX205", "two commands about one host", lambda: FleetFacts(hosts(a=2))),
+]

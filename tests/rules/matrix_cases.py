@@ -1,0 +1,172 @@
+"""MTX001 to MTX106: what the steps of a cell of a matrix say of it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from tests.rules.case import NOTE, Case
+from tests.support.smoke import case, compiled, document, parsed, probe
+from wheel_checks.expectations import parse_expectation
+from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, machine_code
+from wheel_checks.facts.smoke import SmokeDocument
+from wheel_checks.model import Unavailable
+
+CUDA, CPU = Build("cuda", "13.0", "2.11.0+cu130"), Build("cpu", "", "2.11.0+cpu")
+CODE = ("sm_80", "sm_90", "sm_100")
+
+
+def proof(build: Build = CUDA, machine: str = "aarch64", python: str = "3.12.4") -> ImportProof:
+    return ImportProof(machine, python, build, CODE if build.accelerator == "cuda" else (), "3.6.0")
+
+
+def cell(build: Build = CUDA, *, known: str = "", **facts: Any) -> CellFacts:
+    """A cell for CUDA on aarch64 in which the wheel and the import show ``build``."""
+    told: dict[str, Any] = {
+        "wheel": build,
+        "imported": proof(build),
+        "known": parse_expectation(known) if known else None,
+        "reason": "there is no other" if known else "",
+        "source": "ci/matrix.toml",
+        "targets": ("sm_90", "sm_103"),
+    }
+    return CellFacts(
+        "aarch64-py3.12-torch2.11.0", "aarch64", "3.12", "2.11.0", parse_expectation("cuda>=13"), **(told | facts)
+    )
+
+
+def made(*digests: tuple[str, str], triton: str = "3.6.0", machine: str = "aarch64") -> SmokeDocument:
+    """A compilation of kernels: pairs of a kernel and the sha256 of its code."""
+    records = [compiled(kernel, "sm_100") | {"sha256": digest} for kernel, digest in digests]
+    versions = {"machine": machine, "triton": {"version": triton}}
+    return parsed(document(mode="compile", compiled=records, environment={"executable": "/py", **versions}))
+
+
+def beside(*digests: tuple[str, str], there: SmokeDocument) -> CellFacts:
+    return cell(smoke={"compile": made(*digests)}, reference="x86_64-cell", reference_code=machine_code(there))
+
+
+CASES = [
+    Case(
+        "MTX101",
+        "a CPU build",
+        partial(cell, CPU),
+        ("torch 2.11.0 is CPU only (2.11.0+cpu), and the cell wants cuda>=13",),
+        evidence=("CPU only (2.11.0+cpu)",),
+    ),
+    Case(
+        "MTX101",
+        "an older CUDA",
+        partial(cell, Build("cuda", "12.8", "2.11.0+cu128")),
+        ("torch 2.11.0 is CUDA 12.8 (2.11.0+cu128), and the cell wants cuda>=13",),
+    ),
+    Case(
+        "MTX101",
+        "a CPU build that is known",
+        partial(cell, CPU, known="cpu"),
+        (
+            "torch 2.11.0 is CPU only (2.11.0+cpu), and the cell wants cuda>=13, as ci/matrix.toml knows: "
+            "there is no other",
+        ),
+        NOTE,
+    ),
+    Case("MTX101", "the CUDA build that is wanted", cell),
+    Case("MTX101", "a wheel that fits, not imported", partial(cell, imported=Unavailable("no emulation"))),
+    Case(
+        "MTX102",
+        "a CUDA build where a CPU build is known",
+        partial(cell, known="cpu"),
+        ("the world changed: torch 2.11.0 is CUDA 13.0 (2.11.0+cu130), and ci/matrix.toml expects cpu",),
+        evidence=("there is no other", "CUDA 13.0 (2.11.0+cu130)"),
+    ),
+    Case(
+        "MTX102",
+        "a CPU build where an older CUDA is known",
+        partial(cell, CPU, known="cuda==12.8"),
+        ("the world changed: torch 2.11.0 is CPU only (2.11.0+cpu), and ci/matrix.toml expects cuda==12.8",),
+    ),
+    Case("MTX102", "the CPU build that is known", partial(cell, CPU, known="cpu")),
+    Case(
+        "MTX103",
+        "the import is of another machine, Python and build",
+        partial(cell, imported=proof(CPU, "x86_64", "3.11.2")),
+        (
+            "machine: the cell is for aarch64, and the import says x86_64",
+            "Python: the cell is for 3.12, and the import says 3.11",
+            "accelerator: the cell is for cuda 13.0, and the import says cpu",
+            "torch: the cell is for 2.11.0+cu130, and the import says 2.11.0+cpu",
+        ),
+    ),
+    Case(
+        "MTX103",
+        "torch cannot be imported",
+        partial(cell, imported=Unavailable("no"), import_error="OSError: libcudart.so.13"),
+        ("torch cannot be imported: OSError: libcudart.so.13",),
+    ),
+    Case("MTX103", "another patch release of Python", partial(cell, imported=proof(python="3.12.9"))),
+    Case(
+        "MTX104",
+        "no code for a GPU",
+        partial(cell, targets=("sm_90", "sm_120", "gfx942")),
+        ("torch 2.11.0+cu130 has no code for sm_120",),
+        evidence=("sm_80 sm_90 sm_100",),
+    ),
+    Case("MTX104", "code of the same major version", cell),
+    Case(
+        "MTX105",
+        "a kernel does not compile, another case is wrong, a probe fails",
+        lambda: cell(
+            smoke={
+                "compile": parsed(
+                    document(mode="compile", compiled=[compiled("mm", "sm_103", "fail", message="ptxas fatal")])
+                ),
+                "interpret": parsed(
+                    document(
+                        probes=[probe("interpreter", "fail", "no numpy")],
+                        cases=[case("norm", "plain", "wrong", "off by 0.1"), case("norm", "odd")],
+                    )
+                ),
+            }
+        ),
+        (
+            "compile: mm / plain: _mm for sm_103: fail: ptxas fatal",
+            "interpret: interpreter: fail: no numpy",
+            "interpret: norm / plain: wrong: off by 0.1",
+        ),
+    ),
+    Case(
+        "MTX105",
+        "all is right, one case is skipped, and no kernel depends on a probe",
+        lambda: cell(
+            smoke={
+                "interpret": parsed(
+                    document(
+                        probes=[probe("triton", "fail", "another release", evidence={"severity": "warning"})],
+                        cases=[case("norm"), case("mm", outcome="skip")],
+                    )
+                )
+            }
+        ),
+    ),
+    Case(
+        "MTX106",
+        "one of two kernels differs",
+        lambda: beside(("mm", "aa"), ("norm", "bb"), there=made(("mm", "aa"), ("norm", "cc"))),
+        ("1 of 2 functions differ from those of x86_64-cell: norm for sm_100",),
+        evidence=("bb",),
+    ),
+    Case(
+        "MTX106",
+        "each has a kernel that the other lacks",
+        lambda: beside(("mm", "aa"), ("norm", "bb"), there=made(("mm", "aa"), ("sum", "cc"))),
+        (
+            "1 functions were compiled here only: norm for sm_100",
+            "1 functions were compiled in x86_64-cell only: sum for sm_100",
+        ),
+    ),
+    Case(
+        "MTX106",
+        "all is equal",
+        lambda: beside(("mm", "aa"), ("norm", "bb"), there=made(("norm", "bb"), ("mm", "aa"))),
+    ),
+]

@@ -1,0 +1,27 @@
+"""The Docker engine of this machine, for tests marked ``docker`` and ``emulation``, and the cells that they run."""
+
+from __future__ import annotations
+
+import functools
+import platform
+
+from wheelproof.matrix.executors.docker.emulation import DOCKER_NAMES
+from wheelproof.matrix.executors.docker.executor import DockerExecutor
+from wheelproof.matrix.model import Cell
+
+HERE = platform.machine()
+ELSEWHERE = next(machine for machine in DOCKER_NAMES if machine != HERE)
+NATIVE = Cell("native", HERE, "3.11", "2.11.0")
+EMULATED = Cell("emulated", ELSEWHERE, "3.11", "2.11.0")
+
+
+@functools.cache
+def runs_natively() -> bool:
+    """True when containers of this machine's architecture can run, from our image."""
+    return DockerExecutor().obstacle(NATIVE) is None
+
+
+@functools.cache
+def runs_emulated() -> bool:
+    """True when containers of the other architecture can run, from our image."""
+    return DockerExecutor().obstacle(EMULATED) is None

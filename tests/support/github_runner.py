@@ -1,0 +1,102 @@
+"""What a runner of GitHub Actions does with a composite action: its steps, their environment, their files, the log."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+@dataclass(frozen=True)
+class ActionRun:
+    """How an action ended: exit code of its last step, log, obeyed workflow commands, job summary, outputs."""
+
+    status: int
+    log: str
+    commands: list[str]
+    summary: str
+    outputs: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Runner:
+    """A job in ``workspace``; ``temporary`` is RUNNER_TEMP, which the steps of a job share."""
+
+    workspace: Path
+    temporary: Path
+
+    def uses(self, action: Path, **given: str) -> ActionRun:
+        """Run the composite action in the folder ``action`` with these inputs, whose names have _ for -."""
+        description = yaml.safe_load((action / "action.yml").read_text(encoding="utf-8"))
+        inputs = {name: str(value.get("default", "")) for name, value in description["inputs"].items()}
+        inputs |= {name.replace("_", "-"): value for name, value in given.items()}
+        missing = [name for name, value in description["inputs"].items() if value.get("required") and not inputs[name]]
+        assert not missing, f"GitHub passes no value for {missing}"
+
+        status, log, summary, outputs = 0, "", "", dict[str, dict[str, str]]()
+        for number, step in enumerate(description["runs"]["steps"]):
+            files = {name: self.temporary / f"{name}-{number}" for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+            for file in files.values():
+                file.write_text("")
+            status, said = self._step(action, step, inputs, files)
+            log += said
+            summary += files["GITHUB_STEP_SUMMARY"].read_text(encoding="utf-8")
+            lines = files["GITHUB_OUTPUT"].read_text(encoding="utf-8").splitlines()
+            outputs[step.get("id", "")] = dict(line.split("=", 1) for line in lines)
+            if status:
+                break
+        shown = {name: _value(value["value"], outputs) for name, value in description["outputs"].items()}
+        return ActionRun(status, log, obeyed(log), summary, shown)
+
+    def _step(
+        self, action: Path, step: Mapping[str, Any], inputs: Mapping[str, str], files: Mapping[str, Path]
+    ) -> tuple[int, str]:
+        assert step["shell"] == "bash"
+        assert "${{" not in step["run"], "an expression in a script is an injection"
+        environment = os.environ | {name: _input(value, inputs) for name, value in step["env"].items()}
+        environment |= {name: str(file) for name, file in files.items()}
+        environment |= {"GITHUB_ACTION_PATH": str(action), "RUNNER_TEMP": str(self.temporary), "GITHUB_ACTIONS": "true"}
+        script = self.temporary / "step.sh"
+        script.write_text(step["run"])
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", script],
+            cwd=self.workspace,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+        return done.returncode, done.stdout
+
+
+def obeyed(log: str) -> list[str]:
+    """The lines that the runner takes for workflow commands: none between ``::stop-commands::TOKEN`` and its end."""
+    commands, token = [], None
+    for line in map(str.strip, log.splitlines()):
+        if token:
+            token = None if line == f"::{token}::" else token
+        elif line.startswith("::stop-commands::"):
+            token = line.removeprefix("::stop-commands::")
+        elif line.startswith("::") or "##[" in line:
+            commands.append(line)
+    return commands
+
+
+def _input(value: str, inputs: Mapping[str, str]) -> str:
+    found = re.fullmatch(r"\$\{\{ inputs\.([a-z-]+) \}\}", value)
+    assert found, f"this double does not know the expression {value}"
+    return inputs[found[1]]
+
+
+def _value(value: str, outputs: Mapping[str, Mapping[str, str]]) -> str:
+    found = re.fullmatch(r"\$\{\{ steps\.([a-z-]+)\.outputs\.([a-z-]+) \}\}", value)
+    assert found, f"this double does not know the expression {value}"
+    return outputs.get(found[1], {}).get(found[2], "")

@@ -1,0 +1,100 @@
+"""A package index with a small torch that can be imported, and matrices of it that run on this machine.
+
+with RangeServer(simple_index(torch_wheel("cpu"))) as server:
+    world = MatrixWorld.create(tmp_path, server)
+    world.write("accelerator = 'cpu'")
+    report = world.run()
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.range_server import RangeServer
+from tests.support.wheels import WheelBuilder
+
+HERE = platform.machine()
+PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
+CELL = f"{HERE}-py{PYTHON}-torch2.11.0"
+OTHER = "aarch64" if HERE == "x86_64" else "x86_64"
+
+
+def torch_wheel(accelerator: str, then: str = "", machine: str = HERE) -> WheelBuilder:
+    """A torch 2.11.0 whose import says that it is built for ``accelerator`` and then runs the statement ``then``."""
+    cuda = "13.0" if accelerator == "cuda" else None
+    tag = PYTHON.replace(".", "")
+    wheel = WheelBuilder("torch", "2.11.0", f"cp{tag}-cp{tag}-manylinux_2_28_{machine}")
+    wheel.add(
+        "torch/__init__.py",
+        "import os, sys, time, types\nfrom . import version\n__version__ = version.__version__\n"
+        f"_C = types.SimpleNamespace(_cuda_getArchFlags=lambda: {'sm_80 sm_90 sm_100' if cuda else ''!r})\n"
+        f"cuda = types.SimpleNamespace(is_available=lambda: False)\n{then}\n",
+    )
+    wheel.add(
+        "torch/version.py",
+        f"__version__ = '2.11.0+{'cu130' if cuda else 'cpu'}'\ncuda = {cuda!r}\nhip = None\nxpu = None\n",
+    )
+    if cuda:
+        wheel.add("torch/lib/libtorch_cuda.so")
+    wheel.add("torch/lib/libtorch_cpu.so")
+    return wheel
+
+
+@dataclass(frozen=True)
+class MatrixWorld:
+    """A folder with a matrix file, and the variables with which its cells are resolved from the index of the test."""
+
+    folder: Path
+    environ: dict[str, str]
+
+    @classmethod
+    def create(cls, folder: Path, server: RangeServer) -> MatrixWorld:
+        """A world whose cells are resolved from the index that ``server`` offers."""
+        environ = {k: v for k, v in os.environ.items() if not k.startswith(("UV_", "PIP_", "WHEELPROOF_"))}
+        (folder / "tmp").mkdir()
+        environ |= {
+            "UV_DEFAULT_INDEX": server.url("/simple/"),
+            "UV_CACHE_DIR": str(folder / "uv-cache"),
+            "WHEELPROOF_CACHE_DIR": str(folder / "cache"),
+            "TMPDIR": str(folder / "tmp"),
+        }
+        return cls(folder, environ)
+
+    def write(self, options: str = "", platforms: str = f'"{HERE}"') -> Path:
+        """The matrix: torch 2.11.0 on ``platforms``, with the lines ``options`` under [cell]."""
+        path = self.folder / "matrix.toml"
+        axes = f'[axes]\nplatform = [{platforms}]\npython = ["{PYTHON}"]\ntorch = ["2.11.0"]\n'
+        path.write_text(f"{axes}\n[cell]\nglibc = '2.28'\n{options}\n", encoding="utf-8")
+        return path
+
+    def command(self, *arguments: str) -> list[str]:
+        """``wheelproof matrix run`` by the venv executor; only the rules of the matrix judge."""
+        run = [sys.executable, "-m", "wheelproof", "matrix", "run", "--executor", "venv", "--format", "json"]
+        return [*run, "--select", "MTX", "--matrix", str(self.folder / "matrix.toml"), *arguments]
+
+    def run(self, *arguments: str, status: int = 0) -> Any:
+        """The JSON report of a run that ends with this exit code."""
+        answer = subprocess.run(
+            self.command(*arguments), env=self.environ, cwd=self.folder, capture_output=True, text=True, check=False
+        )
+        assert answer.returncode == status, answer.stderr + answer.stdout
+        return json.loads(answer.stdout)
+
+
+def steps_of(report: Any, cell: str = CELL) -> dict[str, Any]:
+    """The steps of a cell, by name."""
+    (subject,) = [subject for subject in report["subjects"] if subject["id"] == cell]
+    return {step["name"]: step for step in subject["facts"]["steps"]}
+
+
+def messages(report: Any, cell: str = CELL) -> list[tuple[str, str, str]]:
+    """Rule, outcome and message of all that did not pass in a cell."""
+    (subject,) = [subject for subject in report["subjects"] if subject["id"] == cell]
+    return [(r["rule"], r["outcome"], r["message"]) for r in subject["results"] if r["outcome"] in {"fail", "error"}]

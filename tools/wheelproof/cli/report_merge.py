@@ -1,0 +1,90 @@
+"""``wheelproof report merge``: the reports of many hosts as one report, the differences between hosts first."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
+
+if TYPE_CHECKING:  # not for --help
+    from wheelproof.fleet.inputs import Document
+
+_HOSTS_IN_FILE = 1_000_000  # bytes: of a list with more, something is wrong
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof report merge``."""
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="JSON reports of any command, folders of them, or - for standard input; a file may hold many documents",
+    )
+    parser.add_argument(
+        "--expect-hosts",
+        action=ListAction,
+        default=[],
+        metavar="HOSTS",
+        help="the hosts that must have reported: names with commas, or a file with one on each line (repeatable)",
+    )
+    add_output_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, compare, and print the merged report. Raises WheelproofError."""
+    from wheelproof.cli.progress import Progress  # noqa: PLC0415  # not for --help
+    from wheelproof.fleet.inputs import find_inputs, read_inputs  # noqa: PLC0415  # not for --help
+    from wheelproof.fleet.merging import MergeOptions, merge  # noqa: PLC0415  # not for --help
+
+    output = OutputOptions.from_arguments(arguments)
+    expected = expected_hosts(arguments.expect_hosts)
+    inputs = find_inputs(arguments.paths, may_be_empty=bool(expected))
+    options = MergeOptions(expected, output.select, output.ignore, output.fail_on)
+    with Progress("reading reports:", unit="reports", quiet=output.quiet) as progress:
+
+        def counted(documents: Iterable[Document]) -> Iterator[Document]:
+            for document in documents:
+                progress.advance()
+                yield document
+
+        report = merge(counted(read_inputs(inputs, progress.read)), options)
+    return emit(report, output)
+
+
+def expected_hosts(named: Sequence[str]) -> list[str]:
+    """The names of the hosts. Raises UsageError for what is no name, and for a file that cannot be read."""
+    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
+
+    names: list[str] = []
+    for entry in named:
+        if Path(entry).is_file():
+            names += _names_in(entry)
+        elif "[" in entry or "]" in entry:
+            raise UsageError(
+                f"--expect-hosts {entry}: ranges are not expanded",
+                expected="names, or a file",
+                hint='--expect-hosts "$(scontrol show hostnames | paste -sd,)"',
+            )
+        elif "/" in entry:
+            raise UsageError(f"--expect-hosts {entry}: there is no such file", expected="names, or a file of them")
+        else:
+            names.append(entry)
+    return names
+
+
+def _names_in(file: str) -> list[str]:
+    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
+
+    try:
+        with Path(file).open(encoding="utf-8") as stream:
+            text = stream.read(_HOSTS_IN_FILE + 1)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--expect-hosts {file} cannot be read: {error}") from error
+    names = [line for line in (re.sub(r"#.*", "", line).strip() for line in text.splitlines()) if line]
+    if len(text) > _HOSTS_IN_FILE or not names or any(re.search(r"\s", name) for name in names):
+        raise UsageError(f"--expect-hosts {file} is no list of hosts", expected="one name on each line")
+    return names

@@ -1,0 +1,140 @@
+"""The fleet for people: what differs in the first line, the hosts by facts, the causes by rule, what all share."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from wheel_checks.facts.fleet import ABSENT, DOCTOR, UNKNOWN, Difference, FleetFacts, Host, by_deviating, by_kinds
+from wheel_checks.model import CheckResult, FailOn, Outcome, Overview, Report, Severity, Subject, Table, Verdict
+from wheel_checks.rules.fleet import hosts_phrase, names_phrase
+
+MARK = "! "  # before a value that few hosts have
+_MOST_COLUMNS, _MOST_ROWS, _MOST_CAUSES = 12, 200, 100
+
+
+def overview(fleet: FleetFacts, hosts: Sequence[Subject], fail_on: FailOn) -> Overview:
+    """Everything but the findings about the fleet itself."""
+    judge = Report("", "", "", 0.0, (), fail_on)
+    verdicts = {host.id: judge.verdict_of(host) for host in hosts}
+    causes = _causes(fleet, hosts)
+    tables = [*_host_table(fleet, hosts, verdicts), *_cause_table(causes), *_shared_table(fleet)]
+    headline, notes = _headline(fleet, verdicts), tuple(_notes(fleet))
+    return Overview(headline, tuple(tables), notes=notes, summed_up=frozenset({"host"}))
+
+
+def _headline(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> str:
+    """``72 hosts: node-17 differs in driver and 2 more, 3 hosts fail, 1 expected host gave no report``."""
+    deviating = list(by_deviating(fleet.differences).items())
+    parts = [
+        f"{names_phrase(sorted(names), 3)} {'differs' if len(names) == 1 else 'differ'} in {_facts_phrase(differences)}"
+        for names, differences in deviating[:2]
+    ]
+    if len(deviating) > 2:
+        parts.append(f"{len(deviating) - 2} more differences")
+    if kinds := by_kinds(fleet.differences):
+        parts.append(f"{len(kinds[0][0].common)} kinds of hosts, by {_facts_phrase(kinds[0])}")
+    failing = [name for name, verdict in verdicts.items() if verdict is Verdict.FAIL]
+    undecided = sum(verdict is Verdict.UNDECIDED for verdict in verdicts.values())
+    if failing:
+        named = f" ({names_phrase(failing, 3)})" if len(failing) <= 3 else ""
+        parts.append(f"{hosts_phrase(len(failing))} fail{'s' * (len(failing) == 1)}{named}")
+    if undecided:
+        parts.append(f"{hosts_phrase(undecided)} undecided")
+    if fleet.missing:
+        parts.append(f"no report from {names_phrase(fleet.missing, 3)}")
+    if fleet.unreadable:
+        parts.append(f"{len(fleet.unreadable):,} input{'s' * (len(fleet.unreadable) != 1)} cannot be read")
+    return f"{hosts_phrase(len(fleet.hosts))}: {'; '.join(parts) or 'all alike, and none fails'}"
+
+
+def _facts_phrase(differences: Sequence[Difference]) -> str:
+    return names_phrase([difference.fact for difference in differences], 3)
+
+
+def _causes(fleet: FleetFacts, hosts: Sequence[Subject]) -> list[tuple[str, bool, list[tuple[str, CheckResult]]]]:
+    """The rules that hosts break, but for notes: whether it is a root cause somewhere, and where. Roots come first."""
+    roots = {host.root for host in fleet.hosts}
+    found: dict[str, dict[str, CheckResult]] = defaultdict(dict)
+    for host in hosts:
+        for result in host.results:
+            if result.outcome is Outcome.ERROR or result.severity is not Severity.NOTE:
+                found[result.rule].setdefault(host.id, result)
+    causes = [(rule, rule in roots, list(where.items())) for rule, where in found.items()]
+    return sorted(causes, key=lambda cause: (not cause[1], -cause[2][0][1].severity.rank, -len(cause[2]), cause[0]))
+
+
+def _cause_table(causes: Sequence[tuple[str, bool, list[tuple[str, CheckResult]]]]) -> Iterator[Table]:
+    """One row per rule; of messages that differ by host the most frequent."""
+    rows = []
+    for rule, is_root, where in causes[:_MOST_CAUSES]:
+        messages = Counter(result.message for _, result in where)
+        message = messages.most_common(1)[0][0]
+        first = next(result for _, result in where if result.message == message)
+        told = f"{message} (and {len(messages) - 1:,} other wordings)" if len(messages) > 1 else message
+        kind = "not checked" if first.outcome is Outcome.ERROR else str(first.severity)
+        names = names_phrase([name for name, _ in where], 6)
+        fix = ": ".join([first.fix.summary.rstrip("."), *first.fix.commands][:2]) if first.fix else ""
+        rows.append((rule, f"{kind}{', root cause' * is_root}", f"{len(where):,}", names, told, fix))
+    if rows:
+        yield Table(
+            "Causes, by rule", ("rule", "is", "hosts", "which", "what", "fix"), tuple(rows), frozenset({"hosts"})
+        )
+
+
+def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[str, Verdict]) -> Iterator[Table]:
+    """The heat map: hosts by what differs. Equal hosts share a row, and who deviates most comes first."""
+    differences = fleet.differences[:_MOST_COLUMNS]
+    rare = [{(name, value) for value, names in d.rare.items() for name in names} for d in differences]
+    values = {host.name: host for host in fleet.hosts}
+    profiles: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for host in hosts:
+        cells = [verdicts[host.id].value, values[host.id].root or _worst(host)]
+        for difference, deviating in zip(differences, rare, strict=True):
+            value = _value(values[host.id], difference)
+            cells.append(f"{MARK}{value}" if (host.id, value) in deviating else value)
+        profiles[tuple(cells)].append(host.id)
+    if not profiles:
+        return
+    worth = {Verdict.FAIL.value: 2, Verdict.UNDECIDED.value: 1, Verdict.PASS.value: 0}
+    marks = {cells: sum(cell.startswith(MARK) for cell in cells) for cells in profiles}
+    ordered = sorted(profiles, key=lambda cells: (-marks[cells], -worth[cells[0]], len(profiles[cells])))
+    rows = [(names_phrase(profiles[cells], 6), f"{len(profiles[cells]):,}", *cells) for cells in ordered[:_MOST_ROWS]]
+    marked = frozenset(
+        (row, column) for row, cells in enumerate(rows) for column, cell in enumerate(cells) if cell.startswith(MARK)
+    )
+    columns = ("host", "hosts", "verdict", "cause", *(difference.fact for difference in differences))
+    more = f"; {len(ordered) - _MOST_ROWS:,} more rows are left out" if len(ordered) > _MOST_ROWS else ""
+    yield Table(
+        f"Hosts by what differs ({MARK}few have this{more})", columns, tuple(rows), frozenset({"hosts"}), marked
+    )
+
+
+def _value(host: Host, difference: Difference) -> str:
+    command, _, fact = difference.fact.rpartition(": ")
+    facts = host.compared.get(command or DOCTOR)
+    if facts is None:
+        return ""  # it has no report of this command
+    value = facts.get(fact, ABSENT)
+    return UNKNOWN if value is None else value
+
+
+def _worst(host: Subject) -> str:
+    """The rule of the worst finding that is more than a note."""
+    found = [r for r in host.results if r.outcome is Outcome.FAIL and r.severity is not Severity.NOTE]
+    return max(found, key=lambda result: result.severity.rank).rule if found else ""
+
+
+def _shared_table(fleet: FleetFacts) -> Iterator[Table]:
+    shared = tuple((fact, value) for fact, value in fleet.shared.items() if value not in {UNKNOWN, ABSENT})
+    if shared and len(fleet.hosts) > 1:
+        yield Table("The same on all hosts", ("what", "value"), shared)
+
+
+def _notes(fleet: FleetFacts) -> Iterator[str]:
+    if len(fleet.differences) > _MOST_COLUMNS:
+        yield f"The hosts differ in {len(fleet.differences)} facts, of which the table shows {_MOST_COLUMNS}."
+    if len(fleet.hosts) == 1:
+        yield "There is only one host, and nothing to compare it with."
+    if any(host.results for host in fleet.hosts):
+        yield "With -v, the findings of every host; `wheelproof rules ID` explains one."

@@ -1,0 +1,221 @@
+"""One report becomes what is known of a host. Reports come from other machines: every value is checked, and bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from wheel_checks.errors import FormatError
+from wheel_checks.facts.fleet import DOCTOR, Facts, Host, ReportSource
+from wheel_checks.model import SCHEMA, CheckResult, Evidence, Fix, Location, Outcome, Severity
+from wheelproof.fleet.inputs import Document
+
+MERGE = "report merge"
+UNNAMED = "this machine"
+_LONGEST, _MOST_FACTS, _MOST_RESULTS, _MOST_PARTS = 500, 500, 100, 20  # characters, and entries
+_NOTHING_FOUND = (Outcome.PASS, Outcome.SKIP)
+
+T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
+
+
+class ReportReader:
+    """Turns documents into hosts. Equal findings of different hosts are one object: there are thousands of them."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Any, Any] = {}
+
+    def hosts(self, document: Document) -> list[Host]:
+        """The host that a report is about; all of them for the report of a merge. Raises FormatError."""
+        if isinstance(document.content, FormatError):
+            raise document.content
+        report = _Table(document.content)
+        if (schema := report.text("schema")) != SCHEMA:
+            hint = "wheelproof doctor --facts FILE --format json makes a report of saved facts"
+            raise FormatError(
+                f"it is no report: its schema is {schema[:60]!r}" if schema else "it is no report: it names no schema",
+                expected=SCHEMA,
+                hint=hint if schema.startswith("wheelproof.host/") else "",
+            )
+        command, subjects = report.text("command"), report.tables("subjects")
+        if not command or not subjects:
+            raise FormatError("the report has no command" if subjects else "the report has no subjects")
+        source = ReportSource(
+            self._same(command),
+            document.source,
+            report.text("started"),
+            self._same(report.table("tool").text("version")),
+        )
+        if command == MERGE:
+            return [self._merged(subject) for subject in subjects if subject.text("kind") == "host"]
+        return [self._host(subjects, source, document.label)]
+
+    def _host(self, subjects: list[_Table], source: ReportSource, label: str) -> Host:
+        first = subjects[0].table("facts")
+        name = first.text("host") or label or source.source
+        compared = {**dict(_compared(source.command, subjects)), "wheelproof": source.version}
+        return Host(
+            name,
+            self._same(subjects[0].text("headline")),
+            {source.command: self._facts(compared)},
+            self._results(subjects),
+            self._same(first.text("root")),
+            (source,),
+        )
+
+    def _merged(self, subject: _Table) -> Host:
+        """A host as a merge before this one told it."""
+        facts = subject.table("facts")
+        compared = facts.table("compared")
+        return Host(
+            facts.text("host") or subject.text("id"),
+            self._same(subject.text("headline")),
+            {self._same(command): self._facts(compared.table(command).values) for command in compared.values},
+            self._results([subject]),
+            self._same(facts.text("root")),
+            tuple(
+                ReportSource(*(self._same(report.text(name)) for name in ("command", "source", "started", "version")))
+                for report in facts.tables("reports")
+            ),
+        )
+
+    def _facts(self, facts: Mapping[Any, Any]) -> Facts:
+        """Bounded; the hosts of a fleet mostly have equal facts, and share them."""
+        bounded = {
+            self._same(str(name)[:_LONGEST]): None if value is None else self._same(str(value)[:_LONGEST])
+            for name, value in list(facts.items())[:_MOST_FACTS]
+        }
+        shared: Facts = self._same(tuple(bounded.items()), lambda: bounded)
+        return shared
+
+    def _results(self, subjects: list[_Table]) -> tuple[CheckResult, ...]:
+        """The findings, and the checks that could not be made. With several subjects each message says whose it is."""
+        several = len(subjects) > 1
+        found: list[CheckResult] = []
+        for subject in subjects:
+            whose = f"{subject.text('id')}: " if several else ""
+            for result in subject.items("results"):
+                # Of a hundred results most have passed: these are only counted out, which halves the time of a merge
+                if isinstance(result, dict) and result.get("outcome") in _NOTHING_FOUND:
+                    continue
+                if len(found) < _MOST_RESULTS:
+                    found.append(self._same(_result(_Table(result, "a result"), whose)))
+        shared: tuple[CheckResult, ...] = self._same(tuple(found))
+        return shared
+
+    def _same(self, value: T, make: Callable[[], Any] | None = None) -> Any:
+        """The first object that was equal to ``value``, or what was made for it."""
+        if value not in self._seen:
+            self._seen[value] = make() if make else value
+        return self._seen[value]
+
+
+def _compared(command: str, subjects: list[_Table]) -> Iterator[tuple[str, str | None]]:
+    """What of a report can be compared with the same command's on another host."""
+    for subject in subjects:
+        kind, name, facts = subject.text("kind"), subject.text("id"), subject.table("facts")
+        if kind == "host" and command == DOCTOR:
+            yield from facts.table("machine").texts()
+        elif kind == "distribution":
+            yield facts.text("name"), facts.text("version")
+        elif kind == "environment":
+            yield "target", facts.text("target")
+            yield "accelerator", f"{facts.text('accelerator')} {facts.text('accelerator_version')}".strip()
+        elif kind == "installation":
+            yield from _of_installation(facts)
+        else:
+            yield f"{kind} {name}", subject.text("verdict")
+
+
+def _of_installation(facts: _Table) -> Iterator[tuple[str, str | None]]:
+    """Of `wheelproof smoke`: what it ran on. Rates and times differ a little everywhere, and are not compared."""
+    for name in ("python", "machine", "torch", "triton", "driver", "device", "level"):
+        if facts.text(name):
+            yield name, facts.text(name)
+    yield "GPUs", ", ".join(gpu.text("name") for gpu in facts.tables("gpus")) or "none"
+
+
+def _result(result: _Table, whose: str) -> CheckResult:
+    fix, location = result.table("fix"), result.table("location")
+    line = location.values.get("line")
+    return CheckResult(
+        rule=result.text("rule"),
+        title=result.text("title"),
+        outcome=_choice(Outcome, result.text("outcome")),
+        severity=_choice(Severity, result.text("severity")),
+        message=f"{whose}{result.text('message')}",
+        evidence=tuple(
+            Evidence(e.text("label"), e.text("value"), e.text("source"))
+            for e in result.tables("evidence")[:_MOST_PARTS]
+        ),
+        fix=Fix(fix.text("summary"), tuple(fix.strings("commands")[:_MOST_PARTS])) if fix.values else None,
+        location=(
+            Location(location.text("member"), location.text("path"), line if type(line) is int else None)
+            if location.values
+            else None
+        ),
+    )
+
+
+def _choice(choices: type[E], text: str) -> E:
+    try:
+        return choices(text)
+    except ValueError:
+        raise FormatError(f"a result is {text[:60]!r}", expected=", ".join(choices)) from None
+
+
+class _Table:
+    """A JSON object whose values have the types that are asked for. What is missing is empty, another type a fault."""
+
+    def __init__(self, values: Any, where: str = "the document") -> None:
+        if not isinstance(values, dict):
+            raise FormatError(f"{where} is {_kind(values)}", expected="a JSON object")
+        self.values: dict[str, Any] = values
+        self._where = where
+
+    def text(self, name: str) -> str:
+        value = self.values.get(name)
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            raise FormatError(f"{name} is {_kind(value)}", expected="a text")
+        return value[: 4 * _LONGEST]
+
+    def texts(self) -> Iterator[tuple[str, str | None]]:
+        """All values, each a text or null."""
+        for name, value in self.values.items():
+            yield name, None if value is None else self.text(name)
+
+    def strings(self, name: str) -> list[str]:
+        values = self.items(name)
+        if not all(isinstance(value, str) for value in values):
+            raise FormatError(f"{name} holds something else", expected="a list of texts")
+        return [value[: 4 * _LONGEST] for value in values]
+
+    def table(self, name: str) -> _Table:
+        value = self.values.get(name)
+        return _Table({} if value is None else value, name)
+
+    def tables(self, name: str) -> list[_Table]:
+        return [_Table(value, f"an entry of {name}") for value in self.items(name)]
+
+    def items(self, name: str) -> list[Any]:
+        values = self.values.get(name)
+        if values is None:
+            return []
+        if not isinstance(values, list):
+            raise FormatError(f"{name} is {_kind(values)}", expected="a list")
+        return values
+
+
+def _kind(value: Any) -> str:
+    names = {
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+        str: "a text",
+        list: "a list",
+        dict: "an object",
+    }
+    return names.get(type(value), "null")

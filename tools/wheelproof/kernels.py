@@ -1,0 +1,21 @@
+"""How the suite of kernels is started: in a process of its own, which sees nothing else of ours."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from wheel_checks.errors import SourceError
+
+# The package says itself how it is loaded from its folder, so that nothing that is installed beside it can be imported
+# by the interpreter that is judged. Arguments: the folder, the module to run, its arguments.
+BOOTSTRAP = "import runpy, sys; exec(runpy.run_path(sys.argv[1] + '/suite/start.py')['BOOTSTRAP'])"
+MODULE = "kernels_smoke.__main__"
+
+
+def package_folder() -> Path:
+    """The folder of kernels_smoke in this installation. Raises SourceError when it is missing."""
+    spec = importlib.util.find_spec("kernels_smoke")  # looks for files, and imports nothing
+    if spec is None or spec.origin is None:
+        raise SourceError("the package kernels_smoke is missing beside wheelproof", hint="install wheelproof again")
+    return Path(spec.origin).parent

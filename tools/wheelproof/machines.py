@@ -1,0 +1,40 @@
+"""The machines that ``--gpu``, ``--driver`` and ``--cpu`` describe, for choosing among wheel variants."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from wheelproof.cli.options import ListAction
+
+if TYPE_CHECKING:  # only a run that describes a machine needs the tables
+    from wheel_checks.facts.gpu_targets import Product
+    from wheel_checks.targets.variant_machine import Machine
+
+
+def add_machine_options(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--driver`` and ``--cpu``; ``--gpu`` is the command's own."""
+    parser.add_argument(
+        "--driver",
+        action=ListAction,
+        default=[],
+        metavar="VERSION",
+        help="the driver beside the GPUs, for wheel variants: 535, 580.95.05, none (repeatable; default: 580)",
+    )
+    parser.add_argument(
+        "--cpu",
+        metavar="CPU",
+        help="the CPU, for wheel variants: x86-64-v4, Grace, Armv8.2-A, ... (default: that of the GPU's product)",
+    )
+
+
+def described_by(arguments: argparse.Namespace, gpus: Sequence[Product]) -> tuple[Machine, ...]:
+    """The machines that the options of a command describe, () for none. Raises UsageError for what is not known."""
+    if not gpus and not arguments.driver and not arguments.cpu:
+        return ()
+    from wheel_checks.facts.described_machine import describe_machines  # noqa: PLC0415  # only where one is described
+    from wheel_checks.targets.target import parse_platform  # noqa: PLC0415  # as above
+
+    typed = [machine for text in arguments.platform for machine, _ in parse_platform(text)]
+    return describe_machines(gpus, arguments.driver, arguments.cpu, tuple(dict.fromkeys(typed)))

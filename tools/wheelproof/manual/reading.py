@@ -1,0 +1,98 @@
+"""Reads the manual from the parsers of the commands, so that nothing is written twice."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+from wheelproof import __version__
+from wheelproof.cli.main import COMMANDS
+from wheelproof.cli.options import FORMATS, CommandParser, ListAction, make_parser
+from wheelproof.manual.model import Argument, Command, Kind, Manual, Option, Values
+
+FILE, FOLDER, FREE = Values(Kind.FILE), Values(Kind.FOLDER), Values()
+RULES, GPUS = Values(Kind.WORD, shared="rules"), Values(Kind.WORD, shared="gpus")
+
+# What an option or argument takes, by what the help calls its value. A test knows of every name in use.
+METAVARS = {
+    "FILE": FILE,
+    "PATH": FILE,
+    "PLACE": FILE,
+    "TARGET": FILE,
+    "WHEEL": FILE,
+    "PACKAGE": FILE,
+    "PATH|VERSION": FILE,
+    "FOLDER": FOLDER,
+    "FORMAT=FILE": Values(Kind.WORD, FORMATS, suffix="="),
+    "PREFIX": RULES,
+    "RULE": RULES,
+    "GPU": GPUS,
+    "PLATFORM": Values(Kind.WORD, ("x86_64", "aarch64", "all")),
+    **dict.fromkeys(("FOLDERS", "GLOB", "HOSTS", "N", "NAME", "NAME==VERSION", "SECONDS", "SIZE", "SONAME"), FREE),
+    **dict.fromkeys(("SPEC", "URL", "VERSION", "WHAT"), FREE),
+}
+
+
+def read_manual() -> Manual:
+    """The commands, as their parsers declare them, and the words that several share."""
+    return Manual(__version__, tuple(_commands(COMMANDS)), {"rules": _rules(), "gpus": _gpus()})
+
+
+def _commands(table: dict[str, tuple[str, str]], above: str = "") -> Iterator[Command]:
+    for name, (module_name, summary) in table.items():
+        module = importlib.import_module(module_name)
+        yield _command(make_parser(f"{above}{name}", summary, module), f"{above}{name}", summary)
+        yield from _commands(getattr(module, "SUBCOMMANDS", {}), f"{above}{name} ")
+
+
+def _command(parser: CommandParser, name: str, summary: str) -> Command:
+    arguments: list[Argument] = []
+    groups: dict[str, tuple[Option, ...]] = {}
+    for title, actions in parser.groups:
+        arguments += [_argument(action) for action in actions if not action.option_strings]
+        if options := tuple(_option(action) for action in actions if action.option_strings):
+            groups[title] = options
+    return Command(name, summary, tuple(arguments), groups, parser.configurable)
+
+
+def _argument(action: argparse.Action) -> Argument:
+    metavar = str(action.metavar or action.dest)
+    return Argument(metavar, _help(action), _values(action, metavar), str(action.nargs or ""))
+
+
+def _option(action: argparse.Action) -> Option:
+    flags = tuple(action.option_strings)
+    if action.nargs == 0:
+        return Option(flags, _help(action), repeatable=type(action).__name__ == "_CountAction")
+    metavar = str(action.metavar or action.dest.upper().replace("_", "-"))
+    repeatable = isinstance(action, ListAction) or type(action).__name__ == "_AppendAction"
+    return Option(flags, _help(action), metavar, _values(action, metavar), repeatable)
+
+
+def _values(action: argparse.Action, metavar: str) -> Values:
+    if action.choices is not None:
+        return Values(Kind.WORD, tuple(map(str, action.choices)), closed=True)
+    values = METAVARS.get(metavar, FREE)
+    separated = isinstance(action, ListAction) and values.kind is Kind.WORD and not values.suffix
+    return replace(values, separated=separated)
+
+
+def _help(action: argparse.Action) -> str:
+    return (action.help or "").replace("%%", "%")
+
+
+def _rules() -> tuple[str, ...]:
+    """The groups of rules, then every rule."""
+    from wheel_checks.catalogue import all_rules  # noqa: PLC0415  # imports every rule
+
+    ids = [rule.id for rule in all_rules()]
+    return (*dict.fromkeys(name.rstrip("0123456789") for name in ids), *ids)
+
+
+def _gpus() -> tuple[str, ...]:
+    """The names of the products, spelt as one word, which is understood as well."""
+    from wheel_checks.facts.gpu_targets import products  # noqa: PLC0415  # reads the table of products
+
+    return tuple(product.name.replace(" ", "-") for product in products())

@@ -1,0 +1,148 @@
+"""The connection to a Docker engine, and what its refusals mean to a user."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from wheel_checks.errors import SourceError
+
+if TYPE_CHECKING:  # the SDK is an extra, and takes a third of a second to import
+    from docker import APIClient
+    from requests import Response
+
+DEFAULT_HOST = "unix:///var/run/docker.sock"
+OLDEST_API = (1, 41)  # of engine 20.10, the first that takes a platform when it makes a container
+PATIENCE = 20  # seconds that a new connection may take to say its version
+ANSWER = 120  # seconds that any other request may take; an engine of a busy machine is slow
+START_HINT = "on Debian and Ubuntu: apt-get install docker.io; then `systemctl start docker`, or `dockerd` as root"
+
+# What the engine says, in lower case, and what it means: a sentence and what to do.
+_MEANINGS = (
+    (
+        "no space left on device",
+        "the disk of the Docker engine is full",
+        "`docker system df` shows what takes it, `docker system prune` frees it",
+    ),
+    (
+        "could not select device driver",
+        "the Docker engine cannot give a GPU to a container",
+        "install the NVIDIA Container Toolkit, then `nvidia-ctk runtime configure --runtime=docker` and restart it",
+    ),
+    (
+        "executable file not found",
+        "the image lacks the Python of the cell",
+        "name one that has it, by the key image of the cell",
+    ),
+    (
+        "bind source path does not exist",
+        "the Docker engine does not see a folder that is to be mounted",
+        "it must run on this machine, with the same file system",
+    ),
+)
+
+
+class EngineError(SourceError):
+    """The Docker engine is not there, forbids it, or does not do what it was asked for."""
+
+
+def connect(environ: Mapping[str, str] = os.environ) -> APIClient:
+    """A client of the engine that DOCKER_HOST names, else of the default one.
+
+    Raises EngineError, which says what to do, when the SDK is not installed or no engine of this machine answers.
+    """
+    # Not by import: with a checkout on the path, its folder docker/ would be found.
+    try:
+        importlib.metadata.version("docker")
+    except importlib.metadata.PackageNotFoundError:
+        raise EngineError(
+            "the Docker SDK for Python is not installed", hint="pip install 'wheelproof[docker]'"
+        ) from None
+    host = environ.get("DOCKER_HOST") or DEFAULT_HOST
+    _knock(host)
+    import docker.errors  # noqa: PLC0415  # an extra, and slow to import
+    import requests  # noqa: PLC0415  # comes with the SDK
+
+    try:
+        client = docker.APIClient(base_url=host, version="auto", timeout=PATIENCE, max_pool_size=64)
+        version = tuple(map(int, client.api_version.split(".")))
+    except (docker.errors.DockerException, requests.exceptions.RequestException, ValueError) as error:
+        raise EngineError(
+            f"what answers at {host} does not speak as a Docker engine: {_first_line(error)}", hint="see DOCKER_HOST"
+        ) from error
+    if version < OLDEST_API:
+        raise EngineError(f"the Docker engine at {host} is too old", expected="version 20.10 or later")
+    client.timeout = ANSWER
+    return client
+
+
+def _knock(host: str) -> None:
+    """Raise EngineError unless something listens at ``host``, the URL of a socket."""
+    path = host.removeprefix("unix://")
+    if path == host:
+        raise EngineError(
+            f"DOCKER_HOST is {host}",
+            expected="unix:// and the path of a socket: the engine mounts folders of this machine",
+        )
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knocking:
+            knocking.settimeout(PATIENCE)
+            knocking.connect(path)
+    except PermissionError as error:
+        raise EngineError(
+            f"this user may not use the Docker engine at {path}",
+            hint='`sudo usermod -aG docker "$USER"` and a new login, which equals being root; or a rootless engine',
+        ) from error
+    except FileNotFoundError as error:
+        raise EngineError(f"no Docker engine runs here: {path} does not exist", hint=START_HINT) from error
+    except OSError as error:
+        raise EngineError(f"no Docker engine answers at {path}: {error.strerror or error}", hint=START_HINT) from error
+
+
+@contextlib.contextmanager
+def answering(doing: str) -> Iterator[None]:
+    """What the engine refuses while ``doing`` something becomes an EngineError that says what to do."""
+    import docker.errors  # noqa: PLC0415  # an extra, and slow to import
+    import requests  # noqa: PLC0415  # comes with the SDK
+
+    try:
+        yield
+    except docker.errors.APIError as error:
+        said = str(error.explanation or error)
+        for sign, meaning, hint in _MEANINGS:
+            if sign in said.lower():
+                raise EngineError(f"{meaning} ({doing}: {_first_line(said)})", hint=hint) from error
+        raise EngineError(f"the Docker engine refuses ({doing}): {_first_line(said)}") from error
+    except requests.exceptions.Timeout as error:
+        raise EngineError(f"the Docker engine does not answer within {ANSWER} s ({doing})") from error
+    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        raise EngineError(
+            f"the Docker engine has gone ({doing}): {_first_line(error)}", hint="`docker version` asks it"
+        ) from error
+
+
+@contextlib.contextmanager
+def asking(client: APIClient, method: str, path: str, **parameters: str | int) -> Iterator[Response]:
+    """The answer of the engine to a request, of which the headers have come; what follows is there to be read.
+
+    The SDK has functions for this, which leave connections open. Raises what the SDK raises, see :func:`answering`.
+    """
+    import docker.errors  # noqa: PLC0415  # an extra, and slow to import
+    import requests  # noqa: PLC0415  # comes with the SDK
+
+    url = f"{client.base_url}/v{client.api_version}{path}"
+    with client.request(method, url, params=parameters, stream=True, timeout=ANSWER) as response:
+        try:
+            response.raise_for_status()
+        except requests.exceptions.HTTPError as error:
+            raise docker.errors.create_api_error_from_http_exception(error) from error
+        yield response
+
+
+def _first_line(said: object) -> str:
+    lines = str(said).strip().splitlines()
+    return lines[0][:300] if lines else type(said).__name__

@@ -1,0 +1,166 @@
+"""The executor of cells in containers: whether a cell can run there, its place, and what killed runs left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import platform
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from wheel_checks.errors import SourceError
+from wheel_checks.model import Unavailable
+from wheelproof.matrix.executors.base import Ended, Mount
+from wheelproof.matrix.executors.docker import container, emulation
+from wheelproof.matrix.executors.docker.engine import EngineError, answering, connect
+from wheelproof.matrix.executors.docker.ownership import OWNER_LABEL, RUN_LABEL, is_gone, this_process
+from wheelproof.matrix.model import Cell
+
+if TYPE_CHECKING:  # the SDK is an extra, and takes a third of a second to import
+    from docker import APIClient
+
+OUR_IMAGE = "wheelproof/debian:bookworm-"  # and what the engine calls the machine; docker/debian/build.py makes it
+BUILD_COMMAND = "python3 docker/debian/build.py"
+
+# What every command finds: a home that it can write to, and a name for a user that /etc/passwd does not know.
+ENVIRON = {"HOME": "/tmp", "TMPDIR": "/tmp", "USER": "wheelproof", "LOGNAME": "wheelproof", "LANG": "C.UTF-8"}  # noqa: S108  # inside
+
+
+@dataclass(frozen=True, slots=True)
+class DockerPlace:
+    """A place whose commands run in a container each, all with the same mounts; /tmp lasts for one command."""
+
+    client: APIClient
+    specification: container.Specification
+
+    @property
+    def python(self) -> str:
+        """The interpreter of the cell's Python, which the container looks up on its PATH."""
+        return self.specification.python
+
+    def inside(self, path: Path) -> str:
+        """What a path below one of the mounts is called inside. Raises ValueError for any other path."""
+        absolute = Path(os.path.abspath(path))  # noqa: PTH100  # a link inside a mount stays what it is
+        for mount in sorted(self.specification.mounts, key=lambda mount: -len(mount.source.parts)):
+            source = Path(os.path.abspath(mount.source))  # noqa: PTH100  # as above
+            if absolute.is_relative_to(source):
+                return str(PurePosixPath(mount.target, absolute.relative_to(source)))
+        raise ValueError(f"{path} is below none of the mounts")
+
+    def run(
+        self, command: Sequence[str], *, environ: Mapping[str, str], output: Path, log: Path, deadline: float
+    ) -> Ended:
+        """As of the protocol. Raises EngineError when the engine cannot, SourceError when a file cannot be written."""
+        try:
+            return container.run(
+                self.client,
+                self.specification,
+                command,
+                environ=ENVIRON | dict(environ),
+                output=output,
+                log=log,
+                deadline=deadline,
+            )
+        except OSError as error:
+            raise SourceError(f"what a command says cannot be kept in {output.parent}: {error.strerror}") from error
+
+
+@dataclass
+class DockerExecutor:
+    """Runs cells in containers: without capabilities, network and a writable root, as the user who runs this."""
+
+    limits: container.Limits = field(default_factory=container.Limits)
+    network: str = "none"
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    binfmt: Path = emulation.BINFMT
+    run_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    name: str = "docker"
+
+    @functools.cached_property
+    def client(self) -> APIClient:
+        """The engine. Raises EngineError when there is none, each time that it is asked for."""
+        return connect(self.environ)
+
+    def obstacle(self, cell: Cell) -> Unavailable | None:
+        """Why ``cell`` cannot run in a container here, with what to do about it; None when it can."""
+        try:
+            return (
+                emulation.obstacle(cell.platform, platform.machine(), self.binfmt)
+                or self._image_obstacle(cell)
+                or (self._gpu_obstacle() if cell.needs_gpu else None)
+            )
+        except EngineError as error:
+            return Unavailable(error.what, error.hint)
+
+    @contextlib.contextmanager
+    def place(self, cell: Cell, mounts: Sequence[Mount]) -> Iterator[DockerPlace]:
+        """The place of ``cell``; each command has removed its container when it ends. Raises EngineError."""
+        obstacle = self.obstacle(cell)
+        if obstacle:
+            raise EngineError(f"{cell.id} cannot run in a container: {obstacle.reason}", hint=obstacle.hint)
+        yield DockerPlace(
+            self.client,
+            container.Specification(
+                image_of(cell),
+                f"linux/{emulation.DOCKER_NAMES[cell.platform]}",
+                python_of(cell),
+                tuple(mounts),
+                {RUN_LABEL: self.run_id, OWNER_LABEL: str(this_process())},
+                self.limits,
+                gpu=cell.needs_gpu,
+                network=self.network,
+            ),
+        )
+
+    def sweep(self) -> Sequence[str]:
+        """Remove the containers of runs whose process has gone; their names. Raises EngineError."""
+        with answering("listing containers"):
+            ours = list(self.client.containers(all=True, filters={"label": OWNER_LABEL}))
+        return [
+            found["Names"][0].removeprefix("/")
+            for found in ours
+            if is_gone(found["Labels"]) and container.remove(self.client, found["Id"])
+        ]
+
+    def _image_obstacle(self, cell: Cell) -> Unavailable | None:
+        import docker.errors  # noqa: PLC0415  # an extra, and slow to import
+
+        client = self.client
+        image, architecture = image_of(cell), emulation.DOCKER_NAMES[cell.platform]
+        if image.startswith(OUR_IMAGE):
+            hint = f"{BUILD_COMMAND} {architecture}"
+        else:
+            hint = f"docker pull --platform linux/{architecture} {image}"
+        with answering(f"looking for the image {image}"):
+            try:
+                found = client.inspect_image(image)["Architecture"]  # type: ignore[no-untyped-call]  # so in the stubs
+            except docker.errors.ImageNotFound:
+                return Unavailable(f"the Docker engine has no image {image}", hint)
+        if found != architecture:
+            return Unavailable(f"the image {image} is one for {found}, not for {architecture}", hint)
+        return None
+
+    def _gpu_obstacle(self) -> Unavailable | None:
+        with answering("asking for its runtimes"):
+            info = self.client.info()
+        if "nvidia" in info.get("Runtimes", {}) or info.get("DiscoveredDevices"):
+            return None
+        return Unavailable(
+            "the Docker engine offers no GPU",
+            "install the NVIDIA Container Toolkit, then `nvidia-ctk runtime configure --runtime=docker` and restart it",
+        )
+
+
+def image_of(cell: Cell) -> str:
+    """The image in which ``cell`` runs: the one that it names, else our Debian for its machine."""
+    return cell.image or OUR_IMAGE + emulation.DOCKER_NAMES[cell.platform]
+
+
+def python_of(cell: Cell) -> str:
+    """What its interpreter is called on the PATH of the image: ``python3.11``, ``python3.13t``."""
+    target = cell.target
+    return f"python{target.python[0]}.{target.python[1]}{'t' if target.free_threaded else ''}"

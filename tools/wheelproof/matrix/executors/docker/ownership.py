@@ -1,0 +1,65 @@
+"""Whose a container is: the labels by which a later run finds what a killed one left behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+RUN_LABEL = "wheelproof.run"
+OWNER_LABEL = "wheelproof.owner"
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A process of one boot of one machine: ``start`` is when it started, in clock ticks since the boot.
+
+    A process id is given again, and means something else in another container: so a process is named by its boot, its
+    process namespace, its id, and its start.
+    """
+
+    boot: str
+    namespace: str
+    process: str
+    start: str
+
+    def __str__(self) -> str:
+        """The value of the label."""
+        return f"{self.boot}/{self.namespace}/{self.process}/{self.start}"
+
+
+def this_process() -> Owner:
+    """The process that runs this."""
+    process = str(os.getpid())
+    return Owner(_boot(), _namespace(), process, _start(process))
+
+
+def is_gone(labels: Mapping[str, str]) -> bool:
+    """True when the process that made a container with these labels has certainly ended."""
+    parts = labels.get(OWNER_LABEL, "").split("/")
+    if len(parts) != 4:
+        return False
+    owner = Owner(*parts)
+    if owner.boot != _boot():
+        return True
+    return owner.namespace == _namespace() and _start(owner.process) != owner.start
+
+
+def _boot() -> str:
+    return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def _namespace() -> str:
+    return str((_PROC / "self/ns/pid").stat().st_ino)
+
+
+def _start(process: str) -> str:
+    """When a process started; empty when there is none (proc(5): field 22; the name in field 2 may hold anything)."""
+    try:
+        status = (_PROC / process / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    fields = status.rpartition(")")[2].split()
+    return "" if fields[0] in {"Z", "X"} else fields[19]

@@ -1,0 +1,129 @@
+"""Cells on this machine itself: an empty virtual environment of the cell's Python, made for each, gone afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wheel_checks.errors import SourceError
+from wheel_checks.model import Unavailable
+from wheel_checks.sources.uv_process import find_uv
+from wheelproof.matrix.children import run_command
+from wheelproof.matrix.executors.base import Ended, Mount
+from wheelproof.matrix.model import Cell
+
+NVIDIA_CONTROL = Path("/dev/nvidiactl")  # made by the driver
+_PREFIX = "wheelproof-place-"
+_PATIENCE = 60.0  # seconds for uv to find an interpreter, and to make an environment of it
+
+
+@dataclass(frozen=True, slots=True)
+class VenvPlace:
+    """A virtual environment; paths are what they are outside."""
+
+    folder: Path
+    mounts: tuple[Mount, ...]
+
+    @property
+    def python(self) -> str:
+        """The interpreter of the environment."""
+        return str(self.folder / "venv" / "bin" / "python")
+
+    def inside(self, path: Path) -> str:
+        """The path itself. Raises ValueError for one below none of the mounts."""
+        if not any(path.absolute().is_relative_to(mount.source.absolute()) for mount in self.mounts):
+            raise ValueError(f"{path} is below none of the mounts")
+        return str(path.absolute())
+
+    def run(
+        self, command: Sequence[str], *, environ: Mapping[str, str], output: Path, log: Path, deadline: float
+    ) -> Ended:
+        """As of the protocol. Raises SourceError when the command cannot be started."""
+        own = {
+            "HOME": str(self.folder),
+            "TMPDIR": str(self.folder),
+            "LANG": "C.UTF-8",
+            "PATH": os.environ.get("PATH", os.defpath),
+        }
+        return run_command(command, environ=own | dict(environ), output=output, log=log, deadline=deadline)
+
+
+@dataclass(frozen=True, slots=True)
+class VenvExecutor:
+    """Runs cells of this machine's own architecture."""
+
+    name: str = "venv"
+
+    def obstacle(self, cell: Cell) -> Unavailable | None:
+        """Why ``cell`` cannot run here, with what to do about it; None when it can. Raises SourceError without uv."""
+        here = platform.machine()
+        if cell.platform != here:
+            return Unavailable(f"the cell is for {cell.platform}, and this machine is {here}", "--executor docker")
+        if cell.needs_gpu and not NVIDIA_CONTROL.exists():
+            return Unavailable("the cell needs a GPU, and the driver of none is loaded here")
+        if find_python(cell.python) is None:
+            return Unavailable(f"there is no Python {cell.python} here", f"uv python install {cell.python}")
+        return None
+
+    @contextlib.contextmanager
+    def place(self, cell: Cell, mounts: Sequence[Mount]) -> Iterator[VenvPlace]:
+        """The place of ``cell``: a temporary folder with an environment, which is removed. Raises SourceError."""
+        python = find_python(cell.python)
+        if python is None:
+            raise SourceError(f"there is no Python {cell.python} here", hint=f"uv python install {cell.python}")
+        with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            _uv("venv", "--quiet", "--no-project", "--no-config", "--python", python, str(folder / "venv"))
+            yield VenvPlace(folder, tuple(mounts))
+
+    def sweep(self) -> Sequence[str]:
+        """Remove the folders of processes that are gone."""
+        removed = []
+        for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+            owner = path.name.removeprefix(_PREFIX).partition("-")[0]
+            if owner.isdecimal() and not Path(f"/proc/{owner}").exists() and _is_ours(path):
+                shutil.rmtree(path, ignore_errors=True)
+                removed.append(path.name)
+        return removed
+
+
+@functools.cache
+def find_python(version: str) -> str | None:
+    """The path of an interpreter of this version, as uv finds it; None when there is none. Nothing is downloaded."""
+    answer = _ask_uv("python", "find", "--no-python-downloads", "--no-project", "--no-config", "--system", version)
+    return answer.stdout.strip() or None if answer.returncode == 0 else None
+
+
+def _uv(*arguments: str) -> None:
+    answer = _ask_uv(*arguments)
+    if answer.returncode:
+        raise SourceError(f"uv could not make an environment: {' '.join(answer.stderr.split())[-500:]}")
+
+
+def _ask_uv(*arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            [find_uv(), *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PATIENCE,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SourceError(f"uv does not answer: {error}") from error
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return path.is_dir() and not path.is_symlink() and path.stat().st_uid == os.getuid()
+    except OSError:
+        return False

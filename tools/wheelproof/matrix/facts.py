@@ -1,0 +1,108 @@
+"""From the records of a cell's steps to its facts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, Step
+from wheel_checks.facts.smoke import SmokeDocument
+from wheel_checks.facts.smoke_document import parse_smoke_document
+from wheel_checks.model import Unavailable
+from wheelproof.matrix.model import Cell, Smoke
+from wheelproof.matrix.run import Died
+from wheelproof.matrix.steps import Record, read_record
+from wheelproof.matrix.trees import Lock
+from wheelproof.matrix.trial import IMPORT, smoke_step
+from wheelproof.matrix.way import RESOLVE, VERIFY, Task, compile_targets, step_names
+
+_REFERENCE = "x86_64"  # the machine whose cells the others are compared with
+
+
+def read_records(task: Task) -> dict[str, Record]:
+    """The records of this run, by step, in the order of the steps."""
+    found = ((step, read_record(task.folder / f"{step}.json")) for step in step_names(task.cell))
+    return {step: record for step, record in found if record is not None and record.run == task.run}
+
+
+def cell_facts(task: Task, records: Mapping[str, Record], died: Died | None, source: str) -> CellFacts:
+    """What the records tell of a cell, seen alone. ``source`` names the matrix."""
+    cell = task.cell
+    steps = [_step(record) for record in records.values()]
+    if died is not None:
+        steps.append(Step("process", failure=Unavailable(died.how, died.words), log=str(task.folder / "worker.log")))
+    results = {name: record.result for name, record in records.items() if not record.failure}
+    return CellFacts(
+        cell.id,
+        cell.platform,
+        cell.python,
+        cell.torch,
+        wanted=cell.accelerator,
+        known=cell.expect.accelerator if cell.expect else None,
+        reason=cell.expect.reason if cell.expect else "",
+        source=source,
+        targets=compile_targets(cell),
+        steps=tuple(steps),
+        resolved=Lock.from_json(results[RESOLVE]["packages"]).versions if RESOLVE in results else _missing(RESOLVE),
+        wheel=_wheel(results.get(VERIFY)),
+        imported=_imported(results.get(IMPORT)),
+        import_error=results[IMPORT]["error"] if IMPORT in results else "",
+        smoke=dict(_smoke(cell, results)),
+    )
+
+
+def with_references(cells: Sequence[CellFacts]) -> tuple[CellFacts, ...]:
+    """Each cell beside the one of the reference machine that has the same Python and torch, and compiled kernels."""
+    return tuple(_with_reference(cell, cells) for cell in cells)
+
+
+def _with_reference(cell: CellFacts, cells: Iterable[CellFacts]) -> CellFacts:
+    if cell.platform == _REFERENCE or isinstance(cell.machine_code, Unavailable):
+        return cell
+    for other in cells:
+        if other.platform == _REFERENCE and (other.python, other.torch) == (cell.python, cell.torch):
+            return replace(cell, reference=other.id, reference_code=other.machine_code)
+    return replace(cell, reference_code=Unavailable(f"no {_REFERENCE} cell of this run has the same Python and torch"))
+
+
+def _step(record: Record) -> Step:
+    failure = Unavailable(record.failure, record.hint) if record.failure else None
+    return Step(record.step, record.started, record.seconds, record.kept, failure, record.log)
+
+
+def _missing(step: str) -> Unavailable:
+    return Unavailable(f"the step {step} was not carried out")
+
+
+def _wheel(report: Mapping[str, Any] | None) -> Build | Unavailable:
+    """What ``wheelproof verify`` says of the wheel of torch."""
+    if report is None:
+        return _missing(VERIFY)
+    for subject in report["subjects"]:
+        facts = subject["facts"]
+        if subject["kind"] == "wheel" and "accelerator" in facts:
+            version = facts.get("accelerator_version") or ""
+            return Build(facts["accelerator"], version, facts.get("local_version") or facts.get("version", ""))
+    return Unavailable("the index has no wheel of torch for this cell, or it could not be read")
+
+
+def _imported(proof: Mapping[str, Any] | None) -> ImportProof | Unavailable:
+    """What torch said of itself (``inside/import_torch.py``)."""
+    if proof is None:
+        return _missing(IMPORT)
+    if proof["error"]:
+        return Unavailable(f"torch cannot be imported: {proof['error']}")
+    torch = proof["torch"]
+    versions = {"cuda": torch["cuda"], "rocm": torch["hip"], "xpu": torch["xpu"]}
+    name, version = next(((name, version) for name, version in versions.items() if version), ("cpu", ""))
+    build = Build(name, version, torch["version"])
+    return ImportProof(proof["machine"], proof["python"], build, tuple(torch["gpu_code"]), proof["triton"] or "")
+
+
+def _smoke(cell: Cell, results: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, SmokeDocument]]:
+    for kind in Smoke:
+        document = results.get(smoke_step(kind)) if kind in cell.smoke else None
+        if document is not None:
+            yield str(kind), parse_smoke_document(json.dumps(document).encode())

@@ -1,0 +1,80 @@
+"""A whole run: every cell taken its way, its records read into facts, the facts judged, one report made of all."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from wheel_checks.catalogue import select_rules
+from wheel_checks.model import FailOn, Report
+from wheelproof.matrix.facts import cell_facts, read_records, with_references
+from wheelproof.matrix.folders import make_folder
+from wheelproof.matrix.model import Cell
+from wheelproof.matrix.report import KIND, make_report
+from wheelproof.matrix.run import Heard, run_cells
+from wheelproof.matrix.steps import now, stamp
+from wheelproof.matrix.way import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be run. ``source`` names the matrix; ``deadline`` holds for every cell, None for each cell's own.
+
+    ``work`` is the work folder, ``cache`` the matrix's folder in the cache.
+    """
+
+    source: str
+    cells: tuple[Cell, ...]
+    work: Path
+    cache: Path
+    executor: str = "docker"
+    jobs: int = 1
+    deadline: float | None = None
+    offline: bool = False
+    fresh: bool = False
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fail_on: FailOn = FailOn.ERROR
+
+    def tasks(self, run: str) -> list[Task]:
+        """One for each cell."""
+        return [
+            Task(
+                cell,
+                run,
+                self.work,
+                self.cache,
+                self.executor,
+                self.deadline or cell.deadline,
+                self.offline,
+                self.fresh,
+                self.select,
+                self.ignore,
+            )
+            for cell in self.cells
+        ]
+
+
+def run_matrix(request: Request, heard: Heard = lambda _task, _step: None) -> Report:
+    """Run the cells and judge them. ``heard`` is told each step that begins, and "" when a cell has ended.
+
+    Raises UsageError for a rule prefix that means nothing, WheelproofError when another run uses the work folder, and
+    KeyboardInterrupt after SIGINT and SIGTERM: what was done is kept then.
+    """
+    select_rules(KIND, request.select, request.ignore)  # before hours of work, not behind them
+    started, clock = stamp(now()), time.perf_counter()
+    tasks = request.tasks(uuid.uuid4().hex[:12])
+    died = {death.cell: death for death in run_cells(tasks, make_folder(request.work), jobs=request.jobs, heard=heard)}
+    records = {task.cell.id: read_records(task) for task in tasks}
+    facts = [cell_facts(task, records[task.cell.id], died.get(task.cell.id), request.source) for task in tasks]
+    return make_report(
+        with_references(facts),
+        records,
+        started=started,
+        seconds=time.perf_counter() - clock,
+        select=request.select,
+        ignore=request.ignore,
+        fail_on=request.fail_on,
+    )

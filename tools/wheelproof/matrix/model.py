@@ -1,0 +1,102 @@
+"""A matrix and its cells: which torch on which platform, what it must be, and how far it is tried there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from packaging.specifiers import SpecifierSet
+
+from wheel_checks.errors import UsageError
+from wheel_checks.expectations import AcceleratorExpectation
+from wheel_checks.targets.target import Target, parse_platform, parse_python
+
+CUDA = AcceleratorExpectation("cuda", SpecifierSet())
+GPU_RUNNER = "gpu"  # the key of [runners] for cells that need a GPU; the others are platforms
+
+
+class Smoke(StrEnum):
+    """What the smoke test of a cell does: run kernels in Triton's interpreter, compile them, run them on a GPU."""
+
+    INTERPRET = "interpret"
+    COMPILE = "compile"
+    CUDA = "cuda"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Where the world is known to differ from what a cell wants: what torch is there, and why that is so."""
+
+    accelerator: AcceleratorExpectation
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell. ``id`` is safe as the name of a folder: ``aarch64-py3.11-torch2.10.0``.
+
+    ``platform`` is the machine ("x86_64" or "aarch64"), ``glibc`` the newest whose wheels are taken ("2.28").
+    ``torch`` and ``packages`` are what is installed, the latter as requirements. ``accelerator`` is what torch must be
+    there, and ``expect`` what it is known to be instead (None: nothing is known). ``gpu`` are the products that the
+    kernels are compiled for. ``smoke`` says how kernels are tried, ``level`` and ``kernels`` (names or families, all
+    when empty) which. ``image`` is that of the Docker executor, "" for its own. ``runner`` are the labels of the
+    GitHub runner, ``deadline`` the seconds that the cell may take.
+    """
+
+    id: str
+    platform: str
+    python: str
+    torch: str
+    accelerator: AcceleratorExpectation = CUDA
+    gpu: tuple[str, ...] = ()
+    smoke: tuple[Smoke, ...] = ()
+    level: str = "quick"
+    kernels: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    glibc: str = "2.28"
+    image: str = ""
+    expect: Known | None = None
+    runner: tuple[str, ...] = ()
+    deadline: float = 900.0
+
+    @property
+    def target(self) -> Target:
+        """What the cell's requirements are resolved for."""
+        ((machine, glibc),) = parse_platform(f"manylinux_{self.glibc.replace('.', '_')}_{self.platform}")
+        python, patch, free_threaded = parse_python(self.python)
+        return Target(python, machine, glibc, free_threaded, patch)
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """What is installed: torch, exactly, and the further packages."""
+        return (f"torch=={self.torch}", *self.packages)
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether a GPU must be there."""
+        return Smoke.CUDA in self.smoke
+
+    @property
+    def expected(self) -> AcceleratorExpectation:
+        """What torch is expected to be: what is known, else what is wanted."""
+        return self.expect.accelerator if self.expect else self.accelerator
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The cells of a matrix, in the order of its axes; ``source`` names the file."""
+
+    source: str
+    cells: tuple[Cell, ...]
+
+    def only(self, patterns: Sequence[str]) -> tuple[Cell, ...]:
+        """The cells whose ids match one of the globs, all when there is none. Raises UsageError for one without any."""
+        for pattern in patterns:
+            if not any(fnmatchcase(cell.id, pattern) for cell in self.cells):
+                raise UsageError(
+                    f"no cell of {self.source} matches {pattern!r}",
+                    expected=f"one of {', '.join(cell.id for cell in self.cells)}, or a pattern such as 'aarch64-*'",
+                )
+        return tuple(c for c in self.cells if not patterns or any(fnmatchcase(c.id, pattern) for pattern in patterns))

@@ -1,0 +1,144 @@
+"""One report of all cells: what each is, what the rules say of it, and what ``verify`` had found on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from wheel_checks.catalogue import get_rule, select_rules
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode
+from wheel_checks.facts.smoke import SmokeDocument
+from wheel_checks.model import (
+    CheckResult,
+    Evidence,
+    FailOn,
+    Fix,
+    Location,
+    Outcome,
+    Report,
+    Severity,
+    Subject,
+    Unavailable,
+)
+from wheel_checks.runner import run_rules
+from wheelproof import __version__
+from wheelproof.matrix.overview import headline, overview
+from wheelproof.matrix.steps import Record
+from wheelproof.matrix.way import INSTALLED, VERIFY
+
+KIND = "cell"
+WHOLE_WAY = "MTX001"  # holds whatever rules were selected: a cell that was not tried must not look like a pass
+
+
+def make_report(
+    cells: Sequence[CellFacts],
+    records: Mapping[str, Mapping[str, Record]],
+    *,
+    started: str,
+    seconds: float,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    fail_on: FailOn = FailOn.ERROR,
+) -> Report:
+    """Judge every cell. ``records`` are those of its steps, by cell and step. Raises UsageError for a rule prefix."""
+    rules = select_rules(KIND, select, ignore)
+    if not any(rule.id == WHOLE_WAY for rule in rules):
+        rules = [get_rule(WHOLE_WAY), *rules]
+    subjects = []
+    for cell in cells:
+        own = run_rules(rules, cell, Expectations())
+        found = _found_by_verify(records[cell.id])
+        subjects.append(Subject(cell.id, KIND, headline(cell), cell_json(cell), (*own, *found)))
+    reports = [
+        records[cell.id][step].result for cell in cells for step in (VERIFY, INSTALLED) if step in records[cell.id]
+    ]
+    read = [report["summary"] for report in reports if "summary" in report]
+    report = Report(
+        command="matrix run",
+        version=__version__,
+        started=started,
+        seconds=seconds,
+        subjects=tuple(subjects),
+        fail_on=fail_on,
+        bytes_read=sum(summary["bytes_read"] for summary in read),
+        requests=sum(summary["requests"] for summary in read),
+    )
+    return replace(report, overview=overview(report, cells))
+
+
+def cell_json(cell: CellFacts) -> dict[str, Any]:
+    """The facts of a cell, JSON-ready."""
+    facts: dict[str, Any] = {
+        "platform": cell.platform,
+        "python": cell.python,
+        "torch": cell.torch,
+        "wanted": str(cell.wanted),
+        "known": {"accelerator": str(cell.known), "reason": cell.reason} if cell.known else None,
+        "targets": cell.targets,
+    }
+    if not isinstance(cell.resolved, Unavailable):
+        facts["resolved"] = dict(cell.resolved)
+    if isinstance(cell.build, Build):
+        facts |= {"accelerator": cell.build.accelerator, "local_version": cell.build.version}
+        facts |= {"cuda": cell.build.accelerator_version} if cell.build.accelerator == "cuda" else {}
+    if isinstance(cell.imported, ImportProof):
+        facts["imported"] = asdict(cell.imported)
+    if cell.smoke:
+        facts["smoke"] = {kind: _smoke_json(document) for kind, document in cell.smoke.items()}
+    code = cell.machine_code
+    if isinstance(code, MachineCode):
+        facts["machine_code"] = [
+            {"target": target, "kernel": kernel, "case": case, "function": name, "sha256": digests}
+            for (target, kernel, case, name), digests in sorted(code.digests.items())
+        ]
+    if cell.reference:
+        facts["reference"] = cell.reference
+    facts["steps"] = [_step_json(cell, number) for number in range(len(cell.steps))]
+    return facts
+
+
+def _step_json(cell: CellFacts, number: int) -> dict[str, Any]:
+    step = cell.steps[number]
+    facts = {"name": step.name, "started": step.started, "seconds": step.seconds, "kept": step.kept, "log": step.log}
+    return facts | ({"failure": step.failure.reason} if step.failure else {})
+
+
+def _smoke_json(document: SmokeDocument) -> dict[str, Any]:
+    return {
+        "verdict": document.verdict,
+        "message": document.message,
+        "seconds": document.seconds,
+        "environment": asdict(document.environment),
+    }
+
+
+def _found_by_verify(records: Mapping[str, Record]) -> Iterator[CheckResult]:
+    """The failures and errors in the reports of ``verify``, as results of the cell, each once."""
+    seen = set()
+    for step, whose in ((VERIFY, "on the index"), (INSTALLED, "installed")):
+        report = records[step].result if step in records else {}
+        for subject in report.get("subjects", ()):
+            for result in subject["results"]:
+                if result["outcome"] in {Outcome.FAIL, Outcome.ERROR}:
+                    found = _result(result, f"{subject['id'].rpartition('/')[2]}, {whose}")
+                    if (found.rule, found.message) not in seen:
+                        seen.add((found.rule, found.message))
+                        yield found
+
+
+def _result(result: Mapping[str, Any], whose: str) -> CheckResult:
+    """A result as ``wheelproof.report/1`` tells it; where it was found is its first evidence."""
+    fix, location = result.get("fix"), result.get("location")
+    return CheckResult(
+        result["rule"],
+        result["title"],
+        Outcome(result["outcome"]),
+        Severity(result["severity"]),
+        result["message"],
+        (Evidence("found", whose), *(Evidence(e["label"], e["value"], e["source"]) for e in result["evidence"])),
+        Fix(fix["summary"], tuple(fix["commands"])) if fix else None,
+        Location(**location) if location else None,
+        result["seconds"],
+    )

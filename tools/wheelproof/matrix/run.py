@@ -1,0 +1,177 @@
+"""Runs the cells of a matrix, several at once, each in a process of its own, and puts together what they found."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from wheel_checks.errors import SourceError
+from wheelproof.matrix.children import kill_group, terminated_as_interrupted
+from wheelproof.matrix.executors.base import Executor
+from wheelproof.matrix.folders import only_run
+from wheelproof.matrix.trees import Trees
+from wheelproof.matrix.way import Task
+from wheelproof.matrix.worker import make_executor
+
+GRACE = 60.0  # seconds that a cell has to end in good order: its containers are removed meanwhile
+_TICK = 1.0  # seconds between two looks at the deadlines
+_LAST_WORDS = 1500
+
+Heard = Callable[[Task, str], None]
+"""Is told of a cell each step that begins, and "" when the cell has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """A cell whose process ended otherwise than it should: how, and the last that it wrote."""
+
+    cell: str
+    how: str
+    words: str
+
+
+@dataclass(slots=True)
+class _Worker:
+    task: Task
+    process: subprocess.Popen[bytes]
+    output: BinaryIO
+    end: float
+    told: bytes = b""
+    late: bool = False
+
+
+def run_cells(tasks: Sequence[Task], work: Path, *, jobs: int, heard: Heard = lambda _task, _step: None) -> list[Died]:
+    """Take all cells their way, ``jobs`` at a time; the records of their steps are in ``work`` then.
+
+    Nothing that was started is left when this ends, however it ends: also of runs before that were killed. Raises
+    WheelproofError when another run uses ``work`` or no cell at all can run here, KeyboardInterrupt after SIGINT and
+    SIGTERM.
+    """
+    if not tasks:
+        return []
+    executor = make_executor(tasks[0].executor)
+    died: list[Died] = []
+    with terminated_as_interrupted(), only_run(work) as held, contextlib.ExitStack() as leaving:
+        Trees(tasks[0].cache / "trees").prune(time.time())
+        _sweep(executor.sweep)
+        _refuse_in_vain(tasks, executor)
+        leaving.callback(_sweep, executor.sweep)
+        waiting, running = deque(tasks), leaving.enter_context(_ending())
+        with selectors.DefaultSelector() as selector:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    worker = _start(waiting.popleft(), held)
+                    running.append(worker)
+                    selector.register(worker.output, selectors.EVENT_READ, worker)
+                for key, _ in selector.select(_TICK):
+                    worker = key.data
+                    if chunk := os.read(worker.output.fileno(), 1 << 12):
+                        *lines, worker.told = (worker.told + chunk).split(b"\n")
+                        for line in lines:
+                            heard(worker.task, line.decode(errors="replace"))
+                        continue
+                    selector.unregister(worker.output)
+                    death = _reaped(worker)
+                    running.remove(worker)
+                    died += [death] if death else []
+                    heard(worker.task, "")
+                for worker in running:
+                    _hurry(worker)
+    return died
+
+
+def _refuse_in_vain(tasks: Sequence[Task], executor: Executor) -> None:
+    """Say at once, and not behind gigabytes of installing, that no cell can run here."""
+    obstacles = [executor.obstacle(task.cell) for task in tasks]
+    reasons = dict.fromkeys(obstacle for obstacle in obstacles if obstacle is not None)
+    if None not in obstacles:
+        what = "; ".join(obstacle.reason for obstacle in reasons)
+        raise SourceError(f"no cell can run here: {what}", hint="; ".join(obstacle.hint for obstacle in reasons))
+
+
+def _start(task: Task, held: int) -> _Worker:
+    """Start the process of a cell. It leads a session of its own: a Ctrl-C reaches this process alone.
+
+    It shares the descriptor ``held``, which keeps other runs out of the work folder.
+    """
+    command = [sys.executable, "-P", "-m", "wheelproof.matrix.worker", str(os.getpid())]
+    task.folder.mkdir(parents=True, exist_ok=True)
+    with _log(task).open("wb") as log:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=[held],
+            )
+        except OSError as error:
+            raise SourceError(f"the process of {task.cell.id} cannot be started: {error.strerror}") from error
+    assert process.stdin is not None  # noqa: S101  # for mypy: Popen was asked for pipes
+    assert process.stdout is not None  # noqa: S101  # as above
+    with contextlib.suppress(BrokenPipeError):  # it died at once: its status tells
+        process.stdin.write(pickle.dumps(task))
+        process.stdin.close()
+    output: BinaryIO = process.stdout  # type: ignore[assignment]  # IO[bytes], of which this is one
+    return _Worker(task, process, output, time.monotonic() + task.deadline + GRACE)
+
+
+def _hurry(worker: _Worker) -> None:
+    """End a worker that does not keep its deadline itself: in good order at first, by force then."""
+    if time.monotonic() < worker.end:
+        return
+    kill_group(worker.process.pid, signal.SIGKILL if worker.late else signal.SIGTERM)
+    worker.late, worker.end = True, time.monotonic() + GRACE
+
+
+def _reaped(worker: _Worker) -> Died | None:
+    status = worker.process.wait()
+    worker.output.close()
+    if status == 0:
+        return None
+    how = f"with status {status}" if status > 0 else f"by signal {-status}"
+    if worker.late:
+        how += f", {GRACE:g} s after its deadline"
+    words = _log(worker.task).read_text(encoding="utf-8", errors="replace")[-_LAST_WORDS:]
+    return Died(worker.task.cell.id, f"its process was ended {how}", words.strip())
+
+
+@contextlib.contextmanager
+def _ending() -> Iterator[list[_Worker]]:
+    """The workers that run. When this is left while some do, they are told to end, and killed if they do not."""
+    running: list[_Worker] = []
+    try:
+        yield running
+    finally:
+        for worker in running:
+            kill_group(worker.process.pid, signal.SIGTERM)
+        end = time.monotonic() + GRACE
+        for worker in running:
+            try:
+                worker.process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                kill_group(worker.process.pid)
+                worker.process.wait()
+            worker.output.close()
+
+
+def _sweep(sweep: Callable[[], Sequence[str]]) -> None:
+    """What an engine that does not answer says, the cells say better."""
+    with contextlib.suppress(SourceError):
+        sweep()
+
+
+def _log(task: Task) -> Path:
+    return task.folder / "worker.log"

@@ -1,0 +1,191 @@
+"""The steps of a cell's way, each of which leaves its result in a file, so that a later run need not do it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from wheel_checks.errors import DeadlineError, SourceError, WheelproofError
+from wheelproof.matrix.executors.base import Ended
+
+SCHEMA = "wheelproof.matrix-step/1"
+LARGEST = 64 << 20  # bytes of one result
+LAST_WORDS = 1500  # characters of a log that explain a failure
+_CODE = (".py", ".toml", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What became of a step. ``run`` is the run that made or kept it, ``inputs`` the digest of all that it depends on.
+
+    ``started`` is UTC, ISO 8601; ``failure`` says why it was not carried out ("" when it was), ``hint`` what to do.
+    """
+
+    step: str
+    run: str
+    inputs: str
+    started: str
+    seconds: float = 0.0
+    kept: bool = False
+    failure: str = ""
+    hint: str = ""
+    log: str = ""
+    result: Mapping[str, Any] = field(default_factory=dict)
+
+    def serves(self, inputs: str, keep_for: float) -> bool:
+        """Whether its result need not be found again: it is of these inputs, no failure, and not too old."""
+        age = (now() - datetime.fromisoformat(self.started)).total_seconds()
+        return self.inputs == inputs and not self.failure and not self.result.get("error") and 0 <= age < keep_for
+
+
+def now() -> datetime:
+    """The present moment, in UTC, to the second."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def stamp(moment: datetime) -> str:
+    """As the reports write it: 2026-11-20T09:00:00Z."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def digest(value: Any) -> str:
+    """The sha256 of a JSON-ready value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def digest_of_files(folders: Iterable[Path]) -> str:
+    """The sha256 of all Python, TOML and JSON files below folders, names included; of the files that are named."""
+    found = hashlib.sha256()
+    for folder in folders:
+        files = [folder] if folder.is_file() else sorted(p for p in folder.rglob("*.*") if p.suffix in _CODE)
+        for path in files:
+            content = path.read_bytes()
+            found.update(f"{path.name}:{len(content)}:".encode())
+            found.update(content)
+    return found.hexdigest()
+
+
+def read_record(path: Path) -> Record | None:
+    """The record in a file; None when there is none, or it is not what this release writes: then it is made anew."""
+    try:
+        with path.open("rb") as file:
+            values = json.loads(file.read(LARGEST))
+        if values.pop("schema") != SCHEMA:
+            return None
+        record = Record(**values)
+        record.serves("", 0)  # its time can be read
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return record
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write a record whole or not at all. Raises SourceError."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(json.dumps({"schema": SCHEMA, **asdict(record)}, indent=1) + "\n", encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise SourceError(f"{path} cannot be written: {error.strerror}", hint="see --work") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of one cell in its folder. ``run`` names this run, ``fresh`` does again what was done.
+
+    ``heard`` is told the name of each step as it begins. All together may take ``deadline`` seconds from ``started``.
+    ``failed`` are the steps that could not be carried out.
+    """
+
+    folder: Path
+    run: str
+    deadline: float
+    fresh: bool = False
+    heard: Callable[[str], None] = lambda _step: None
+    started: float = field(default_factory=time.monotonic)
+    failed: list[str] = field(default_factory=list)
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left. Raises DeadlineError when there are none."""
+        left = self.deadline - (time.monotonic() - self.started)
+        if left <= 0:
+            raise self._too_late()
+        return left
+
+    def file(self, step: str, suffix: str) -> Path:
+        """A file of a step: its log, its output."""
+        return self.folder / f"{step}.{suffix}"
+
+    def take(
+        self, name: str, inputs: Any, work: Callable[[], dict[str, Any]], *, keep_for: float = float("inf")
+    ) -> Mapping[str, Any] | None:
+        """The result of a step: that of an earlier run with the same ``inputs``, or what ``work`` gives.
+
+        A result is kept for ``keep_for`` seconds; one that tells of an "error" is not. None when the step cannot be
+        carried out: then its record says why, or that of an earlier step that took all the time. Raises SourceError
+        when the folder cannot be written.
+        """
+        if self.failed and time.monotonic() - self.started >= self.deadline:
+            return None
+        self.heard(name)
+        path, key = self.file(name, "json"), digest([name, inputs])
+        record = None if self.fresh else read_record(path)
+        if record and record.serves(key, keep_for):
+            write_record(path, replace(record, run=self.run, kept=True))
+            return record.result
+        log, clock = self.file(name, "log"), time.monotonic()
+        log.unlink(missing_ok=True)
+        record = Record(name, self.run, key, stamp(now()))
+        try:
+            record = replace(record, result=work())
+        except WheelproofError as error:
+            expected = f"; expected {error.expected}" if error.expected else ""
+            record = replace(record, failure=f"{error.what}{expected}", hint=error.hint)
+        told = str(log) if log.exists() and log.stat().st_size else ""
+        write_record(path, replace(record, seconds=round(time.monotonic() - clock, 3), log=told))
+        if record.failure:
+            self.failed.append(name)
+            return None
+        return record.result
+
+    def document(self, step: str, ended: Ended, statuses: Sequence[int]) -> dict[str, Any]:
+        """The JSON object that the command of a step wrote to its output file, which is removed.
+
+        Raises DeadlineError for a command that was too slow, and SourceError, with its last words, for one that ended
+        with none of ``statuses`` or wrote no such object.
+        """
+        log, output = self.file(step, "log"), self.file(step, "out")
+        if ended.timed_out:
+            raise self._too_late()
+        if ended.status not in statuses:
+            raise SourceError(f"it ended with status {ended.status}: {self.last_words(step)}", hint=f"see {log}")
+        try:
+            with output.open("rb") as file:
+                document = json.loads(file.read(LARGEST))
+        except (OSError, ValueError, RecursionError):
+            document = None
+        if not isinstance(document, dict) or "schema" not in document:
+            raise SourceError(f"it ended with status {ended.status} and wrote no report", hint=f"see {output}")
+        output.unlink(missing_ok=True)  # it goes into the record
+        return document
+
+    def last_words(self, step: str) -> str:
+        """The end of the log of a step, in one line."""
+        try:
+            with self.file(step, "log").open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_WORDS))
+                return " ".join(file.read().decode(errors="replace").split()) or "it said nothing"
+        except OSError:
+            return "it said nothing"
+
+    def _too_late(self) -> DeadlineError:
+        return DeadlineError(f"the {self.deadline:g} s of the cell were over", hint="--deadline gives it more")

@@ -1,0 +1,143 @@
+"""Trees of installed packages: what a lock installs for a platform, made by uv on this machine and shared by all runs.
+
+uv links the files from its own cache, so a tree takes little room beside that. A tree is never changed: it is made
+beside its place and renamed, and every place sees it read-only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wheel_checks.errors import DeadlineError, SourceError
+from wheel_checks.formats.pylock import LockedPackage
+from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.resolver import python_platform
+from wheel_checks.sources.uv_process import configuration, private_folder, run_uv, write_private
+from wheel_checks.targets.target import Target
+from wheelproof.matrix.folders import make_folder, only_writer
+from wheelproof.matrix.steps import digest
+
+UNUSED = 30 * 24 * 3600.0  # seconds after which a tree that no run has taken is removed
+ABANDONED = 24 * 3600.0  # seconds after which nobody is still writing a tree
+_PARTIAL = ".partial-"
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """What a cell installs: for each project its version and the sha256 digests of the files that fit the target."""
+
+    packages: Mapping[str, tuple[str, tuple[str, ...]]]
+
+    @property
+    def digest(self) -> str:
+        """The same for the same files, whenever and wherever they were resolved."""
+        return digest(self.as_json())[:24]
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions by project."""
+        return {name: version for name, (version, _) in self.packages.items()}
+
+    def as_json(self) -> dict[str, Any]:
+        """For a record."""
+        return {name: [version, list(digests)] for name, (version, digests) in sorted(self.packages.items())}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Lock:
+        """What :meth:`as_json` gave."""
+        return cls({name: (version, tuple(digests)) for name, (version, digests) in values.items()})
+
+    @classmethod
+    def of(cls, packages: Sequence[LockedPackage]) -> Lock:
+        """The lock of what uv resolved. Raises SourceError for a package without a digest, which cannot be proven."""
+        found = {}
+        for package in packages:
+            digests = tuple(sorted({f.hashes["sha256"] for f in package.files if "sha256" in f.hashes}))
+            if not digests:
+                raise SourceError(f"the index tells no sha256 of {package.name} {package.version}")
+            found[package.name] = (package.version, digests)
+        return cls(found)
+
+    def requirements(self) -> str:
+        """As a requirements file with hashes."""
+        lines = [
+            " ".join([f"{name}=={version}", *(f"--hash=sha256:{value}" for value in digests)])
+            for name, (version, digests) in sorted(self.packages.items())
+        ]
+        return "".join(f"{line}\n" for line in lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """The cache of trees below ``folder``."""
+
+    folder: Path
+
+    def path(self, lock: Lock) -> Path:
+        """Where the tree of a lock is, or will be. Targets differ in the digests of their files."""
+        return self.folder / lock.digest
+
+    def bytecode(self, lock: Lock) -> Path:
+        """The folder for the byte code of a tree's modules: compiling them takes half of an import under emulation."""
+        return make_folder(self.folder / f"{lock.digest}.pycache")
+
+    def install(self, lock: Lock, target: Target, config: IndexConfig, *, offline: bool, deadline: float) -> Path:
+        """The tree of a lock; it is made unless it is there.
+
+        Raises SourceError when uv cannot install, DeadlineError when that takes longer than ``deadline`` seconds.
+        """
+        make_folder(self.folder)
+        started, path = time.monotonic(), self.path(lock)
+        with only_writer(self.folder / f"{lock.digest}.lock", deadline):
+            if not path.is_dir():
+                # A name of its own: the uv of a run that was killed may still be writing into another.
+                partial = self.folder / f"{lock.digest}{_PARTIAL}{os.getpid()}"
+                left = deadline - (time.monotonic() - started)
+                if left <= 0:
+                    raise DeadlineError(f"the time was over before {path.name} could be installed")
+                try:
+                    _install(lock, target, config, partial, offline=offline, deadline=left)
+                    partial.rename(path)
+                finally:
+                    shutil.rmtree(partial, ignore_errors=True)
+            os.utime(path)  # it is in use
+        return path
+
+    def prune(self, now: float) -> tuple[str, ...]:
+        """Remove the trees that nobody has taken for a month, and what killed runs left of others; the trees' names."""
+        if not self.folder.is_dir():
+            return ()
+        removed = []
+        for path in sorted(self.folder.iterdir()):
+            with contextlib.suppress(OSError):
+                age = now - path.stat().st_mtime
+                if _PARTIAL in path.name and age > ABANDONED:
+                    shutil.rmtree(path, ignore_errors=True)
+                elif "." not in path.name and age > UNUSED:
+                    going = path.rename(path.with_name(f"{path.name}{_PARTIAL}old"))  # gone at once for whoever looks
+                    for folder in (going, path.with_name(f"{path.name}.pycache")):
+                        shutil.rmtree(folder, ignore_errors=True)
+                    path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
+                    removed.append(path.name)
+        return tuple(removed)
+
+
+def _install(lock: Lock, target: Target, config: IndexConfig, folder: Path, *, offline: bool, deadline: float) -> None:
+    with private_folder() as private:
+        arguments = ["pip", "install", "--quiet", "--target", str(folder), "--no-deps", "--no-build"]
+        arguments += ["--require-hashes", "--python", sys.executable, "--python-platform", python_platform(target)]
+        arguments += ["--python-version", ".".join(map(str, target.python))]
+        arguments += ["--requirements", str(write_private(private / "requirements.txt", lock.requirements()))]
+        arguments += ["--config-file", str(write_private(private / "uv.toml", configuration(config)))]
+        answer = run_uv([*arguments, *(["--offline"] if offline else [])], private, os.environ, deadline)
+    if answer.status:
+        words = " ".join(answer.words.split())
+        raise SourceError(f"uv could not install the packages: {words[-600:]}", hint="see whether the disk is full")

@@ -1,0 +1,101 @@
+"""What is tried on the platform of a cell itself: the import of torch, and the kernels.
+
+It runs in the place that the executor makes, which sees the installed packages and our files read-only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from wheel_checks.errors import SourceError
+from wheelproof.kernels import BOOTSTRAP, MODULE, package_folder
+from wheelproof.matrix.executors.base import Ended, Executor, Mount
+from wheelproof.matrix.inside import import_torch
+from wheelproof.matrix.model import Cell, Smoke
+from wheelproof.matrix.steps import Steps, digest_of_files
+from wheelproof.matrix.trees import Lock, Trees
+
+IMPORT = "import"
+REPORTED = (0, 1, 3)  # exit codes of a suite that has written its report
+SLOWNESS = "20"  # by which the suite multiplies its patience: emulation takes so long, and the deadline holds anyway
+_SCRIPT = Path(str(import_torch.__file__))
+
+
+def smoke_step(kind: Smoke) -> str:
+    """The name of the step that makes such a smoke test."""
+    return f"smoke-{kind}"
+
+
+def try_in_place(
+    cell: Cell, lock: Lock, trees: Trees, executor: Executor, steps: Steps, targets: Sequence[str]
+) -> None:
+    """Import torch and, when that works, make the smoke tests of the cell; kernels are compiled for ``targets``."""
+    trial = _Trial(cell, executor, steps, trees.path(lock), trees.bytecode(lock), package_folder())
+    where = [lock.digest, executor.name, cell.image]
+    proof = steps.take(IMPORT, [*where, digest_of_files([_SCRIPT])], trial.import_torch)
+    if proof is None or proof["error"]:
+        return
+    code = digest_of_files([trial.kernels])
+    for kind in cell.smoke:
+        options = list(_options(cell, kind, targets))
+        steps.take(smoke_step(kind), [*where, code, options], partial(trial.smoke, kind, options))
+
+
+def _options(cell: Cell, kind: Smoke, targets: Sequence[str]) -> Iterator[str]:
+    """The options of the suite; ``kernels_smoke/suite/cli.py`` describes them."""
+    yield from ("--format", "json", "--level", cell.level, "--slowness", SLOWNESS)
+    if kind is Smoke.COMPILE:
+        yield from ("--compile-only", "--target", ",".join(targets))
+    else:
+        yield from ("--device", str(kind))
+    if cell.kernels:
+        yield from ("--only", ",".join(cell.kernels))
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """The place of a cell, and what is mounted there: the tree, a folder for its byte code, the package of kernels."""
+
+    cell: Cell
+    executor: Executor
+    steps: Steps
+    tree: Path
+    bytecode: Path
+    kernels: Path
+
+    def import_torch(self) -> dict[str, Any]:
+        """What torch says of itself; "error" says why it cannot be imported. Raises WheelproofError."""
+        ended = self._run(IMPORT, _SCRIPT)
+        if ended.status and not ended.timed_out:
+            return {"error": f"the import ended with status {ended.status}: {self.steps.last_words(IMPORT)}"}
+        return self.steps.document(IMPORT, ended, (0,))
+
+    def smoke(self, kind: Smoke, options: Sequence[str]) -> dict[str, Any]:
+        """The report of the suite. Raises WheelproofError."""
+        step = smoke_step(kind)
+        return self.steps.document(step, self._run(step, "-c", BOOTSTRAP, self.kernels, MODULE, *options), REPORTED)
+
+    def _run(self, step: str, *arguments: str | Path) -> Ended:
+        """Run the interpreter of the cell. A path is given as it is called in the place."""
+        obstacle = self.executor.obstacle(self.cell)
+        if obstacle is not None:
+            raise SourceError(obstacle.reason, hint=obstacle.hint)
+        mounts = (
+            Mount(self.tree, "/wheelproof/tree"),
+            Mount(self.bytecode, "/wheelproof/bytecode", writable=True),
+            Mount(self.kernels, "/wheelproof/kernels_smoke"),
+            Mount(_SCRIPT.parent, "/wheelproof/inside"),
+        )
+        with self.executor.place(self.cell, mounts) as place:
+            command = [place.python, *(place.inside(a) if isinstance(a, Path) else a for a in arguments)]
+            environ = {
+                "PYTHONPATH": place.inside(self.tree),
+                "PYTHONPYCACHEPREFIX": place.inside(self.bytecode),
+                "PYTHONNOUSERSITE": "1",
+            }
+            output, log = self.steps.file(step, "out"), self.steps.file(step, "log")
+            return place.run(command, environ=environ, output=output, log=log, deadline=self.steps.left)

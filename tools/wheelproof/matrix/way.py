@@ -1,0 +1,128 @@
+"""The way of one cell: resolve, verify, install, look at what is installed, import, run or compile kernels.
+
+Everything that reads an index or a file runs on this machine. What must run on the platform itself is in ``trial.py``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import wheel_checks
+import wheelproof
+from wheel_checks.facts.compile_targets import parse_target
+from wheel_checks.sources.credentials import redact_text
+from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
+from wheel_checks.sources.resolver import resolve
+from wheelproof.matrix.children import run_command
+from wheelproof.matrix.executors.base import Executor
+from wheelproof.matrix.folders import make_folder
+from wheelproof.matrix.model import Cell
+from wheelproof.matrix.steps import Steps, digest_of_files
+from wheelproof.matrix.trees import Lock, Trees
+from wheelproof.matrix.trial import IMPORT, smoke_step, try_in_place
+
+RESOLVE, VERIFY, INSTALL, INSTALLED = "resolve", "verify", "install", "installed"
+FRESH_INDEX = 3600.0  # seconds for which the index is believed not to have changed
+REPORTED = (0, 1, 3)  # exit codes of a command that has written a report
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One cell, and how it is to go its way. ``run`` names the run, ``fresh`` does again what was done.
+
+    ``work`` is the work folder of the run, ``cache`` the matrix's folder in the cache, ``deadline`` the seconds that
+    the cell may take. ``select`` and ``ignore`` are prefixes of rules.
+    """
+
+    cell: Cell
+    run: str
+    work: Path
+    cache: Path
+    executor: str
+    deadline: float
+    offline: bool = False
+    fresh: bool = False
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where the steps of the cell are kept."""
+        return self.work / self.cell.id
+
+
+def step_names(cell: Cell) -> tuple[str, ...]:
+    """The steps of a cell, in their order."""
+    return (RESOLVE, VERIFY, INSTALL, INSTALLED, IMPORT, *(smoke_step(kind) for kind in cell.smoke))
+
+
+def compile_targets(cell: Cell) -> tuple[str, ...]:
+    """What the compilers call the GPUs of a cell: sm_100."""
+    return tuple(dict.fromkeys(parse_target(gpu) for gpu in cell.gpu))
+
+
+def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _step: None) -> None:
+    """Take a cell as far as it comes; every step leaves a record. Raises SourceError when none can be written.
+
+    ``heard`` is told the name of each step as it begins.
+    """
+    steps = Steps(make_folder(task.folder), task.run, task.deadline, task.fresh, heard)
+    indexes, trees = configured_indexes(os.environ, Path.cwd()), Trees(task.cache / "trees")
+    cell = task.cell
+    resolving = [cell.requirements, cell.target.id, [redact_text(url) for url in indexes.indexes], indexes.find_links]
+    resolved = steps.take(RESOLVE, resolving, lambda: _resolve(task, indexes, steps), keep_for=FRESH_INDEX)
+    if resolved is None:
+        return
+    lock = Lock.from_json(resolved["packages"])
+    judging = [lock.digest, _gpus(cell), task.select, task.ignore, _our_code()]
+    target = [f"torch=={cell.torch}", "--platform", cell.target.platform, "--python", cell.python]
+    steps.take(VERIFY, judging, lambda: _judge(task, steps, VERIFY, [*target, "--depth", "links"]))
+    if steps.take(INSTALL, [], lambda: _install(task, trees, lock, indexes, steps), keep_for=0) is None:
+        return
+    installed = ["--installed", "--python", str(trees.path(lock))]
+    steps.take(INSTALLED, judging, lambda: _judge(task, steps, INSTALLED, installed))
+    try_in_place(cell, lock, trees, executor, steps, compile_targets(cell))
+
+
+def _resolve(task: Task, indexes: IndexConfig, steps: Steps) -> dict[str, Any]:
+    cell = task.cell
+    found = resolve(cell.requirements, cell.target, indexes, offline=task.offline, timeout=steps.left)
+    return {"packages": Lock.of(found.packages).as_json()}
+
+
+def _install(task: Task, trees: Trees, lock: Lock, indexes: IndexConfig, steps: Steps) -> dict[str, Any]:
+    there = trees.path(lock).is_dir()
+    path = trees.install(lock, task.cell.target, indexes, offline=task.offline, deadline=steps.left)
+    return {"tree": str(path), "there": there}
+
+
+def _judge(task: Task, steps: Steps, step: str, arguments: Sequence[str]) -> dict[str, Any]:
+    """The report of ``wheelproof verify`` with these arguments; nothing that is configured here changes it."""
+    output = steps.file(step, "out")
+    command = [sys.executable, "-P", "-m", "wheelproof", "verify", *arguments, "--format", "json"]
+    command += ["--fail-on", "never", "--config", os.devnull, "--quiet"]
+    command += ["--offline"] if task.offline else []
+    for option, values in (("--gpu", _gpus(task.cell)), ("--select", task.select), ("--ignore", task.ignore)):
+        command += [option, ",".join(values)] if values else []
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("WHEELPROOF_") or name in _KEPT}
+    ended = run_command(command, environ=ours, output=output, log=steps.file(step, "log"), deadline=steps.left)
+    return steps.document(step, ended, REPORTED)
+
+
+_KEPT = ("WHEELPROOF_CACHE_DIR", "WHEELPROOF_DEBUG")
+
+
+def _gpus(cell: Cell) -> tuple[str, ...]:
+    """The GPUs whose code the wheel must have: by capability, since kernels are compiled on any CPU for all of them."""
+    targets = compile_targets(cell) if cell.expected.accelerator == "cuda" else ()
+    return tuple(target for target in targets if target.startswith("sm_"))
+
+
+def _our_code() -> str:
+    """The digest of all that judges: another release judges otherwise."""
+    return digest_of_files(Path(str(package.__file__)).parent for package in (wheel_checks, wheelproof))

@@ -1,0 +1,53 @@
+"""The process of one cell: takes it its way, so that a crash, a signal or a deadline ends this cell and no other.
+
+Reads a pickled :class:`Task` from standard input, whose other end is the run that started it, and writes the name of
+each step as a line to standard output. SIGTERM, which the kernel also sends when that run dies, ends it in good order.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+
+from wheel_checks.errors import UsageError
+from wheelproof.matrix.children import die_with, terminated_as_interrupted
+from wheelproof.matrix.executors.base import Executor
+from wheelproof.matrix.way import Task, go
+
+EXECUTORS = ("docker", "venv")
+INTERRUPTED = 130
+
+
+def make_executor(name: str) -> Executor:
+    """The executor of this name. Raises UsageError for another, SourceError when what it needs is missing."""
+    if name == "venv":
+        from wheelproof.matrix.executors.venv import VenvExecutor  # noqa: PLC0415  # only one of them is needed
+
+        return VenvExecutor()
+    if name == "docker":
+        from wheelproof.matrix.executors.docker.executor import DockerExecutor  # noqa: PLC0415  # see above
+
+        return DockerExecutor()
+    raise UsageError(f"no executor is named {name!r}", expected=f"one of {', '.join(EXECUTORS)}")
+
+
+def _say(step: str) -> None:
+    os.write(1, f"{step}\n".encode())
+
+
+def main() -> int:
+    """Take the cell its way; 0 when it came to an end of it, 130 when it was interrupted."""
+    with terminated_as_interrupted():
+        try:
+            die_with(int(sys.argv[1]), signal.SIGTERM)
+            task: Task = pickle.load(sys.stdin.buffer)  # noqa: S301  # from the process that started this one
+            go(task, make_executor(task.executor), _say)
+        except KeyboardInterrupt:
+            return INTERRUPTED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""Everything that the rules may know about one cell of a matrix: what was resolved, read, imported and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from wheel_checks.expectations import AcceleratorExpectation
+from wheel_checks.facts.accelerator import LABELS
+from wheel_checks.facts.smoke import SmokeDocument
+from wheel_checks.model import Unavailable
+
+_NOT_RESOLVED = Unavailable("the requirements were not resolved")
+_NOT_READ = Unavailable("the wheel was not read")
+_NOT_IMPORTED = Unavailable("torch was not imported")
+_ALONE = Unavailable("no other cell compiles the same kernels")
+
+Function = tuple[str, str, str, str]
+"""A device function as compiled for a target: target, kernel, case, name of the function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What a build of torch is: "cuda" and "13.0", "cpu" and "". ``version`` is torch's own, local part included."""
+
+    accelerator: str
+    accelerator_version: str = ""
+    version: str = ""
+
+    @property
+    def label(self) -> str:
+        """Such as ``CUDA 13.0 (2.11.0+cu130)``."""
+        told = f"{LABELS.get(self.accelerator, self.accelerator)} {self.accelerator_version}".strip()
+        return f"{told} ({self.version})" if self.version else told
+
+    def meets(self, expected: AcceleratorExpectation) -> bool:
+        """Whether it is what is expected; a version that is not known meets no condition on it."""
+        return self.accelerator == expected.accelerator and bool(expected.accepts_version(self.accelerator_version))
+
+
+@dataclass(frozen=True, slots=True)
+class ImportProof:
+    """What torch said of itself when it was imported in the cell. ``gpu_code`` are labels as sm_100 and compute_120."""
+
+    machine: str
+    python: str
+    build: Build
+    gpu_code: tuple[str, ...] = ()
+    triton: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a cell's way. ``started`` is UTC, ``seconds`` wall time.
+
+    ``kept`` says that the result is that of an earlier run with the same inputs. ``failure`` says why the step was not
+    carried out; a step that was carried out may still have found much to object. ``log`` is the path of its log.
+    """
+
+    name: str
+    started: str = ""
+    seconds: float = 0.0
+    kept: bool = False
+    failure: Unavailable | None = None
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCode:
+    """The sha256 of the machine code of each device function, and the Triton that made it, on which machine.
+
+    A function that was compiled several times in one case has several.
+    """
+
+    machine: str
+    triton: str
+    digests: Mapping[Function, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class CellFacts:
+    """One cell. ``wanted`` is what torch must be, ``known`` what it is known to be instead, and ``reason`` why.
+
+    ``resolved`` are versions by project. ``wheel`` is what the wheel on the index shows, ``imported`` what the import
+    showed; ``import_error`` says why there was none. ``smoke`` holds a document for each kind of smoke test.
+    ``targets`` are those that the kernels are compiled for (sm_100). ``reference`` is the cell of the other machine
+    that compiles the same kernels, with what it made, "" when the matrix has none.
+    """
+
+    id: str
+    platform: str
+    python: str
+    torch: str
+    wanted: AcceleratorExpectation
+    known: AcceleratorExpectation | None = None
+    reason: str = ""
+    source: str = "the matrix"
+    targets: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    resolved: Mapping[str, str] | Unavailable = _NOT_RESOLVED
+    wheel: Build | Unavailable = _NOT_READ
+    imported: ImportProof | Unavailable = _NOT_IMPORTED
+    import_error: str = ""
+    smoke: Mapping[str, SmokeDocument] = field(default_factory=dict)
+    reference: str = ""
+    reference_code: MachineCode | Unavailable = _ALONE
+
+    @property
+    def build(self) -> Build | Unavailable:
+        """What torch is in this cell: by the import, else by the wheel."""
+        return self.imported.build if isinstance(self.imported, ImportProof) else self.wheel
+
+    @property
+    def machine_code(self) -> MachineCode | Unavailable:
+        """What the kernels were compiled to."""
+        return machine_code(self.smoke.get("compile"))
+
+
+def machine_code(document: SmokeDocument | None) -> MachineCode | Unavailable:
+    """The machine code of which a smoke test tells."""
+    if document is None:
+        return Unavailable("no kernels were compiled")
+    digests: dict[Function, tuple[str, ...]] = {}
+    for compilation in document.compiled:
+        if compilation.sha256:
+            key = (compilation.target, compilation.kernel, compilation.case, compilation.function)
+            digests[key] = tuple(sorted((*digests.get(key, ()), compilation.sha256)))
+    if not digests:
+        return Unavailable("the smoke test made no machine code")
+    return MachineCode(document.environment.machine, document.environment.triton, digests)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeComparison:
+    """Machine code of two machines: the functions that are equal, that differ, and that only one of them has."""
+
+    equal: tuple[Function, ...]
+    different: tuple[Function, ...]
+    here_only: tuple[Function, ...]
+    there_only: tuple[Function, ...]
+
+
+def compare_code(here: MachineCode, there: MachineCode) -> CodeComparison:
+    """Compare function by function, in order of target and kernel."""
+    both = sorted(here.digests.keys() & there.digests.keys())
+    return CodeComparison(
+        tuple(f for f in both if here.digests[f] == there.digests[f]),
+        tuple(f for f in both if here.digests[f] != there.digests[f]),
+        tuple(sorted(here.digests.keys() - there.digests.keys())),
+        tuple(sorted(there.digests.keys() - here.digests.keys())),
+    )

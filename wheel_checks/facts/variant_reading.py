@@ -1,0 +1,73 @@
+"""Reads the index-level metadata of variants: finds the document beside the wheels of a release, and reads it once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.errors import FormatError, SourceError
+from wheel_checks.facts.variant import VariantIndex
+from wheel_checks.formats.index_page import VARIANTS_SUFFIX, IndexFile
+from wheel_checks.formats.wheel_name import WheelName, parse_wheel_name
+from wheel_checks.model import Unavailable
+from wheel_checks.sources.variant_files import VariantFiles
+
+_MOST_WHEELS = 20_000  # of one release; an index page may list a hundred thousand files
+
+
+def variants_on_index(name: WheelName, listed: Sequence[IndexFile], place: str, files: VariantFiles) -> VariantIndex:
+    """The variants of the release of ``name`` at ``place``, one of the indexes that ``listed`` is from.
+
+    A document that is missing or cannot be read is Unavailable in the result; nothing is raised.
+    """
+    here = [file for file in listed if file.index == place]
+    wheels = _by_label(name, (file.file_name for file in here))
+    document = next((file for file in here if is_variants_file(file.file_name, name)), None)
+    if document is None:
+        file_name = f"{name.distribution}-{name.version}{VARIANTS_SUFFIX}"
+        missing = Unavailable(f"{place} lists no {file_name}")
+        return VariantIndex(file_name, place, missing, listed=False, wheels=wheels)
+    try:
+        metadata, size = files.read(document)
+    except (FormatError, SourceError) as error:
+        return VariantIndex(document.file_name, place, Unavailable(str(error)), listed=True, wheels=wheels)
+    return VariantIndex(document.file_name, place, metadata, listed=True, wheels=wheels, bytes_read=size)
+
+
+def variants_in_folder(name: WheelName, folder: Path, files: VariantFiles) -> VariantIndex | Unavailable:
+    """The variants of the release of ``name`` in a folder; Unavailable when it holds no document: one is not needed."""
+    path = folder / f"{name.distribution}-{name.version}{VARIANTS_SUFFIX}"
+    if not path.is_file():
+        return Unavailable(f"there is no {path.name} beside the wheel")
+    place = folder.absolute().as_uri()
+    beside = sorted(folder.glob(f"{name.distribution}-{name.version}-*.whl"))[:_MOST_WHEELS]
+    listed = [IndexFile(each.name, each.absolute().as_uri(), index=place) for each in (path, *beside)]
+    return variants_on_index(name, listed, place, files)
+
+
+def is_variants_file(file_name: str, name: WheelName) -> bool:
+    """True for the index-level metadata of the release of ``name``, however name and version are normalised."""
+    project, dash, version = file_name.removesuffix(VARIANTS_SUFFIX).rpartition("-")
+    if not dash or not file_name.endswith(VARIANTS_SUFFIX):
+        return False
+    try:
+        same_version = Version(version) == name.parsed_version
+    except InvalidVersion:
+        return False
+    return same_version and canonicalize_name(project) == canonicalize_name(name.distribution)
+
+
+def _by_label(name: WheelName, file_names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The wheels of the release, by label."""
+    release = f"{name.distribution}-{name.version}-"  # a page lists a thousand files, a release has thirty
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for file_name in [each for each in file_names if each.startswith(release)][:_MOST_WHEELS]:
+        try:
+            found[parse_wheel_name(file_name).variant].append(file_name)
+        except FormatError:
+            continue
+    return {label: tuple(sorted(names)) for label, names in sorted(found.items())}

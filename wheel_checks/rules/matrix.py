@@ -1,0 +1,231 @@
+"""Is a cell of a matrix what it must be, and what the matrix knows it to be? MTX0xx and MTX1xx judge each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.gpu_targets import parse_gpu, runs_on
+from wheel_checks.facts.matrix import CellFacts, Function, ImportProof, compare_code
+from wheel_checks.facts.smoke import Ending, SmokeDocument
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.registry import rule
+
+KIND = "cell"
+MOST_SHOWN = 8
+_GOOD = (Ending.PASS, Ending.SKIP)
+
+
+@rule(
+    "MTX001",
+    "the cell went the whole way",
+    Severity.ERROR,
+    kind=KIND,
+    why="A cell that was not resolved, installed, imported or tried has proven nothing, and must not look like one "
+    "that passed.",
+    example="a cell for aarch64 on an x86_64 machine without emulation",
+    fix="Do what the message says, and run the same command again: what was done is kept.",
+)
+def went_the_whole_way(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
+    """Each step was carried out; what it found is another matter."""
+    for step in cell.steps:
+        if step.failure is not None:
+            evidence = (Evidence("log", step.log),) if step.log else ()
+            fix = Fix(step.failure.hint) if step.failure.hint else None
+            yield Finding(f"{step.name}: {step.failure.reason}", evidence, fix, undecided=True)
+
+
+@rule(
+    "MTX101",
+    "torch is the build that the cell wants",
+    Severity.ERROR,
+    kind=KIND,
+    why="`pip install torch` takes whatever the index has for the platform, and a CPU build installs and imports as "
+    "well as a CUDA build does.",
+    example="torch 2.10.0 for aarch64, which is a CPU build",
+    fix="Take a release that is built so for the platform; or say in the matrix that this one is known not to be: "
+    "`expect`.",
+)
+def wanted_build(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
+    """Torch is what is wanted; where it is known not to be, that is a note."""
+    build = need(cell.build)
+    if not build.meets(cell.wanted):
+        told = f"torch {cell.torch} is {build.label}, and the cell wants {cell.wanted}"
+        if cell.known is not None and build.meets(cell.known):
+            yield Finding(f"{told}, as {cell.source} knows: {cell.reason}", severity=Severity.NOTE)
+        else:
+            yield Finding(told, _seen(cell), _verify(cell))
+
+
+@rule(
+    "MTX102",
+    "the world is as the matrix says",
+    Severity.ERROR,
+    kind=KIND,
+    why="An expectation that was right when it was written hides the day on which things get better, or worse in "
+    "another way. When the world changes, somebody has to look.",
+    example="the matrix says that torch for aarch64 is a CPU build, and the index has a CUDA build now",
+    fix="Look at what is there now, and change `expect` in the matrix, or take it out.",
+)
+def world_unchanged(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
+    """Where the matrix knows that torch is not what is wanted, it still is not, and in the same way."""
+    known = need(cell.known or Unavailable("the matrix knows nothing special of this cell"))
+    build = need(cell.build)
+    if not build.meets(known):
+        better = build.meets(cell.wanted)
+        advice = (
+            "Take `expect` out of the matrix: the cell is what it wants." if better else "Look why, and correct it."
+        )
+        message = f"the world changed: torch {cell.torch} is {build.label}, and {cell.source} expects {known}"
+        yield Finding(message, (Evidence("reason then", cell.reason), *_seen(cell)), Fix(advice))
+
+
+@rule(
+    "MTX103",
+    "torch is imported, and is what its wheel showed",
+    Severity.ERROR,
+    kind=KIND,
+    why="The wheel is judged on the index, without running anything. The import, on the platform itself, proves that "
+    "judgement: another machine, version or CUDA means that something else was installed, or that we read it wrongly.",
+    example="the wheel says CUDA 13.0, and torch.version.cuda is None",
+    fix="See what else is on the path of imports of the cell; if nothing is, please report it.",
+)
+def import_agrees(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
+    """The import works; machine, Python, version and accelerator agree."""
+    if cell.import_error:
+        yield Finding(f"torch cannot be imported: {cell.import_error}", _seen(cell))
+        return
+    proof, wheel = need(cell.imported), cell.wheel
+    told = [("machine", cell.platform, proof.machine), ("Python", cell.python.rstrip("t"), _minor(proof.python))]
+    if not isinstance(wheel, Unavailable):
+        told.append(("accelerator", _accelerator(wheel.accelerator, wheel.accelerator_version), _of(proof)))
+        told.append(("torch", wheel.version or cell.torch, proof.build.version))
+    for name, expected, found in told:
+        if expected != found:
+            yield Finding(f"{name}: the cell is for {expected}, and the import says {found}", _seen(cell))
+
+
+@rule(
+    "MTX104",
+    "the imported torch has GPU code for the GPUs of the cell",
+    Severity.ERROR,
+    kind=KIND,
+    why="Without code for a GPU torch imports, and its first kernel fails there with `no kernel image is available`.",
+    example="a cell with gpu = ['GB200'], and a torch with code up to sm_90",
+    fix="Take a build of torch for these GPUs.",
+)
+def gpu_code(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
+    """The architectures that torch was built for run on each target."""
+    proof = need(cell.imported)
+    if proof.build.accelerator != "cuda":
+        need(Unavailable(f"torch is {proof.build.label}"))
+    targets = [target for target in cell.targets if target.startswith("sm_")]
+    if not targets:
+        need(Unavailable("the cell names no NVIDIA GPU"))
+    lacking = [target for target in targets if runs_on(proof.gpu_code, parse_gpu(target)).how == "none"]
+    if lacking:
+        evidence = (Evidence("built for", " ".join(proof.gpu_code) or "nothing", "the import"),)
+        yield Finding(f"torch {proof.build.version} has no code for {', '.join(lacking)}", evidence, _verify(cell))
+
+
+@rule(
+    "MTX105",
+    "the kernels of the cell are right, and compile",
+    Severity.ERROR,
+    kind=KIND,
+    why="torch and Triton that import are not yet torch and Triton that work: the smoke test runs real kernels, or "
+    "compiles them with the compiler and the assembler of the cell's own platform.",
+    example="the ptxas of an aarch64 wheel that does not know sm_103",
+    fix="See the rule of `wheelproof smoke` that the message names, and the log.",
+)
+def kernels_pass(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
+    """Every probe, case, timed run and compilation of every smoke test passed."""
+    if not cell.smoke:
+        need(Unavailable("the cell asks for no smoke test, or it was not reached"))
+    for kind, document in cell.smoke.items():
+        yield from _bad_records(kind, document)
+        if document.verdict == "undecided":
+            yield Finding(f"{kind}: {document.message}", undecided=True)
+
+
+@rule(
+    "MTX106",
+    "both architectures compile the kernels to the same machine code",
+    Severity.ERROR,
+    kind=KIND,
+    why="The compiler for a GPU must not depend on the CPU that it runs on: the same release of Triton makes the same "
+    "bytes on x86_64 and on aarch64. A difference means another compiler, another ptxas, or a defect in one of them.",
+    example="the aarch64 wheel of Triton carries another ptxas than the x86_64 wheel",
+    fix="Compare the versions of triton and of its ptxas in both cells.",
+)
+def same_machine_code(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
+    """Each device function has the same sha256 here and in the reference, and both have the same functions."""
+    here, there = need(cell.machine_code), need(cell.reference_code)
+    if here.triton != there.triton:
+        need(Unavailable(f"Triton is {here.triton} here, and {there.triton} in {cell.reference}"))
+    compared = compare_code(here, there)
+    if compared.different:
+        total = len(compared.different) + len(compared.equal)
+        message = f"{len(compared.different)} of {total} functions differ from those of {cell.reference}"
+        evidence = tuple(
+            Evidence(_label(function), _short(here.digests[function]), f"{_short(there.digests[function])} there")
+            for function in compared.different[:MOST_SHOWN]
+        )
+        yield Finding(f"{message}: {_listed(compared.different)}", evidence)
+    for functions, where in ((compared.here_only, "here"), (compared.there_only, f"in {cell.reference}")):
+        if functions:
+            yield Finding(f"{len(functions)} functions were compiled {where} only: {_listed(functions)}")
+
+
+def _bad_records(kind: str, document: SmokeDocument) -> Iterator[Finding]:
+    told = [(probe.name, probe.ending, probe.message) for probe in document.probes if not probe.mild]
+    told += [(f"{run.kernel} / {run.case}", run.ending, run.message) for run in document.runs]
+    told += [(f"{c.label} for {c.target}", c.ending, c.message) for c in document.compiled]
+    bad = [(name, ending, message) for name, ending, message in told if ending not in _GOOD]
+    for name, ending, message in bad[:MOST_SHOWN]:
+        told_why = f": {message}" if message else ""
+        yield Finding(f"{kind}: {name}: {ending}{told_why}", undecided=ending is Ending.ERROR)
+    if len(bad) > MOST_SHOWN:
+        yield Finding(f"{kind}: and {len(bad) - MOST_SHOWN} more")
+
+
+def _seen(cell: CellFacts) -> tuple[Evidence, ...]:
+    """What torch was found to be, and where."""
+    found = []
+    if not isinstance(cell.wheel, Unavailable):
+        found.append(Evidence("wheel", cell.wheel.label, "the index"))
+    if not isinstance(cell.imported, Unavailable):
+        found.append(Evidence("import", cell.imported.build.label, f"on {cell.imported.machine}"))
+    return tuple(found)
+
+
+def _verify(cell: CellFacts) -> Fix:
+    command = f"wheelproof verify torch=={cell.torch} --platform {cell.platform} --python {cell.python}"
+    return Fix("See what the index has, and why:", (f"{command} --expect '{cell.wanted}'",))
+
+
+def _of(proof: ImportProof) -> str:
+    return _accelerator(proof.build.accelerator, proof.build.accelerator_version)
+
+
+def _accelerator(name: str, version: str) -> str:
+    return f"{name} {version}".strip()
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def _label(function: Function) -> str:
+    target, kernel, case, name = function
+    return f"{target} {kernel} / {case}: {name}"
+
+
+def _listed(functions: Iterable[Function]) -> str:
+    names = list(dict.fromkeys(f"{kernel} for {target}" for target, kernel, _, _ in functions))
+    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+    return ", ".join(names[:MOST_SHOWN]) + more
+
+
+def _short(digests: tuple[str, ...]) -> str:
+    return ", ".join(digest[:12] for digest in digests)

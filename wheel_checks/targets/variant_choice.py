@@ -1,0 +1,231 @@
+"""The wheel that an installer which knows variants takes on a described machine (PEP 825, "Variant ordering").
+
+The order of a release's variants follows from the namespaces of its index-level metadata, from the order of features
+and values that the machine supports, and from the labels. A variant with a better value of the first feature wins,
+whatever it lacks of the others. The null variant comes last; wheels without a label come after it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from wheel_checks.errors import FormatError
+from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.variant_label import is_variant
+from wheel_checks.formats.variant_metadata import Variant, VariantMetadata
+from wheel_checks.formats.wheel_name import parse_wheel_name
+from wheel_checks.model import Unavailable
+from wheel_checks.targets.selection import Choice, Reason, choose
+from wheel_checks.targets.target import Target
+from wheel_checks.targets.variant_machine import Features, Machine
+
+MOST_RELEASES = 20
+"""Releases whose metadata is read for one choice; the first has a wheel for the machine as a rule."""
+
+Support = Callable[[str], Features | None]
+"""What a machine supports of a namespace; None for a namespace that is not known."""
+
+ReadMetadata = Callable[[Version], VariantMetadata | Unavailable]
+"""Reads the index-level metadata of a release."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariantOrder:
+    """The labels that a machine supports, the most preferred first, and why it does not support the others.
+
+    ``unknown`` are the namespaces that the variants use and that are not known here, in their order.
+    """
+
+    preferred: tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MachineChoice:
+    """What a machine gets. ``choice`` is that of an installer that knows variants, ``plain`` that of one that does not.
+
+    ``label`` is that of the chosen wheel, "" when it has none. ``order`` and ``metadata`` are those of its release, or
+    of the newest one whose variants were looked at; Unavailable when nothing could be read.
+    """
+
+    machine: Machine
+    choice: Choice
+    plain: Choice
+    label: str
+    metadata: VariantMetadata | Unavailable
+    order: VariantOrder
+
+    @property
+    def variant(self) -> Variant | None:
+        """The chosen variant; None for a wheel without a label."""
+        if not self.label or isinstance(self.metadata, Unavailable):
+            return None
+        return self.metadata.variants.get(self.label)
+
+    @property
+    def passed_over(self) -> Mapping[str, str]:
+        """The variants of the release that the machine cannot take, and why, in the order of the metadata."""
+        if isinstance(self.metadata, Unavailable):
+            return {}
+        fitting = {self.label}
+        for rejection in self.choice.rejected:
+            if rejection.reason in (Reason.VARIANT, Reason.LESS_PREFERRED):
+                fitting.add(parse_wheel_name(rejection.file.file_name).variant)
+        target = self.choice.target.label
+        return {
+            label: self.order.refused.get(label, "") if label in fitting else f"there is no wheel of it for {target}"
+            for label in self.metadata.variants
+            if label not in fitting or label in self.order.refused
+        }
+
+
+def order_for(metadata: VariantMetadata, machine: Machine) -> VariantOrder:
+    """The variants of a release in the order in which ``machine`` prefers them."""
+    if metadata.revision is None:  # PEP 825, "Variant metadata": such wheels must be taken as unsupported
+        reason = f"its metadata is of a revision that is not known: {metadata.schema[:200]}"
+        return VariantOrder((), dict.fromkeys(metadata.variants, reason))
+    optional = {name for name, provider in metadata.providers.items() if provider.optional}
+
+    def supported(namespace: str) -> Features | None:
+        if namespace in optional:
+            return {}  # installers ask an optional provider only where the user wants it (PEP 850)
+        return machine.supported(namespace, metadata.providers.get(namespace))
+
+    return order_variants(metadata, supported, machine.label, optional)
+
+
+def order_variants(
+    metadata: VariantMetadata,
+    supported: Support,
+    on: str = "this machine",
+    optional: frozenset[str] | set[str] = frozenset(),
+) -> VariantOrder:
+    """The variants in the order of a machine (called ``on``) that supports just what ``supported`` says.
+
+    A variant is supported when of each of its features the machine supports one value (PEP 825). Overrides of the order
+    of features and values, which older revisions have, count for values that are supported.
+    """
+    positions: dict[tuple[str, str], tuple[int, Mapping[str, int]]] = {}
+    unknown: dict[str, None] = {}
+    for namespace in metadata.priorities.namespaces:
+        features = supported(namespace)
+        if features is None:
+            unknown[namespace] = None
+        else:
+            _place(namespace, features, metadata, positions)
+    keys, refused = {}, {}
+    for label, variant in metadata.variants.items():
+        best: dict[tuple[str, str], int] = {}
+        for each in variant.properties:
+            feature = (each.namespace, each.feature)
+            rank = positions[feature][1].get(each.value) if feature in positions else None
+            best[feature] = min(best.get(feature, sys.maxsize), sys.maxsize if rank is None else rank)
+        lacking = next((feature for feature, rank in best.items() if rank == sys.maxsize), None)
+        if lacking is None:
+            # A feature that is missing counts as worse than any value: an end behind all positions says so.
+            keys[label] = (*sorted((positions[feature][0], rank) for feature, rank in best.items()), (sys.maxsize, 0))
+        else:
+            refused[label] = _reason(variant, *lacking, metadata, unknown, optional, on)
+    preferred = tuple(sorted(keys, key=lambda label: (keys[label], label)))
+    used = {each.namespace for variant in metadata.variants.values() for each in variant.properties}
+    return VariantOrder(preferred, refused, tuple(namespace for namespace in unknown if namespace in used))
+
+
+def _place(
+    namespace: str,
+    features: Features,
+    metadata: VariantMetadata,
+    positions: dict[tuple[str, str], tuple[int, Mapping[str, int]]],
+) -> None:
+    """Append the features of a namespace, each with its position among all and the ranks of its values."""
+    first = metadata.priorities.features.get(namespace, ())
+    for feature in dict.fromkeys((*(each for each in first if each in features), *features)):
+        preferred = metadata.priorities.values.get((namespace, feature), ())
+        ordered = dict.fromkeys((*(each for each in preferred if each in features[feature]), *features[feature]))
+        positions[namespace, feature] = (len(positions), {value: rank for rank, value in enumerate(ordered)})
+
+
+def _reason(
+    variant: Variant,
+    namespace: str,
+    feature: str,
+    metadata: VariantMetadata,
+    unknown: Mapping[str, None],
+    optional: frozenset[str] | set[str],
+    on: str,
+) -> str:
+    """Why a variant is not supported, for people."""
+    values = variant.values(namespace, feature)
+    claim = f"{namespace} :: {feature} :: {' or '.join(values[:5])}" + ", ..." * (len(values) > 5)
+    if namespace not in metadata.priorities.namespaces:
+        return f"it needs {claim}, and default-priorities does not order {namespace}"
+    if namespace in unknown:
+        return f"it needs {claim}, and only the provider of {namespace} can tell what supports it"
+    if namespace in optional:
+        return f"it needs {claim}, and the provider of {namespace} is optional: installers ask it only when told to"
+    return f"it needs {claim}, which {on} does not support"
+
+
+def choose_for_machine(
+    requirement: Requirement,
+    files: Sequence[IndexFile],
+    target: Target,
+    machine: Machine,
+    read: ReadMetadata,
+    *,
+    pre: bool = False,
+) -> MachineChoice:
+    """What ``machine`` gets of ``files``. ``target.machine`` is that of the machine.
+
+    The version is chosen first (PEP 825, "Installing a package from an index"); a release whose metadata is missing,
+    or none of whose variants the machine supports, has only its wheels without a label to offer.
+    """
+    known: dict[Version, tuple[VariantMetadata | Unavailable, VariantOrder]] = {}
+    ranks: dict[Version, dict[str, int]] = {}
+
+    def look_at(version: Version) -> None:
+        metadata = read(version)
+        order = VariantOrder() if isinstance(metadata, Unavailable) else order_for(metadata, machine)
+        known[version] = metadata, order
+        ranks[version] = {label: rank for rank, label in enumerate(order.preferred)}
+
+    def rank(version: Version, label: str) -> int | str:
+        if version not in known:  # 0: if its release is chosen, it is looked at, and chosen from again
+            return 0 if len(known) < MOST_RELEASES else "is a variant of a release that was not looked at"
+        metadata, order = known[version]
+        if isinstance(metadata, Unavailable):
+            return f"is a variant, and {metadata.reason}"
+        if label in order.refused:
+            return f"is not for {machine.label}: {order.refused[label]}"
+        return ranks[version].get(label, f"has the label {label!r}, which variants.json does not list")
+
+    while True:
+        choice = choose(requirement, files, target, pre=pre, variants=rank)
+        label = parse_wheel_name(choice.chosen.file_name).variant if choice.chosen else ""
+        if choice.version is None or not label or choice.version in known:
+            break
+        look_at(choice.version)
+    release = choice.version or choice.newest_release
+    if release and not known and any(variant_wheels(files, release)):
+        look_at(release)  # none is for this platform: what others get should be known
+    nothing = Unavailable("the release has no variants"), VariantOrder()
+    metadata, order = known.get(release or Version("0"), next(iter(known.values()), nothing))
+    return MachineChoice(machine, choice, choose(requirement, files, target, pre=pre), label, metadata, order)
+
+
+def variant_wheels(files: Sequence[IndexFile], version: Version) -> Iterator[IndexFile]:
+    """The variant wheels of one release among ``files`` of a project."""
+    for file in files:
+        if is_variant(file.file_name):
+            try:
+                name = parse_wheel_name(file.file_name)
+            except FormatError:
+                continue
+            if name.variant and name.parsed_version == version:
+                yield file
