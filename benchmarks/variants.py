@@ -3,8 +3,9 @@
 python benchmarks/variants.py [--variants 200] [--machines 20]
 
 Prints one line for each: the best of five runs, in milliseconds, of choosing for all machines. Reading the document is
-part of it, once; variantlib gets the properties that our tables say the machines have, since its providers would have
-to run on such machines. Both must give the same order, or the run fails.
+part of it, once. Ours also chooses the wheel, by version and tags; variantlib orders labels, and gets the properties
+that our tables say the machines have, since its providers would have to run there. Both must give the same order, or
+the run fails.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from packaging.requirements import Requirement
 from variantlib.models.variant import VariantProperty as TheirProperty
 from variantlib.resolver.lib import sort_and_filter_supported_variants
 from variantlib.variants_json import VariantsJson
@@ -26,8 +28,10 @@ sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
 
 from wheel_checks.facts.described_machine import describe_machines  # noqa: E402  # found by the line above
 from wheel_checks.facts.gpu_targets import products  # noqa: E402  # as above
+from wheel_checks.formats.index_page import IndexFile  # noqa: E402  # as above
 from wheel_checks.formats.variant_metadata import parse_variant_metadata  # noqa: E402  # as above
-from wheel_checks.targets.variant_choice import order_for  # noqa: E402  # as above
+from wheel_checks.targets.target import parse_targets  # noqa: E402  # as above
+from wheel_checks.targets.variant_choice import choose_for_machines  # noqa: E402  # as above
 from wheel_checks.targets.variant_machine import Machine  # noqa: E402  # as above
 
 RUNS = 5
@@ -53,9 +57,19 @@ def document(count: int) -> bytes:
 
 
 def ours(data: bytes, machines: tuple[Machine, ...]) -> list[list[str]]:
-    """The labels for each machine, as wheelproof orders them."""
+    """The labels for each machine, as wheelproof orders them, and its wheel, which is not kept."""
     metadata = parse_variant_metadata(data)
-    return [list(order_for(metadata, machine).preferred) for machine in machines]
+    names = [
+        f"demo-1.0-cp312-cp312-manylinux_2_28_{m}-{v}.whl" for v in metadata.variants for m in ("x86_64", "aarch64")
+    ]
+    files = [IndexFile(name, f"https://example.org/{name}") for name in names]
+    chosen = [
+        made
+        for target in parse_targets(["all"], ["3.12"])
+        for made in choose_for_machines(Requirement("demo"), files, target, machines, lambda _: metadata)
+    ]
+    by_machine = {made.machine: list(made.order.preferred) for made in chosen}
+    return [by_machine[machine] for machine in machines]
 
 
 def theirs(data: bytes, machines: tuple[Machine, ...]) -> list[list[str]]:

@@ -10,10 +10,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import sys
+import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime.jit import JITFunction
@@ -106,9 +109,30 @@ def launch(kernel: Kernel, case: Case | Speed) -> None:
     """Run ``case`` with tensors that have no values; only of use while ``compiling``."""
     module = importlib.import_module(kernel.module)
     draw = Draw(0, "meta")
-    inputs = kernel.inputs(draw, **case.shape)
-    outputs = draw.outputs(kernel.outputs(inputs))
-    kernel.launch(module, inputs, outputs)
+    with _without_dynamo():
+        inputs = kernel.inputs(draw, **case.shape)
+        outputs = draw.outputs(kernel.outputs(inputs))
+        kernel.launch(module, inputs, outputs)
+
+
+@contextlib.contextmanager
+def _without_dynamo() -> Iterator[None]:
+    """Spare the import of torch.compile's front end, 3 s in each process that compiles.
+
+    Some operations on tensors without values are written in Python, and marked as not to be traced when they are first
+    called: ``torch._compile`` imports ``torch._dynamo`` for its ``disable``. Here nothing traces.
+    """
+    name = "torch._dynamo"
+    if name in sys.modules:
+        yield
+        return
+    stand_in: Any = types.ModuleType(name)
+    stand_in.disable = lambda function, *_, **__: function
+    sys.modules[name] = torch._dynamo = stand_in  # noqa: SLF001  # what `import torch._dynamo` would bind
+    try:
+        yield
+    finally:
+        del sys.modules[name], torch._dynamo  # noqa: SLF001  # likewise: who needs the real one imports it
 
 
 def warm_up() -> None:

@@ -26,11 +26,13 @@ def _nothing_kernel():
 def precompile(emit: Emit, *, kernel: str, target: str, level: Level, share: int = 0, shares: int = 1) -> None:
     """Fill Triton's cache with all that a run of ``kernel`` at ``level`` will launch on this machine's GPU.
 
-    This child takes every ``shares``-th case, from number ``share`` on, so that several children work side by side.
+    This child takes one of ``shares`` equal parts of the cases, so that several children work side by side. Cases that
+    stand together are often compiled alike, and so are not compiled twice.
     What cannot be compiled is no matter here: the case itself will meet it, and say so.
     """
     subject = registry.load(registry.entry(kernel))
-    for item in _items(subject, level, speeds=level != "quick")[share::shares]:
+    items = _items(subject, level, speeds=level != "quick")
+    for item in items[share * len(items) // shares : (share + 1) * len(items) // shares]:
         emit({"kind": "begin", "kernel": kernel, "case": item.name})  # a sign of life
         with contextlib.suppress(Exception):
             for compiled in compile_case(subject, item, target_of(target)):

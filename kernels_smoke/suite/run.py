@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from kernels_smoke.suite import probes_driver, registry
@@ -21,6 +22,7 @@ from kernels_smoke.suite.probes_answer import record as probe_record
 from kernels_smoke.suite.probes_installation import not_importable
 from kernels_smoke.suite.registry import Entry
 from kernels_smoke.suite.units import work_units
+from kernels_smoke.suite.warm_cache import is_filled, leave, mark_of
 
 SCHEMA = "kernels_smoke/1"
 PROBE_PATIENCE = 60.0  # seconds
@@ -183,11 +185,13 @@ def _run(options: Options, crew: Crew, entries: Sequence[Entry], document: Docum
     device = "none" if options.device == "cuda" and not target else options.device  # its driver has said so already
     probes = _once("probes:basic", {"device": device, "target": target}, document, PROBE_PATIENCE)
     if device == "cuda" and not options.mutants:
-        _judge_on_gpu(options, crew, entries, document, target, probes)
+        versions = [str(facts["torch"]), str(facts["triton"])]
+        mark = mark_of([entry.name for entry in entries], options.level, target, versions, os.environ)
+        _judge_on_gpu(options, crew, entries, document, target, probes, mark)
         if options.level != "quick" and _may_go_on(document):
             _time(options, entries, document, crew)
         if options.level == "deep" and _may_go_on(document):
-            crew.run(_memory_checks(options, entries, document), at_once=min(4, processors()))
+            crew.run(_memory_checks(options, entries, document), at_once=min(8, processors()))
         return
     crew.run([probes], at_once=1)
     if device != "none" and _may_go_on(document):
@@ -196,45 +200,68 @@ def _run(options: Options, crew: Crew, entries: Sequence[Entry], document: Docum
 
 
 def _judge_on_gpu(
-    options: Options, crew: Crew, entries: Sequence[Entry], document: Document, target: str, probes: Job
+    options: Options, crew: Crew, entries: Sequence[Entry], document: Document, target: str, probes: Job, mark: Path
 ) -> None:
     """Probe, compile in parallel (in processes without CUDA), and run each family as soon as its kernels are compiled.
 
     The driver has answered, so families do not wait for the probes. When those find that CUDA does not work, what the
-    cases say is only that once more.
+    cases say is only that once more. Where ``mark`` says that Triton's cache is filled, nothing is compiled beforehand.
     """
-    shares = max(1, round(2 * processors() / len(entries)))  # kernels differ: more jobs than CPUs even that out
+    heavy = _heavy_probes(options, document, target) if options.level != "quick" else []
+    if is_filled(mark):
+        crew.run([probes, *_case_jobs(options, entries, document), *heavy], at_once=processors())
+    else:
+        _compile_and_judge(options, crew, entries, document, target, [probes, *heavy], mark)
+    if not _may_go_on(document):
+        document.cases.clear()
+
+
+def _compile_and_judge(
+    options: Options,
+    crew: Crew,
+    entries: Sequence[Entry],
+    document: Document,
+    target: str,
+    probes: Sequence[Job],
+    mark: Path,
+) -> None:
+    """The same with an empty cache. The first of ``probes`` comes at once, the others when all families have begun."""
+    shares = min(4, -(-4 * processors() // len(entries)))  # kernels differ: more jobs than CPUs even that out
     shared = {"target": target, "level": options.level, "shares": shares}
     compiling = [
         (
-            entry.family,
+            group,
             _once("compiling:precompile", {"kernel": entry.name, "share": share, **shared}, document, quiet=True),
         )
+        for group, members in reversed(_groups(options, entries).items())  # attention and the like take longest
         for share in range(shares)
-        for entry in entries
+        for entry in members
     ]
-    left = Counter(family for family, _ in compiling)
-    families = dict(zip(left, _case_jobs(options, entries, document), strict=True))
-    heavy = _heavy_probes(options, document, target) if options.level != "quick" else []
+    left = Counter(group for group, _ in compiling)
+    failed: list[Job] = []
+    families = {group: _cases(options, members, document) for group, members in _groups(options, entries).items()}
+    first, *later = probes
 
     def ready() -> Iterator[Job]:
-        for family in [family for family in families if not left[family]]:
-            yield families.pop(family)
-        while heavy and not families:
-            yield heavy.pop()
+        for group in [group for group in families if not left[group]]:
+            yield families.pop(group)
+        while later and not families:
+            yield later.pop()
 
-    def then(job: Job, family: str) -> Job:
+    def then(job: Job, group: str) -> Job:
         def on_end(end: End) -> Iterator[Job]:
             yield from job.on_end(end)
-            left[family] -= 1
+            left[group] -= 1
+            if not end.clean:
+                failed.append(job)
             if _may_go_on(document):
                 yield from ready()
 
         return replace(job, on_end=on_end)
 
-    crew.run([probes, *(then(job, family) for family, job in compiling)], at_once=processors())
-    if not _may_go_on(document):
-        document.cases.clear()
+    crew.run([first, *(then(job, group) for group, job in compiling)], at_once=processors())
+    if not failed and _may_go_on(document):
+        leave(mark)
 
 
 def _heavy_probes(options: Options, document: Document, target: str) -> list[Job]:
@@ -244,27 +271,39 @@ def _heavy_probes(options: Options, document: Document, target: str) -> list[Job
     return [_once("probes:heavy", shared | {"names": [name]}, document, PROBE_PATIENCE) for name in names]
 
 
+def _groups(options: Options, entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    """The kernels that share a child, by the group's name: a family each.
+
+    The quick level has two children on a GPU: its cases take less than the start of CUDA in a process, and eight that
+    start at once take a second longer than two.
+    """
+    groups: dict[str, list[Entry]] = {}
+    families = list(dict.fromkeys(entry.family for entry in entries))
+    few = options.level == "quick" and options.device == "cuda"
+    for entry in entries:
+        groups.setdefault(str(families.index(entry.family) % 2) if few else entry.family, []).append(entry)
+    return groups
+
+
 def _case_jobs(options: Options, entries: Sequence[Entry], document: Document) -> list[Job]:
-    """One child for each family."""
-    families = dict.fromkeys(entry.family for entry in entries)
-    shared = {"level": options.level, "device": options.device, "seed": options.seed}
-    return [
-        resumed(document, "case", "correctness:cases", shared | {"kernels": _of(entries, family)}, options.patience)
-        for family in families
-    ]
+    """One child for each group."""
+    return [_cases(options, members, document) for members in _groups(options, entries).values()]
+
+
+def _cases(options: Options, entries: Sequence[Entry], document: Document) -> Job:
+    """The cases of these kernels, one after another in one child."""
+    names = [entry.name for entry in entries]
+    arguments = {"level": options.level, "device": options.device, "seed": options.seed, "kernels": names}
+    return resumed(document, "case", "correctness:cases", arguments, options.patience)
 
 
 def _memory_checks(options: Options, entries: Sequence[Entry], document: Document) -> list[Job]:
     return [
         resumed(
-            document, "case", "sanitizer:memcheck", {"kernels": [entry.name], "seed": options.seed}, SANITIZER_PATIENCE
+            document, "case", "sanitizer:checks", {"kernels": [entry.name], "seed": options.seed}, SANITIZER_PATIENCE
         )
         for entry in entries
     ]
-
-
-def _of(entries: Sequence[Entry], family: str) -> list[str]:
-    return [entry.name for entry in entries if entry.family == family]
 
 
 def _mutant_jobs(options: Options, entries: Sequence[Entry], document: Document) -> list[Job]:

@@ -1,7 +1,7 @@
-"""NVIDIA's memory checker over the quick cases of a kernel, at level deep, where it is installed.
+"""NVIDIA's checkers over the quick cases of a kernel, at level deep, where they are installed.
 
-The guard regions of the suite see what is written near a tensor; compute-sanitizer sees every access that belongs to no
-allocation, reads too.
+The guard regions of the suite see what is written near a tensor; compute-sanitizer's memcheck sees every access that
+belongs to no allocation, reads too, and its racecheck accesses to shared memory that no barrier orders.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ from kernels_smoke.suite import registry, start
 from kernels_smoke.suite.foreman import Emit
 from kernels_smoke.suite.judge import judge
 
-CASE = "compute-sanitizer memcheck"
+CASES = {"compute-sanitizer memcheck": "memcheck", "compute-sanitizer racecheck": "racecheck"}
 SECONDS = 240.0  # for one kernel: some 4 s on an H200, and an import of torch that is several times slower than usual
 FOLDERS = ("/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", "/opt/cuda/bin")
+_BAD = {"memcheck": "bad accesses", "racecheck": "unordered accesses to shared memory"}
 ERRORS = 86  # the exit code by which the checker tells that it found something
-_SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) errors?")
+_SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: (\d+) hazards? displayed")
 
 
-def memcheck(emit: Emit, *, kernels: Sequence[str], seed: int, skip: Iterable[Sequence[str]] = ()) -> None:
-    """Check each of ``kernels`` in a process of its own; a record of kind "case" for each."""
-    done = {kernel for kernel, _ in skip}
-    names = [name for name in kernels if name not in done]
-    emit({"kind": "plan", "items": [(name, CASE) for name in names]})
-    tool = find()
-    for name in names:
-        emit({"kind": "begin", "kernel": name, "case": CASE})
-        record = {"kind": "case", "kernel": name, "case": CASE, "outputs": {}, "seconds": 0.0}
-        if not tool:
+def checks(emit: Emit, *, kernels: Sequence[str], seed: int, skip: Iterable[Sequence[str]] = ()) -> None:
+    """Check each of ``kernels`` by each tool in a process of its own; a record of kind "case" for each."""
+    done = {(kernel, case) for kernel, case in skip}
+    items = [(name, case) for name in kernels for case in CASES if (name, case) not in done]
+    emit({"kind": "plan", "items": items})
+    program = find()
+    for name, case in items:
+        emit({"kind": "begin", "kernel": name, "case": case})
+        record = {"kind": "case", "kernel": name, "case": case, "outputs": {}, "seconds": 0.0}
+        if not program:
             emit(record | {"outcome": "skip", "message": "compute-sanitizer is not installed (it comes with CUDA)"})
             continue
         begun = time.monotonic()
-        emit(record | _checked(tool, name, seed) | {"seconds": time.monotonic() - begun})
+        emit(record | _checked(program, CASES[case], name, seed) | {"seconds": time.monotonic() - begun})
 
 
 def find() -> str:
@@ -48,22 +49,22 @@ def find() -> str:
     return shutil.which("compute-sanitizer", path=places) or ""
 
 
-def _checked(tool: str, kernel: str, seed: int) -> dict[str, Any]:
+def _checked(sanitizer: str, tool: str, kernel: str, seed: int) -> dict[str, Any]:
     program = start.command("suite.sanitizer", kernel, str(seed))
     # Without torch's pool every tensor is an allocation, behind whose end nothing may be read.
     environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
-    command = [tool, "--tool", "memcheck", "--error-exitcode", str(ERRORS), "--print-limit", "3", *program]
+    command = [sanitizer, "--tool", tool, "--error-exitcode", str(ERRORS), "--print-limit", "3", *program]
     try:
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return {"outcome": "error", "message": f"compute-sanitizer took more than {SECONDS:.0f} s"}
     said = done.stdout + done.stderr
-    found = _SUMMARY.search(said)
-    if found and found[1] == "0" and done.returncode == 0:
+    found = next((number for match in _SUMMARY.finditer(said) for number in match.groups() if number), None)
+    if found == "0" and done.returncode == 0:
         return {"outcome": "pass", "message": ""}
     evidence = {"compute-sanitizer": said[-2500:]}
     if done.returncode == ERRORS and found:
-        return {"outcome": "wrong", "message": f"compute-sanitizer found {found[1]} bad accesses", "evidence": evidence}
+        return {"outcome": "wrong", "message": f"compute-sanitizer found {found} {_BAD[tool]}", "evidence": evidence}
     return {
         "outcome": "error",
         "message": f"compute-sanitizer ended with exit code {done.returncode}",

@@ -93,6 +93,20 @@ def test_metadata_that_the_index_lacks_leaves_the_plain_wheel(tmp_path: Path, wh
     assert subject["facts"]["file"] == PLAIN
 
 
+def test_a_folder_of_wheels_is_chosen_from_before_the_upload(tmp_path: Path, wheelproof: Wheelproof) -> None:
+    folder = make_release(tmp_path)
+
+    run = wheelproof(
+        "verify", "demo", "--no-index", "--find-links", str(folder), "--python", "3.12", "--gpu", "GB200",
+        "--format", "json",
+    )  # fmt: skip
+
+    (subject,) = [each for each in json.loads(run.out)["subjects"] if each["kind"] == "machine"]
+    assert subject["facts"]["variant"] == "cu130_arm"
+    assert subject["facts"]["preferred"] == ["cu130", "cu130_arm", "null"]
+    assert subject["facts"]["passed_over"]["cu130"] == "there is no wheel of it for cp312 aarch64"
+
+
 def test_a_platform_that_was_asked_for_counts_more_than_the_product(
     server: RangeServer, wheelproof: Wheelproof
 ) -> None:

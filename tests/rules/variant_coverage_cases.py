@@ -11,7 +11,7 @@ from tests.rules.case import ERROR, NOTE, WARNING, Case
 from tests.support.facts import AARCH64, X86_64, listed
 from tests.support.variants import document
 from wheel_checks.formats.variant_metadata import parse_variant_metadata
-from wheel_checks.targets.variant_choice import MachineChoice, choose_for_machine
+from wheel_checks.targets.variant_choice import MachineChoice, choose_for_machines
 from wheel_checks.targets.variant_machine import Machine
 
 H100 = Machine("x86_64", "x86-64-v3", "H100", 90, "580", "13.0")
@@ -37,7 +37,8 @@ def gets(
     files = [listed(name) for name in names] + [listed("demo-1.0-py3-none-any.whl")] * plain
     metadata = parse_variant_metadata(json.dumps(document(variants)).encode())
     target = AARCH64 if machine.machine == "aarch64" else X86_64
-    return choose_for_machine(Requirement("demo"), files, target, machine, lambda _: metadata)
+    (made,) = choose_for_machines(Requirement("demo"), files, target, [machine], lambda _: metadata)
+    return made
 
 
 CASES = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +23,13 @@ from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.variant_metadata import VariantMetadata, parse_variant_metadata
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.selection import Reason
-from wheel_checks.targets.variant_choice import MachineChoice, choose_for_machine, order_for, order_variants
+from wheel_checks.targets.variant_choice import (
+    MOST_RELEASES,
+    MachineChoice,
+    choose_for_machines,
+    order_for,
+    order_variants,
+)
 from wheel_checks.targets.variant_machine import Features, Machine
 
 V3 = "x86-64-v3"
@@ -68,7 +75,8 @@ def taken(machine: Machine, release: Path, *, read: bool = True) -> MachineChoic
     files = [listed(path.name) for path in sorted(release.iterdir())]
     target = AARCH64 if machine.machine == "aarch64" else X86_64
     metadata = metadata_of(release) if read else Unavailable("the index lists no demo-1.0-variants.json")
-    return choose_for_machine(Requirement("demo"), files, target, machine, lambda _: metadata)
+    (made,) = choose_for_machines(Requirement("demo"), files, target, [machine], lambda _: metadata)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -159,12 +167,27 @@ def test_a_release_without_a_fitting_variant_leads_to_the_one_before(tmp_path: P
             json.dumps(document({label: [f"nvidia :: cuda_version_lower_bound :: {bound}"]})).encode()
         )
 
-    choice = choose_for_machine(Requirement("demo"), files, X86_64, H100_OLD, read)
+    (choice,) = choose_for_machines(Requirement("demo"), files, X86_64, [GB200, H100_OLD], read)
 
     assert asked == ["2.0", "1.0"]
     assert (choice.label, str(choice.choice.version)) == ("cu126", "1.0")
     assert choice.variant is not None
     assert choice.variant.label == "cu126"
+
+
+def test_no_more_than_twenty_releases_are_looked_at() -> None:
+    files = [listed(f"demo-{number}.0-cp312-cp312-manylinux_2_28_x86_64-cu126.whl") for number in range(30)]
+    metadata = parse_variant_metadata(json.dumps(document({"cu126": ["nvidia :: sm_arch :: 80_real"]})).encode())
+    asked = []
+
+    def read(version: Version) -> VariantMetadata:
+        asked.append(version)
+        return metadata
+
+    (choice,) = choose_for_machines(Requirement("demo"), files, X86_64, [H100], read)
+
+    assert choice.choice.chosen is None
+    assert asked == [Version(f"{number}.0") for number in range(29, 29 - MOST_RELEASES, -1)]
 
 
 def test_the_variant_comes_before_the_tag_and_the_tag_before_the_build_tag() -> None:
@@ -180,9 +203,9 @@ def test_the_variant_comes_before_the_tag_and_the_tag_before_the_build_tag() -> 
     metadata = parse_variant_metadata(json.dumps(made).encode())
 
     def first(files: list[IndexFile]) -> str:
-        choice = choose_for_machine(Requirement("demo"), files, X86_64, H100, lambda _: metadata).choice
-        assert choice.chosen is not None
-        return choice.chosen.file_name
+        (made,) = choose_for_machines(Requirement("demo"), files, X86_64, [H100], lambda _: metadata)
+        assert made.choice.chosen is not None
+        return made.choice.chosen.file_name
 
     expected = [names[4], names[3], names[2], names[1], names[0], names[5]]
     files = [listed(name) for name in names]
@@ -200,6 +223,14 @@ def test_an_unknown_namespace_is_said_to_be_unknown() -> None:
     assert order.preferred == ("null",)
     assert order.unknown == ("intel",)
     assert order.refused["fast"].endswith("only the provider of intel can tell what supports it")
+
+
+def test_a_namespace_without_a_priority_is_not_supported() -> None:
+    made = document({"fast": ["x86_64 :: level :: v3"], "null": []}, ["nvidia"])
+    order = order_for(parse_variant_metadata(json.dumps(made).encode()), H100)
+
+    assert order.preferred == ("null",)
+    assert order.refused["fast"].endswith("default-priorities does not order x86_64")
 
 
 def test_an_optional_provider_is_not_asked() -> None:
@@ -233,7 +264,7 @@ def test_older_revisions_override_the_order_of_features_and_values() -> None:
 
 def test_providers_that_only_list_values_order_as_variantlib_does() -> None:
     """Here variantlib needs no plugin, so that all of its answer is the oracle, filter and priorities included."""
-    static = {"static-properties": {"library": ["mkl", "openblas"], "interface": ["ilp64"]}}
+    static: dict[str, Any] = {"static-properties": {"library": ["mkl", "openblas"], "interface": ["ilp64"]}}
     static["feature-order"] = ["interface", "library"]
     made = document(
         {

@@ -1,11 +1,10 @@
-"""Chooses among the variants of a release for described machines, and tells of each choice as a subject."""
+"""Reads what the choice among variants needs, and tells of the choice for a machine as a subject."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from packaging.requirements import Requirement
 from packaging.version import Version
 
 from wheel_checks.catalogue import select_rules
@@ -18,33 +17,22 @@ from wheel_checks.runner import run_rules
 from wheel_checks.sources.credentials import redact_text
 from wheel_checks.sources.variant_files import VariantFiles
 from wheel_checks.targets.selection import Choice
-from wheel_checks.targets.target import Target
-from wheel_checks.targets.variant_choice import MachineChoice, choose_for_machine, variant_wheels
-from wheel_checks.targets.variant_machine import Machine
+from wheel_checks.targets.variant_choice import MachineChoice, ReadMetadata, variant_wheels
 from wheelproof.judging import Judgement
 
 _MOST = 50  # labels in the facts of a subject
 
 
-def choose_for_machines(
-    requirement: Requirement,
-    files: Sequence[IndexFile],
-    target: Target,
-    machines: Iterable[Machine],
-    reader: VariantFiles,
-    *,
-    pre: bool = False,
-) -> tuple[MachineChoice, ...]:
-    """What each machine gets of the files that the indexes list. Metadata that cannot be read is Unavailable in it."""
+def metadata_reader(files: Sequence[IndexFile], reader: VariantFiles) -> ReadMetadata:
+    """Reads the metadata of a release beside ``files``, all that the indexes list of a project."""
 
     def read(version: Version) -> VariantMetadata | Unavailable:
-        wheel = next(iter(variant_wheels(files, version)), None)
+        wheel = next(variant_wheels(files, version), None)
         if wheel is None:
-            return Unavailable(f"{requirement.name} {version} has no variants")
+            return Unavailable(f"{version} has no variants")
         return variants_on_index(parse_wheel_name(wheel.file_name), files, wheel.index, reader).metadata
 
-    own = [machine for machine in machines if machine.machine == target.machine]
-    return tuple(choose_for_machine(requirement, files, target, machine, read, pre=pre) for machine in own)
+    return read
 
 
 def machine_subject(made: MachineChoice, judgement: Judgement) -> Subject:

@@ -116,12 +116,11 @@ def _of_requirement(requirement: Requirement, wanted: Wanted, listing: Listing, 
         return _of_release(requirement, wanted, files)
     plain: list[Choice] = []
     for_machines: list[MachineChoice] = []
-    has_variants = wanted.machines and variants and any(is_variant(file.file_name) for file in files)
+    has_variants = any(is_variant(file.file_name) for file in files)
     for target in wanted.targets:
-        own = [machine for machine in wanted.machines if machine.machine == target.machine]
-        if has_variants and own and variants:
-            for_machines += _for_machines(requirement, files, target, own, variants, pre=wanted.pre)
-        else:
+        made = _for_machines(requirement, files, target, wanted, variants) if has_variants and variants else ()
+        for_machines += made
+        if not made:
             plain.append(choose(requirement, files, target, pre=wanted.pre))
     planned: dict[tuple[str, str], PlannedWheel] = {}
     for choice in (*plain, *(made.choice for made in for_machines)):
@@ -135,17 +134,14 @@ def _of_requirement(requirement: Requirement, wanted: Wanted, listing: Listing, 
 
 
 def _for_machines(
-    requirement: Requirement,
-    files: Sequence[IndexFile],
-    target: Target,
-    machines: Sequence[Machine],
-    variants: VariantFiles,
-    *,
-    pre: bool,
-) -> Iterable[MachineChoice]:
-    from wheelproof.machine_choice import choose_for_machines  # noqa: PLC0415  # few releases have variants
+    requirement: Requirement, files: Sequence[IndexFile], target: Target, wanted: Wanted, variants: VariantFiles
+) -> tuple[MachineChoice, ...]:
+    """What the described machines of a target get; () when there is none."""
+    from wheel_checks.targets.variant_choice import choose_for_machines  # noqa: PLC0415  # few releases have variants
+    from wheelproof.machine_choice import metadata_reader  # noqa: PLC0415  # as above
 
-    return choose_for_machines(requirement, files, target, machines, variants, pre=pre)
+    read = metadata_reader(files, variants)
+    return choose_for_machines(requirement, files, target, wanted.machines, read, pre=wanted.pre)
 
 
 def _gpus_by_wheel(choices: Iterable[MachineChoice]) -> dict[tuple[str, str], tuple[Product, ...]]:

@@ -8,8 +8,9 @@ whatever it lacks of the others. The null variant comes last; wheels without a l
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from packaging.requirements import Requirement
 from packaging.version import Version
@@ -172,20 +173,45 @@ def _reason(
     return f"it needs {claim}, which {on} does not support"
 
 
-def choose_for_machine(
+def choose_for_machines(
     requirement: Requirement,
     files: Sequence[IndexFile],
     target: Target,
-    machine: Machine,
+    machines: Iterable[Machine],
     read: ReadMetadata,
     *,
     pre: bool = False,
-) -> MachineChoice:
-    """What ``machine`` gets of ``files``. ``target.machine`` is that of the machine.
+) -> tuple[MachineChoice, ...]:
+    """What each of the ``machines`` that are of the target's kind gets of ``files``. ``read`` is asked once a release.
 
     The version is chosen first (PEP 825, "Installing a package from an index"); a release whose metadata is missing,
     or none of whose variants the machine supports, has only its wheels without a label to offer.
     """
+    own = [machine for machine in machines if machine.machine == target.machine]
+    if not own:
+        return ()
+    plain = choose(requirement, files, target, pre=pre)
+    anything = choose(requirement, files, target, pre=pre, variants=lambda _version, _label: 0)
+    first = anything.version or anything.newest_release
+    documents: dict[Version, VariantMetadata | Unavailable] = {}
+
+    def read_once(version: Version) -> VariantMetadata | Unavailable:
+        if version not in documents:
+            documents[version] = read(version)
+        return documents[version]
+
+    return tuple(_choose(_Asked(requirement, files, target, pre), machine, plain, first, read_once) for machine in own)
+
+
+class _Asked(NamedTuple):
+    requirement: Requirement
+    files: Sequence[IndexFile]
+    target: Target
+    pre: bool
+
+
+def _choose(asked: _Asked, machine: Machine, plain: Choice, first: Version | None, read: ReadMetadata) -> MachineChoice:
+    """What one machine gets. ``first`` is the release that comes first when every variant is supported."""
     known: dict[Version, tuple[VariantMetadata | Unavailable, VariantOrder]] = {}
     ranks: dict[Version, dict[str, int]] = {}
 
@@ -205,18 +231,17 @@ def choose_for_machine(
             return f"is not for {machine.label}: {order.refused[label]}"
         return ranks[version].get(label, f"has the label {label!r}, which variants.json does not list")
 
+    if first and any(variant_wheels(asked.files, first)):  # although none may be for this platform
+        look_at(first)
     while True:
-        choice = choose(requirement, files, target, pre=pre, variants=rank)
+        choice = choose(asked.requirement, asked.files, asked.target, pre=asked.pre, variants=rank)
         label = parse_wheel_name(choice.chosen.file_name).variant if choice.chosen else ""
         if choice.version is None or not label or choice.version in known:
             break
         look_at(choice.version)
-    release = choice.version or choice.newest_release
-    if release and not known and any(variant_wheels(files, release)):
-        look_at(release)  # none is for this platform: what others get should be known
     nothing = Unavailable("the release has no variants"), VariantOrder()
-    metadata, order = known.get(release or Version("0"), next(iter(known.values()), nothing))
-    return MachineChoice(machine, choice, choose(requirement, files, target, pre=pre), label, metadata, order)
+    metadata, order = known.get(choice.version or Version("0"), next(iter(known.values()), nothing))
+    return MachineChoice(machine, choice, plain, label, metadata, order)
 
 
 def variant_wheels(files: Sequence[IndexFile], version: Version) -> Iterator[IndexFile]:

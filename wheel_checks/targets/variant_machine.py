@@ -99,7 +99,7 @@ def _of_cpu(name: str, level: str) -> Features:
     while below := rows[-1].get("below"):
         rows.append(_cpu(below))
     levels = tuple(row["level"] for row in rows if "level" in row)
-    return {level: levels} | {feature: ("on",) for row in rows for feature in row["features"]}
+    return {level: levels} | {feature: ("on",) for row in rows for feature in row.get("features", ())}
 
 
 @cache

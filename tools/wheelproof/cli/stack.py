@@ -6,6 +6,7 @@ import argparse
 
 from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
 from wheelproof.cli.sources import add_source_options, open_sources
+from wheelproof.machines import add_machine_options, described_by
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action=ListAction,
         default=[],
         metavar="PLATFORM",
-        help="x86_64, aarch64, manylinux_2_28_aarch64, ... or all (repeatable; default: this machine)",
+        help="x86_64, aarch64, manylinux_2_28_aarch64, ... or all (repeatable; default: that of --gpu, else this "
+        "machine)",
     )
     parser.add_argument(
         "--python", action=ListAction, default=[], metavar="VERSION", help="3.12, 3.13, ... (default: this Python)"
@@ -34,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpu", action=ListAction, default=[], metavar="GPU", help="GB200, H100, sm_100, ...: a GPU is wanted"
     )
+    add_machine_options(parser)
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
     add_source_options(parser)
     add_output_options(parser)
@@ -49,16 +52,20 @@ def run(arguments: argparse.Namespace) -> int:
     from wheelproof.stack.run import StackRequest, judge_stack  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
+    gpus = tuple(dict.fromkeys(map(parse_gpu, arguments.gpu)))
+    machines = described_by(arguments, gpus)
+    platforms = arguments.platform or list(dict.fromkeys(machine.machine for machine in machines))
     request = StackRequest(
         parse_inputs(arguments.packages, arguments.requirement),
-        parse_targets(arguments.platform, arguments.python),
-        tuple(dict.fromkeys(parse_gpu(name).name for name in arguments.gpu)),
+        parse_targets(platforms, arguments.python),
+        tuple(gpu.name for gpu in gpus),
         arguments.pre,
         output.offline,
         arguments.deadline or DEFAULT_TIMEOUT,
+        machines,
     )
     judgement = Judgement(select=output.select, ignore=output.ignore, fail_on=output.fail_on)
-    assumed = "" if arguments.platform and arguments.python else this_machine().note
+    assumed = "" if platforms and arguments.python else this_machine().note
     with open_sources(arguments, output, note=assumed) as opened:
         report = judge_stack(request, judgement, opened.client, opened.config, opened.progress)
     return emit(report, output)

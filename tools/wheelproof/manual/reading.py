@@ -13,7 +13,7 @@ from wheelproof.cli.options import FORMATS, CommandParser, ListAction, make_pars
 from wheelproof.manual.model import Argument, Command, Kind, Manual, Option, Values
 
 FILE, FOLDER, FREE = Values(Kind.FILE), Values(Kind.FOLDER), Values()
-RULES, GPUS = Values(Kind.WORD, shared="rules"), Values(Kind.WORD, shared="gpus")
+RULES, GPUS, CPUS = (Values(Kind.WORD, shared=name) for name in ("rules", "gpus", "cpus"))
 
 # What an option or argument takes, by what the help calls its value. A test knows of every name in use.
 METAVARS = {
@@ -29,15 +29,18 @@ METAVARS = {
     "PREFIX": RULES,
     "RULE": RULES,
     "GPU": GPUS,
+    "CPU": CPUS,
     "PLATFORM": Values(Kind.WORD, ("x86_64", "aarch64", "all")),
-    **dict.fromkeys(("FOLDERS", "GLOB", "HOSTS", "N", "NAME", "NAME==VERSION", "SECONDS", "SIZE", "SONAME"), FREE),
+    **dict.fromkeys(
+        ("FOLDERS", "GLOB", "HOSTS", "LABEL", "N", "NAME", "NAME==VERSION", "SECONDS", "SIZE", "SONAME"), FREE
+    ),
     **dict.fromkeys(("SPEC", "URL", "VERSION", "WHAT"), FREE),
 }
 
 
 def read_manual() -> Manual:
     """The commands, as their parsers declare them, and the words that several share."""
-    return Manual(__version__, tuple(_commands(COMMANDS)), {"rules": _rules(), "gpus": _gpus()})
+    return Manual(__version__, tuple(_commands(COMMANDS)), {"rules": _rules(), "gpus": _gpus(), "cpus": _cpus()})
 
 
 def _commands(table: dict[str, tuple[str, str]], above: str = "") -> Iterator[Command]:
@@ -96,3 +99,10 @@ def _gpus() -> tuple[str, ...]:
     from wheel_checks.facts.gpu_targets import products  # noqa: PLC0415  # reads the table of products
 
     return tuple(product.name.replace(" ", "-") for product in products())
+
+
+def _cpus() -> tuple[str, ...]:
+    """The names of the CPUs that a machine is described by."""
+    from wheel_checks.data import load  # noqa: PLC0415  # reads the table of machines
+
+    return tuple(row["name"] for row in load("variant_machines")["cpu"])

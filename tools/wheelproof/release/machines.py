@@ -13,7 +13,7 @@ from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.variant_metadata import VariantMetadata
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import parse_targets
-from wheel_checks.targets.variant_choice import MachineChoice, choose_for_machine
+from wheel_checks.targets.variant_choice import MachineChoice, choose_for_machines
 from wheelproof.judging import JudgedWheel
 from wheelproof.release.plan import Candidate
 
@@ -32,11 +32,12 @@ def machine_choices(
     ]
     requirement = Requirement(f"{expected.project}=={release.version}")
     pythons = tuple(dict.fromkeys(str(python) for platform in expected.platforms for python in platform.pythons))
+    described = [(describe_machines(wanted.gpus, wanted.drivers, wanted.cpu), wanted) for wanted in expected.machines]
     return tuple(
-        (choose_for_machine(requirement, files, target, machine, lambda _: metadata), wanted.variant)
-        for wanted in expected.machines
-        for machine in describe_machines(wanted.gpus, wanted.drivers, wanted.cpu)
-        for target in parse_targets([machine.machine], pythons)
+        (made, wanted.variant)
+        for machines, wanted in described
+        for target in parse_targets(tuple(dict.fromkeys(each.machine for each in machines)), pythons)
+        for made in choose_for_machines(requirement, files, target, machines, lambda _: metadata)
     )
 
 

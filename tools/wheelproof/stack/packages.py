@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import Requirement
@@ -38,6 +39,9 @@ from wheel_checks.targets.target import Target
 from wheelproof.judging import AT_ONCE, JudgedWheel, PlannedWheel
 from wheelproof.stack.inputs import Asked
 
+if TYPE_CHECKING:  # few packages have variants
+    from wheel_checks.targets.variant_choice import MachineChoice
+
 _NO_WHEEL = Unavailable("there is no wheel to read")
 
 
@@ -67,6 +71,14 @@ def pick_wheels(resolution: Resolution, target: Target, index: SimpleIndex) -> l
 
     with ThreadPoolExecutor(AT_ONCE, "pick") as pool:
         return list(pool.map(pick, resolution.packages))
+
+
+def take_variant(pick: Pick, made: MachineChoice) -> Pick:
+    """The pick with the wheel that a machine gets of the package's variants; as it is when it gets none."""
+    if pick.wheel is None or made.choice.chosen is None:
+        return pick
+    wheel = _planned(made.choice.chosen, made.choice.target, pick.wheel.listed)
+    return replace(pick, wheel=wheel, choice=made.choice)
 
 
 def _listed(name: str, index: SimpleIndex) -> tuple[IndexFile, ...]:

@@ -6,10 +6,14 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.stack import StackFacts, StackPackage
+from wheel_checks.formats.variant_label import is_variant
 from wheel_checks.model import CheckResult, Report, Rule, Severity, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.credentials import redact_text
@@ -31,8 +35,13 @@ from wheelproof.judging import (
     unreadable,
 )
 from wheelproof.stack.inputs import Asked
-from wheelproof.stack.packages import Pick, build_facts, conflict_of, pick_wheels, sibling_wheels
+from wheelproof.stack.packages import Pick, build_facts, conflict_of, pick_wheels, sibling_wheels, take_variant
 from wheelproof.stack.table import headline, package_facts, table
+
+if TYPE_CHECKING:  # few packages have variants
+    from wheel_checks.sources.variant_files import VariantFiles
+    from wheel_checks.targets.variant_choice import MachineChoice
+    from wheel_checks.targets.variant_machine import Machine
 
 FORM = "WHL1"  # rules about the form of metadata, which matter to who publishes the wheel
 KINDS = ("wheel", "release", "package", "stack")  # what rules of this command judge
@@ -42,7 +51,8 @@ KINDS = ("wheel", "release", "package", "stack")  # what rules of this command j
 class StackRequest:
     """What is resolved, for which targets and GPUs (product names), and how the resolver is to be run.
 
-    ``timeout`` is in seconds, for each run of the resolver.
+    ``machines`` choose among variants, where packages have some. ``timeout`` is in seconds, for each run of the
+    resolver.
     """
 
     asked: Asked
@@ -51,15 +61,21 @@ class StackRequest:
     pre: bool = False
     offline: bool = False
     timeout: float = DEFAULT_TIMEOUT
+    machines: tuple[Machine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Resolved:
-    """The resolution for one target, with the wheel of each package."""
+    """The resolution for one target, with the wheel of each package.
+
+    Where packages have variants there is one for each ``machine``, with what it gets of them.
+    """
 
     target: Target
     resolution: Resolution
     picks: tuple[Pick, ...]
+    machine: Machine | None = None
+    choices: tuple[MachineChoice, ...] = ()
 
 
 def judge_stack(
@@ -77,11 +93,12 @@ def judge_stack(
     started, clock = datetime.now(UTC), time.perf_counter()
     rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in KINDS}
     index = SimpleIndex(client, config)
+    variants = _variant_reader(client) if request.machines else None
     subjects: list[Subject] = []
     resolved: list[_Resolved] = []
     for target in request.targets:
         try:
-            resolved.append(_resolve(request, target, config, index))
+            resolved += _for_machines(request, _resolve(request, target, config, index), variants)
         except UsageError:
             raise
         except NoSolutionError as error:
@@ -89,15 +106,20 @@ def judge_stack(
             subjects.append(_stack_subject(request, facts, rules["stack"], judgement, []))
         except WheelproofError as error:
             subjects.append(unreadable(_stack_id(request, target), "stack", error))
-    wheels = [pick.wheel for item in resolved for pick in item.picks if pick.wheel]
+    every = [pick.wheel for item in resolved for pick in item.picks if pick.wheel]
+    wheels = list({(wheel.file_name, wheel.target): wheel for wheel in every}.values())  # machines share most of them
     progress.planned(len(wheels))
-    judged = _judge(wheels, judgement, rules, client, progress)
-    remaining = iter(judged)
+    judged = _judge(wheels, judgement, rules, client, progress, variants)
+    by_wheel = {(item.planned.file_name, item.planned.target): item for item in judged}
     for item in resolved:
-        own = {pick.package.name: next(remaining) for pick in item.picks if pick.wheel}
-        facts = build_facts(request.asked, item.target, item.resolution, item.picks, own, index, request.gpus)
+        own = {p.package.name: by_wheel[p.wheel.file_name, p.wheel.target] for p in item.picks if p.wheel}
+        gpus = request.gpus if item.machine is None else tuple(filter(None, [item.machine.gpu]))
+        facts = build_facts(request.asked, item.target, item.resolution, item.picks, own, index, gpus)
         packages = [_package_subject(p, own.get(p.name), rules["package"], judgement) for p in facts.packages]
-        subjects += [_stack_subject(request, facts, rules["stack"], judgement, packages), *packages]
+        told = {subject.id for subject in subjects} if item.machine else set()
+        subjects.append(_stack_subject(request, facts, rules["stack"], judgement, packages, item.machine))
+        subjects += _choice_subjects(item, judgement)
+        subjects += [subject for subject in packages if subject.id not in told]
     return Report(
         command="stack",
         version=__version__,
@@ -124,15 +146,54 @@ def _resolve(request: StackRequest, target: Target, config: IndexConfig, index: 
     return _Resolved(target, resolution, tuple(pick_wheels(resolution, target, index)))
 
 
+def _variant_reader(client: HttpClient) -> VariantFiles:
+    from wheel_checks.sources.variant_files import VariantFiles  # noqa: PLC0415  # only where machines are described
+
+    return VariantFiles(client)
+
+
+def _for_machines(request: StackRequest, item: _Resolved, variants: VariantFiles | None) -> list[_Resolved]:
+    """The resolution with the wheels of each machine of its target; as it is where no package has variants."""
+    machines = [machine for machine in request.machines if machine.machine == item.target.machine]
+    concerned = [pick for pick in item.picks if pick.wheel and any(is_variant(f.file_name) for f in pick.wheel.listed)]
+    if not machines or not concerned or variants is None:
+        return [item]
+    from wheel_checks.targets.variant_choice import choose_for_machines  # noqa: PLC0415  # few packages have variants
+    from wheelproof.machine_choice import metadata_reader  # noqa: PLC0415  # as above
+
+    chosen: dict[str, tuple[MachineChoice, ...]] = {}
+    for pick in concerned:
+        listed = pick.wheel.listed if pick.wheel else ()
+        requirement = Requirement(f"{pick.package.name}=={pick.package.version}")
+        read = metadata_reader(listed, variants)
+        chosen[pick.package.name] = choose_for_machines(requirement, listed, item.target, machines, read, pre=True)
+    found = []
+    for number, machine in enumerate(machines):
+        own = {name: made[number] for name, made in chosen.items()}
+        picks = tuple(take_variant(p, own[p.package.name]) if p.package.name in own else p for p in item.picks)
+        found.append(replace(item, picks=picks, machine=machine, choices=tuple(own.values())))
+    return found
+
+
+def _choice_subjects(item: _Resolved, judgement: Judgement) -> list[Subject]:
+    """What the machine gets of each package with variants."""
+    if not item.choices:
+        return []
+    from wheelproof.machine_choice import machine_subject  # noqa: PLC0415  # few packages have variants
+
+    return [machine_subject(made, judgement) for made in item.choices]
+
+
 def _judge(
     wheels: Sequence[PlannedWheel],
     judgement: Judgement,
     rules: Mapping[str, Sequence[Rule]],
     client: HttpClient,
     progress: Progress,
+    variants: VariantFiles | None,
 ) -> list[JudgedWheel]:
     """Judge the wheels, in order; beside a CPU build, look at a wheel of the same release for another machine."""
-    judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress)
+    judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, variants=variants)
     others = sibling_wheels(judged)
     progress.planned(len(wheels) + len(others))
     beside = judge_wheels(others, judgement, (), client, progress)
@@ -169,6 +230,7 @@ def _stack_subject(
     rules: Iterable[Rule],
     judgement: Judgement,
     packages: Sequence[Subject],
+    machine: Machine | None = None,
 ) -> Subject:
     results = run_rules(rules, facts, judgement.expectations)
     rows = table(packages, judgement.fail_on)
@@ -176,11 +238,12 @@ def _stack_subject(
         "requested": list(facts.requested),
         "target": facts.target.label,
         "machine": facts.target.machine,
-        "gpus": list(request.gpus),
+        "gpus": list(request.gpus) if machine is None else [machine.gpu] if machine.gpu else [],
         "packages": rows,
     }
-    return Subject(_stack_id(request, facts.target), "stack", headline(facts, rows), told, results)
+    return Subject(_stack_id(request, facts.target, machine), "stack", headline(facts, rows), told, results)
 
 
-def _stack_id(request: StackRequest, target: Target) -> str:
-    return f"{redact_text(request.asked.label)} on {target.label}"
+def _stack_id(request: StackRequest, target: Target, machine: Machine | None = None) -> str:
+    where = f"{target.label}, {machine.label}" if machine else target.label
+    return f"{redact_text(request.asked.label)} on {where}"
