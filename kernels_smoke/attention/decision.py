@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from kernels_smoke.attention.batch import Batch, Choice
 
-SOURCE = (
-    "2026-11-22, NVIDIA H200, torch 2.11.0, triton 3.6.0"
-    "; 1.027 times the best choice of 60 batches, at worst 1.37"
-)
+SOURCE = "2026-11-22, NVIDIA H200, torch 2.11.0, triton 3.6.0; 1.027 times the best choice of 60 batches, at worst 1.37"
 
 
 def choose(batch: Batch) -> Choice:
