@@ -127,6 +127,7 @@ class World:
         torch(installed).write(own)
         world.variables = {
             "HOME": str(root / "home"),
+            "XDG_CONFIG_DIRS": str(root / "no-configuration"),  # this machine's pip.conf may hold constraints
             "PATH": os.pathsep.join(
                 [str(Path(find_uv_bin()).parent), str(Path(sys.executable).parent), os.environ["PATH"]]
             ),
