@@ -47,8 +47,12 @@ Implementation = Callable[[InputSet], Callable[[], Results]]  # makes, for one s
 
 @dataclass(frozen=True)
 class Plan:
-    """What every child is told: where, how large, the calibrated rates, and until when (by time.monotonic)."""
+    """What every child is told: which shapes, where, how large, the calibrated rates, and until when (time.monotonic).
 
+    ``table`` is "suite", whose shapes are timed beside peers, too, or "helion".
+    """
+
+    table: str
     device: str
     tiny: bool
     seed: int
@@ -78,8 +82,8 @@ def compare(connection: Connection, name: str, plan: Plan, alone: RLock) -> None
     if plan.device == "cuda":
         torch._dynamo.config.recompile_limit = 64  # noqa: SLF001  # documented so; each shape is a compilation
         _benchmark_alone(alone)
-    rows = [Row("suite", kernel, speed) for speed in speeds_of(kernel, tiny=plan.tiny)]
-    rows += [Row("helion", kernel, speed) for speed in helion_speeds(kernel, tiny=plan.tiny)]
+    speeds = speeds_of if plan.table == "suite" else helion_speeds
+    rows = [Row(plan.table, kernel, speed) for speed in speeds(kernel, tiny=plan.tiny)]
     for row in rows:
         for record in _prepared(row, module, plan, alone):
             connection.send(record)

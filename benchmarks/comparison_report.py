@@ -1,4 +1,4 @@
-"""What ``benchmarks/kernels.py`` measured, as markdown, as JSON, and as pictures. Needs no torch."""
+"""What ``kernels.py`` and ``seeds.py`` measured beside torch.compile: markdown, JSON, pictures. Needs no torch."""
 
 from __future__ import annotations
 
@@ -127,8 +127,6 @@ def markdown(results: Measurements) -> str:
         f"{', '.join(measured)}. Microseconds of one call inside a CUDA graph over rotated inputs, median of replays; "
         f"{results.seconds:.0f} s altogether.",
         _suite_table(results),
-        _mean_table(results),
-        _shape_table(results),
         _list("What could not be timed, and why:", results.faults),
         _list("Timed in another way:", results.notes),
     ]
@@ -160,7 +158,8 @@ def _beside(shape: Shape, name: str) -> str:
     return "-" if speedup is None else f"{shape.microseconds[name]:.1f} ({speedup:.2f}x)"
 
 
-def _mean_table(results: Measurements) -> str:
+def mean_table(results: Measurements) -> str:
+    """Our geometric means beside Helion's; empty when nothing was timed."""
     heads = ("kernel", "ours against torch.compile", "least", "greatest", "shapes", "Helion's on an H100")
     rows = [
         (
@@ -178,7 +177,8 @@ def _mean_table(results: Measurements) -> str:
     return "Geometric means over the shapes of the Qwen3 models (1 to 8192 tokens):\n\n" + _table(heads, rows)
 
 
-def _shape_table(results: Measurements) -> str:
+def shape_table(results: Measurements) -> str:
+    """What the means were taken over; empty when nothing was timed."""
     rows = [
         (kernel, name, f"{shape.microseconds[OURS]:.2f}", _beside(shape, EAGER), _beside(shape, COMPILED))
         for kernel, name, shape in results.table("helion")

@@ -2,10 +2,9 @@
 
 usage: python benchmarks/kernels.py [--only KERNEL,...] [--output DIR] [--minutes 9] [--device cuda|cpu] [--tiny]
 
-Prints markdown: the suite's shapes, and Helion's geometric means against torch.compile retold. With ``--output`` the
-folder gets ``kernels.md``, ``kernels.json``, ``kernels.svg`` (roofline and bars) and ``helion.svg``. Peers that are not
-installed, or that fail, are named below the tables. ``--device cpu --tiny`` goes through all of it in Triton's
-interpreter, where the times mean nothing.
+Prints markdown. With ``--output`` the folder gets ``kernels.md``, ``kernels.json`` and ``kernels.svg`` (roofline and
+bars). Peers that are not installed, or that fail, are named below the table. ``--device cpu --tiny`` goes through all
+of it in Triton's interpreter, where the times mean nothing.
 """
 
 from __future__ import annotations
@@ -22,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.comparison_report import Measurements, chart, document, markdown  # found by the line above
+from benchmarks.comparison_report import Measurements, document, markdown  # found by the line above
 from benchmarks.forked import CONTEXT, Ended, Job, in_turn, messages  # likewise
 from kernels_smoke.suite import registry  # likewise
+from kernels_smoke.suite.registry import Entry  # likewise
 from kernels_smoke.suite.roofline import picture  # likewise
 
 if TYPE_CHECKING:
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
     from benchmarks.comparison import Plan
 
+SEED = 20261120
 PATIENCE = 240.0  # seconds of silence: the longest compilations take one
-PREPARING = 0.6  # of the time
+PREPARING = 0.8  # of the time
 PACKAGES = ("torch", "triton", "liger-kernel", "fla-core", "helion")
 MADE_UP = {"bandwidth": 1e11, "bf16": 1e12, "fp8": 1e12}  # what stands for a calibration without a GPU
 
@@ -46,37 +47,47 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=9.0, help="what is not timed by then is left out")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--tiny", action="store_true", help="small shapes: a test of this program")
-    parser.add_argument("--seed", type=int, default=20261120)
+    parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
     if options.device == "cpu" and not options.tiny:
         parser.error("--device cpu is for --tiny")
     entries = registry.select(tuple(filter(None, options.only.split(","))))
-    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # children compile side by side already
-    if options.device == "cpu":
-        os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
-    start = time.monotonic()
-    from benchmarks.comparison import Plan  # noqa: PLC0415  # imports torch and triton, once for all children
-
-    calibration = _calibration() if options.device == "cuda" else {**MADE_UP, "name": "no GPU"}
-    seconds = 60 * options.minutes
-    plan = Plan(
-        device=options.device,
-        tiny=options.tiny,
-        seed=options.seed,
-        calibration=calibration,
-        prepare_until=start + PREPARING * seconds,
-        time_until=start + 0.95 * seconds,
+    results = compared(
+        entries, "suite", minutes=options.minutes, device=options.device, tiny=options.tiny, seed=options.seed
     )
-    names = [entry.name for entry in entries if registry.load(entry).speeds]
-    results = Measurements(environment=environment(calibration), calibration=calibration)
-    at_once = len(os.sched_getaffinity(0))
-    for first in range(0, len(names), at_once):
-        run(names[first : first + at_once], plan, results)
-    results.seconds = time.monotonic() - start
     report = markdown(results)
     print(report)
     if options.output:
         write(options.output, results, report)
+
+
+def compared(
+    entries: Sequence[Entry], table: str, *, minutes: float, device: str = "cuda", tiny: bool = False, seed: int = SEED
+) -> Measurements:
+    """Time the kernels in the shapes of ``table``: "suite", or "helion" for those of Helion's means."""
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # children compile side by side already
+    if device == "cpu":
+        os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
+    start = time.monotonic()
+    from benchmarks.comparison import Plan  # noqa: PLC0415  # imports torch and triton, once for all children
+
+    calibration = _calibration() if device == "cuda" else {**MADE_UP, "name": "no GPU"}
+    plan = Plan(
+        table=table,
+        device=device,
+        tiny=tiny,
+        seed=seed,
+        calibration=calibration,
+        prepare_until=start + PREPARING * 60 * minutes,
+        time_until=start + 0.95 * 60 * minutes,
+    )
+    results = Measurements(environment=environment(calibration), calibration=calibration)
+    names = [entry.name for entry in entries if registry.load(entry).speeds]
+    at_once = len(os.sched_getaffinity(0))
+    for first in range(0, len(names), at_once):
+        run(names[first : first + at_once], plan, results)
+    results.seconds = time.monotonic() - start
+    return results
 
 
 def run(names: Sequence[str], plan: Plan, results: Measurements) -> None:
@@ -131,7 +142,6 @@ def write(folder: Path, results: Measurements, report: str) -> None:
         "kernels.md": report,
         "kernels.json": json.dumps(results.as_json(), indent=1) + "\n",
         "kernels.svg": picture(document(results)),
-        "helion.svg": chart(results),
     }
     for name, content in contents.items():
         (folder / name).write_text(content, encoding="utf-8")

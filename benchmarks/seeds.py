@@ -3,8 +3,9 @@
 usage: python benchmarks/seeds.py [--only TEXT,...] [--output DIR] [--minutes 9]
 
 Each module of ``benchmarks/experiments`` has a function ``experiments()``. Every experiment runs in a child of its own:
-all compile at once, then one after the other is timed. Prints markdown; with ``--output`` the folder gets ``seeds.md``,
-``seeds.json`` and ``seeds.svg``. What is not installed or fails is named in its row.
+all compile at once, then one after the other is timed. "helion" is a comparison with torch.compile over the shapes of
+the Qwen3 models, as its authors made it. Prints markdown; with ``--output`` the folder gets ``seeds.md``,
+``seeds.json``, ``seeds.svg`` and ``helion.svg``. What is not installed or fails is named in its row.
 """
 
 from __future__ import annotations
@@ -21,10 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.experiments.model import Experiment, Run  # found by the line above
+from benchmarks.comparison_report import Measurements, mean_table, shape_table  # found by the line above
+from benchmarks.comparison_report import chart as mean_chart  # likewise
+from benchmarks.experiments.model import Experiment, Run  # likewise
 from benchmarks.experiments_report import Told, chart, markdown  # likewise
 from benchmarks.forked import PREPARED, Ended, Job, in_turn, summary  # likewise
-from benchmarks.kernels import environment  # likewise
+from benchmarks.kernels import compared, environment  # likewise
+from benchmarks.shapes import HELION  # likewise
+from kernels_smoke.suite import registry  # likewise
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -37,6 +42,7 @@ FAMILIES = (
     "muon",
     "dualip",
 )
+HELION_MEANS = "helion's kernels, geometric means against torch.compile"
 PATIENCE = 300.0  # seconds of silence: FLA tunes itself for half a minute, torch.compile takes as long
 LAUNCHES = 20  # of what is timed without a graph
 AT_ONCE = 6  # experiments that prepare at once: their inputs lie on the GPU together
@@ -67,17 +73,30 @@ def main() -> None:
         ]
         for child, message in in_turn(jobs, patience=PATIENCE):
             hear(told[int(child.job.name)], message)
-    device = {"name": _device_name()}
-    around = environment(device)
+    means = None
+    if any(text in HELION_MEANS for text in options.only.split(",")):
+        means = compared(registry.select(tuple(HELION)), "helion", minutes=(until - time.monotonic()) / 60)
+    around = environment({"name": _device_name()})
     seconds = time.monotonic() - start
-    report = markdown(told, around, seconds)
+    report = markdown(told, around, seconds) + (_helion(means) if means else "")
     print(report)
     if options.output:
-        options.output.mkdir(parents=True, exist_ok=True)
         facts = {"environment": around, "seconds": seconds, "experiments": [dataclasses.asdict(one) for one in told]}
-        (options.output / "seeds.md").write_text(report, encoding="utf-8")
-        (options.output / "seeds.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-        (options.output / "seeds.svg").write_text(chart(told, around), encoding="utf-8")
+        contents = {
+            "seeds.md": report,
+            "seeds.json": json.dumps(facts | {"helion": means and means.as_json()}, indent=1) + "\n",
+            "seeds.svg": chart(told, around),
+            **({"helion.svg": mean_chart(means)} if means else {}),
+        }
+        options.output.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            (options.output / name).write_text(content, encoding="utf-8")
+
+
+def _helion(means: Measurements) -> str:
+    reported = "ours are fixed layouts; those of the document were searched for each shape, on an H100"
+    parts = [f"### {HELION_MEANS}", f"The document: table 2; {reported}.", mean_table(means), shape_table(means)]
+    return "\n" + "\n\n".join(part for part in parts if part) + "\n"
 
 
 def load(family: str) -> list[Experiment]:

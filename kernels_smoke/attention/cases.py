@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -52,11 +53,16 @@ def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
         return module.paged_attention(**{**arguments, **buffers}, out=out)
 
     call()
-    replay = _captured(call) if out.device.type == "cuda" else call
+    replay = _captured(call) if out.device.type == "cuda" and _has_pool() else call
     out.view(torch.uint8).fill_(POISON)
     for name, buffer in buffers.items():
         buffer.copy_(inputs[name])
     return replay()
+
+
+def _has_pool() -> bool:
+    """Whether torch allocates from a pool: without one it can allocate nothing while it captures a graph."""
+    return os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING", "0") == "0"
 
 
 def _captured(call: Any) -> Any:

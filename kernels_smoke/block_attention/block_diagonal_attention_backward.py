@@ -24,7 +24,7 @@ def configure(head_dim: int, *, rotary: bool) -> Configuration:
     if architecture().number != 90:
         return Configuration()  # fits the registers and the shared memory of every GPU that Triton knows
     if rotary:  # angles are loaded when they are needed, which takes another program that computes meanwhile
-        return Configuration(warps=4, registers=168)
+        return Configuration(warps=4)
     return Configuration(warps=4, stages=5, programs=128 // head_dim)
 
 

@@ -188,6 +188,8 @@ KERNEL = Kernel(
             "rotated after it was rounded",
             "grad_query = _rotated_back(grad_query,",
             "grad_query = _rotated_back(grad_query.to(tl.float16).to(tl.float32),",
+            where=("interpret",),
+            why="only float32 shows it, in which a GPU is not asked to multiply",
         ),
         Mutant("sines from the place of the cosines", "_load(cos_sin + HEAD_DIM // 2,", "_load(cos_sin,"),
         Mutant("one tile for each program", "tl.num_programs(0) if PERSISTENT", "tiles if PERSISTENT"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +17,18 @@ from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, 
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 TILES = "kernels_smoke.matmul.tiles"
 STEPS = 5
+
+
+@dataclass(frozen=True)
+class NearIterate(Near):
+    """Near, but the rounding of a vector's one singular value falls on every element: ``vector``, in bfloat16."""
+
+    vector: float = 3e-2
+
+    def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
+        """Return what Near says."""
+        near = Near(self.vector if 1 in output.shape[-2:] else self.bfloat16, self.float16, self.float32, self.floor)
+        return near(output, reference)
 
 
 def draw_inputs(
@@ -81,8 +94,9 @@ KERNEL = Kernel(
     launch=launch,
     reference=expected,
     # Five steps amplify the rounding of each product where singular values are small. 1.9e-2 is what eager torch has at
-    # 4096 x 4096. float16 has three more bits, but is drawn for tiny matrices, too, where chance has more to say.
-    checks={"out": Near(bfloat16=1.9e-2, float16=6e-3)},
+    # 4096 x 4096 (ours 8.3e-3; vectors 2.6e-2, eager 7.5e-2; hundreds of runs on an H200). float16 has three more bits,
+    # but is drawn for tiny matrices, too, where chance has more to say; below the floor its iterate is subnormal.
+    checks={"out": NearIterate(bfloat16=1.9e-2, float16=6e-3, floor=1e-5)},
     cases=(
         case("256 x 640", 256, 640, level="quick"),
         case("2048 x 2048", 2048, 2048),

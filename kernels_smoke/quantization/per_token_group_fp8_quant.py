@@ -18,8 +18,8 @@ from kernels_smoke.quantization.scaling import (
 
 
 def configure(group: int) -> Configuration:
-    """The layout for groups of ``group`` elements: 32 elements a thread."""
-    return Configuration(warps=4, tile=4096 // group)
+    """The layout for groups of ``group`` elements: 16 elements a thread."""
+    return Configuration(warps=2, tile=1024 // group)
 
 
 @triton.jit

@@ -21,10 +21,15 @@ POISON = 0xFF
 
 @dataclass
 class Draw:
-    """Makes the tensors of one run on ``device`` ("cuda", "cpu", or "meta" for shapes without values)."""
+    """Makes the tensors of one run on ``device`` ("cuda", "cpu", or "meta" for shapes without values).
+
+    ``guard``: bytes of poison before and after each. With 0 a tensor ends where its memory does, for tools that see
+    accesses beyond an allocation.
+    """
 
     seed: int
     device: str
+    guard: int = GUARD
     guarded: list[tuple[str, torch.Tensor, torch.Tensor]] = field(default_factory=list)  # name, buffer, view
 
     def __post_init__(self) -> None:
@@ -51,10 +56,10 @@ class Draw:
             return torch.empty(max(size, 0), dtype=dtype, device="meta").as_strided(shape, strides, offset)
         rows = math.prod(shape[:-1])
         size = (max(rows - 1, 0) * stride + width + offset) * dtype.itemsize if rows and width else 0
-        size = -(-size // 256) * 256
-        buffer = torch.full((2 * GUARD + size,), POISON, dtype=torch.uint8, device=self.device)
+        size = -(-size // 256) * 256 if self.guard else size
+        buffer = torch.full((2 * self.guard + size,), POISON, dtype=torch.uint8, device=self.device)
         elements = buffer.view(dtype)
-        view = elements.as_strided(shape, strides, GUARD // dtype.itemsize + offset)
+        view = elements.as_strided(shape, strides, self.guard // dtype.itemsize + offset)
         self.guarded.append((name, buffer, view))
         return view
 

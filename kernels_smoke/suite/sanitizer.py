@@ -1,4 +1,4 @@
-"""NVIDIA's checkers over the quick cases of a kernel, at level deep, where they are installed.
+"""NVIDIA's checkers over the cases of a kernel but the deep ones, at level deep, where they are installed.
 
 The guard regions of the suite see what is written near a tensor; compute-sanitizer's memcheck sees every access that
 belongs to no allocation, reads too, and its racecheck accesses to shared memory that no barrier orders.
@@ -10,21 +10,23 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kernels_smoke.suite import registry, start
+from kernels_smoke.suite import start
 from kernels_smoke.suite.foreman import Emit
-from kernels_smoke.suite.judge import judge
 
 CASES = {"compute-sanitizer memcheck": "memcheck", "compute-sanitizer racecheck": "racecheck"}
 SECONDS = 240.0  # for one kernel: some 4 s on an H200, and an import of torch that is several times slower than usual
 FOLDERS = ("/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", "/opt/cuda/bin")
+LIMIT = 1000  # findings that are printed
 _BAD = {"memcheck": "bad accesses", "racecheck": "unordered accesses to shared memory"}
 ERRORS = 86  # the exit code by which the checker tells that it found something
 _SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: (\d+) hazards? displayed")
+_RACE = "Race reported between"
+_ACCESS = re.compile(r"(\w+) access at (.+\+0x[0-9a-f]+)")
+LAUNCHED = "every case was launched"
 
 
 def checks(emit: Emit, *, kernels: Sequence[str], seed: int, skip: Iterable[Sequence[str]] = ()) -> None:
@@ -50,35 +52,43 @@ def find() -> str:
 
 
 def _checked(sanitizer: str, tool: str, kernel: str, seed: int) -> dict[str, Any]:
-    program = start.command("suite.sanitizer", kernel, str(seed))
+    program = start.command("suite.sanitized", kernel, str(seed))
     # Without torch's pool every tensor is an allocation, behind whose end nothing may be read.
     environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
-    command = [sanitizer, "--tool", tool, "--error-exitcode", str(ERRORS), "--print-limit", "3", *program]
+    command = [sanitizer, "--tool", tool, "--error-exitcode", str(ERRORS), "--print-limit", str(LIMIT), *program]
     try:
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return {"outcome": "error", "message": f"compute-sanitizer took more than {SECONDS:.0f} s"}
-    said = done.stdout + done.stderr
-    found = next((number for match in _SUMMARY.finditer(said) for number in match.groups() if number), None)
-    if found == "0" and done.returncode == 0:
+    return reading(tool, done.stdout + done.stderr, done.returncode)
+
+
+def reading(tool: str, said: str, status: int) -> dict[str, Any]:
+    """The outcome, message and evidence of a run of ``tool`` that printed ``said`` and ended with ``status``.
+
+    Some races do not count (what racecheck calls a race: two threads, one address of shared memory, no barrier):
+
+    - in functions that are not ours, C++ all of them: torch's reductions exchange values within a warp;
+    - two writes by one instruction: Triton stores a small tensor from every thread that holds a copy of it, and where
+      these have summed in different orders, the copies differ in their last bit (measured on an H200). That an
+      iteration of a loop overtakes another would show as a race with the reads in between, too.
+
+    Bad accesses count wherever they are, since ours may have caused them.
+    """
+    found = next((int(number) for match in _SUMMARY.finditer(said) for number in match.groups() if number), None)
+    harmless = sum(_is_harmless(_ACCESS.findall(race)) for race in said.split(_RACE)[1:])
+    if LAUNCHED in said and status in {0, ERRORS} and found == harmless < LIMIT:
         return {"outcome": "pass", "message": ""}
     evidence = {"compute-sanitizer": said[-2500:]}
-    if done.returncode == ERRORS and found:
-        return {"outcome": "wrong", "message": f"compute-sanitizer found {found} {_BAD[tool]}", "evidence": evidence}
-    return {
-        "outcome": "error",
-        "message": f"compute-sanitizer ended with exit code {done.returncode}",
-        "evidence": evidence,
-    }
+    if status == ERRORS and found:
+        message = f"compute-sanitizer found {found - harmless} {_BAD[tool]}"
+        return {"outcome": "wrong", "message": message, "evidence": evidence}
+    return {"outcome": "error", "message": f"compute-sanitizer ended with exit code {status}", "evidence": evidence}
 
 
-def main(kernel: str, seed: str) -> int:
-    """Run the quick cases of one kernel on the GPU; 1 when one is wrong."""
-    subject = registry.load(registry.entry(kernel))
-    cases = [case for case in subject.cases if "cuda" in case.where and case.level == "quick"]
-    outcomes = [judge(subject, case, device="cuda", seed=int(seed))["outcome"] for case in cases]
-    return int(set(outcomes) != {"pass"})
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+def _is_harmless(accesses: Sequence[tuple[str, str]]) -> bool:
+    """Of the accesses of one race: (Read or Write, the function and the offset of the instruction in it)."""
+    functions = [instruction.rpartition("+")[0] for _, instruction in accesses]
+    return bool(accesses) and (
+        all("::" in function for function in functions) or set(accesses) == {("Write", accesses[0][1])}
+    )

@@ -1,0 +1,34 @@
+"""The program under compute-sanitizer: launches the cases of one kernel; see ``sanitizer.py``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import torch
+
+from kernels_smoke.suite import registry
+from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.judge import seed_of
+from kernels_smoke.suite.sanitizer import LAUNCHED
+
+
+def main(name: str, seed: str) -> int:
+    """Launch the cases of a kernel on the GPU, but the deep ones. What they compute is judged without the checker.
+
+    Tensors have no guards: what a kernel reads behind the end of one belongs to no allocation, if torch has no pool.
+    """
+    kernel = registry.load(registry.entry(name))
+    module = importlib.import_module(kernel.module)
+    for case in kernel.cases:
+        if "cuda" in case.where and case.level != "deep" and case.checked:
+            draw = Draw(seed_of(int(seed), name, case.name), "cuda", guard=0)
+            inputs = dict(kernel.inputs(draw, **case.shape))
+            kernel.launch(module, inputs, draw.outputs(kernel.outputs(inputs)))
+            torch.cuda.synchronize()
+    print(LAUNCHED)  # noqa: T201  # read by the parent
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
