@@ -53,7 +53,11 @@ def run(options: Options, heard: Callable[[dict[str, Any]], None] = lambda _reco
     start_time, started = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     document = Document(heard=heard)
     entries = registry.select(options.only)
-    if options.device == "cuda" and options.level == "quick" and not (options.only or options.compile_only):
+    if (
+        options.device == "cuda"
+        and options.level == "quick"
+        and not (options.only or options.compile_only or options.mutants)
+    ):
         entries = tuple(entry for entry in entries if entry.quick)
     facts: dict[str, Any] = {"torch": None, "triton": None, "driver": None, "gpus": []}
     document.clock = lambda: time.monotonic() - start_time
