@@ -9,7 +9,7 @@ from types import ModuleType
 import torch
 
 from kernels_smoke.fusion import reference
-from kernels_smoke.fusion.cases_shared import BF16, FAR, FP16, FP32, WIDTHS, case, draw_rows, here, large
+from kernels_smoke.fusion.cases_shared import BF16, FAR, FP16, FP32, WIDTHS, case, here, large
 from kernels_smoke.suite.compare import Rounded
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work
@@ -33,7 +33,7 @@ def draw_inputs(
     """
     names = ("final", "x", "shared")
     drawn = {
-        name: draw_rows(draw, rows, width, dtype=dtype, scale=scale, row_stride=width + more, name=name)
+        name: draw.rows(rows, width, dtype=dtype, scale=scale, row_stride=width + more, name=name)
         for name, more in zip(names, padding, strict=True)
     }
     weight_scale = logit / (scale * math.sqrt(width))

@@ -8,7 +8,7 @@ from types import ModuleType
 import torch
 
 from kernels_smoke.fusion import reference
-from kernels_smoke.fusion.cases_shared import BF16, FAR, FP16, FP32, WIDTHS, case, draw_rows, here, large
+from kernels_smoke.fusion.cases_shared import BF16, FAR, FP16, FP32, WIDTHS, case, here, large
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
@@ -28,7 +28,7 @@ def draw_inputs(
 
     Sums cancel: where float32 is held to 1e-6 there must be some rows, so that not all of them come out small.
     """
-    x = draw_rows(draw, rows, width, dtype=dtype, scale=scale, row_stride=row_stride, name="x")
+    x = draw.rows(rows, width, dtype=dtype, scale=scale, row_stride=row_stride, name="x")
     return {"x": x, "out_stride": out_stride}
 
 

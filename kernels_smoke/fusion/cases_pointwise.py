@@ -18,7 +18,6 @@ from kernels_smoke.fusion.cases_shared import (
     WIDTHS,
     InChunks,
     case,
-    draw_rows,
     here,
 )
 from kernels_smoke.suite.compare import Rounded
@@ -44,9 +43,9 @@ def draw_three(
     out_stride: int = 0,
 ) -> Inputs:
     """Draw x, w and b [rows, width]; only x has strided rows, so that each tensor needs its own stride."""
-    x = draw_rows(draw, rows, width, dtype=dtype, scale=scale, row_stride=row_stride, name="x")
-    w = draw_rows(draw, rows, width, dtype=dtype, name="w")
-    b = draw_rows(draw, rows, width, dtype=dtype, scale=scale, name="b")
+    x = draw.rows(rows, width, dtype=dtype, scale=scale, row_stride=row_stride, name="x")
+    w = draw.rows(rows, width, dtype=dtype, name="w")
+    b = draw.rows(rows, width, dtype=dtype, scale=scale, name="b")
     if positive and x.device.type != "meta":
         for tensor in (x, w, b):
             tensor.abs_()
@@ -121,7 +120,7 @@ def draw_angles(
     out_stride: int = 0,
 ) -> Inputs:
     """Draw x [rows, width]; with ``outlier``, one element is that."""
-    x = draw_rows(draw, rows, width, dtype=dtype, scale=scale, largest=largest, row_stride=row_stride, name="x")
+    x = draw.rows(rows, width, dtype=dtype, scale=scale, largest=largest, row_stride=row_stride, name="x")
     if outlier and x.device.type != "meta":
         x[0, width // 3] = outlier
     return {"x": x, "out_stride": out_stride}

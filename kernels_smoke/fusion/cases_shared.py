@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Check, Mutant
 
 FAR = 2**30 + 64  # elements from one row to the next, so that the third row lies beyond 2^31
@@ -36,30 +35,6 @@ class InChunks:
             if results[-1]["message"]:
                 return results[-1]
         return max(results, key=lambda result: float(result["error"]))
-
-
-def draw_rows(
-    draw: Draw,
-    rows: int,
-    width: int,
-    *,
-    dtype: torch.dtype,
-    scale: float = 1.0,
-    largest: float = 0.0,
-    row_stride: int = 0,
-    name: str,
-) -> torch.Tensor:
-    """Draw [rows, width]; the middle row is zero, where there are three or more.
-
-    Values are normal with the standard deviation ``scale``, or uniform up to ``largest`` when that is given.
-    """
-    if largest:
-        drawn = draw.uniform(rows, width, low=-largest, high=largest, dtype=dtype, row_stride=row_stride, name=name)
-    else:
-        drawn = draw.normal(rows, width, dtype=dtype, scale=scale, row_stride=row_stride, name=name)
-    if rows >= 3 and drawn.device.type != "meta":
-        drawn[rows // 2] = 0
-    return drawn
 
 
 def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:

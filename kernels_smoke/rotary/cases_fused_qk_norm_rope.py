@@ -17,7 +17,6 @@ from kernels_smoke.rotary.cases_shared import (
     QWEN,
     SHARED_MUTANTS,
     case,
-    draw_heads,
     draw_rotary,
     here,
     sizes,
@@ -50,7 +49,7 @@ def draw_inputs(
     """
     query_heads, key_heads = heads
     width = (query_heads + 2 * key_heads) * head_dim
-    qkv = draw_heads(draw, tokens, width, dtype=dtype, scale=scale, largest=largest, row_stride=row_stride, name="qkv")
+    qkv = draw.rows(tokens, width, dtype=dtype, scale=scale, largest=largest, row_stride=row_stride, name="qkv")
     value = qkv[:, (query_heads + key_heads) * head_dim :]
     value.copy_(draw.normal(tokens, key_heads * head_dim, dtype=dtype, scale=1e-3))
     return {

@@ -17,7 +17,6 @@ from kernels_smoke.rotary.cases_shared import (
     QWEN,
     SHARED_MUTANTS,
     case,
-    draw_heads,
     draw_rotary,
     here,
     sizes,
@@ -51,8 +50,7 @@ def draw_inputs(
     query_heads, key_heads = heads
     widths = {"query_gate": query_heads * 2 * head_dim, "key": key_heads * head_dim}
     drawn = {
-        name: draw_heads(
-            draw,
+        name: draw.rows(
             tokens,
             width,
             dtype=dtype,

@@ -43,30 +43,6 @@ def draw_rotary(
     return drawn
 
 
-def draw_heads(
-    draw: Draw,
-    tokens: int,
-    width: int,
-    *,
-    dtype: torch.dtype,
-    scale: float = 1.0,
-    largest: float = 0.0,
-    row_stride: int = 0,
-    name: str,
-) -> torch.Tensor:
-    """Draw [tokens, width]; the middle token is zero, where there are three or more.
-
-    Values are normal with the standard deviation ``scale``, or uniform up to ``largest`` when that is given.
-    """
-    if largest:
-        heads = draw.uniform(tokens, width, low=-largest, high=largest, dtype=dtype, row_stride=row_stride, name=name)
-    else:
-        heads = draw.normal(tokens, width, dtype=dtype, scale=scale, row_stride=row_stride, name=name)
-    if tokens >= 3 and heads.device.type != "meta":
-        heads[tokens // 2] = 0
-    return heads
-
-
 def sizes(query_heads: int, key_heads: int, head_dim: int, rotary_dim: int) -> dict[str, Any]:
     """The shape of the heads, as both ``draw_inputs`` take it."""
     return {"heads": (query_heads, key_heads), "head_dim": head_dim, "rotary_dim": rotary_dim}

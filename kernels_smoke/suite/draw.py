@@ -97,6 +97,29 @@ class Draw:
             made.copy_(_round(values, dtype))
         return made
 
+    def rows(
+        self,
+        rows: int,
+        width: int,
+        *,
+        dtype: torch.dtype,
+        scale: float = 1.0,
+        largest: float = 0.0,
+        row_stride: int = 0,
+        name: str,
+    ) -> torch.Tensor:
+        """Values for [rows, width], of which the middle row is zero, where there are three or more.
+
+        They are normal with the standard deviation ``scale``, or uniform up to ``largest`` when that is given.
+        """
+        if largest:
+            made = self.uniform(rows, width, low=-largest, high=largest, dtype=dtype, row_stride=row_stride, name=name)
+        else:
+            made = self.normal(rows, width, dtype=dtype, scale=scale, row_stride=row_stride, name=name)
+        if rows >= 3 and self.device != "meta":
+            made[rows // 2] = 0
+        return made
+
     def integers(self, *shape: int, low: int, high: int, dtype: torch.dtype, name: str = "") -> torch.Tensor:
         """Integers from ``low`` to ``high - 1``."""
         made = self.empty(*shape, dtype=dtype, name=name)

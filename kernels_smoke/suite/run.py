@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from kernels_smoke.suite import probes_driver, registry
@@ -22,7 +21,7 @@ from kernels_smoke.suite.probes_answer import record as probe_record
 from kernels_smoke.suite.probes_installation import not_importable
 from kernels_smoke.suite.registry import Entry
 from kernels_smoke.suite.units import work_units
-from kernels_smoke.suite.warm_cache import is_filled, leave, mark_of
+from kernels_smoke.suite.warm_cache import Marks, marks
 
 SCHEMA = "kernels_smoke/1"
 PROBE_PATIENCE = 60.0  # seconds
@@ -189,9 +188,8 @@ def _run(options: Options, crew: Crew, entries: Sequence[Entry], document: Docum
     device = "none" if options.device == "cuda" and not target else options.device  # its driver has said so already
     probes = _once("probes:basic", {"device": device, "target": target}, document, PROBE_PATIENCE)
     if device == "cuda" and not options.mutants:
-        versions = [str(facts["torch"]), str(facts["triton"])]
-        mark = mark_of([entry.name for entry in entries], options.level, target, versions, os.environ)
-        _judge_on_gpu(options, crew, entries, document, target, probes, mark)
+        warm = marks(target, [str(facts["torch"]), str(facts["triton"])], os.environ)
+        _judge_on_gpu(options, crew, entries, document, target, probes, warm)
         if options.level != "quick" and _may_go_on(document):
             _time(options, entries, document, crew)
         if options.level == "deep" and _may_go_on(document):
@@ -204,18 +202,18 @@ def _run(options: Options, crew: Crew, entries: Sequence[Entry], document: Docum
 
 
 def _judge_on_gpu(
-    options: Options, crew: Crew, entries: Sequence[Entry], document: Document, target: str, probes: Job, mark: Path
+    options: Options, crew: Crew, entries: Sequence[Entry], document: Document, target: str, probes: Job, warm: Marks
 ) -> None:
     """Probe, compile in parallel (in processes without CUDA), and run each family as soon as its kernels are compiled.
 
     The driver has answered, so families do not wait for the probes. When those find that CUDA does not work, what the
-    cases say is only that once more. Where ``mark`` says that Triton's cache is filled, nothing is compiled beforehand.
+    cases say is only that once more. Where ``warm`` says that Triton's cache is filled, nothing is compiled beforehand.
     """
     heavy = _heavy_probes(options, document, target) if options.level != "quick" else []
-    if is_filled(mark):
+    if warm.cover([entry.name for entry in entries], options.level):
         crew.run([probes, *_case_jobs(options, entries, document), *heavy], at_once=processors())
     else:
-        _compile_and_judge(options, crew, entries, document, target, [probes, *heavy], mark)
+        _compile_and_judge(options, crew, entries, document, target, [probes, *heavy], warm)
     if not _may_go_on(document):
         document.cases.clear()
 
@@ -227,7 +225,7 @@ def _compile_and_judge(
     document: Document,
     target: str,
     probes: Sequence[Job],
-    mark: Path,
+    warm: Marks,
 ) -> None:
     """The same with an empty cache. The first of ``probes`` comes at once, the others when all families have begun."""
     shares = min(4, -(-4 * processors() // len(entries)))  # kernels differ: more jobs than CPUs even that out
@@ -265,7 +263,7 @@ def _compile_and_judge(
 
     crew.run([first, *(then(job, group) for group, job in compiling)], at_once=processors())
     if not failed and _may_go_on(document):
-        leave(mark)
+        warm.leave([entry.name for entry in entries], options.level)
 
 
 def _heavy_probes(options: Options, document: Document, target: str) -> list[Job]:

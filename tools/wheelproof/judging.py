@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
@@ -16,77 +16,21 @@ from wheel_checks.facts.reading import Request, read_wheel
 from wheel_checks.facts.siblings import find_siblings
 from wheel_checks.facts.summary import headline, summarize
 from wheel_checks.facts.wheel import Depth, WheelFacts
-from wheel_checks.formats.index_page import WHEEL_SUFFIX, IndexFile
+from wheel_checks.formats.index_page import WHEEL_SUFFIX
 from wheel_checks.formats.variant_label import split_label
-from wheel_checks.model import CheckResult, FailOn, Rule, Subject, Unavailable
+from wheel_checks.model import CheckResult, Rule, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.byte_source import ByteSource
 from wheel_checks.sources.http import HttpClient
 from wheel_checks.sources.local import LocalFile
-from wheel_checks.targets.target import Target
+from wheelproof.judgement import JudgedWheel, Judgement, PlannedWheel, Progress
 
 if TYPE_CHECKING:  # depth quick need not load what follows links, nor what reads variants
     from wheel_checks.facts.dependencies import Dependencies
-    from wheel_checks.facts.gpu_targets import Product
     from wheel_checks.facts.variant import VariantIndex
     from wheel_checks.sources.variant_files import VariantFiles
 
 AT_ONCE = 8  # wheels read in parallel; also the client's bound on connections
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedWheel:
-    """A wheel to read: where it is, what the index says of it, and all that the index lists of its project.
-
-    ``gpus`` are those that it must run on, None for all that the judgement expects.
-    """
-
-    file_name: str
-    location: Path | str
-    listing: IndexFile | None = None
-    target: Target | None = None
-    listed: tuple[IndexFile, ...] = ()
-    gpus: tuple[Product, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """How to judge: the rules, by prefixes of their ids, what is expected, and the severity that fails the run."""
-
-    expectations: Expectations = field(default_factory=Expectations)
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    fail_on: FailOn = FailOn.ERROR
-    depth: Depth = Depth.QUICK
-
-
-class Progress(Protocol):
-    """Who is told how far a run is; any thread may call ``done``."""
-
-    def planned(self, wheels: int) -> None:
-        """So many wheels will be read."""
-
-    def done(self) -> None:
-        """One more wheel was read."""
-
-
-class Silent:
-    """A :class:`Progress` that tells nobody."""
-
-    def planned(self, wheels: int) -> None:
-        """Say nothing."""
-
-    def done(self) -> None:
-        """Say nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedWheel:
-    """A planned wheel: its subject so far, and its facts, for the comparison with others; None when unreadable."""
-
-    planned: PlannedWheel
-    subject: Subject
-    facts: WheelFacts | None = None
 
 
 def judge_wheels(

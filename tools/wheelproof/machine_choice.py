@@ -18,7 +18,7 @@ from wheel_checks.sources.credentials import redact_text
 from wheel_checks.sources.variant_files import VariantFiles
 from wheel_checks.targets.selection import Choice
 from wheel_checks.targets.variant_choice import MachineChoice, ReadMetadata, variant_wheels
-from wheelproof.judging import Judgement
+from wheelproof.judgement import Judgement
 
 _MOST = 50  # labels in the facts of a subject
 

@@ -17,7 +17,7 @@ from wheel_checks.formats.wheel_name import parse_wheel_name
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.selection import Choice, choose, release_wheels
 from wheel_checks.targets.target import Target, parse_targets, this_machine
-from wheelproof.judging import PlannedWheel
+from wheelproof.judgement import PlannedWheel
 
 if TYPE_CHECKING:  # few releases have variants
     from wheel_checks.facts.gpu_targets import Product

@@ -17,7 +17,7 @@ from wheel_checks.sources.credentials import redact_text
 from wheel_checks.sources.variant_files import VariantFiles
 
 if TYPE_CHECKING:
-    from wheelproof.judging import JudgedWheel, Judgement, PlannedWheel
+    from wheelproof.judgement import JudgedWheel, Judgement, PlannedWheel
 
 _MOST_LABELS = 200  # in the facts of a subject
 

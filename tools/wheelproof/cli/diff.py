@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wheel_checks.sources.simple_index import SimpleIndex
     from wheelproof.diff.run import Comparison
     from wheelproof.diff.sides import Planner, Side
-    from wheelproof.judging import PlannedWheel
+    from wheelproof.judgement import PlannedWheel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.targets.target import this_machine  # noqa: PLC0415  # not for --help
     from wheelproof.diff.run import diff  # noqa: PLC0415  # not for --help
     from wheelproof.diff.sides import split_sides  # noqa: PLC0415  # not for --help
-    from wheelproof.judging import Judgement  # noqa: PLC0415  # not for --help
+    from wheelproof.judgement import Judgement  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
     sides = split_sides(arguments.wheels, arguments.platform, arguments.python, arguments.variant)

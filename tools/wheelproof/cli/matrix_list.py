@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from wheelproof.cli.matrix import add_matrix_options, chosen_cells
+from wheelproof.cli.matrix_options import add_matrix_options, chosen_cells
 from wheelproof.cli.options import CommandParser, open_output
 
 

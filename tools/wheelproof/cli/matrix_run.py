@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelproof.cli.matrix import add_matrix_options
+from wheelproof.cli.matrix_options import add_matrix_options
 from wheelproof.cli.options import OutputOptions, add_output_options, emit
 from wheelproof.cli.progress import Progress
 

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.wheel import Depth  # noqa: PLC0415  # not for --help
     from wheel_checks.release_expectation import read_release_expectation  # noqa: PLC0415  # not for --help
     from wheel_checks.report import render  # noqa: PLC0415  # not for --help
-    from wheelproof.judging import Judgement  # noqa: PLC0415  # not for --help
+    from wheelproof.judgement import Judgement  # noqa: PLC0415  # not for --help
     from wheelproof.release.run import ReleaseRequest, judge_release  # noqa: PLC0415  # not for --help
     from wheelproof.release.summary import markdown_summary, text_summary  # noqa: PLC0415  # not for --help
 

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.gpu_targets import parse_gpu  # noqa: PLC0415  # not for --help
     from wheel_checks.sources.resolver import DEFAULT_TIMEOUT  # noqa: PLC0415  # not for --help
     from wheel_checks.targets.target import parse_targets, this_machine  # noqa: PLC0415  # not for --help
-    from wheelproof.judging import Judgement  # noqa: PLC0415  # not for --help
+    from wheelproof.judgement import Judgement  # noqa: PLC0415  # not for --help
     from wheelproof.stack.inputs import parse_inputs  # noqa: PLC0415  # not for --help
     from wheelproof.stack.run import StackRequest, judge_stack  # noqa: PLC0415  # not for --help
 

@@ -15,7 +15,7 @@ from wheelproof.machines import add_machine_options, described_by
 
 if TYPE_CHECKING:
     from wheel_checks.sources.environment import Environment
-    from wheelproof.judging import Judgement
+    from wheelproof.judgement import Judgement
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.expectations import Expectations, parse_expectation, parse_size  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.gpu_targets import parse_gpus  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.wheel import Depth  # noqa: PLC0415  # not for --help
-    from wheelproof.judging import Judgement  # noqa: PLC0415  # not for --help
+    from wheelproof.judgement import Judgement  # noqa: PLC0415  # not for --help
     from wheelproof.plan import Wanted  # noqa: PLC0415  # not for --help
     from wheelproof.verify.run import verify  # noqa: PLC0415  # not for --help
 

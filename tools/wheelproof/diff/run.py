@@ -20,7 +20,8 @@ from wheel_checks.sources.http import HttpClient
 from wheelproof import __version__
 from wheelproof.diff.sides import Planner, Side, wheels_of
 from wheelproof.diff.summary import headline, pair_facts, pair_id, pairing_facts
-from wheelproof.judging import Judgement, PlannedWheel, Progress, Silent, read_planned, unreadable
+from wheelproof.judgement import Judgement, PlannedWheel, Progress, Silent
+from wheelproof.judging import read_planned, unreadable
 
 KINDS = ("pair", "comparison")  # what rules of this command judge
 PAIRS_AT_ONCE = 2  # more take no less time and more memory: heads and tails of the ELF files of both wheels are held

@@ -3,41 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import UsageError
-from wheel_checks.sources.credentials import redact_text
+from wheelproof.asked import Asked
 from wheelproof.pins.documents import pyproject, requirements
 from wheelproof.pins.documents.source import decode
 from wheelproof.pins.model import Role
 
 _LARGEST = 1 << 20  # bytes of a file of requirements
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The requirements by themselves, and the files that hold more. ``known`` are all of them that could be read.
-
-    The installer reads the files itself; ``known`` only tells who demands what.
-    """
-
-    requirements: tuple[str, ...]
-    files: tuple[Path, ...]
-    known: tuple[Requirement, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What was asked for as it was written; of files their names, of URLs nothing secret."""
-        return (*map(redact_text, self.requirements), *(path.name for path in self.files))
-
-    @property
-    def label(self) -> str:
-        """For people: "vllm==0.19.0", "torch, numpy, triton and 3 more"."""
-        shown = ", ".join(self.names[:3])
-        return shown if len(self.names) <= 3 else f"{shown} and {len(self.names) - 3} more"
 
 
 def parse_asked(specs: Sequence[str], files: Sequence[str]) -> Asked:

@@ -15,7 +15,7 @@ from wheel_checks.sources.http import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import choose
 from wheel_checks.targets.target import Target
-from wheelproof.pins.asked import Asked
+from wheelproof.asked import Asked
 
 _AT_ONCE = 8  # METADATA read in parallel
 

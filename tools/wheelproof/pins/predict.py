@@ -28,8 +28,8 @@ from wheel_checks.sources.resolver import python_platform
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.target import Target
 from wheelproof import __version__
+from wheelproof.asked import Asked
 from wheelproof.judging import unreadable
-from wheelproof.pins.asked import Asked
 from wheelproof.pins.demands import DemandSearch
 from wheelproof.pins.environment import TORCH, WATCHED, describe
 from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV, DryRun, pip_dry_run, uv_dry_run

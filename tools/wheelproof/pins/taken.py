@@ -17,7 +17,8 @@ from wheel_checks.sources.http import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import choose
 from wheel_checks.targets.target import Target
-from wheelproof.judging import PlannedWheel, read_planned
+from wheelproof.judgement import PlannedWheel
+from wheelproof.judging import read_planned
 
 
 @dataclass(frozen=True, slots=True)

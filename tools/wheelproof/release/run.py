@@ -23,16 +23,8 @@ from wheel_checks.release_expectation import ExpectedPlatform, ReleaseExpectatio
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.http import HttpClient
 from wheelproof import __version__
-from wheelproof.judging import (
-    JudgedWheel,
-    Judgement,
-    PlannedWheel,
-    Progress,
-    Silent,
-    compare_siblings,
-    judge_wheels,
-    local_bytes,
-)
+from wheelproof.judgement import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
+from wheelproof.judging import compare_siblings, judge_wheels, local_bytes
 from wheelproof.release.digests import local_digests, told_digests, told_sizes
 from wheelproof.release.exemptions import exempt
 from wheelproof.release.machines import machine_choices

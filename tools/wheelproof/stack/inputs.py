@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +12,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.formats.wheel_name import parse_wheel_name
-from wheel_checks.sources.credentials import redact_text
+from wheelproof.asked import Asked
 
 _LARGEST = 1 << 20  # bytes of a file of requirements
 _COMMENT = re.compile(r"(?:^|\s)#.*")  # as pip: a # within a URL is none
 _OPTION = re.compile(r"\s--?\w.*")  # --hash=... behind a requirement
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The requirements by themselves, and the files that hold more (requirements.txt, pyproject.toml).
-
-    ``known`` are the requirements with those that could be read from the files, for telling who demands what: the
-    resolver reads the files itself, with all that they may include.
-    """
-
-    requirements: tuple[str, ...]
-    files: tuple[Path, ...]
-    known: tuple[Requirement, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What was asked for as it was written; of files their names, of URLs nothing secret."""
-        return (*map(redact_text, self.requirements), *(path.name for path in self.files))
-
-    @property
-    def label(self) -> str:
-        """For people: "vllm==0.19.0", "requirements.txt", "torch, numpy, triton and 3 more"."""
-        shown = ", ".join(self.names[:3])
-        return shown if len(self.names) <= 3 else f"{shown} and {len(self.names) - 3} more"
 
 
 def parse_inputs(texts: Sequence[str], requirement_files: Sequence[str]) -> Asked:

@@ -36,8 +36,9 @@ from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv_explanation import Explanation
 from wheel_checks.targets.selection import Choice, Reason, choose
 from wheel_checks.targets.target import Target
-from wheelproof.judging import AT_ONCE, JudgedWheel, PlannedWheel
-from wheelproof.stack.inputs import Asked
+from wheelproof.asked import Asked
+from wheelproof.judgement import JudgedWheel, PlannedWheel
+from wheelproof.judging import AT_ONCE
 
 if TYPE_CHECKING:  # few packages have variants
     from wheel_checks.targets.variant_choice import MachineChoice

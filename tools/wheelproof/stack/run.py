@@ -23,18 +23,9 @@ from wheel_checks.sources.resolver import DEFAULT_TIMEOUT, NoSolutionError, Reso
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.target import Target
 from wheelproof import __version__
-from wheelproof.judging import (
-    JudgedWheel,
-    Judgement,
-    PlannedWheel,
-    Progress,
-    Silent,
-    compare_siblings,
-    judge_wheels,
-    local_bytes,
-    unreadable,
-)
-from wheelproof.stack.inputs import Asked
+from wheelproof.asked import Asked
+from wheelproof.judgement import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
+from wheelproof.judging import compare_siblings, judge_wheels, local_bytes, unreadable
 from wheelproof.stack.packages import Pick, build_facts, conflict_of, pick_wheels, sibling_wheels, take_variant
 from wheelproof.stack.table import headline, package_facts, table
 

@@ -17,16 +17,8 @@ from wheel_checks.sources.http import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import Choice
 from wheelproof import __version__
-from wheelproof.judging import (
-    JudgedWheel,
-    Judgement,
-    Progress,
-    Silent,
-    compare_siblings,
-    judge_wheels,
-    local_bytes,
-    unreadable,
-)
+from wheelproof.judgement import JudgedWheel, Judgement, Progress, Silent
+from wheelproof.judging import compare_siblings, judge_wheels, local_bytes, unreadable
 from wheelproof.plan import Plan, Wanted, plan
 
 if TYPE_CHECKING:  # depth quick need not load what follows links

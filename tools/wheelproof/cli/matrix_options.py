@@ -1,0 +1,31 @@
+"""The options of every ``wheelproof matrix`` command: which cells of which matrix."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelproof.cli.options import ListAction
+
+if TYPE_CHECKING:  # not for --help
+    from collections.abc import Sequence
+
+    from wheelproof.matrix.model import Cell
+
+DEFAULT = "ci/matrix.toml"
+
+
+def add_matrix_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that say which cells are meant; :func:`chosen_cells` reads them."""
+    parser.add_argument("--matrix", metavar="FILE", default=DEFAULT, help=f"the matrix (default: {DEFAULT})")
+    parser.add_argument(
+        "--only", action=ListAction, default=[], metavar="GLOB", help="only the cells with such an id (repeatable)"
+    )
+
+
+def chosen_cells(arguments: argparse.Namespace) -> Sequence[Cell]:
+    """The cells that the options name. Raises UsageError."""
+    from wheelproof.matrix.reading import read_matrix  # noqa: PLC0415  # not for --help
+
+    return read_matrix(Path(arguments.matrix)).only(arguments.only)

@@ -1,0 +1,71 @@
+"""What is to be judged and how, and what came of it: the wheels that ``judging.py`` reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from wheel_checks.expectations import Expectations
+from wheel_checks.facts.wheel import Depth, WheelFacts
+from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.model import FailOn, Subject
+from wheel_checks.targets.target import Target
+
+if TYPE_CHECKING:  # depth quick need not load them
+    from wheel_checks.facts.gpu_targets import Product
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWheel:
+    """A wheel to read: where it is, what the index says of it, and all that the index lists of its project.
+
+    ``gpus`` are those that it must run on, None for all that the judgement expects.
+    """
+
+    file_name: str
+    location: Path | str
+    listing: IndexFile | None = None
+    target: Target | None = None
+    listed: tuple[IndexFile, ...] = ()
+    gpus: tuple[Product, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How to judge: the rules, by prefixes of their ids, what is expected, and the severity that fails the run."""
+
+    expectations: Expectations = field(default_factory=Expectations)
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fail_on: FailOn = FailOn.ERROR
+    depth: Depth = Depth.QUICK
+
+
+class Progress(Protocol):
+    """Who is told how far a run is; any thread may call ``done``."""
+
+    def planned(self, wheels: int) -> None:
+        """So many wheels will be read."""
+
+    def done(self) -> None:
+        """One more wheel was read."""
+
+
+class Silent:
+    """A :class:`Progress` that tells nobody."""
+
+    def planned(self, wheels: int) -> None:
+        """Say nothing."""
+
+    def done(self) -> None:
+        """Say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedWheel:
+    """A planned wheel: its subject so far, and its facts, for the comparison with others; None when unreadable."""
+
+    planned: PlannedWheel
+    subject: Subject
+    facts: WheelFacts | None = None
