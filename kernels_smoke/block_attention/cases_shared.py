@@ -100,7 +100,7 @@ SHARED_MUTANTS = (
     shared("the greatest score not subtracted", "(scores - tl.max(scores, axis=1, keep_dims=True))", "scores"),
     shared("exp2 for exp", "(scale * 1.4426950408889634)", "scale"),
     shared("the next block for every second head", "block = tile // heads", "block = (tile + 1) // heads"),
-    shared("always the first head", "(tile % heads)", "(tile * 0)"),
+    shared("always the first head", "(tile % heads)", "(tile % heads * 0)"),
     shared(
         "offsets in 32 bits",
         "start = tl.load(blocks + 2 * block).to(tl.int64)",

@@ -201,7 +201,7 @@ KERNEL = Kernel(
             ".to(tl.int64), middle, CHUNK) <= slot",
             ".to(tl.int64), middle, CHUNK) < slot",
         ),
-        Mutant("output stored behind the last token", "mask=present[None, :])", "mask=(token >= begin)[None, :])"),
+        Mutant("output stored behind the last token", "mask=present[None, :])", "mask=(row >= 0)[None, :])"),
     ),
     speeds=(
         *(

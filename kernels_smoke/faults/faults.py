@@ -1,4 +1,4 @@
-"""Three ways in which a kernel can fail."""
+"""Three ways in which a kernel can fail, and one that is right until a mutant is made of it."""
 
 from __future__ import annotations
 
@@ -33,3 +33,8 @@ def hangs(flag: torch.Tensor, out: torch.Tensor) -> None:
 def is_wrong(source: torch.Tensor, out: torch.Tensor) -> None:
     """Copy 16 elements of float32, one place too far to the right."""
     _copy_kernel[(1,)](source, out, 1, BLOCK=16)
+
+
+def is_right(source: torch.Tensor, out: torch.Tensor) -> None:
+    """Copy 16 elements of float32."""
+    _copy_kernel[(1,)](source, out, 0, BLOCK=16)

@@ -63,7 +63,7 @@ def mutants(
             if device not in mutant.where:
                 emit(record | {"outcome": "skip", "message": mutant.why, "seconds": 0.0})
                 continue
-            found, crashed = _caught(kernel, broken(kernel, mutant, Path(folder)), device, seed)
+            found, crashed = _caught(emit, kernel, broken(kernel, mutant, Path(folder)), device, seed)
             emit(record | found | {"seconds": time.monotonic() - start})
             if crashed:
                 return
@@ -84,15 +84,22 @@ def _planned(
         yield kernel, item
 
 
-def _caught(kernel: Kernel, module: ModuleType, device: Where, seed: int) -> tuple[dict[str, Any], bool]:
-    """What became of a mutant, and whether the process cannot go on."""
+def _caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: int) -> tuple[dict[str, Any], bool]:
+    """What became of a mutant, and whether the process cannot go on.
+
+    Only a wrong result or a crash catches it. One that does not compile, or has too little memory, shows nothing.
+    """
     cases = [case for case in kernel.cases if device in case.where]
+    shown = {"outcome": "missed", "message": "every case passed"}
     for case in sorted(cases, key=lambda case: LEVELS.index(case.level)):  # what takes long comes last
+        emit({"kind": "alive"})  # patience is for a case, not for all of them
         result = run(kernel, case, device, seed, module)
-        if result["outcome"] not in {"pass", "skip"}:
+        if result["outcome"] in {"wrong", "crash"}:
             found = {"outcome": "caught", "caught_by": case.name, "message": result["message"]}
             return found, result["outcome"] == "crash"
-    return {"outcome": "missed", "message": "every case passed"}, False
+        if result["outcome"] in {"refused", "error"} and shown["outcome"] == "missed":
+            shown = {"outcome": "error", "message": f"{case.name} could not be run: {result['message']}"}
+    return shown, False
 
 
 def run(kernel: Kernel, case: Case, device: Where, seed: int, module: ModuleType | None = None) -> dict[str, Any]:

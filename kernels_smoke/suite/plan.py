@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,7 +71,7 @@ class _Track:
             self.begun.append((record["kernel"], record["case"]))
         elif record["kind"] in {self.kind, "end"}:  # an item may have had nothing to say
             self.answered.add((record["kernel"], record.get(self.named) or record["case"]))
-        return record["kind"] not in {"plan", "begin", "end"}
+        return record["kind"] not in {"plan", "begin", "alive", "end"}
 
 
 def resumed(
@@ -80,7 +81,7 @@ def resumed(
 
     The task first emits {"kind": "plan", "items": [...]}, all (kernel, case) that it will run but those in its argument
     ``skip``, and {"kind": "begin", ...} before each; its records are of ``kind``. {"kind": "end", ...} behind an item
-    says that it is done, whether it had records or not.
+    says that it is done, whether it had records or not; {"kind": "alive"} within one that it does not hang.
     """
     track = _Track(kind)
 
@@ -111,7 +112,8 @@ def _obituary(kind: str, named: str, item: Item, end: End) -> dict[str, Any]:
     by_itself = kind == "compiled" and end.status == 1  # how LLVM ends a process when it gives up
     outcome = "hang" if end.hang else ("crash" if end.status < 0 or by_itself else "error")
     if kind == "mutant" and outcome != "error":  # the suite caught it: no healthy kernel ends its process
-        outcome = "caught"
+        killed = end.status == -signal.SIGKILL and not end.hang  # by somebody else: it may have been the want of memory
+        outcome = "error" if killed else "caught"
     return {
         "kind": kind,
         "kernel": item[0],

@@ -59,6 +59,7 @@ FAULTS = (
     Entry("reads_out_of_bounds", "faults", "reads where nothing is mapped"),
     Entry("hangs", "faults", "waits for ever"),
     Entry("is_wrong", "faults", "copies from the wrong place"),
+    Entry("is_right", "faults", "copies; its mutants are all that a mutant can come to"),
 )
 
 

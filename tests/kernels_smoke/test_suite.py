@@ -70,6 +70,21 @@ def test_every_mutant_of_a_kernel_is_listed_with_the_case_that_caught_it() -> No
     assert {record["outcome"] for record in document["mutants"]} <= {"caught", "skip"}
 
 
+@pytest.mark.kernels
+def test_a_mutant_that_shows_nothing_is_not_caught() -> None:
+    code, document = smoke("--device", "interpret", "--only", "is_right", "--mutants", "--patience", "3")
+    assert code == 1
+    found = {record["mutant"]: (record["outcome"], record["caught_by"]) for record in document["mutants"]}
+    assert found == {
+        "wrong": ("caught", "first"),
+        "dead": ("caught", "the end of its process"),
+        "silent": ("caught", "the end of its process"),
+        "killed by somebody else": ("error", ""),
+        "does not compile": ("error", ""),
+        "the same": ("missed", ""),
+    }
+
+
 def test_without_torch_it_could_not_check_and_says_what_to_install() -> None:
     code, document = smoke("--device", "interpret", python=sys.executable)
     assert code == 3
