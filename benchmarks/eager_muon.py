@@ -13,12 +13,21 @@ EPSILON = 1e-7
 
 
 def newton_schulz(inputs: Inputs) -> dict[str, Any]:
-    """Three products for each step, in the dtype of the result."""
+    """Three products for each step, in the dtype of the result, with sums in the products, as ``torch.optim.Muon``."""
     x = inputs["x"].to(inputs["out_dtype"])
     tall = x.shape[-2] > x.shape[-1]
     x = x.mT if tall else x
     x = x / (torch.linalg.vector_norm(x, dim=(-2, -1), keepdim=True, dtype=torch.float32) + EPSILON).to(x.dtype)
     for _ in range(inputs["steps"]):
         square = x @ x.mT
-        x = A * x + (B * square + C * square @ square) @ x
+        x = _sum_and_product(x, A, _sum_and_product(square, B, square, square, C), x)
     return {"out": x.mT if tall else x}
+
+
+def _sum_and_product(
+    term: torch.Tensor, weight: float, one: torch.Tensor, other: torch.Tensor, scale: float = 1.0
+) -> torch.Tensor:
+    """``weight * term + scale * one @ other``, also of batches."""
+    if term.ndim == 2:
+        return torch.addmm(term, one, other, beta=weight, alpha=scale)
+    return torch.baddbmm(term, one, other, beta=weight, alpha=scale)

@@ -135,6 +135,7 @@ def measure_all(device: str) -> list[dict[str, Any]]:
 
 def _measure(lengths: Lengths, heads: tuple[int, int], device: str) -> dict[str, Any]:
     import torch  # noqa: PLC0415  # as above
+    from triton import OutOfResources  # noqa: PLC0415  # as above
 
     from kernels_smoke.attention.cases import KERNELS, launch  # noqa: PLC0415  # as above
     from kernels_smoke.suite.timing import input_sets, measure  # noqa: PLC0415  # as above
@@ -158,7 +159,7 @@ def _measure(lengths: Lengths, heads: tuple[int, int], device: str) -> dict[str,
         try:
             calls = [lambda each=each: launch(module, each.inputs, each.outputs) for each in sets]
             times.append((choice.stage, choice.fill, measure(calls, device=device).microseconds))
-        except RuntimeError as error:  # more shared memory than there is: no choice for this batch
+        except OutOfResources as error:  # more shared memory than there is: no choice for this batch
             print(f"{_brief(lengths)}, {choice}: {error}", file=sys.stderr, flush=True)
         finally:
             module.choose = before

@@ -44,11 +44,12 @@ def fla_fused_add_rms_norm(inputs: Inputs) -> Prepared:
 
 
 def fla_gated_delta_rule_chunk(inputs: Inputs) -> Prepared:
-    """FLA's prefill, which tunes itself for half a minute at its first call."""
+    """FLA's prefill, which tunes itself for half a minute at its first call. It gets contiguous tensors."""
     from fla.ops.gated_delta_rule import chunk_gated_delta_rule  # type: ignore[import-not-found]  # noqa: PLC0415  # optional
 
-    arguments = [inputs[name].unsqueeze(0) for name in ("q", "k", "v", "log_decay", "beta")]
+    arguments = [inputs[name].unsqueeze(0).contiguous() for name in ("q", "k", "v", "log_decay", "beta")]
     bounds = inputs["cu_seqlens"]
+    bounds = None if bounds is None else bounds.long()  # once: FLA keeps what it derives from this very tensor
 
     def call() -> Results:
         out, states = chunk_gated_delta_rule(
@@ -56,7 +57,7 @@ def fla_gated_delta_rule_chunk(inputs: Inputs) -> Prepared:
             initial_state=inputs["initial_state"],
             output_final_state=True,
             use_qk_l2norm_in_kernel=inputs["normalize"],
-            cu_seqlens=None if bounds is None else bounds.long(),
+            cu_seqlens=bounds,
         )
         return {"out": out[0], "final_state": states}
 
@@ -64,18 +65,17 @@ def fla_gated_delta_rule_chunk(inputs: Inputs) -> Prepared:
 
 
 def fla_gated_delta_rule_decode(inputs: Inputs) -> Prepared:
-    """FLA's recurrence for one token, which knows no row numbers: it gets the requests in the order of their rows.
+    """FLA's recurrence for one token, which knows no row numbers: it gets contiguous tensors, states by request.
 
-    Every row must belong to a request. It reads a state and writes another, which are as many bytes as in place.
+    It reads a state and writes another, which are as many bytes as in place; the new states are not compared.
     """
     from fla.ops.gated_delta_rule import fused_recurrent_gated_delta_rule  # noqa: PLC0415  # as above
 
-    rows = inputs["state_indices_in"].long()
-    arguments = [inputs[name][rows.argsort()].unsqueeze(1) for name in ("q", "k", "v", "log_decay", "beta")]
-    before = inputs["states"].unflatten(1, inputs["row"])
+    arguments = [inputs[name].unsqueeze(1).contiguous() for name in ("q", "k", "v", "log_decay", "beta")]
+    before = inputs["states"][inputs["state_indices_in"].long()].unflatten(1, inputs["row"])
 
     def call() -> Results:
-        out, states = fused_recurrent_gated_delta_rule(
+        out, _states = fused_recurrent_gated_delta_rule(
             *arguments[:3],
             g=arguments[3],
             beta=arguments[4],
@@ -83,7 +83,7 @@ def fla_gated_delta_rule_decode(inputs: Inputs) -> Prepared:
             output_final_state=True,
             use_qk_l2norm_in_kernel=inputs["normalize"],
         )
-        return {"out": out[rows, 0], "states": states.flatten(1)}
+        return {"out": out[:, 0]}
 
     return call
 

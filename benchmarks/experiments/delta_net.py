@@ -33,7 +33,6 @@ def experiments() -> list[Experiment]:
                 "state on chip": _on(chunk, prompt, _ours(chunk)),
             },
             work=f"{HEADS[0]} key and {HEADS[1]} value heads of 128, bf16, one sequence",
-            without_graph=frozenset({"loop over chunks"}),
         ),
         Experiment(
             name=f"Gated delta rule, one token of {REQUESTS} requests",

@@ -41,21 +41,23 @@ class Near:
             return fault
         if not output.numel():
             return {"error": 0.0, "tolerance": tolerance, "message": ""}
-        # A reference beyond the output's range stands for infinity there, and so must the output.
         limit = torch.finfo(output.dtype).max
         wanted = reference.double()
         rows = wanted.reshape(-1, wanted.shape[-1]) if wanted.ndim else wanted.reshape(1, 1)
         got = output.double().reshape(rows.shape)
-        bad = ~torch.isfinite(got) & (rows.abs() <= limit)
-        if bool(bad.any()):
-            where = int(bad.any(dim=1).nonzero()[0, 0])
-            return {
-                "error": float("inf"),
-                "tolerance": tolerance,
-                "message": f"{int(bad.sum())} of {got.numel()} elements are not finite, the first in row {where}",
-            }
-        difference = (got - rows).where(rows.abs() <= limit, torch.zeros_like(got))
-        scale = rows.where(rows.abs() <= limit, torch.zeros_like(rows))
+        beyond = rows.abs() > limit  # of the output's range: its largest number, or infinity, is what must be there
+        kept = (got.abs() >= limit) & (got.sign() == rows.sign())
+        for bad, what in (
+            (rows.isnan(), "of the reference are NaN"),
+            (~torch.isfinite(got) & ~beyond, "are not finite"),
+            (beyond & ~kept, f"are not beyond {limit:.4g}, as the reference is"),
+        ):
+            if bool(bad.any()):
+                where = int(bad.any(dim=1).nonzero()[0, 0])
+                message = f"{int(bad.sum())} of {got.numel()} elements {what}, the first in row {where}"
+                return {"error": float("inf"), "tolerance": tolerance, "message": message}
+        difference = (got - rows).where(~beyond, torch.zeros_like(got))
+        scale = rows.where(~beyond, torch.zeros_like(rows))
         error = _ratio(float(difference.norm()), float(scale.norm()), self.floor)
         norms = scale.norm(dim=1)
         by_row = difference.norm(dim=1) / norms.clamp(min=max(self.floor, torch.finfo(torch.float64).tiny))

@@ -42,14 +42,17 @@ def basic(emit: Emit, *, device: str, target: str = "") -> None:
             _ask_gpu(emit, {**probes_gpu.BASIC, "triton_launcher": probes_compiler.triton_launcher})
 
 
-def heavy(emit: Emit, *, device: str, target: str = "", names: Sequence[str] = ()) -> None:
+def heavy(emit: Emit, *, device: str, target: str = "", names: Sequence[str] = (), slowness: float = 1.0) -> None:
     """The probes that take seconds, for a GPU: nccl, cublas, cudnn, torch_compile; those in ``names`` if it has any."""
     if device != "cuda" or not target:
         return
     from kernels_smoke.suite import probes_libraries, probes_nccl  # noqa: PLC0415  # they import torch
 
     # NCCL first: in the compute mode "exclusive process" a context of this process would keep its ranks out.
-    probes = {"nccl": probes_nccl.nccl, **probes_libraries.LIBRARIES}
+    probes: dict[str, Callable[[], Answer]] = {
+        "nccl": partial(probes_nccl.nccl, slowness),
+        **probes_libraries.LIBRARIES,
+    }
     _ask_gpu(emit, {name: probe for name, probe in probes.items() if not names or name in names})
 
 

@@ -1,6 +1,6 @@
 """Do the GPUs reach one another? An all-reduce of NCCL, with one process for each GPU and a deadline for all.
 
-This module is also the program that each of these processes runs: ``RANK WORLD FOLDER BACKEND DEVICE``.
+This module is also the program that each of these processes runs: ``RANK WORLD FOLDER BACKEND DEVICE SECONDS``.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ FIX = (
 )
 
 
-def nccl() -> Answer:
-    """All-reduce over all GPUs of this machine."""
+def nccl(slowness: float = 1.0) -> Answer:
+    """All-reduce over all GPUs of this machine, which may take ``slowness`` times as long as elsewhere."""
     count = torch.cuda.device_count()
     if count < 2:
         return Answer("skip", f"an all-reduce needs two GPUs, and there is {count}")
     if not torch.distributed.is_available() or not torch.distributed.is_nccl_available():
         return Answer("skip", f"torch {torch.__version__} is built without NCCL")
     version = ".".join(map(str, torch.cuda.nccl.version()))
-    return all_reduce(count, backend="nccl", device="cuda", what=f"NCCL {version}")
+    what, deadline = f"NCCL {version}", DEADLINE * slowness
+    return all_reduce(count, backend="nccl", device="cuda", what=what, deadline=deadline)
 
 
 def all_reduce(world: int, *, backend: str, device: str, what: str, deadline: float = DEADLINE) -> Answer:
@@ -48,7 +49,7 @@ def all_reduce(world: int, *, backend: str, device: str, what: str, deadline: fl
     with tempfile.TemporaryDirectory(prefix="kernels-smoke-") as folder:
         ranks = []
         for rank in range(world):
-            command = start.command("suite.probes_nccl", str(rank), str(world), folder, backend, device)
+            command = start.command("suite.probes_nccl", str(rank), str(world), folder, backend, device, str(deadline))
             with Path(folder, f"{rank}.words").open("wb") as file:
                 ranks.append(
                     subprocess.Popen(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=environment)
@@ -110,11 +111,11 @@ def _list(ranks: list[int]) -> str:
 # In the process of one rank
 
 
-def reduce_here(rank: int, world: int, folder: Path, backend: str, device: str) -> None:
+def reduce_here(rank: int, world: int, folder: Path, backend: str, device: str, deadline: float) -> None:
     """Reduce with the others and write what was found into ``folder``."""
     if device == "cuda":
         torch.cuda.set_device(rank)
-    rendezvous, patience = f"file://{folder}/rendezvous", timedelta(seconds=DEADLINE)
+    rendezvous, patience = f"file://{folder}/rendezvous", timedelta(seconds=deadline)
     torch.distributed.init_process_group(backend, init_method=rendezvous, rank=rank, world_size=world, timeout=patience)
     faults = []
     for count in (SMALL, LARGE):
@@ -143,4 +144,5 @@ def _bus_bandwidth(numbers: torch.Tensor, world: int) -> float:
 
 
 if __name__ == "__main__":
-    reduce_here(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], sys.argv[5])
+    rank, world, folder, backend, device, deadline = sys.argv[1:]
+    reduce_here(int(rank), int(world), Path(folder), backend, device, float(deadline))

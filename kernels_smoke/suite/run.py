@@ -27,6 +27,7 @@ SCHEMA = "kernels_smoke/1"
 PROBE_PATIENCE = 60.0  # seconds
 COMPILE_PATIENCE = 120.0
 SANITIZER_PATIENCE = 300.0
+EXCLUSIVE = "exclusive process"  # the compute mode in which a GPU takes one process at a time
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,9 @@ def verdict(document: Document) -> dict[str, str]:
         return {"verdict": "fail", "message": _say(bad)}
     if unknown:
         return {"verdict": "undecided", "message": _say(unknown)}
-    if not any(record["outcome"] in {"pass", "caught"} for record in records):
-        return {"verdict": "undecided", "message": "nothing was checked"}
+    judged = [*document.cases, *document.compiled, *document.mutants]  # a kernel is right where one of these says so
+    if not any(record["outcome"] in {"pass", "caught"} for record in judged):
+        return {"verdict": "undecided", "message": _say(judged) if judged else "no kernel was checked"}
     return {"verdict": "pass", "message": _count(document)}
 
 
@@ -125,17 +127,17 @@ def _say(records: Sequence[dict[str, Any]]) -> str:
 def _count(document: Document) -> str:
     parts = []
     if document.cases:
-        kernels = {record["kernel"] for record in document.cases if record["outcome"] == "pass"}
-        parts.append(f"{len(kernels)} kernels correct in {len(document.cases)} cases")
+        passed = [record["kernel"] for record in document.cases if record["outcome"] == "pass"]
+        parts.append(f"{len(set(passed))} kernels correct in {len(passed)} cases")
     if document.speeds:
-        passed = sum(record["outcome"] == "pass" for record in document.speeds)
-        parts.append(f"{passed} of {len(document.speeds)} within their bars")
+        outcomes = Counter(record["outcome"] for record in document.speeds)
+        parts.append(f"{outcomes['pass']} of {outcomes['pass'] + outcomes['slow']} within their bars")
     if document.compiled:
-        targets = {record["target"] for record in document.compiled}
-        parts.append(f"{len(document.compiled)} compilations for {len(targets)} targets")
+        compiled = [record["target"] for record in document.compiled if record["outcome"] == "pass"]
+        parts.append(f"{len(compiled)} compilations for {len(set(compiled))} targets")
     if document.mutants:
         parts.append(f"{sum(record['outcome'] == 'caught' for record in document.mutants)} mutants caught")
-    return ", ".join(parts) or f"{len(document.probes)} probes passed"
+    return ", ".join(parts)
 
 
 def _mode(options: Options) -> str:
@@ -189,11 +191,12 @@ def _run(options: Options, crew: Crew, entries: Sequence[Entry], document: Docum
     probes = _once("probes:basic", {"device": device, "target": target}, document, PROBE_PATIENCE)
     if device == "cuda" and not options.mutants:
         warm = marks(target, [str(facts["torch"]), str(facts["triton"])], os.environ)
-        _judge_on_gpu(options, crew, entries, document, target, probes, warm)
+        alone = facts["gpus"][0]["compute_mode"] == EXCLUSIVE
+        _judge_on_gpu(options, crew, entries, document, target, probes, warm, alone=alone)
         if options.level != "quick" and _may_go_on(document):
             _time(options, entries, document, crew)
         if options.level == "deep" and _may_go_on(document):
-            crew.run(_memory_checks(options, entries, document), at_once=min(8, processors()))
+            crew.run(_memory_checks(options, entries, document), at_once=1 if alone else min(8, processors()))
         return
     crew.run([probes], at_once=1)
     if device != "none" and _may_go_on(document):
@@ -202,20 +205,48 @@ def _run(options: Options, crew: Crew, entries: Sequence[Entry], document: Docum
 
 
 def _judge_on_gpu(
-    options: Options, crew: Crew, entries: Sequence[Entry], document: Document, target: str, probes: Job, warm: Marks
+    options: Options,
+    crew: Crew,
+    entries: Sequence[Entry],
+    document: Document,
+    target: str,
+    probes: Job,
+    warm: Marks,
+    *,
+    alone: bool,
 ) -> None:
     """Probe, compile in parallel (in processes without CUDA), and run each family as soon as its kernels are compiled.
 
     The driver has answered, so families do not wait for the probes. When those find that CUDA does not work, what the
     cases say is only that once more. Where ``warm`` says that Triton's cache is filled, nothing is compiled beforehand.
+    With ``alone`` the GPU takes one process at a time, so nothing else runs beside a child that uses it.
     """
     heavy = _heavy_probes(options, document, target) if options.level != "quick" else []
     if warm.cover([entry.name for entry in entries], options.level):
-        crew.run([probes, *_case_jobs(options, entries, document), *heavy], at_once=processors())
+        on_gpu = [probes, *_case_jobs(options, entries, document), *heavy]
+        crew.run(on_gpu, at_once=1 if alone else processors())
+    elif alone:
+        crew.run([job for _, job in _compiling(options, entries, document, target)], at_once=processors())
+        crew.run([probes, *_case_jobs(options, entries, document), *heavy], at_once=1)
     else:
         _compile_and_judge(options, crew, entries, document, target, [probes, *heavy], warm)
     if not _may_go_on(document):
         document.cases.clear()
+
+
+def _compiling(options: Options, entries: Sequence[Entry], document: Document, target: str) -> list[tuple[str, Job]]:
+    """The jobs that fill Triton's cache, each with the group of kernels (see ``_groups``) that it is for."""
+    shares = min(4, -(-4 * processors() // len(entries)))  # kernels differ: more jobs than CPUs even that out
+    shared = {"target": target, "level": options.level, "shares": shares}
+    return [
+        (
+            group,
+            _once("compiling:precompile", {"kernel": entry.name, "share": share, **shared}, document, quiet=True),
+        )
+        for group, members in reversed(_groups(options, entries).items())  # attention and the like take longest
+        for share in range(shares)
+        for entry in members
+    ]
 
 
 def _compile_and_judge(
@@ -228,17 +259,7 @@ def _compile_and_judge(
     warm: Marks,
 ) -> None:
     """The same with an empty cache. The first of ``probes`` comes at once, the others when all families have begun."""
-    shares = min(4, -(-4 * processors() // len(entries)))  # kernels differ: more jobs than CPUs even that out
-    shared = {"target": target, "level": options.level, "shares": shares}
-    compiling = [
-        (
-            group,
-            _once("compiling:precompile", {"kernel": entry.name, "share": share, **shared}, document, quiet=True),
-        )
-        for group, members in reversed(_groups(options, entries).items())  # attention and the like take longest
-        for share in range(shares)
-        for entry in members
-    ]
+    compiling = _compiling(options, entries, document, target)
     left = Counter(group for group, _ in compiling)
     failed: list[Job] = []
     families = {group: _cases(options, members, document) for group, members in _groups(options, entries).items()}
@@ -269,7 +290,7 @@ def _compile_and_judge(
 def _heavy_probes(options: Options, document: Document, target: str) -> list[Job]:
     """The probes that take seconds, each in a child of its own; torch.compile takes ten, and no kernel needs it."""
     names = ("nccl", "cublas", "cudnn", *(("torch_compile",) if options.level == "deep" else ()))
-    shared = {"device": options.device, "target": target}
+    shared = {"device": options.device, "target": target, "slowness": options.slowness}
     return [_once("probes:heavy", shared | {"names": [name]}, document, PROBE_PATIENCE) for name in names]
 
 
@@ -300,10 +321,9 @@ def _cases(options: Options, entries: Sequence[Entry], document: Document) -> Jo
 
 
 def _memory_checks(options: Options, entries: Sequence[Entry], document: Document) -> list[Job]:
+    shared = {"seed": options.seed, "slowness": options.slowness}
     return [
-        resumed(
-            document, "case", "sanitizer:checks", {"kernels": [entry.name], "seed": options.seed}, SANITIZER_PATIENCE
-        )
+        resumed(document, "case", "sanitizer:checks", shared | {"kernels": [entry.name]}, SANITIZER_PATIENCE)
         for entry in entries
     ]
 

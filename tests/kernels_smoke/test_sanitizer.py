@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kernels_smoke.suite import sanitizer
-from kernels_smoke.suite.sanitizer import ERRORS, LAUNCHED, reading
+from kernels_smoke.suite.sanitizer import ERRORS, LAUNCHED, NOT_ONE, reading
 
 # Two lanes of one instruction, with copies of one element: 40 and 39 are what they wrote.
 COPIES = """\
@@ -82,6 +82,11 @@ def test_a_bad_access_counts_in_a_kernel_of_torch_too() -> None:
 )
 def test_without_a_whole_run_there_is_no_verdict(report: str, status: int) -> None:
     assert reading("memcheck", report, status)["outcome"] == "error"
+
+
+def test_a_gpu_that_can_launch_nothing_of_a_kernel() -> None:
+    found = reading("memcheck", CLEAN.replace(LAUNCHED, NOT_ONE), 0)
+    assert found == {"outcome": "skip", "message": NOT_ONE}
 
 
 def test_more_races_than_are_printed_are_not_all_harmless() -> None:

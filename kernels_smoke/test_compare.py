@@ -1,0 +1,98 @@
+"""What a comparison must not let pass: NaN, infinity, one bad row, one rounding too many, a code two steps off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from kernels_smoke.suite.compare import Absolute, Codes, Exact, Near, Relative, Rounded  # noqa: E402  # needs torch
+
+INF, NAN = float("inf"), float("nan")
+REFERENCE = torch.linspace(1.0, 2.0, 4096, dtype=torch.float64).reshape(64, 64)
+CHECKS = [Near(), Rounded(), Relative(1e-2), Absolute(1e-2), Exact()]
+IDS = ["near", "rounded", "relative", "absolute", "exact"]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=IDS)
+def test_the_rounded_reference_passes(check: Near) -> None:
+    assert not check(REFERENCE.to(torch.float16), REFERENCE)["message"]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=IDS)
+@pytest.mark.parametrize("value", [NAN, INF, -INF])
+def test_one_element_that_is_not_finite(check: Near, value: float) -> None:
+    output = REFERENCE.to(torch.float16)
+    output[3, 5] = value
+    assert check(output, REFERENCE)["message"]
+
+
+@pytest.mark.parametrize("check", [Near(), Rounded()], ids=["near", "rounded"])
+def test_a_reference_with_nan_proves_nothing(check: Near) -> None:
+    reference = REFERENCE.clone()
+    reference[3, 5] = NAN
+    message = check(reference.to(torch.float16), reference)["message"]
+    assert message == "1 of 4096 elements of the reference are NaN, the first in row 3"
+
+
+@pytest.mark.parametrize("check", [Near(), Rounded()], ids=["near", "rounded"])
+@pytest.mark.parametrize(("value", "right"), [(-INF, True), (-65504.0, True), (INF, False), (0.0, False), (NAN, False)])
+def test_a_reference_beyond_the_range_asks_for_infinity_or_the_largest_number(
+    check: Near, value: float, right: bool
+) -> None:
+    reference = REFERENCE.clone()
+    reference[3, 5] = -1e6
+    output = reference.to(torch.float16)
+    output[3, 5] = value
+    assert (not check(output, reference)["message"]) == right
+
+
+def test_one_bad_row_among_many() -> None:
+    output = REFERENCE.to(torch.float16)
+    output[3] *= 1.004
+    result = Near()(output, REFERENCE)
+    assert result["error"] < result["tolerance"]
+    assert result["message"].startswith("row 3 has the relative error ")
+
+
+def test_a_row_of_zeros_must_be_zero() -> None:
+    reference = REFERENCE.clone()
+    reference[3] = 0.0
+    output = reference.to(torch.float16)
+    assert not Near()(output, reference)["message"]
+    output[3, 5] = 1e-4
+    assert Near()(output, reference)["message"]
+    assert not Near(floor=1.0)(output, reference)["message"]
+
+
+def test_a_rounding_in_between() -> None:
+    output = REFERENCE.to(torch.bfloat16).to(torch.float16)
+    assert not Near(float16=2.5e-3)(output, REFERENCE)["message"]
+    assert Rounded(float16=2.5e-3)(output, REFERENCE)["message"].endswith(
+        "of the elements are not the rounded reference; 1.000% may"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda codes: codes, ""),
+        (lambda codes: codes[:9] + bytes([codes[9] + 1]) + codes[10:], ""),  # one of 4,096 may be a step off
+        (lambda codes: codes[:9] + bytes([codes[9] + 2]) + codes[10:], "a code is 2 steps off; 1 is allowed"),
+        (lambda codes: codes[:9] + b"\x7f" + codes[10:], "there are NaN codes"),
+        (lambda codes: bytes(code + 1 for code in codes[:99]) + codes[99:], "2.417% of the codes differ; 0.248% may"),
+    ],
+    ids=["right", "one off", "two steps off", "NaN", "many off"],
+)
+def test_codes(change: Callable[[bytes], bytes], says: str) -> None:
+    codes = bytes(REFERENCE.float().to(torch.float8_e4m3fn).view(torch.uint8).flatten().tolist())
+    changed = torch.tensor(list(change(codes)), dtype=torch.uint8).view(torch.float8_e4m3fn).reshape(64, 64)
+    assert Codes()(changed, REFERENCE)["message"] == says
+
+
+@pytest.mark.parametrize("check", [*CHECKS, Codes()], ids=[*IDS, "codes"])
+def test_another_shape(check: Near) -> None:
+    output = REFERENCE.to(torch.float8_e4m3fn if isinstance(check, Codes) else torch.float16)
+    assert check(output[:, :63], REFERENCE)["message"] == "the shape is (64, 63), the reference has (64, 64)"
