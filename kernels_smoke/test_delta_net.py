@@ -141,7 +141,7 @@ def test_arguments_that_do_not_fit_are_refused_by_both(change: dict[str, Tensor]
         ({"initial_state": torch.zeros(2, 2, 16, 16)}, "initial_state must have the shape"),
         ({"final_state": torch.zeros(1, 2, 16, 16).transpose(0, 1)}, "final_state must have the shape"),
         ({"final_state": torch.zeros(1, 2, 16, 16).mT}, "the rows of final_state must be contiguous"),
-        ({"final_state": torch.zeros(1, 2, 32, 16)[:, :, :16]}, "final_state must be contiguous"),
+        ({"final_state": torch.zeros(1, 2, 32, 16, device=DEVICE)[:, :, :16]}, "final_state must be contiguous"),
         ({"out": torch.zeros(3, 2, 16)}, "out must be torch.float16, not torch.float32"),
     ],
 )
@@ -158,7 +158,7 @@ def test_what_prefill_refuses(change: dict[str, Tensor], message: str) -> None:
         ({"state_indices_in": numbers(0, 1)}, r"state_indices_in must have the shape \(1,\), not \(2,\)"),
         ({"states": torch.zeros(1, 2, 16)}, "states must be .rows, heads, depth, width., not 3-dimensional"),
         ({"states": torch.zeros(1, 2, 16, 16).half()}, "states must be torch.float32, not torch.float16"),
-        ({"states": torch.zeros(1, 2, 32, 16)[:, :, :16]}, "a row of states must be contiguous"),
+        ({"states": torch.zeros(1, 2, 32, 16, device=DEVICE)[:, :, :16]}, "a row of states must be contiguous"),
     ],
 )
 def test_what_decoding_refuses(change: dict[str, Tensor], message: str) -> None:

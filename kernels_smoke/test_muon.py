@@ -107,8 +107,8 @@ def test_without_descriptors_the_result_is_the_same(monkeypatch: pytest.MonkeyPa
         ({"x": torch.zeros(4, 4), "coefficients": (1.0, 2.0)}, "coefficients must be three numbers, not 2"),
         ({"x": torch.zeros(4, 4), "out": torch.zeros(4, 5)}, r"out must have the shape \(4, 4\), not \(4, 5\)"),
         ({"x": torch.zeros(4, 4), "out": torch.zeros(4, 4)}, "out must be torch.bfloat16 or torch.float16, not"),
-        ({"x": torch.zeros(4, 8)[:, ::2]}, "the rows of x must be contiguous"),
-        ({"x": torch.zeros(2, 3, 4, 4)[:, :2]}, "the matrices of x must lie at one distance"),
+        ({"x": torch.zeros(4, 8, device=DEVICE)[:, ::2]}, "the rows of x must be contiguous"),
+        ({"x": torch.zeros(2, 3, 4, 4, device=DEVICE)[:, :2]}, "the matrices of x must lie at one distance"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments: dict[str, Any], message: str) -> None:

@@ -95,6 +95,7 @@ def small(name: str, level: Any = "full", **shape: Any) -> Case:
 
 
 MIXED = ((1, 700), (130, 130), (1, 16), (0, 9), (37, 300), (1, 1), (4, 1029), (1, 17))
+MANY = ((1, 40), (3, 90), (0, 3)) * 100
 LITTLE = ((1, 53), (10, 21), (0, 9), (1, 1))
 
 CASES = (
@@ -104,6 +105,7 @@ CASES = (
     case("a prompt of 1000", batch=((1000, 1000),), longest=True),
     *(case(f"stage {stage}", batch=MIXED, variant=stage) for stage in ("naive", "query_blocks", "segments")),
     *(case(f"stage {stage}", batch=MIXED, variant=stage) for stage in ("tiles", "static")),
+    case("stage static, more blocks than programs", batch=MANY, heads=(8, 2), variant="static"),
     case("a page holds a whole tile", batch=MIXED, page_size=128),
     case("pages of 560 positions, as hybrid models have them", batch=MIXED, page_size=560),
     case("a graph replayed for another batch", batch=MIXED, variant="static", tokens=300, earlier=((20, 20),) * 8),
@@ -116,7 +118,7 @@ CASES = (
     case("float32", "deep", batch=MIXED, heads=(8, 2), dtype=FP32),
     case("odd widths: 127", "deep", batch=MIXED, heads=(6, 2), head_dim=127, dtype=FP16),
     case("scores up to 1e4", "deep", batch=MIXED, queries=40.0, keys=24.0),
-    case("300 sequences", "deep", batch=((1, 40), (3, 90), (0, 3)) * 100, heads=(8, 2)),
+    case("300 sequences", "deep", batch=MANY, heads=(8, 2)),
     case("a prompt of 5137 behind a context", "deep", batch=((5137, 9000),), heads=(8, 2), longest=True),
     case("element offsets above 2^31", "deep", batch=((3, 70), (1, 33)), heads=(4, 2), head_dim=64, row_stride=2**24),
     *(

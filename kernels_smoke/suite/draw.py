@@ -93,8 +93,8 @@ class Draw:
         """Values evenly spread from ``low`` to ``high``."""
         made = self.empty(*shape, dtype=dtype, row_stride=row_stride, name=name)
         if self.device != "meta":
-            values = torch.rand(shape, generator=self.generator, device=self.device) * (high - low) + low
-            made.copy_(_round(values, dtype))
+            part = torch.rand(shape, generator=self.generator, device=self.device)
+            made.copy_(_round(part * high + (1 - part) * low, dtype))  # high - low may be beyond float32
         return made
 
     def rows(
