@@ -71,4 +71,5 @@ def check_rows(
     require(tuple(tensor.shape) == shape, f"{name} must have the shape {shape}, not {tuple(tensor.shape)}")
     require(tensor.dtype in dtypes, f"{name} must be {' or '.join(map(str, dtypes))}, not {tensor.dtype}")
     require(tensor.device == like.device, f"{name} is on {tensor.device}, the other arguments are on {like.device}")
-    require(tensor.ndim == 0 or tensor.numel() == 0 or tensor.stride(-1) == 1, f"the rows of {name} must be contiguous")
+    dense = tensor.ndim == 0 or tensor.numel() == 0 or tensor.shape[-1] == 1 or tensor.stride(-1) == 1
+    require(dense, f"the rows of {name} must be contiguous")

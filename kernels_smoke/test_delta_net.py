@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ if DEVICE == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
 pytest.importorskip("triton")
 
+from kernels_smoke.delta_net import gated_delta_rule_chunk as module  # noqa: E402
 from kernels_smoke.delta_net import reference  # noqa: E402  # triton reads the variable when it is imported
 from kernels_smoke.delta_net.gated_delta_rule_chunk import gated_delta_rule_chunk  # noqa: E402
 from kernels_smoke.delta_net.gated_delta_rule_decode import gated_delta_rule_decode  # noqa: E402
@@ -96,6 +98,33 @@ def test_requests_may_begin_with_the_same_row() -> None:
     assert torch.equal(states[0], prompt)
 
 
+@pytest.mark.parametrize("decay", [-1e3, -1e5, -1e9, float("-inf")])
+def test_a_token_that_forgets_all_leaves_the_next_ones_alone(decay: float) -> None:
+    arguments = heads(20)
+    arguments["log_decay"][3] = decay
+    wanted, _ = reference.prefill(**arguments, bounds=[0, 20], initial_state=None, scale=SIZE**-0.5)
+    assert error(gated_delta_rule_chunk(**arguments), wanted) < 1e-3
+
+
+@pytest.mark.parametrize("chunk", [16, 32, 64])
+def test_chunks_of_any_size(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    choice = module.configure()
+    monkeypatch.setattr(module, "configure", lambda: replace(choice, chunk=chunk))
+    arguments = heads(150)
+    wanted, _ = reference.prefill(**arguments, bounds=[0, 150], initial_state=None, scale=SIZE**-0.5)
+    assert error(gated_delta_rule_chunk(**arguments), wanted) < 1e-3
+
+
+def test_the_gates_of_one_head_may_lie_as_torch_lays_them() -> None:
+    arguments = heads(5)
+    arguments["v"] = arguments["v"][:, :1]
+    gates = torch.stack((arguments["log_decay"], arguments["beta"]))[:, :, :1].mT.contiguous().mT
+    assert gates[0].stride() == (1, 5)
+    arguments |= {"log_decay": gates[0], "beta": gates[1]}
+    wanted, _ = reference.prefill(**arguments, bounds=[0, 5], initial_state=None, scale=SIZE**-0.5)
+    assert error(gated_delta_rule_chunk(**arguments), wanted) < 1e-3
+
+
 @pytest.mark.parametrize("alike", [0.0, 3.0, 1000.0])
 def test_keys_that_are_alike_do_not_blow_up(alike: float) -> None:
     # With (I - N)(I + N^2)(I + N^4)... the powers of N grow beyond float32 here.
@@ -138,6 +167,7 @@ def test_arguments_that_do_not_fit_are_refused_by_both(change: dict[str, Tensor]
     [
         ({"cu_seqlens": torch.zeros(2)}, "cu_seqlens must be torch.int32 or torch.int64, not torch.float32"),
         ({"cu_seqlens": torch.zeros(0, dtype=torch.int32)}, "cu_seqlens must be .sequences"),
+        ({"cu_seqlens": torch.zeros(1, dtype=torch.int32)}, "cu_seqlens has no sequence for 3 tokens"),
         ({"initial_state": torch.zeros(2, 2, 16, 16)}, "initial_state must have the shape"),
         ({"final_state": torch.zeros(1, 2, 16, 16).transpose(0, 1)}, "final_state must have the shape"),
         ({"final_state": torch.zeros(1, 2, 16, 16).mT}, "the rows of final_state must be contiguous"),

@@ -9,12 +9,12 @@ from types import ModuleType
 import torch
 
 from kernels_smoke.delta_net import reference
-from kernels_smoke.delta_net.cases_shared import FAR, FP16, FP32, case, draw_heads, small
+from kernels_smoke.delta_net.cases_shared import BF16, FAR, FP16, FP32, case, draw_heads, small
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
 
-ARGUMENTS = ("q", "k", "v", "log_decay", "beta", "normalize")
+ARGUMENTS = ("q", "k", "v", "log_decay", "beta", "normalize", "scale")
 CHUNK = 64  # tokens, in the counting of operations
 
 
@@ -25,7 +25,7 @@ def draw_inputs(
     heads: tuple[int, int] = (2, 4),
     depth: int = 128,
     width: int = 128,
-    dtype: torch.dtype = torch.bfloat16,
+    dtype: torch.dtype = BF16,
     gate_dtype: torch.dtype | None = None,
     normalize: bool = True,
     packed: bool = False,
@@ -34,6 +34,9 @@ def draw_inputs(
     scale: float = 1.0,
     common: float = 0.0,
     forgetting: float = 0.2,
+    gate_stride: int = 0,
+    query_scale: float | None = None,
+    extremes: bool = False,
     batch: bool = True,
     initial: bool = True,
     in_place: bool = False,
@@ -57,6 +60,9 @@ def draw_inputs(
         common=common,
         forgetting=forgetting,
         gate_dtype=gate_dtype,
+        gate_stride=gate_stride,
+        query_scale=query_scale,
+        extremes=extremes,
     )
     bounds = torch.tensor([0, *accumulate(lengths)], dtype=torch.int32)
     states = (len(lengths), heads[1], depth, width)
@@ -71,19 +77,24 @@ def draw_inputs(
     }
 
 
+def state_of(inputs: Inputs) -> str:
+    """The name of the final states, which are float32 and as exact as the dtype of what they are made of."""
+    return "final_state" if inputs["q"].dtype == BF16 else "final_state, float16"
+
+
 def outputs(inputs: Inputs) -> Mapping[str, Output]:
     """An output like ``v``, and the final states."""
     v = inputs["v"]
-    return {"out": (tuple(v.shape), v.dtype, inputs["out_stride"]), "final_state": (inputs["states"], FP32)}
+    return {"out": (tuple(v.shape), v.dtype, inputs["out_stride"]), state_of(inputs): (inputs["states"], FP32)}
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function; with ``in_place``, the final states take the place of the initial ones."""
-    initial = inputs["initial_state"]
+    initial, final = inputs["initial_state"], outputs[state_of(inputs)]
     if inputs["in_place"]:
-        initial = outputs["final_state"].copy_(initial)
-    arguments = {name: inputs[name] for name in ARGUMENTS}
-    return module.gated_delta_rule_chunk(**arguments, cu_seqlens=inputs["cu_seqlens"], initial_state=initial, **outputs)
+        initial = final.copy_(initial)
+    arguments = {name: inputs[name] for name in (*ARGUMENTS, "cu_seqlens")}
+    return module.gated_delta_rule_chunk(**arguments, initial_state=initial, final_state=final, out=outputs["out"])
 
 
 def expected(inputs: Inputs) -> Tensors:
@@ -92,9 +103,8 @@ def expected(inputs: Inputs) -> Tensors:
         **{name: inputs[name] for name in ARGUMENTS},
         bounds=[0, *accumulate(inputs["lengths"])],
         initial_state=inputs["initial_state"],
-        scale=inputs["q"].shape[2] ** -0.5,
     )
-    return {"out": out, "final_state": states}
+    return {"out": out, state_of(inputs): states}
 
 
 def work(inputs: Inputs, outputs: Tensors) -> Work:
@@ -123,9 +133,12 @@ KERNEL = Kernel(
     outputs=outputs,
     launch=launch,
     reference=expected,
-    # What is multiplied is rounded to 16 bits, in a chain of five products for each chunk. The state is float32, and
-    # its error that of the operands: the same in both.
-    checks={"out": Near(bfloat16=8e-3, float16=1.5e-3), "final_state": Near(float32=8e-3)},
+    # What is multiplied is rounded to 16 bits, in a chain of five products for each chunk.
+    checks={
+        "out": Near(bfloat16=8e-3, float16=1.5e-3),
+        "final_state": Near(float32=8e-3),
+        "final_state, float16": Near(float32=1.5e-3),
+    },
     cases=(
         case("five sequences", "quick", lengths=(200, 1, 63, 64, 65)),
         case("one sequence, 16 and 32 heads", lengths=(1000,), **QWEN),
@@ -143,7 +156,8 @@ KERNEL = Kernel(
         case("keys half alike", lengths=(300,), common=1.0),
         case("nothing forgotten", lengths=(300,), forgetting=0.0),
         case("all forgotten", lengths=(300,), forgetting=100.0),
-        case("gates in bfloat16", lengths=(100, 100), gate_dtype=torch.bfloat16),
+        case("gates in bfloat16", lengths=(100, 100), gate_dtype=BF16, gate_stride=9),
+        case("begun anew here and there, a scale of its own", lengths=(300, 40), extremes=True, query_scale=0.7),
         case("offsets above 2^31", "deep", lengths=(3,), heads=(1, 1), batch=False, initial=False, row_stride=FAR),
         # 16,500 short sequences have a workspace of more than 2^31 elements.
         case("a workspace above 2^31", "deep", lengths=(1,) * 16500, heads=(16, 32), depth=16, width=16, initial=False),
@@ -168,7 +182,10 @@ KERNEL = Kernel(
             width=32,
             normalize=False,
             row_stride=48,
+            out_stride=40,
         ),
+        small("float16, begun anew here and there", lengths=(40, 7), heads=(1, 2), extremes=True, **TINY),
+        small("float16, strided gates, a scale of its own", lengths=(33,), gate_stride=7, query_scale=0.7, **TINY),
         small("float16, keys more than half alike", lengths=(50,), heads=(1, 1), common=2.0, **TINY),
         small("float16, all forgotten", lengths=(33,), heads=(1, 1), forgetting=100.0, **TINY),
         small("float16, values of 1000", lengths=(33,), heads=(1, 1), scale=1000.0, in_place=True, **TINY),
@@ -191,7 +208,7 @@ KERNEL = Kernel(
         Mutant("prediction not decayed", "tl.store(line, tl.exp(decay) * of_k)", "tl.store(line, of_k)"),
         Mutant("deltas decayed from the chunk's first token", "tl.exp(whole - decay)", "tl.exp(decay)"),
         Mutant(
-            "the state read after the update",
+            "half of the state read",
             "answer = tl.dot(read, tile_q.T)",
             "answer = tl.dot(state.to(read.dtype) * 0.5, tile_q.T)",
         ),
@@ -201,6 +218,12 @@ KERNEL = Kernel(
             ".to(tl.int64), middle, CHUNK) <= slot",
             ".to(tl.int64), middle, CHUNK) < slot",
         ),
+        Mutant("decays of -1e9 summed up", "tl.maximum(decay, _FORGOTTEN)", "decay"),
+        Mutant("decays of another token", "log_decay + row * log_decay_stride", "log_decay + row * VALUE_HEADS"),
+        Mutant("strengths of another token", "beta + row * beta_stride", "beta + row * VALUE_HEADS"),
+        Mutant("always the usual scale", "depth**-0.5 if scale is None else scale", "depth**-0.5"),
+        Mutant("a norm of zero", "tl.sum(wide_k * wide_k, axis=1) + epsilon", "tl.sum(wide_k * wide_k, axis=1)"),
+        Mutant("deltas 0.3 % too large", "(delta * of_delta[None", "(1.003 * delta * of_delta[None"),
         Mutant("output stored behind the last token", "mask=present[None, :])", "mask=(row >= 0)[None, :])"),
     ),
     speeds=(

@@ -15,7 +15,7 @@ from kernels_smoke.suite.compare import Exact, Near
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
 
-ARGUMENTS = ("q", "k", "v", "log_decay", "beta", "normalize")
+ARGUMENTS = ("q", "k", "v", "log_decay", "beta", "normalize", "scale")
 
 
 def draw_inputs(
@@ -37,6 +37,9 @@ def draw_inputs(
     out_stride: int = 0,
     scale: float = 1.0,
     forgetting: float = 0.2,
+    gate_stride: int = 0,
+    query_scale: float | None = None,
+    extremes: bool = False,
     in_place: bool = False,
     missing: bool = False,
 ) -> Inputs:
@@ -60,6 +63,9 @@ def draw_inputs(
         common=0.0,
         forgetting=forgetting,
         gate_dtype=gate_dtype,
+        gate_stride=gate_stride,
+        query_scale=query_scale,
+        extremes=extremes,
     )
     size = heads[1] * depth * width
     states = draw.normal(rows, size, dtype=FP32, scale=scale, row_stride=states_stride, name="states")
@@ -107,7 +113,6 @@ def expected(inputs: Inputs) -> Tensors:
         states=inputs["states"].unflatten(1, inputs["row"]),
         rows_in=inputs["state_indices_in"].tolist(),
         rows_out=inputs["state_indices_out"].tolist(),
-        scale=inputs["q"].shape[2] ** -0.5,
     )
     return {"out": out, "states": states.flatten(1)}
 
@@ -167,7 +172,8 @@ KERNEL = Kernel(
         case("depth 16, width 128", requests=7, rows=14, depth=16),
         case("values of 1e4", requests=7, rows=14, scale=1e4),
         case("all forgotten", requests=7, rows=14, forgetting=100.0),
-        case("gates in bfloat16", requests=7, rows=14, gate_dtype=BF16),
+        case("gates in bfloat16", requests=7, rows=14, gate_dtype=BF16, gate_stride=9),
+        case("begun anew here and there, a scale of its own", requests=20, rows=40, extremes=True, query_scale=0.7),
         case("states above 2^31", "deep", requests=1, rows=3, steps=2, states_stride=FAR),
         *(
             case(
@@ -195,8 +201,11 @@ KERNEL = Kernel(
             normalize=False,
             row_stride=48,
             states_stride=1600,
+            gate_stride=5,
+            query_scale=0.7,
             index_dtype=torch.int64,
         ),
+        small("float32, begun anew here and there", requests=4, rows=12, steps=2, dtype=FP32, extremes=True, **TINY),
         small("float32, values of 1e4", requests=2, rows=4, dtype=FP32, scale=1e4, packed=True, **TINY),
         small("float16, no request", requests=0, rows=2, **TINY),
     ),
@@ -207,6 +216,10 @@ KERNEL = Kernel(
         Mutant("beta left out of the state", "key[:, None] * delta[None", "key[:, None] * (delta / strength)[None"),
         Mutant("output not scaled", "(answer * scale)", "answer"),
         Mutant("keys of another head", "head // GROUP * k_head_stride", "head % GROUP * k_head_stride"),
+        Mutant("decays of another token", "token * log_decay_stride", "token * VALUE_HEADS"),
+        Mutant("strengths of another token", "token * beta_stride", "token * VALUE_HEADS"),
+        Mutant("always the usual scale", "depth**-0.5 if scale is None else scale", "depth**-0.5"),
+        Mutant("a norm of zero", "tl.sum(key * key, axis=0) + epsilon", "tl.sum(key * key, axis=0)"),
         Mutant("queries not normalized", "query *= tl.rsqrt", "query *= 1.0 + 0.0 * tl.rsqrt"),
         Mutant(
             "written to the row that was read",

@@ -38,6 +38,9 @@ def draw_heads(
     common: float,
     forgetting: float,
     gate_dtype: torch.dtype | None,
+    gate_stride: int,
+    query_scale: float | None,
+    extremes: bool,
 ) -> dict[str, Any]:
     """Draw q, k, v, log_decay and beta.
 
@@ -45,7 +48,9 @@ def draw_heads(
     them. ``row_stride``: elements from one head to the next. ``scale``: of the values; and of queries and keys when
     they are normalized, otherwise their norms are near 1, because longer keys let the state grow without end.
     ``common``: how much of one common vector each query and key has, beside its own; 1 makes them half alike.
-    ``forgetting``: the greatest decay, as a negative logarithm.
+    ``forgetting``: the greatest decay, as a negative logarithm. ``gate_stride``: elements from one token's gates to
+    those of the next. ``query_scale``: the argument ``scale``. ``extremes``: some tokens forget all, with decays of
+    -1e9 and minus infinity, and one has neither key nor query.
     """
     key_heads, value_heads = heads
     of_keys = scale if normalize else depth**-0.5
@@ -66,6 +71,22 @@ def draw_heads(
         direction = torch.randn(depth, generator=draw.generator, device=draw.device) * (common * of_keys)
         q += direction.to(dtype)
         k += direction.to(dtype)
-    log_decay = draw.uniform(tokens, value_heads, low=-forgetting, high=0.0, dtype=gate_dtype or FP32, name="log_decay")
-    beta = draw.uniform(tokens, value_heads, low=0.0, high=1.0, dtype=gate_dtype or FP32, name="beta")
-    return {"q": q, "k": k, "v": v, "log_decay": log_decay, "beta": beta, "normalize": normalize}
+    log_decay, beta = (
+        draw.uniform(
+            tokens, value_heads, low=low, high=high, dtype=gate_dtype or FP32, row_stride=gate_stride, name=name
+        )
+        for name, low, high in (("log_decay", -forgetting, 0.0), ("beta", 0.0, 1.0))
+    )
+    if extremes and draw.device != "meta":
+        log_decay[3::17] = -1e9
+        log_decay[5::19] = float("-inf")
+        q[tokens // 2], k[tokens // 2] = 0, 0
+    return {
+        "q": q,
+        "k": k,
+        "v": v,
+        "log_decay": log_decay,
+        "beta": beta,
+        "normalize": normalize,
+        "scale": depth**-0.5 if query_scale is None else query_scale,
+    }

@@ -12,6 +12,7 @@ from kernels_smoke.delta_net.arguments import EPSILON, check_contiguous, check_h
 from kernels_smoke.launch import architecture, check_rows, on_device_of, require
 
 DTYPES = (torch.bfloat16, torch.float16)
+_FORGOTTEN = tl.constexpr(-104.0)  # exp of it, and of anything less, is 0 in float32
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,8 @@ def _prepare_kernel(
     log_decay += first * log_decay_stride + head
     strength = tl.load(beta + row * beta_stride, mask=present, other=0.0).to(tl.float32)
     decay = tl.load(log_decay + row * log_decay_stride, mask=present, other=0.0).to(tl.float32)
-    decay = tl.cumsum(decay, axis=0)  # behind the last token it stays as it is
+    # Behind the last token it stays as it is. Stronger decays would leave nothing of small ones behind them in the sum.
+    decay = tl.cumsum(tl.maximum(decay, _FORGOTTEN), axis=0)
 
     # Queries and keys stay as they are: what would divide them by their norms becomes part of the factors.
     of_q = tl.full((CHUNK,), 1.0, tl.float32) * scale
@@ -282,13 +284,14 @@ def gated_delta_rule_chunk(
     - ``q``, ``k``: [tokens, key heads, depth], ``v``: [tokens, value heads, width], bfloat16 or float16, all of one
       dtype; a multiple of value heads shares each key head, in order. Depth and width are 16, 32, 64 or 128. The
       elements of a head are contiguous; heads and tokens may be at any distance.
-    - ``log_decay`` (at most 0) and ``beta``: [tokens, value heads], of that dtype or float32.
+    - ``log_decay`` (at most 0; minus infinity begins anew) and ``beta``: [tokens, value heads], of that dtype or
+      float32.
     - ``cu_seqlens``: [sequences + 1], int32 or int64, from 0 to the number of tokens, never falling: where each
       sequence begins and the last one ends. One sequence without it. Its values are not checked.
     - ``initial_state``: [sequences, value heads, depth, width], float32; zero without it.
     - ``scale``: depth^-0.5 unless it is given.
-    - ``normalize``: divide each q[t] and k[t] by sqrt(its squared norm + 1e-6). In float16, keys should have norms
-      between 1e-2 and 1e3: what is multiplied with them is scaled by the inverse.
+    - ``normalize``: divide each q[t] and k[t] by sqrt(its squared norm + 1e-6). What is multiplied with keys is scaled
+      by the inverse of their norms: in float16, values over norms must be within 1e-4 and 6e4.
     - ``out``: the result, like ``v``. ``final_state``: takes the states behind the last tokens, like
       ``initial_state``, and may be the same tensor.
 
@@ -300,6 +303,7 @@ def gated_delta_rule_chunk(
         require(cu_seqlens.ndim == 1 and len(cu_seqlens) > 0, "cu_seqlens must be [sequences + 1]")
         sequences = len(cu_seqlens) - 1
         check_numbers("cu_seqlens", cu_seqlens, (sequences + 1,), q)
+        require(sequences > 0 or not tokens, f"cu_seqlens has no sequence for {tokens} tokens")
     for name, state in (("initial_state", initial_state), ("final_state", final_state)):
         if state is not None:
             check_contiguous(name, state, (sequences, value_heads, depth, width), q)
