@@ -126,3 +126,26 @@ def test_a_step_is_for_matrices_of_one_kind() -> None:
         muon_step(weight[0], weight[0], weight[0], learning_rate=0.1)
     with pytest.raises(ValueError, match=r"decay must be at least 0 and less than 1, not 1\.0"):
         muon_step(weight, weight, weight, learning_rate=0.1, decay=1.0)
+
+
+@pytest.mark.parametrize(
+    ("weights", "iterate", "message"),
+    [
+        (torch.float64, torch.float16, "weight must be torch.bfloat16 or torch.float16 or torch.float32, not"),
+        (torch.float32, torch.float32, "the iteration runs in torch.bfloat16 or torch.float16, not in torch.float32"),
+    ],
+)
+def test_a_step_that_is_refused_changes_nothing(weights: Any, iterate: Any, message: str) -> None:
+    weight, momentum = torch.zeros(4, 4, dtype=weights), torch.zeros(4, 4, dtype=weights)
+    with pytest.raises(ValueError, match=message):
+        muon_step(weight, torch.ones_like(weight), momentum, learning_rate=0.1, dtype=iterate)
+    assert not momentum.any()
+
+
+def test_a_step_takes_parameters_and_matrices_without_elements() -> None:
+    weight = torch.nn.Parameter(torch.ones(4, 6, device=DEVICE))
+    muon_step(weight, torch.ones_like(weight), torch.zeros_like(weight), learning_rate=0.1, dtype=ITERATE)
+    assert not torch.equal(weight, torch.ones_like(weight))
+    assert weight.is_leaf
+    nothing = torch.zeros(4, 0, device=DEVICE)
+    muon_step(nothing, nothing, nothing, learning_rate=0.1, dtype=ITERATE)

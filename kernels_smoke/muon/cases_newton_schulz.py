@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from kernels_smoke.muon import reference
+from kernels_smoke.muon.newton_schulz import COEFFICIENTS
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
@@ -42,6 +43,7 @@ def draw_inputs(
     scale: float = 1.0,
     zero: bool = False,
     steps: int = STEPS,
+    coefficients: tuple[float, float, float] = COEFFICIENTS,
 ) -> Inputs:
     """Draw ``x`` [..., m, n], whose values have the standard deviation ``scale``; ``zero``: the first matrix is zero.
 
@@ -50,7 +52,8 @@ def draw_inputs(
     x = draw.normal(*shape, dtype=dtype, scale=scale, row_stride=row_stride, name="x")
     if zero and x.device.type != "meta":
         x.view(-1, *shape[-2:])[0] = 0
-    return {"x": x, "steps": steps, "out_dtype": out_dtype or dtype, "out_stride": out_stride}
+    options = {"steps": steps, "coefficients": coefficients}
+    return {"x": x, "out_dtype": out_dtype or dtype, "out_stride": out_stride, **options}
 
 
 def outputs(inputs: Inputs) -> Mapping[str, Output]:
@@ -60,12 +63,14 @@ def outputs(inputs: Inputs) -> Mapping[str, Output]:
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
-    return module.newton_schulz(inputs["x"], steps=inputs["steps"], out=outputs["out"])
+    options = {name: inputs[name] for name in ("steps", "coefficients")}
+    return module.newton_schulz(inputs["x"], out=outputs["out"], **options)
 
 
 def expected(inputs: Inputs) -> Tensors:
     """The iteration in float64."""
-    return {"out": reference.newton_schulz(inputs["x"], steps=inputs["steps"])}
+    options = {name: inputs[name] for name in ("steps", "coefficients")}
+    return {"out": reference.newton_schulz(inputs["x"], **options)}
 
 
 def work(inputs: Inputs, outputs: Tensors) -> Work:
@@ -121,9 +126,12 @@ KERNEL = Kernel(
             for columns in (1, 300, 4097)
         ),
         case("4096 x 12288", 4096, 12288, level="deep"),
+        case("70,000 of 2 x 3", 70_000, 2, 3, level="deep"),
         small("float16, 40 x 72", 40, 72, level="quick", steps=3),
         small("float16, 37 x 21: transposed", 37, 21, row_stride=24, out_stride=27),
         small("float16, 3 of 20 x 33, the first zero", 3, 20, 33, zero=True, steps=2),
+        small("float16, 3 of 20 x 33, strided", 3, 20, 33, row_stride=40, out_stride=36, steps=1),
+        small("float16, other coefficients", 20, 33, coefficients=(2.0, -1.5, 0.5), steps=2),
         small("float16, 1 x 5", 1, 5),
         small("float16, one step, values of 1e4", 17, 30, scale=1e4, dtype=FP32, out_dtype=FP16, steps=1),
         small("float16, no column", 3, 0),
@@ -143,6 +151,13 @@ KERNEL = Kernel(
             "element_ty), mask=inside)",
             "element_ty), mask=(down < out_rows)[:, None])",
         ),
+        Mutant("matrices one behind another", "x + matrix * x_stride", "x + matrix * rows * columns"),
+        Mutant(
+            "results one behind another",
+            "matrix.to(tl.int64) * out_stride",
+            "matrix.to(tl.int64) * out_rows * out_columns",
+        ),
+        Mutant("always the usual coefficients", "a, b, c = coefficients", "a, b, c = COEFFICIENTS"),
         Mutant("not scaled", "values = values / (", "values = values * 0.5 + 0.0 * ("),
         Mutant("one step too few", "for step in range(steps):", "for step in range(1, steps):"),
         Mutant(
