@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -102,6 +104,7 @@ def test_segments_fall_into_classes_of_their_lengths_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("offsets", "message"),
     [
+        (torch.tensor([0, 2**30 + 1]), "a segment has 1073741825 elements; 1073741824 are possible"),
         (torch.tensor([1, 2]), "offsets must begin with 0 and never fall"),
         (torch.tensor([0, 2, 1]), "offsets must begin with 0 and never fall"),
         (torch.tensor([0.0]), "offsets must be torch.int32 or torch.int64, not torch.float32"),
@@ -119,13 +122,76 @@ def test_what_does_not_fit_is_refused() -> None:
         simplex_projection(torch.zeros(2), pair, radius=0)
     with pytest.raises(ValueError, match=r"values must have the shape \(2,\), not \(3,\)"):
         simplex_projection(torch.zeros(3), pair)
-    with pytest.raises(ValueError, match="segments of 32768 elements; 16384 are possible"):
+    with pytest.raises(ValueError, match="a segment has more than 16384 elements"):
         simplex_projection(torch.zeros(20_000), segments(torch.tensor([0, 20_000])))
     with pytest.raises(ValueError, match=r"indices must be torch\.int32, not torch\.int64"):
         sparse_product(Compressed(pair, torch.zeros(2, dtype=torch.int64), torch.zeros(2)), torch.zeros(1))
-    with pytest.raises(ValueError, match="indices must be from 0 to 0: a row for each limit"):
-        linear_program(
-            torch.zeros(1), torch.zeros(1), torch.tensor([0, 1]), torch.tensor([1]), torch.ones(1), torch.tensor([0, 1])
-        )
+    vector, indices = torch.zeros(1), torch.zeros(2, dtype=torch.int32)
+    with pytest.raises(ValueError, match="out must not be vector"):
+        sparse_product(Compressed(pair, indices, torch.ones(2)), vector, out=vector)
     with pytest.raises(ValueError, match="smoothing must be positive numbers"):
         dual_ascent(problem(2, 3), smoothing=(0.1, 0.0))
+
+
+def little(cost: list[float], values: list[float], limits: list[float]) -> LinearProgram:
+    """A program with one block, whose variables all share the one row of A."""
+    count = len(cost)
+    return linear_program(
+        torch.tensor(cost, device=DEVICE),
+        torch.tensor(limits, device=DEVICE),
+        torch.arange(count + 1, device=DEVICE),
+        torch.zeros(count, dtype=torch.int32, device=DEVICE),
+        torch.tensor(values, device=DEVICE),
+        torch.tensor([0, count], device=DEVICE),
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cost": torch.zeros(0)}, "a program needs a variable and a limit"),
+        ({"limits": torch.zeros(0)}, "a program needs a variable and a limit"),
+        ({"limits": torch.tensor([torch.inf])}, "limits must be finite"),
+        ({"cost": torch.zeros(1, dtype=torch.float64)}, "cost must be torch.float32, not torch.float64"),
+        ({"indices": torch.zeros(1, dtype=torch.int64)}, "indices must be torch.int32, not torch.int64"),
+        ({"indices": torch.ones(1, dtype=torch.int32)}, "indices must be from 0 to 0: a row for each limit"),
+    ],
+)
+def test_programs_that_are_none_are_refused(change: dict[str, Any], message: str) -> None:
+    arguments = {
+        "cost": torch.zeros(1),
+        "limits": torch.zeros(1),
+        "offsets": torch.tensor([0, 1]),
+        "indices": torch.zeros(1, dtype=torch.int32),
+        "values": torch.ones(1),
+        "blocks": torch.tensor([0, 1]),
+    }
+    with pytest.raises(ValueError, match=message):
+        linear_program(**{**arguments, **change})
+
+
+def test_where_nothing_is_worth_its_cost_nothing_is_taken() -> None:
+    program = little([1.0, 2.0], [1.0, 1.0], [1.0])
+    x, dual = dual_ascent(program, smoothing=(0.1,), iterations=3)
+    assert not x.any()
+    assert not dual.any()
+    assert float(certify(program, x, dual).gap) == 0.0
+
+
+def test_a_matrix_of_zeros_limits_nothing() -> None:
+    x, dual = dual_ascent(little([-1.0, 2.0], [0.0, 0.0], [0.0]), smoothing=(0.1,), iterations=3)
+    assert x.tolist() == [1.0, 0.0]
+    assert dual.tolist() == [0.0]
+
+
+def test_a_certificate_proves_itself() -> None:
+    program = problem(8, 3)
+    x, dual = dual_ascent(program, iterations=30)
+    proof = certify(program, x, dual)
+    assert float(proof.outside) < 1e-6
+    assert float(certify(program, 1.01 * x, dual).outside) == pytest.approx(0.01, rel=1e-3)
+    # Reduced to the simplices it is no better than it was, and still above the bound.
+    assert float(certify(program, 10 * x, dual).feasible) >= float(proof.bound)
+    assert float(certify(program, x, -dual).bound) == -torch.inf
+    nobody = replace(program, limits=-program.limits)
+    assert float(certify(nobody, x, dual).feasible) == torch.inf

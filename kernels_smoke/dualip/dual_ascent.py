@@ -10,7 +10,7 @@ import torch
 from kernels_smoke.dualip.segments import Segments, segments
 from kernels_smoke.dualip.simplex_projection import simplex_projection
 from kernels_smoke.dualip.sparse_product import Compressed, sparse_product
-from kernels_smoke.launch import require
+from kernels_smoke.launch import check_rows, require
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,19 @@ class LinearProgram:
 @dataclass(frozen=True)
 class Certificate:
     """What proves a solution, in float64: no feasible point costs less than ``bound``, and ``feasible`` costs a point
-    that is feasible. ``violation`` is the most by which x itself exceeds a limit.
+    that is feasible (infinity: none was found). ``violation`` is the most by which x itself exceeds a limit, and
+    ``outside`` that by which it leaves the simplices of its blocks.
     """
 
     feasible: torch.Tensor
     bound: torch.Tensor
     violation: torch.Tensor
+    outside: torch.Tensor
 
     @property
     def gap(self) -> torch.Tensor:
         """How far the optimum may be away, relative to the bound."""
-        return (self.feasible - self.bound) / self.bound.abs()
+        return (self.feasible - self.bound) / torch.clamp(self.bound.abs(), min=torch.finfo(torch.float64).tiny)
 
 
 def linear_program(
@@ -56,8 +58,16 @@ def linear_program(
 ) -> LinearProgram:
     """The program whose matrix is compressed by columns: ``offsets`` [variables + 1], ``indices`` (rows), ``values``.
 
-    ``blocks``: the offsets of the blocks of variables. Waits for the GPU. Raises ValueError when shapes do not fit.
+    ``cost``, ``values`` and ``limits`` (finite) are float32, ``indices`` int32, offsets int32 or int64. ``blocks``: the
+    offsets of the blocks of variables. Waits for the GPU. Raises ValueError when a shape, dtype, device or index is not
+    as said, or there is no variable or no limit.
     """
+    require(cost.ndim == limits.ndim == indices.ndim == 1, "cost, limits and indices must be vectors")
+    require(len(cost) > 0 and len(limits) > 0, "a program needs a variable and a limit")
+    for name, tensor in (("cost", cost), ("limits", limits), ("values", values)):
+        check_rows(name, tensor, tuple(tensor.shape), (torch.float32,), cost)
+    check_rows("indices", indices, tuple(indices.shape), (torch.int32,), cost)
+    require(bool(torch.isfinite(limits).all()), "limits must be finite")
     by_column, of_blocks = segments(offsets), segments(blocks)
     require(by_column.count == len(cost), f"offsets are for {by_column.count} variables, cost for {len(cost)}")
     require(of_blocks.elements == len(cost), f"blocks have {of_blocks.elements} variables, cost has {len(cost)}")
@@ -93,7 +103,8 @@ def dual_ascent(
     require(len(smoothing) > 0 and min(smoothing) > 0, f"smoothing must be positive numbers, not {tuple(smoothing)}")
     require(iterations > 0, f"iterations must be 1 or more, not {iterations}")
     scaled, scale = _rows_scaled(program)
-    curvature = _greatest_sum(scaled.columns) * _greatest_sum(scaled.rows)  # at least the square of A's norm
+    # At least the square of A's norm, and so of a row's, which is 1 where A has any effect.
+    curvature = torch.clamp(_greatest_sum(scaled.columns) * _greatest_sum(scaled.rows), min=1.0)
     dual = torch.zeros_like(program.limits)
     for strength in smoothing:
         step = strength / curvature
@@ -116,23 +127,38 @@ def _best(program: LinearProgram, dual: torch.Tensor, strength: float) -> torch.
 
 
 def certify(program: LinearProgram, x: torch.Tensor, dual: torch.Tensor) -> Certificate:
-    """What is certain about the optimum, from ``x`` in the blocks' simplices and any ``dual`` >= 0.
+    """What is certain about the optimum, from any ``x`` and ``dual``.
 
-    The bound is the Lagrangian's least value, ``-limits dual + sum over blocks of radius min(0, least reduced cost)``.
-    The feasible point is ``x`` with every variable reduced as the row that is exceeded most demands; so A and
-    ``limits`` must have no negative element.
+    The bound is the Lagrangian's least value, ``-limits dual + sum over blocks of radius min(0, least reduced cost)``;
+    a dual below zero proves nothing. The feasible point is ``x`` brought into the simplices, then with every variable
+    reduced as the row that is exceeded most demands. That makes it feasible where A and ``limits`` have no negative
+    element; whether it is, is looked at again.
     """
     x, dual, cost, limits = (each.double() for each in (x, dual, program.cost, program.limits))
-    matrix = program.columns
+    matrix, blocks, radius = program.columns, _members(program.blocks), program.radius
     column, row, values = _members(matrix.segments), matrix.indices.long(), matrix.values.double()
-    used = torch.zeros_like(limits).index_add(0, row, values * x[column])
-    share = torch.clamp(limits / torch.clamp(used, min=torch.finfo(torch.float64).tiny), max=1.0)
-    least = torch.ones_like(x).scatter_reduce(0, column, share[row], "amin")
+    smallest, infinity = torch.finfo(torch.float64).tiny, torch.full_like(limits[0], torch.inf)
+
+    def used(point: torch.Tensor) -> torch.Tensor:
+        return torch.zeros_like(limits).index_add(0, row, values * point[column])
+
+    none = torch.zeros(program.blocks.count, dtype=torch.float64, device=x.device)
+    inside = torch.clamp(x, min=0.0)
+    sums = none.index_add(0, blocks, inside)
+    outside = torch.maximum(torch.clamp(sums - radius, min=0.0).max(), (inside - x).max())
+    inside = inside * torch.clamp(radius / torch.clamp(sums, min=smallest), max=1.0)[blocks]
+    share = torch.clamp(limits / torch.clamp(used(inside), min=smallest), max=1.0)
+    inside = inside * torch.ones_like(x).scatter_reduce(0, column, share[row], "amin")
+    holds = (used(inside) <= limits + 1e-12 * limits.abs()).all() & (inside >= 0).all()
+
     reduced = cost.index_add(0, column, values * dual[row])
-    best = torch.zeros(program.blocks.count, dtype=torch.float64, device=x.device)
-    best = best.scatter_reduce(0, _members(program.blocks), reduced, "amin")
-    bound = program.radius * best.sum() - torch.dot(limits, dual)
-    return Certificate(torch.dot(cost, x * least), bound, torch.clamp(used - limits, min=0.0).max())
+    bound = radius * none.scatter_reduce(0, blocks, reduced, "amin").sum() - torch.dot(limits, dual)
+    return Certificate(
+        feasible=torch.where(holds, torch.dot(cost, inside), infinity),
+        bound=torch.where((dual >= 0).all(), bound, -infinity),
+        violation=torch.clamp(used(x) - limits, min=0.0).max(),
+        outside=outside,
+    )
 
 
 def _members(segments: Segments) -> torch.Tensor:

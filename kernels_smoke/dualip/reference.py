@@ -28,11 +28,13 @@ def simplex_projection(values: torch.Tensor, segments: Segments, *, radius: floa
     rows, place = padded(values, segments, float("-inf"))
     if not rows.numel():
         return values.double()
-    falling = rows.sort(dim=1, descending=True).values
+    greatest = rows.amax(dim=1, keepdim=True)
+    below = rows - greatest.where(torch.isfinite(greatest), 0.0)  # the radius must not be lost beside large values
+    falling = below.sort(dim=1, descending=True).values
     count = torch.arange(1, rows.shape[1] + 1, device=rows.device)
     thresholds = (falling.cumsum(1) - radius) / count
     last = (falling > thresholds).sum(1, keepdim=True).clamp(min=1) - 1
-    projected = torch.clamp(rows - thresholds.gather(1, last), min=0.0)
+    projected = torch.clamp(below - thresholds.gather(1, last), min=0.0)
     if not equality:
         positive = rows.clamp(min=0.0)
         projected = torch.where(positive.sum(1, keepdim=True) <= radius, positive, projected)

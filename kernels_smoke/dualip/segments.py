@@ -23,6 +23,7 @@ from kernels_smoke.launch import interpreted, require
 
 INTEGERS = (torch.int32, torch.int64)
 COMMON = 32  # segments up to this length may share a class
+MOST = 2**30  # elements of a segment: lengths are 32-bit, and a class is bounded by a power of two
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,9 @@ class Segments:
 def segments(offsets: torch.Tensor) -> Segments:
     """The segments between ``offsets`` [count + 1], which begin with 0 and never fall.
 
-    Waits for the GPU: this is done once for a matrix, before the work begins. Segments up to twice the mean length
-    share a class, and keep the order in which they lie in memory. Raises ValueError when ``offsets`` are no such.
+    Waits for the GPU: this is done once for a matrix, before the work begins. Segments up to twice the mean length, and
+    up to 32, share a class, and keep the order in which they lie in memory. Raises ValueError when ``offsets`` are no
+    such, or a segment has more than 2^30 elements.
     """
     require(offsets.ndim == 1 and len(offsets) > 0, "offsets must be a vector of at least one element")
     require(offsets.dtype in INTEGERS, f"offsets must be torch.int32 or torch.int64, not {offsets.dtype}")
@@ -70,6 +72,7 @@ def segments(offsets: torch.Tensor) -> Segments:
     count = len(lengths)
     elements, least, longest = int(offsets[-1]), int(lengths.min()) if count else 0, int(lengths.max()) if count else 0
     require(int(offsets[0]) == 0 and least >= 0, "offsets must begin with 0 and never fall")
+    require(longest <= MOST, f"a segment has {longest} elements; {MOST} are possible")
     bounds = [triton.next_power_of_2(min(COMMON, max(1, 2 * elements // max(count, 1))))]
     while bounds[-1] < longest:
         bounds.append(2 * bounds[-1])

@@ -47,7 +47,7 @@ def _simplex_projection_kernel(
     value = tl.load(values + where, mask=inside, other=float("-inf"), eviction_policy=EVICTION)
 
     # Measured from the greatest value, what stays above the threshold is exact, however large the values are.
-    greatest = tl.maximum(tl.max(tl.max(value, axis=0), axis=1), -3.0e38)  # finite, even where there is none
+    greatest = tl.where(length > 0, tl.max(tl.max(value, axis=0), axis=1), 0.0)
     below = value - greatest[None, :, None]
     # Newton's method for sum(max(below - threshold, 0)) = radius, from the left: the set of elements above the
     # threshold only shrinks, and once it stays, the threshold is that of the projection.
@@ -91,7 +91,7 @@ def simplex_projection(
     check_rows("values", values, (segments.elements,), (torch.float32,), values)
     check_segments("segments", segments, values)
     require(radius > 0, f"radius must be positive, not {radius}")
-    require(segments.longest <= LONGEST, f"segments of {segments.longest} elements; {LONGEST} are possible")
+    require(segments.longest <= LONGEST, f"a segment has more than {LONGEST} elements")
     out = torch.empty_like(values) if out is None else out
     check_rows("out", out, (segments.elements,), (torch.float32,), values)
     with on_device_of(values):

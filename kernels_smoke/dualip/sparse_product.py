@@ -17,7 +17,7 @@ from kernels_smoke.dualip.segments import (
     check_segments,
     layout,
 )
-from kernels_smoke.launch import check_rows, on_device_of
+from kernels_smoke.launch import check_rows, on_device_of, require
 
 TILE = 2048  # elements of a segment at a time; longer ones take several rounds
 
@@ -71,8 +71,8 @@ def sparse_product(matrix: Compressed, vector: torch.Tensor, *, out: torch.Tenso
 
     ``out[i] = sum(values[k] * vector[indices[k]] for k in segment i)``, summed in float32, always in the same order.
 
-    - ``vector``: [n], float32; every index is less than n (which is not checked: that would wait for the GPU).
-    - ``out``: the result, [segments], float32.
+    - ``vector``: [n], float32; every index is from 0 to n - 1 (which is not checked: that would wait for the GPU).
+    - ``out``: the result, [segments], float32; not ``vector``, which is read to the end.
 
     A program works on a long segment alone: with fewer segments than multiprocessors, some of those are idle.
     Raises ValueError when a shape, dtype or device is not as said.
@@ -82,6 +82,7 @@ def sparse_product(matrix: Compressed, vector: torch.Tensor, *, out: torch.Tenso
     check_rows("indices", matrix.indices, (segments.elements,), (torch.int32,), vector)
     check_rows("vector", vector, (vector.numel(),), (torch.float32,), vector)
     check_segments("matrix", segments, vector)
+    require(out is not vector, "out must not be vector")
     out = vector.new_empty(segments.count) if out is None else out
     check_rows("out", out, (segments.count,), (torch.float32,), vector)
     with on_device_of(vector):
