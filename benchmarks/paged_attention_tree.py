@@ -38,6 +38,7 @@ FEATURES = ("longest_query", "mean_query", "pairs", "longest_sequence")
 HEADS = ((32, 8), (8, 2))  # of Llama 3 8B, on one GPU and on each of four
 WORTH_A_CONDITION = 0.01  # of the time, on average over all batches
 SEED = 20261122
+LINE = 120  # characters, as the formatter has it
 
 Lengths = tuple[tuple[int, int], ...]
 
@@ -269,7 +270,7 @@ def render(tree: Node, source: str) -> str:
 
 def _wrapped(source: str) -> str:
     """``SOURCE = ...``, on one line or on a line for each part between semicolons."""
-    if len(source) <= 100:
+    if len(source) <= LINE - len('SOURCE = ""'):
         return f'SOURCE = "{source}"'
     first, *rest = source.split("; ")
     return "\n".join(["SOURCE = (", f'    "{first}"', *(f'    "; {part}"' for part in rest), ")"])

@@ -61,6 +61,11 @@ def require(condition: bool, message: str) -> None:
         raise ValueError(message)
 
 
+def check_scale(scale: float) -> None:
+    """Raise ValueError unless ``scale`` is positive, and stays so, and finite, in float32."""
+    require(1e-37 < scale < 1e38, f"scale must be positive and finite in float32, not {scale}")
+
+
 def check_rows(
     name: str, tensor: torch.Tensor, shape: tuple[int, ...], dtypes: tuple[torch.dtype, ...], like: torch.Tensor
 ) -> None:

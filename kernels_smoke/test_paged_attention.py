@@ -74,13 +74,16 @@ def test_other_dtypes_and_what_is_no_tensor_are_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scale": 0.0}, "scale must be positive and finite, not 0.0"),
+        ({"scale": 0.0}, "scale must be positive and finite in float32, not 0.0"),
+        ({"scale": 1e-46}, "scale must be positive and finite in float32, not 1e-46"),
+        ({"scale": 1e39}, "scale must be positive and finite in float32, not 1e.39"),
         ({"scale": float("nan")}, "scale must be positive"),
         (
             {"variant": "fast"},
             "variant must be auto or one of naive, query_blocks, segments, tiles, static, not 'fast'",
         ),
-        ({"longest_query": 0}, "longest_query must be positive, not 0"),
+        ({"longest_query": 0}, "longest_query must be 1 or more, not 0"),
+        ({"longest_query": 2.5}, "longest_query must be 1 or more, not 2.5"),
         ({"out": torch.ones(4, 4, 8)}, "out must have the shape"),
     ],
 )
@@ -143,8 +146,9 @@ def test_prompts_and_short_sequences_are_laid_out_apart_in_one_batch() -> None:
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100", "sm_120", "gfx942"])
+@pytest.mark.parametrize("page_size", [16, 64, 512])
 @pytest.mark.parametrize("stage", STAGES)
-def test_tiles_are_powers_of_two_that_fit_the_matrix_units(stage: str, architecture: str) -> None:
+def test_tiles_are_powers_of_two_that_fit_the_matrix_units(stage: str, page_size: int, architecture: str) -> None:
     for heads, head_dim, element_size in (((32, 8), 128, 2), ((6, 2), 80, 2), ((8, 8), 256, 4), ((71, 1), 64, 2)):
         of = batch(
             tokens=999,
@@ -153,9 +157,17 @@ def test_tiles_are_powers_of_two_that_fit_the_matrix_units(stage: str, architect
             kv_heads=heads[1],
             head_dim=head_dim,
             element_size=element_size,
+            page_size=page_size,
         )
         configuration = configure(of, Choice(stage, fill=2), architecture)
         for layout in filter(None, (configuration.blocks, configuration.short)):
             assert layout.tile in {16, 32, 64, 128}
             assert layout.tile * head_dim * element_size <= 32 * 1024  # of keys: two or three such fit shared memory
             assert layout.queries >= 1
+            assert layout.queries * configuration.heads <= 128
+
+
+@pytest.mark.parametrize(("group", "heads"), [(1, 1), (8, 8), (64, 64), (71, 36), (96, 48), (128, 64), (256, 64)])
+def test_more_heads_than_a_block_takes_are_divided(group: int, heads: int) -> None:
+    of = batch(tokens=999, longest_query=999, heads=2 * group, kv_heads=2)
+    assert configure(of, Choice("tiles", fill=2), "sm_90").heads == heads

@@ -7,7 +7,7 @@ from kernels_smoke.attention.layout import Configuration, Layout
 HEADS = 4  # query heads that share a head of keys, in every speed
 
 _PROMPTS = [
-    Configuration(Layout(queries=rows // HEADS, tile=tile, warps=warps, stages=stages), programs=programs)
+    Configuration(Layout(queries=rows // HEADS, tile=tile, warps=warps, stages=stages), programs=programs, heads=HEADS)
     for rows, tile, warps, stages, programs in (
         (128, 64, 8, 3, 0),  # one program on a multiprocessor: keys are read least often
         (128, 64, 8, 2, 0),
@@ -28,7 +28,7 @@ _PROMPTS = [
 def _decoding(*candidates: tuple[int, int, int, int]) -> list[Configuration]:
     """Configurations of (segments, tile, warps, stages)."""
     return [
-        Configuration(None, Layout(queries=4, tile=tile, warps=warps, stages=stages), segments)
+        Configuration(None, Layout(queries=4, tile=tile, warps=warps, stages=stages), segments, heads=HEADS)
         for segments, tile, warps, stages in candidates
     ]
 

@@ -28,7 +28,7 @@ class NearWhereWritten(Near):
     def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
         """Return what Near says of the others."""
         left = reference.isnan().flatten(1).all(dim=1)
-        if bool((output[left].contiguous().view(torch.uint8) != POISON).any()):
+        if bool((output[left].reshape(-1).view(torch.uint8) != POISON).any()):
             message = "tokens that belong to no sequence were written"
             return {"error": float("inf"), "tolerance": 0.0, "message": message}
         return super().__call__(output[~left], reference[~left])
@@ -94,7 +94,8 @@ def small(name: str, level: Any = "full", **shape: Any) -> Case:
     return Case(name, {"dtype": FP32, "heads": (2, 1), "head_dim": 16, **shape}, level=level, where=EVERYWHERE)
 
 
-MIXED = ((1, 700), (130, 130), (1, 16), (0, 9), (37, 300), (1, 1), (4, 1029), (1, 17))
+# The first tokens of the last but one do not see the positions of its last tile, which may be a segment by itself.
+MIXED = ((1, 700), (130, 130), (1, 16), (0, 9), (37, 300), (1, 1), (4, 1029), (3, 1026), (1, 17))
 MANY = ((1, 40), (3, 90), (0, 3)) * 100
 LITTLE = ((1, 53), (10, 21), (0, 9), (1, 1))
 
@@ -102,6 +103,7 @@ CASES = (
     case("prompts and decoding in one batch", "quick", batch=MIXED),
     case("decoding", "quick", batch=tuple((1, length) for length in (1, 15, 16, 17, 300, 2049, 4096)), longest=True),
     small("float32, prompts and decoding", "quick", batch=LITTLE, heads=(4, 2)),
+    case("tokens before the first sequence", batch=MIXED, first=200, tokens=400),
     case("a prompt of 1000", batch=((1000, 1000),), longest=True),
     *(case(f"stage {stage}", batch=MIXED, variant=stage) for stage in ("naive", "query_blocks", "segments")),
     *(case(f"stage {stage}", batch=MIXED, variant=stage) for stage in ("tiles", "static")),
@@ -115,11 +117,24 @@ CASES = (
     case("heads of 256, float16", "deep", batch=MIXED, heads=(8, 4), head_dim=256, dtype=FP16),
     case("heads of 64, one for each head of keys", "deep", batch=MIXED, heads=(4, 4), head_dim=64),
     case("one head of keys for 32", "deep", batch=MIXED, heads=(32, 1)),
+    case("one head of keys for 128, 256 wide", "deep", batch=MIXED, heads=(128, 1), head_dim=256),
+    case("one head of keys for 71", "deep", batch=MIXED, heads=(71, 1), head_dim=64),
+    *(
+        case(
+            f"decoding, one head of keys for 128, {width} wide",
+            "deep",
+            batch=((1, 300),),
+            heads=(128, 1),
+            head_dim=width,
+        )
+        for width in (128, 256)
+    ),
     case("float32", "deep", batch=MIXED, heads=(8, 2), dtype=FP32),
     case("odd widths: 127", "deep", batch=MIXED, heads=(6, 2), head_dim=127, dtype=FP16),
     case("scores up to 1e4", "deep", batch=MIXED, queries=40.0, keys=24.0),
     case("300 sequences", "deep", batch=MANY, heads=(8, 2)),
     case("a prompt of 5137 behind a context", "deep", batch=((5137, 9000),), heads=(8, 2), longest=True),
+    case("result offsets above 2^31", "deep", batch=((2, 20), (1, 3)), heads=(2, 1), head_dim=64, out_stride=2**29 + 8),
     case("element offsets above 2^31", "deep", batch=((3, 70), (1, 33)), heads=(4, 2), head_dim=64, row_stride=2**24),
     *(
         case(
@@ -160,6 +175,10 @@ CASES = (
         tokens=9,
         earlier=((3, 30), (1, 2), (1, 33)),
     ),
+    small("tokens before the first sequence", batch=((10, 16), (3, 20)), first=17, tokens=32, heads=(4, 2)),
+    small("a segment of which a token sees nothing", batch=((2, 33), (3, 50)), variant="segments"),
+    small("130 sequences", batch=((1, 3),) * 130, heads=(1, 1), variant="query_blocks"),
+    small("one head of keys for 71", batch=((2, 20), (1, 5)), heads=(71, 1)),
     small("float16, decoding", batch=((1, 1), (1, 16), (1, 17)), longest=True, dtype=FP16),
     small("values of 1e4, pages of several tiles", batch=((1, 40), (2, 18)), values=1e4, dtype=FP16, page_size=32),
     small(
@@ -178,7 +197,16 @@ MUTANTS = (
     ),
     Mutant("a token does not see itself", "<= (limit - tile", "< (limit - tile", TILED_SOFTMAX),
     Mutant("whole tiles up to the block's last row", "context + first + 1, 0)", "end, 0)", TILED_SOFTMAX),
-    Mutant("the wrong head of keys", "first_head // GROUP", "first_head % GROUP", TILED_SOFTMAX),
+    Mutant("the wrong head of keys", "key_cache + kv_head", "key_cache + (1 - kv_head)", TILED_SOFTMAX),
+    Mutant("only the first 128 sequences", "range(0, sequences, 128)", "range(0, 128, 128)", TILED_SOFTMAX),
+    Mutant("tokens before the first sequence", " - tl.load(cumulative_query_lengths) // QUERIES)", ")", TILED_SOFTMAX),
+    Mutant("heads of the next head of keys", "(GROUP % HEADS == 0) |", "(GROUP >= HEADS) |", TILED_SOFTMAX),
+    Mutant(
+        "infinity less infinity",
+        "base = tl.where(greatest ==",
+        "base = greatest + 0 * tl.where(greatest ==",
+        TILED_SOFTMAX,
+    ),
     Mutant("the context forgotten", "context = min(", "context = 0 * min(", TILED_SOFTMAX),
     Mutant("accumulator not rescaled", "v, accumulator * rescale[:, None]", "v, accumulator", TILED_SOFTMAX),
     Mutant("sum not rescaled", "total * rescale + tl.sum(weights", "total + tl.sum(weights", TILED_SOFTMAX),
@@ -196,6 +224,14 @@ MUTANTS = (
     Mutant("tokens of the next sequence written", " & (token < queries)", "", TILED_SOFTMAX),
     Mutant("one item for each program", "items, tl.num_programs(0))", "tl.num_programs(0), items)", TILED_SOFTMAX),
     Mutant("short sequences done as blocks only", "if short:\n        attend", "if not short:\n        attend"),
+    Mutant(
+        "token offsets in 32 bits",
+        "place = (start + token).to(tl.int64)",
+        "place = start + token",
+        TILED_SOFTMAX,
+        where=("cuda",),
+        why="it takes a result beyond 2^31 elements, gigabytes for a slow interpreter",
+    ),
     Mutant(
         "page offsets in 32 bits",
         "page.to(tl.int64) * page_stride",

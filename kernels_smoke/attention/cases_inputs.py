@@ -22,6 +22,7 @@ def draw_inputs(
     batch: Lengths,
     earlier: Lengths = (),
     tokens: int = 0,
+    first: int = 0,
     heads: tuple[int, int] = (32, 8),
     head_dim: int = 128,
     page_size: int = 16,
@@ -39,8 +40,9 @@ def draw_inputs(
 ) -> Inputs:
     """Draw the arguments for ``batch``, and with ``earlier`` the metadata of a batch that had the memory before.
 
-    ``tokens``: for how many query tokens there is room; for those of the batch when 0. ``heads``: of queries, and of
-    keys. ``longest``: say the upper bounds of the lengths. ``queries``, ``keys``, ``values``: standard deviations.
+    ``tokens``: for how many query tokens there is room; for those of the batch when 0. ``first``: the first token of
+    the batch. ``heads``: of queries, and of keys. ``longest``: say the upper bounds of the lengths. ``queries``,
+    ``keys``, ``values``: standard deviations.
     ``spare``: pages that no sequence has. All of the cache that no sequence has is NaN. ``dense``: add the same keys
     and values without pages, [sequences, length, heads, head_dim], for what knows no pages; of whole pages alone.
     """
@@ -52,9 +54,9 @@ def draw_inputs(
     )
     room = tokens or sum(count for count, _ in batch)
     query = draw.normal(room, heads[0], head_dim, dtype=dtype, scale=queries, row_stride=row_stride, name="query")
-    metadata = _metadata(draw, batch, most, pages, page_size)
+    metadata = _metadata(draw, batch, most, pages, page_size, first)
     if earlier:
-        before = _metadata(draw, earlier, most, pages, page_size)
+        before = _metadata(draw, earlier, most, pages, page_size, first)
         metadata |= {f"earlier_{name}": tensor for name, tensor in before.items()}
     if query.device.type != "meta" and not earlier:
         for cache in (key_cache, value_cache):
@@ -80,7 +82,7 @@ def _pages(length: int, page_size: int) -> int:
     return -(-length // page_size)
 
 
-def _metadata(draw: Draw, batch: Lengths, most: int, pages: int, page_size: int) -> dict[str, torch.Tensor]:
+def _metadata(draw: Draw, batch: Lengths, most: int, pages: int, page_size: int, first: int) -> dict[str, torch.Tensor]:
     """The three integer tensors for ``batch``, with pages in random order."""
     order = draw.permutation(pages, dtype=torch.int32, name="order")
     table = torch.full((len(batch), most), UNUSED, dtype=torch.int32, device=order.device)
@@ -89,7 +91,7 @@ def _metadata(draw: Draw, batch: Lengths, most: int, pages: int, page_size: int)
         count = _pages(length, page_size)
         table[row, :count] = order[taken : taken + count]
         taken += count
-    ends = torch.tensor([0, *(count for count, _ in batch)], dtype=torch.int32).cumsum(0, dtype=torch.int32)
+    ends = torch.tensor([first, *(count for count, _ in batch)], dtype=torch.int32).cumsum(0, dtype=torch.int32)
     lengths = torch.tensor([length for _, length in batch], dtype=torch.int32)
     tensors = zip(METADATA, (table, ends, lengths), strict=True)
     return {name: draw.place(tensor, name=name) for name, tensor in tensors}

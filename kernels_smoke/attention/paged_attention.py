@@ -11,7 +11,7 @@ from kernels_smoke.attention.batch import POWERS_OF_TWO, STAGES, Batch, Choice
 from kernels_smoke.attention.decision import choose
 from kernels_smoke.attention.layout import FEW_ROWS, Configuration, Layout, configure
 from kernels_smoke.attention.tiled_softmax import _attend_kernel, _merge_kernel
-from kernels_smoke.launch import architecture, multiprocessors, on_device_of, require
+from kernels_smoke.launch import architecture, check_scale, multiprocessors, on_device_of, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 256  # elements of a head
@@ -47,12 +47,13 @@ def paged_attention(
     - ``page_table``: [sequences, most pages of a sequence], int32. What stands behind a sequence's last page is not
       read, nor is what stands in that page behind its last position.
     - ``cumulative_query_lengths``: [sequences + 1], int32: where the query tokens of each sequence begin, and the end.
+      Tokens before the first sequence, and behind the last one, are left as they are in ``out``.
     - ``sequence_lengths``: [sequences], int32, each at least the sequence's number of query tokens.
     - ``scale``: of the scores, positive; 1 / sqrt(head_dim) unless said otherwise.
     - ``variant``: one of ``STAGES``, or "auto", which looks into ``decision.py``. All compute the same.
     - ``longest_query``, ``longest_sequence``: upper bounds of the lengths, which help to choose, and which the
-      values must keep; without them, all that there is room for.
-    - ``out``: the result, like ``query``. Tokens from ``cumulative_query_lengths[-1]`` on are left as they are.
+      values must keep; without them, all that there is room for. Decoding is much faster with ``longest_query``.
+    - ``out``: the result, like ``query``; no gradient is recorded for it.
 
     The values of the three integer tensors are read on the GPU only, and the launch does not depend on them: captured
     in a CUDA graph, a call serves every batch for which there is room. Values that break what is said here give
@@ -77,10 +78,10 @@ def paged_attention(
     sequences, most_pages = page_table.shape
     capacity = most_pages * page_size
     scale = 1.0 / math.sqrt(head_dim) if scale is None else scale
-    require(0.0 < scale < math.inf, f"scale must be positive and finite, not {scale}")
+    check_scale(scale)
     require(variant in {"auto", *STAGES}, f"variant must be auto or one of {', '.join(STAGES)}, not {variant!r}")
     for name, bound in (("longest_query", longest_query), ("longest_sequence", longest_sequence)):
-        require(bound is None or bound > 0, f"{name} must be positive, not {bound}")
+        require(bound is None or (isinstance(bound, int) and bound > 0), f"{name} must be 1 or more, not {bound}")
     require(
         variant not in POWERS_OF_TWO or (page_size >= FEW_ROWS and page_size & (page_size - 1) == 0),
         f"pages of {page_size} positions take the variant 'tiles' or 'static': 'naive', 'query_blocks' and 'segments' "
@@ -113,9 +114,8 @@ def _launch(
     query, cache, page_table, *lengths = (
         tensors[name] for name in ("query", "key_cache", "page_table", "cumulative_query_lengths", "sequence_lengths")
     )
-    group = batch.heads // batch.kv_heads
-    heads = 1 if configuration.one_head else group
-    head_blocks = batch.heads // heads
+    group, heads = batch.heads // batch.kv_heads, configuration.heads
+    head_blocks = batch.kv_heads * triton.cdiv(group, heads)
     capacity = page_table.shape[1] * batch.page_size
     short, segments = configuration.short, configuration.segments
     # Without a GPU there are fewer programs than items, too: the loop over items is interpreted as it will run.
@@ -207,7 +207,8 @@ def _check(tensors: dict[str, torch.Tensor | None]) -> None:
         )
         require(tensor.dtype == wanted, f"{name} must be {wanted}, not {tensor.dtype}")
         require(tensor.device == query.device, f"{name} is on {tensor.device}, query is on {query.device}")
-        require(not tensor.numel() or tensor.stride(-1) == 1, f"the rows of {name} must be contiguous")
+        dense = not tensor.numel() or tensor.shape[-1] == 1 or tensor.stride(-1) == 1
+        require(dense, f"the rows of {name} must be contiguous")
     # Offsets within a page and within a token are computed in 32 bits.
     require(page_size * keys.stride(1) < 2**31, "a page of the caches spans 2^31 elements or more")
     for name in ("query", "out"):

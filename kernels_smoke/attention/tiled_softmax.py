@@ -10,7 +10,8 @@ import triton.language as tl
 def _sequence_of(block, cumulative_query_lengths, sequences, QUERIES: tl.constexpr):
     """The sequence that has block number ``block``: the first block of sequence s is ``cumulative[s] // QUERIES + s``.
 
-    So numbered, a sequence has its blocks at hand without a table, and at most one of them is empty.
+    So numbered, a sequence has its blocks at hand without a table, and at most one of them is empty. Blocks before the
+    first sequence's, where that does not begin with token 0, belong to none.
     """
     found = 0
     for begin in range(0, sequences, 128):
@@ -102,8 +103,21 @@ def _attend_tiles(
 
 
 @triton.jit
-def _find(item, head_blocks, blocks, cumulative_query_lengths, sequences, SHORT: tl.constexpr, QUERIES: tl.constexpr):
-    """Of an item: the number of its block of heads, its sequence, its segment, its first token in the sequence."""
+def _find(
+    item,
+    head_blocks,
+    blocks,
+    cumulative_query_lengths,
+    sequences,
+    SHORT: tl.constexpr,
+    GROUP: tl.constexpr,
+    HEADS: tl.constexpr,
+    QUERIES: tl.constexpr,
+):
+    """Of an item: its head of keys, its first query head, its sequence, its segment, its first token in that."""
+    parts: tl.constexpr = (GROUP + HEADS - 1) // HEADS  # blocks of heads that share a head of keys
+    head_block = item % head_blocks
+    kv_head = head_block // parts
     if SHORT:
         sequence = item // head_blocks % sequences
         segment = item // (head_blocks * sequences)
@@ -113,7 +127,7 @@ def _find(item, head_blocks, blocks, cumulative_query_lengths, sequences, SHORT:
         sequence = _sequence_of(block, cumulative_query_lengths, sequences, QUERIES)
         segment = 0
         first = (block - tl.load(cumulative_query_lengths + sequence) // QUERIES - sequence) * QUERIES
-    return item % head_blocks, sequence, segment, first
+    return kv_head, kv_head * GROUP + head_block % parts * HEADS, sequence, segment, first
 
 
 @triton.jit
@@ -144,10 +158,9 @@ def _attend_item(
     query_stride, query_head_stride, page_stride, position_stride, kv_head_stride, table_stride = strides
     out_stride, out_head_stride = out_strides
 
-    head_block, sequence, segment, first = _find(
-        item, head_blocks, blocks, cumulative_query_lengths, sequences, SHORT, QUERIES
+    kv_head, first_head, sequence, segment, first = _find(
+        item, head_blocks, blocks, cumulative_query_lengths, sequences, SHORT, GROUP, HEADS, QUERIES
     )
-    first_head = head_block * HEADS
     start = tl.load(cumulative_query_lengths + sequence)
     queries = tl.load(cumulative_query_lengths + sequence + 1) - start
     context = min(tl.load(sequence_lengths + sequence), capacity) - queries
@@ -163,14 +176,14 @@ def _attend_item(
         head = first_head + row % HEADS
         across = tl.arange(0, BLOCK_D)
         there = (row < QUERIES * HEADS) & (token < queries)
+        there = there & ((GROUP % HEADS == 0) | (head < kv_head * GROUP + GROUP))  # the last of some blocks has fewer
         mask = there[:, None] & (across < HEAD_DIM)[None, :]
         place = (start + token).to(tl.int64)
         q_offset = place * query_stride + head * query_head_stride
         q = tl.load(query + q_offset[:, None] + across[None, :], mask=mask, other=0.0)
 
-        kv_head = (first_head // GROUP).to(tl.int64)
-        keys = key_cache + kv_head * kv_head_stride
-        values = value_cache + kv_head * kv_head_stride
+        keys = key_cache + kv_head.to(tl.int64) * kv_head_stride
+        values = value_cache + kv_head.to(tl.int64) * kv_head_stride
         pages = page_table + sequence.to(tl.int64) * table_stride
         limit = context + token  # the last position that a row sees
         maximum = tl.full((BLOCK_M,), float("-inf"), tl.float32)
@@ -240,9 +253,9 @@ def _attend_kernel(
     # A row of a block is a query token and one of HEADS heads, all of which share a head of keys and values.
     # SHORT: an item is a segment of a sequence of at most QUERIES query tokens, which are one block; other sequences
     # are left alone. Otherwise it is a block of a sequence of any length. Both: of more than `above` query tokens.
-    head_blocks = heads // HEADS
+    head_blocks = heads // GROUP * ((GROUP + HEADS - 1) // HEADS)
     blocks = tl.load(cumulative_query_lengths + sequences) // QUERIES + sequences
-    items = (sequences * segments if SHORT else blocks) * head_blocks
+    items = (sequences * segments if SHORT else blocks - tl.load(cumulative_query_lengths) // QUERIES) * head_blocks
     tensors = (query, key_cache, value_cache, out)
     metadata = (page_table, cumulative_query_lengths, sequence_lengths)
     parts = (partial, partial_maximum, partial_total)
