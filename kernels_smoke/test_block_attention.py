@@ -172,8 +172,11 @@ def _wrong(**changes: Any) -> dict[str, Any]:
         (_wrong(v=torch.zeros(8, 2, HEAD_DIM, device=DEVICE, dtype=torch.float64)), "v must be"),
         (_wrong(v=torch.zeros(8, HEAD_DIM, 2, device=DEVICE, dtype=EXACT).mT), "rows of v must be contiguous"),
         (_wrong(blocks=torch.tensor([[0, 8]], device=DEVICE)), "blocks must be torch.int32"),
-        (_wrong(blocks=torch.zeros(3, dtype=torch.int32, device=DEVICE)), "blocks must have the shape"),
+        (_wrong(blocks=torch.zeros(3, dtype=torch.int32, device=DEVICE)), "blocks must be .blocks, 2., not 1-dim"),
         (_wrong(scale=0.0), "scale must be positive"),
+        (_wrong(scale=float("inf")), "scale must be positive and finite in float32, not inf"),
+        (_wrong(blocks=torch.tensor(3, dtype=torch.int32, device=DEVICE)), "blocks must be .blocks, 2., not 0-dim"),
+        ({**dict.fromkeys("qkv", torch.zeros(8, 2, 0)), "blocks": blocks_of(8)}, "heads have 0 elements"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(arguments: dict[str, Any], message: str) -> None:
@@ -187,3 +190,5 @@ def test_angles_that_do_not_fit_are_refused() -> None:
     q, k, v, dout = drawn(8)
     with pytest.raises(ValueError, match="cos_sin must have the shape \\(8, 64\\)"):
         block_diagonal_attention_backward(q, k, v, dout, blocks_of(8), cos_sin=angles(7))
+    with torch.no_grad(), pytest.raises(ValueError, match="cos_sin must have the shape \\(8, 64\\), not \\(1, 64\\)"):
+        attend(q, k, v, blocks_of(8), cos_sin=angles(1))

@@ -11,12 +11,6 @@ _FORWARD = [
     Configuration(warps=2),
     Configuration(warps=4, registers=96),
     Configuration(warps=8, registers=64),
-    # Persistent programs: first without tiles that are loaded ahead, then with two.
-    Configuration(warps=4, programs=4),
-    Configuration(warps=8, programs=3),
-    Configuration(warps=4, stages=2, programs=2),
-    Configuration(warps=4, stages=5, programs=1),
-    Configuration(warps=8, stages=5, programs=1),
 ]
 
 _BACKWARD = [

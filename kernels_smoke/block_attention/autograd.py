@@ -9,6 +9,7 @@ from torch.autograd.function import once_differentiable
 
 from kernels_smoke.block_attention.block_diagonal_attention import block_diagonal_attention
 from kernels_smoke.block_attention.block_diagonal_attention_backward import block_diagonal_attention_backward
+from kernels_smoke.launch import check_rows, require
 
 
 def attend(
@@ -27,7 +28,8 @@ def attend(
     and ``interleaved`` are those of ``block_diagonal_attention_backward``, and have no gradient; without ``cos_sin``
     nothing is rotated. The rotation forward is plain torch, in float32, rounded to the dtype of ``q``.
 
-    Shapes, dtypes and errors are those of ``block_diagonal_attention``. The blocks must cover all tokens.
+    Shapes, dtypes and errors are those of ``block_diagonal_attention``. The blocks must cover all tokens: of others,
+    results and gradients are undefined.
     """
     out: torch.Tensor = _Attention.apply(q, k, v, blocks, cos_sin, interleaved, scale)
     return out
@@ -56,6 +58,11 @@ class _Attention(torch.autograd.Function):  # type: ignore[misc]  # where types 
         scale: float | None,
     ) -> torch.Tensor:
         if cos_sin is not None:
+            require(
+                q.ndim == k.ndim == 3,
+                f"q and k must be [tokens, heads, head_dim], not {q.ndim}- and {k.ndim}-dimensional",
+            )
+            check_rows("cos_sin", cos_sin, (q.shape[0], q.shape[2]), (q.dtype, torch.float32), q)
             q, k = (rotate(heads, cos_sin, interleaved=interleaved) for heads in (q, k))
         ctx.save_for_backward(q, k, v, blocks, cos_sin)
         ctx.options = {"interleaved": interleaved, "scale": scale}

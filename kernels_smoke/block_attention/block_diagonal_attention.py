@@ -32,7 +32,6 @@ def _block_diagonal_attention_kernel(
     v,
     out,
     blocks,
-    tiles,
     heads,
     scale,
     q_token,
@@ -45,19 +44,15 @@ def _block_diagonal_attention_kernel(
     out_head,
     BLOCK: tl.constexpr,
     HEAD_DIM: tl.constexpr,
-    PERSISTENT: tl.constexpr,
 ):
     # Strides are named after what they step over: q_token is from one token of q to the next.
-    first = tl.program_id(0)
-    end = tiles if PERSISTENT else first + 1  # a loop of one step is none: that saves some 40 registers
-    for tile in range(first, end, tl.num_programs(0) if PERSISTENT else 1):
-        start, length, head = _tile(blocks, tile, heads)
-        query = _load(q + head * q_head, start, length, BLOCK, HEAD_DIM, q_token)
-        key = _load(k + head * k_head, start, length, BLOCK, HEAD_DIM, k_token)
-        value = _load(v + head * v_head, start, length, BLOCK, HEAD_DIM, v_token)
-        weights, total = _weights(query, key, length, scale, BLOCK)
-        result = tl.dot(weights.to(value.dtype), value) * (1.0 / total)
-        _store(out + head * out_head, result, start, length, BLOCK, HEAD_DIM, out_token)
+    start, length, head = _tile(blocks, tl.program_id(0), heads)
+    query = _load(q + head * q_head, start, length, BLOCK, HEAD_DIM, q_token)
+    key = _load(k + head * k_head, start, length, BLOCK, HEAD_DIM, k_token)
+    value = _load(v + head * v_head, start, length, BLOCK, HEAD_DIM, v_token)
+    weights, total = _weights(query, key, length, scale, BLOCK)
+    result = tl.dot(weights.to(value.dtype), value) * (1.0 / total)
+    _store(out + head * out_head, result, start, length, BLOCK, HEAD_DIM, out_token)
 
 
 def block_diagonal_attention(
@@ -79,25 +74,22 @@ def block_diagonal_attention(
     - ``blocks``: [blocks, 2], int32, what ``list_blocks`` made of the sequences' lengths; that they lie within
       ``tokens`` is not checked.
     - ``scale``: positive; 1 / sqrt(head_dim) unless said otherwise.
-    - ``out``: the result, like ``q``. Tokens of no block are left as they are.
+    - ``out``: the result, like ``q``; no gradient is recorded for it (see ``attend``). Tokens of no block are left as
+      they are: undefined, where ``out`` is not given.
 
     Raises ValueError when a shape, dtype, device, stride or the scale is not as said.
     """
-    scale = float(q.shape[-1]) ** -0.5 if scale is None else scale
     out = torch.empty_like(q) if out is None else out
-    check_heads(q, blocks, scale, q=q, k=k, v=v, out=out)
+    scale = check_heads(q, blocks, scale, q=q, k=k, v=v, out=out)
     tokens, heads, head_dim = q.shape
     tiles = len(blocks) * heads if tokens else 0
     if tiles:
-        choice = configure()
-        programs = choice.count(tiles, q)
         with on_device_of(q):
-            _block_diagonal_attention_kernel[(programs,)](
-                *(q, k, v, out, blocks, tiles, heads, scale),
+            _block_diagonal_attention_kernel[(tiles,)](
+                *(q, k, v, out, blocks, heads, scale),
                 *strides(q, k, v, out),
                 BLOCK=BLOCK,
                 HEAD_DIM=head_dim,
-                PERSISTENT=programs < tiles,
-                **choice.options(),
+                **configure().options(),
             )
     return out

@@ -16,7 +16,7 @@ from kernels_smoke.block_attention.blocks import (
     check_heads,
     strides,
 )
-from kernels_smoke.launch import architecture, check_rows, on_device_of, require
+from kernels_smoke.launch import architecture, check_rows, on_device_of
 
 
 def configure(head_dim: int, *, rotary: bool) -> Configuration:
@@ -141,15 +141,13 @@ def block_diagonal_attention_backward(
       rows may be strided.
     - ``interleaved``: pairs are two neighbours (GPT-J) instead of elements head_dim / 2 apart (GPT-NeoX).
     - ``scale``: positive; 1 / sqrt(head_dim) unless said otherwise.
-    - ``out``: the results, each like ``q``. Tokens of no block are left as they are.
+    - ``out``: the results, each like ``q``. Tokens of no block are left as they are: undefined, where it is not given.
 
     Raises ValueError when a shape, dtype, device, stride or the scale is not as said.
     """
-    require(q.ndim == 3, f"q must be [tokens, heads, head_dim], not {q.ndim}-dimensional")
-    tokens, heads, head_dim = q.shape
-    scale = float(head_dim) ** -0.5 if scale is None else scale
     dq, dk, dv = out or (torch.empty_like(q), torch.empty_like(q), torch.empty_like(q))
-    check_heads(q, blocks, scale, q=q, k=k, v=v, dout=dout, **{"out[0]": dq, "out[1]": dk, "out[2]": dv})
+    scale = check_heads(q, blocks, scale, q=q, k=k, v=v, dout=dout, **{"out[0]": dq, "out[1]": dk, "out[2]": dv})
+    tokens, heads, head_dim = q.shape
     if cos_sin is not None:
         check_rows("cos_sin", cos_sin, (tokens, head_dim), (q.dtype, torch.float32), q)
     tiles = len(blocks) * heads if tokens else 0

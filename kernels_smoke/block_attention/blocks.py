@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, interpreted, multiprocessors, require
+from kernels_smoke.launch import check_rows, check_scale, interpreted, multiprocessors, require
 
 BLOCK = 64  # tokens of a block: part of the definition, not of the layout
 HEAD_DIMS = (64, 128)
@@ -74,14 +74,19 @@ class Configuration:
         return {"num_warps": self.warps, "num_stages": self.stages, **limit}
 
 
-def check_heads(like: torch.Tensor, blocks: torch.Tensor, scale: float, **tensors: torch.Tensor) -> None:
-    """Raise ValueError unless all ``tensors`` are [tokens, heads, head_dim] like ``like``, and ``blocks`` fits."""
+def check_heads(like: torch.Tensor, blocks: torch.Tensor, scale: float | None, **tensors: torch.Tensor) -> float:
+    """The scale to use, which is 1 / sqrt(head_dim) unless given.
+
+    Raises ValueError unless all ``tensors`` are [tokens, heads, head_dim] like ``like``, and ``blocks`` fits.
+    """
     require(like.ndim == 3, f"q must be [tokens, heads, head_dim], not {like.ndim}-dimensional")
+    require(blocks.ndim == 2, f"blocks must be [blocks, 2], not {blocks.ndim}-dimensional")
     require(
         like.shape[2] in HEAD_DIMS,
         f"heads have {like.shape[2]} elements; {' or '.join(map(str, HEAD_DIMS))} are possible",
     )
-    require(scale > 0, f"scale must be positive, not {scale}")
+    scale = like.shape[2] ** -0.5 if scale is None else scale
+    check_scale(scale)
     # In float32, which Triton's interpreter computes best, the tiles would not fit the registers of a GPU.
     dtypes = (*DTYPES, torch.float32) if interpreted() else DTYPES
     for name, tensor in tensors.items():
@@ -89,6 +94,7 @@ def check_heads(like: torch.Tensor, blocks: torch.Tensor, scale: float, **tensor
     check_rows("blocks", blocks, (len(blocks), 2), (torch.int32,), like)
     require(blocks.is_contiguous(), "blocks must be contiguous")
     require(len(blocks) * like.shape[1] < 2**31, f"{len(blocks)} blocks of {like.shape[1]} heads are too many")
+    return scale
 
 
 def strides(*tensors: torch.Tensor) -> tuple[int, ...]:

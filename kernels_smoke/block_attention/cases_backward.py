@@ -192,7 +192,13 @@ KERNEL = Kernel(
             why="only float32 shows it, in which a GPU is not asked to multiply",
         ),
         Mutant("sines from the place of the cosines", "_load(cos_sin + HEAD_DIM // 2,", "_load(cos_sin,"),
-        Mutant("one tile for each program", "tl.num_programs(0) if PERSISTENT", "tiles if PERSISTENT"),
+        Mutant(
+            "one tile for each program",
+            "tl.num_programs(0) if PERSISTENT",
+            "tiles if PERSISTENT",
+            where=("interpret",),
+            why="on all GPUs but Hopper every tile has a program",
+        ),
     ),
     speeds=(
         Speed("691,200 tokens, 4 heads of 128", {"lengths": WHOLE, **LARGE}, bar=1.25, work=work),

@@ -125,13 +125,6 @@ KERNEL = Kernel(
         *SHARED_MUTANTS,
         Mutant("not divided by the sum", "* (1.0 / total)", "* 1.0"),
         Mutant("keys taken for values", "value = _load(v + head * v_head", "value = _load(k + head * k_head"),
-        Mutant(
-            "one tile for each program",
-            "tl.num_programs(0) if PERSISTENT",
-            "tiles if PERSISTENT",
-            where=("interpret",),
-            why="on a GPU every tile has a program",
-        ),
         Mutant("heads at the queries' distance", "out + head * out_head", "out + head * q_head"),
     ),
     speeds=(
