@@ -60,6 +60,15 @@ BATCHES: tuple[Lengths, ...] = (
     ((512, 2048), *((1, 2048),) * 31),  # prompts and decoding
     ((2048, 2048), *((1, 4096),) * 63),
     *(((256, 1024),) * 8 + ((1, length),) * 24 for length in (1024, 16384)),
+    ((512, 512), (1, 131072)),
+    (*((1024, 1024),) * 2, *((1, 32768),) * 4),
+)
+UNBOUNDED: tuple[Lengths, ...] = (  # of which the call does not say how long the longest is
+    *(((1, length),) * count for count, length in ((1, 32768), (64, 2048), (128, 8192), (400, 2048))),
+    ((4, 4096),) * 16,
+    ((4096, 4096),),
+    ((512, 512),) * 16,
+    ((2048, 2048), *((1, 4096),) * 63),
 )
 TINY: tuple[Lengths, ...] = (((1, 40),), ((9, 9), (1, 33)))
 
@@ -125,23 +134,24 @@ def source(device: str) -> str:
 def measure_all(device: str) -> list[dict[str, Any]]:
     """For each batch what the host knows of it, and (stage, fill, microseconds) for each choice that ran."""
     records = []
-    for lengths in BATCHES if device == "cuda" else TINY:
+    batches = [(lengths, True) for lengths in BATCHES] + [(lengths, False) for lengths in UNBOUNDED]
+    for lengths, longest in batches if device == "cuda" else itertools.product(TINY, (True, False)):
         for heads in HEADS:
-            records.append(record := _measure(lengths, heads, device))
+            records.append(record := _measure(lengths, heads, device, longest=longest))
             best = min(record["times"], key=lambda each: each[2])
             cells = "  ".join(f"{stage}/{fill} {micro:.1f}" for stage, fill, micro in record["times"])
             print(f"{_brief(lengths)}, heads {heads}: {best[0]}/{best[1]} of {cells}", file=sys.stderr, flush=True)
     return records
 
 
-def _measure(lengths: Lengths, heads: tuple[int, int], device: str) -> dict[str, Any]:
+def _measure(lengths: Lengths, heads: tuple[int, int], device: str, *, longest: bool) -> dict[str, Any]:
     import torch  # noqa: PLC0415  # as above
     from triton import OutOfResources  # noqa: PLC0415  # as above
 
     from kernels_smoke.attention.cases import KERNELS, launch  # noqa: PLC0415  # as above
     from kernels_smoke.suite.timing import input_sets, measure  # noqa: PLC0415  # as above
 
-    shape: dict[str, Any] = {"batch": lengths, "heads": heads, "longest": True, "spare": 0}
+    shape: dict[str, Any] = {"batch": lengths, "heads": heads, "longest": longest, "spare": 0}
     if device == "cpu":
         shape |= {"heads": (2, 1), "head_dim": 16, "dtype": torch.float32}
     module: Any = importlib.import_module("kernels_smoke.attention.paged_attention")
