@@ -181,6 +181,60 @@ def test_of_two_reports_the_newer_counts(wheelproof: Wheelproof, tmp_path: Path)
     assert [r["rule"] for r in fleet["results"] if r["outcome"] == "fail"] == ["MTX205"]
 
 
+def smoke_report(started: str = "2026-11-20T10:00:00Z") -> dict[str, Any]:
+    """Of `wheelproof smoke`: what it ran on, and a kernel that is wrong."""
+    report = doctor_report("", healthy(), started=started)
+    wrong = {"rule": "KRN101", "title": "t", "outcome": "fail", "severity": "error", "message": "off by 0.1"}
+    installation = {"id": "python", "kind": "installation", "facts": {"torch": "2.11.0", "device": "cuda"}}
+    kernel = {"id": "norm", "kind": "kernel", "verdict": "fail", "results": [wrong]}
+    return {**report, "command": "smoke", "subjects": [installation, kernel]}
+
+
+def test_a_newer_report_of_one_command_leaves_those_of_others(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    for name, report in (("doctor", doctor_report("", hidden(hgx()))), ("smoke", smoke_report())):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.json").write_text(json.dumps(report))
+    first = ("report", "merge", str(tmp_path / "doctor"), str(tmp_path / "smoke"), "--format", "json")
+    (tmp_path / "merged.json").write_text(wheelproof(*first).out)
+    (tmp_path / "a.json").write_text(json.dumps(doctor_report("", hgx(), started="2026-11-30T10:00:00Z")))
+
+    again = ("report", "merge", str(tmp_path / "merged.json"), str(tmp_path / "a.json"), "--format", "json")
+    fleet, host = merged(wheelproof(*again))["subjects"]
+    assert host["facts"]["compared"]["smoke"]["torch"] == "2.11.0"
+    assert [result["rule"] for result in host["results"]] == ["KRN101"]
+    (told,) = [result for result in fleet["results"] if result["rule"] == "MTX205"]
+    assert told["message"] == "a has several reports of `wheelproof doctor`, and only the newest counts"
+
+
+def test_a_merged_host_of_which_no_facts_were_told(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    report = merged(wheelproof("report", "merge", write_fleet(tmp_path, {"a": hgx()}), "--format", "json"))
+    report["subjects"][1]["facts"]["compared"] = {"doctor": {}}
+    (tmp_path / "b.json").write_text(json.dumps(report).replace('"a"', '"b"'))
+
+    assert wheelproof("report", "merge", str(tmp_path)).out.startswith("PASS  2 hosts: 2 kinds of hosts, by GPUs")
+
+
+def test_findings_of_a_merged_host_that_are_of_none_of_its_reports(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    fleet = write_fleet(tmp_path, {"a": hidden(hgx())})
+    report = merged(wheelproof("report", "merge", fleet, "--format", "json"))
+    report["subjects"][1]["facts"]["reports"][0]["findings"] -= 1
+    (tmp_path / "b.json").write_text(json.dumps(report).replace('"a"', '"b"'))
+
+    told = "b.json: it does not say of which reports the findings of b are"
+    assert told in wheelproof("report", "merge", str(tmp_path)).out
+
+
+def test_a_subject_whose_name_has_a_colon_is_compared(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    for name, verdict in (("a", "pass"), ("b", "pass"), ("c", "fail")):
+        subject = {"id": "demo: 1.0", "kind": "wheel", "verdict": verdict}
+        report = {**doctor_report("", healthy()), "command": "verify", "subjects": [subject]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(report))
+    out = wheelproof("report", "merge", str(tmp_path)).out
+
+    row = next(line for line in out.splitlines() if line.startswith("c  "))
+    assert row.split()[-2:] == ["!", "fail"]
+
+
 # --- What cannot be told
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from tests.rules.case import NOTE, WARNING, Case
-from wheel_checks.facts.fleet import FleetFacts, Host, ReportSource
+from wheel_checks.facts.fleet import FleetFacts, Host, HostReport, ReportSource
 
 DRIVER = "580.159.04"
 
 
-def host(name: str, **facts: str | None) -> Host:
-    """A host of whose facts the doctor told these."""
-    return Host(name, "", {"doctor": facts}, (), "", (report(name),))
+def host(name: str, command: str = "doctor", **facts: str | None) -> Host:
+    """A host of whose facts the command told these."""
+    return Host(name, (HostReport(report(name, command=command), "", facts),))
 
 
-def report(name: str, started: str = "2026-11-22T09:00:00Z") -> ReportSource:
-    return ReportSource("doctor", f"{name}.json", started, "0.1.0")
+def report(name: str, started: str = "2026-11-22T09:00:00Z", command: str = "doctor") -> ReportSource:
+    return ReportSource(command, f"{name}.json", started, "0.1.0")
 
 
 def hosts(**drivers: int) -> tuple[Host, ...]:
@@ -83,7 +83,7 @@ CASES = [
     Case(
         "MTX201",
         "a host without the doctor's report is not compared with those that have one",
-        lambda: FleetFacts((*hosts(a=5), Host("s", "", {"smoke": {"torch": "2.11.0"}}, (), "", ()))),
+        lambda: FleetFacts((*hosts(a=5), host("s", "smoke", torch="2.11.0"))),
     ),
     Case(
         "MTX202",

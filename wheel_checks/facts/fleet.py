@@ -26,20 +26,42 @@ class ReportSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
-    """What the reports tell of one host.
+class HostReport:
+    """What one report tells of a host.
 
-    ``compared`` maps a command to its facts: one short text per name, None for one that could not be read; a fact that
-    other hosts have and this one lacks is not there. ``results`` are its findings, and the checks that could not be
-    made; ``root`` is the rule of the doctor's root cause ("" for none).
+    ``facts`` are compared: one short text per name, None for one that could not be read; a fact that other hosts have
+    and this one lacks is not there. ``results`` are the findings, and the checks that could not be made; ``root`` is
+    the rule of the doctor's root cause ("" for none).
     """
 
-    name: str
+    source: ReportSource
     headline: str
-    compared: Mapping[str, Facts]
-    results: tuple[CheckResult, ...]
-    root: str
-    reports: tuple[ReportSource, ...]
+    facts: Facts
+    results: tuple[CheckResult, ...] = ()
+    root: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host, and its newest report of each command, the doctor's first."""
+
+    name: str
+    reports: tuple[HostReport, ...]
+
+    @property
+    def headline(self) -> str:
+        """What the first report says in short."""
+        return self.reports[0].headline
+
+    @property
+    def root(self) -> str:
+        """The rule of the root cause, "" when no report names one."""
+        return next((report.root for report in self.reports if report.root), "")
+
+    @property
+    def results(self) -> tuple[CheckResult, ...]:
+        """The findings of all reports."""
+        return tuple(result for report in self.reports for result in report.results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +133,25 @@ class FleetFacts:
 
 def values_of(hosts: Sequence[Host]) -> dict[str, dict[str, list[str]]]:
     """For every fact, the names of the hosts by their value. A host counts where its report is of the same command."""
-    sections: dict[str, list[Host]] = defaultdict(list)
+    sections: dict[str, list[tuple[str, Facts]]] = defaultdict(list)
     for host in hosts:
-        for command in host.compared:
-            sections[command].append(host)
+        for report in host.reports:
+            sections[report.source.command].append((host.name, report.facts))
     values: dict[str, dict[str, list[str]]] = {}
-    for command in sorted(sections, key=lambda name: (name != DOCTOR, name)):
+    for command in sorted(sections, key=doctor_first):
         told = sections[command]
-        for fact in dict.fromkeys(fact for host in told for fact in host.compared[command]):
+        for fact in dict.fromkeys(fact for _, facts in told for fact in facts):
             by_value: dict[str, list[str]] = defaultdict(list)
-            for host in told:
-                value = host.compared[command].get(fact, ABSENT)
-                by_value[UNKNOWN if value is None else value].append(host.name)
+            for name, facts in told:
+                value = facts.get(fact, ABSENT)
+                by_value[UNKNOWN if value is None else value].append(name)
             values[fact if command == DOCTOR else f"{command}: {fact}"] = by_value
     return values
+
+
+def doctor_first(command: str) -> tuple[bool, str]:
+    """A key that sorts commands by name, behind the doctor."""
+    return command != DOCTOR, command
 
 
 def compare(fact: str, by_value: Mapping[str, Sequence[str]]) -> Difference:

@@ -116,7 +116,7 @@ def unreadable(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
 )
 def repeated(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     """Reports that gave way to a newer one of the same host and command."""
-    newer = {(host.name, report.command): report for host in fleet.hosts for report in host.reports}
+    newer = {(host.name, r.source.command): r.source for host in fleet.hosts for r in host.reports}
     for name, report in fleet.repeated:
         kept = newer[name, report.command]
         yield Finding(

@@ -5,15 +5,23 @@ from __future__ import annotations
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from wheel_checks.catalogue import get_rule, select_rules
 from wheel_checks.errors import FormatError
 from wheel_checks.expectations import Expectations
-from wheel_checks.facts.fleet import Difference, FleetFacts, Host, ReportSource, Unreadable
+from wheel_checks.facts.fleet import (
+    Difference,
+    FleetFacts,
+    Host,
+    HostReport,
+    ReportSource,
+    Unreadable,
+    doctor_first,
+)
 from wheel_checks.model import FailOn, Report, Subject
 from wheel_checks.rules.fleet import KIND
 from wheel_checks.runner import run_rules
@@ -45,7 +53,7 @@ def merge(documents: Iterable[Document], options: MergeOptions) -> Report:
     rules = select_rules(KIND, options.select, options.ignore)
     rules += [rule for rule in map(get_rule, ALWAYS) if rule not in rules]
     fleet = gather(documents, options.expected)
-    hosts = [_selected(subject, options) for subject in _host_subjects(fleet)]
+    hosts = _host_subjects(fleet, options)
     told = Subject("fleet", KIND, f"{len(hosts):,} hosts", _fleet_facts(fleet), run_rules(rules, fleet, Expectations()))
     return Report(
         command=MERGE,
@@ -61,7 +69,7 @@ def merge(documents: Iterable[Document], options: MergeOptions) -> Report:
 def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> FleetFacts:
     """The hosts of all documents. Of several reports of one command about one host the newest counts."""
     reader = ReportReader()
-    parts: dict[str, list[Host]] = defaultdict(list)
+    newest: dict[str, dict[str, HostReport]] = defaultdict(dict)
     unreadable: list[Unreadable] = []
     repeated: list[tuple[str, ReportSource]] = []
     for document in documents:
@@ -71,10 +79,19 @@ def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> Fleet
             unreadable.append(Unreadable(document.source, str(error)))
             continue
         for host in hosts:
-            parts[host.name], older = _newest([*parts[host.name], host])
-            repeated += [(host.name, report) for old in older for report in old.reports]
-    hosts = [_joined(parts[name]) for name in sorted(parts, key=natural)]
-    return FleetFacts(tuple(hosts), tuple(dict.fromkeys(expected)), tuple(unreadable), tuple(repeated))
+            for report in host.reports:
+                command = report.source.command
+                known = newest[host.name].setdefault(command, report)
+                if known is not report:
+                    # sorted() is stable: of two that started at once the one that was read first counts
+                    older, newest[host.name][command] = sorted((report, known), key=lambda told: told.source.started)
+                    repeated.append((host.name, older.source))
+    merged = tuple(Host(name, _in_order(newest[name])) for name in sorted(newest, key=natural))
+    return FleetFacts(merged, tuple(dict.fromkeys(expected)), tuple(unreadable), tuple(repeated))
+
+
+def _in_order(reports: Mapping[str, HostReport]) -> tuple[HostReport, ...]:
+    return tuple(reports[command] for command in sorted(reports, key=doctor_first))
 
 
 def natural(name: str) -> tuple[tuple[str, int], ...]:
@@ -82,61 +99,45 @@ def natural(name: str) -> tuple[tuple[str, int], ...]:
     return tuple((text, int(number or -1)) for text, number in re.findall(r"([^0-9]*)([0-9]{0,18})", name))
 
 
-def _newest(parts: list[Host]) -> tuple[list[Host], list[Host]]:
-    """The parts of one host that count, and those that do not: a newer one has a report of the same command."""
-    kept: list[Host] = []
-    older: list[Host] = []
-    for part in sorted(parts, key=lambda host: max((r.started for r in host.reports), default=""), reverse=True):
-        commands = {command for other in kept for command in other.compared}
-        (older if commands & part.compared.keys() else kept).append(part)
-    return kept, older
-
-
-def _joined(parts: list[Host]) -> Host:
-    if len(parts) == 1:
-        return parts[0]
-    parts = sorted(parts, key=lambda part: part.reports[0].command if part.reports else "")  # the doctor's comes early
-    return Host(
-        parts[0].name,
-        parts[0].headline,
-        {command: facts for part in parts for command, facts in part.compared.items()},
-        tuple(result for part in parts for result in part.results),
-        next((part.root for part in parts if part.root), ""),
-        tuple(report for part in parts for report in part.reports),
-    )
-
-
-def _host_subjects(fleet: FleetFacts) -> list[Subject]:
+def _host_subjects(fleet: FleetFacts, options: MergeOptions) -> list[Subject]:
     deviates: dict[str, dict[str, str]] = defaultdict(dict)
     for difference in fleet.differences:
         for value, names in difference.rare.items():
             for name in names:
                 deviates[name][difference.fact] = value
-    return [
-        Subject(
-            host.name,
-            "host",
-            host.headline,
-            {
-                "host": host.name,
-                "root": host.root,
-                "deviates": deviates.get(host.name, {}),
-                "compared": host.compared,
-                "reports": [asdict(report) for report in host.reports],
-            },
-            host.results,
-        )
-        for host in fleet.hosts
-    ]
+    return [_host_subject(_selected(host, options), deviates.get(host.name, {})) for host in fleet.hosts]
 
 
-def _selected(subject: Subject, options: MergeOptions) -> Subject:
+def _host_subject(host: Host, deviates: Mapping[str, str]) -> Subject:
+    facts = {
+        "host": host.name,
+        "root": host.root,
+        "deviates": deviates,
+        "compared": {report.source.command: report.facts for report in host.reports},
+        "reports": [_report_facts(report) for report in host.reports],
+    }
+    return Subject(host.name, "host", host.headline, facts, host.results)
+
+
+def _report_facts(report: HostReport) -> dict[str, Any]:
+    """Where a report was, and what a merge of this merge needs to tell its results from those of the others."""
+    told = {"headline": report.headline, "root": report.root, "findings": len(report.results)}
+    return asdict(report.source) | told
+
+
+def _selected(host: Host, options: MergeOptions) -> Host:
     if not (options.select or options.ignore):
-        return subject
+        return host
     chosen = tuple(prefix.upper() for prefix in options.select) or ("",)
     ignored = tuple(prefix.upper() for prefix in options.ignore)
-    kept = tuple(r for r in subject.results if r.rule.startswith(chosen) and not r.rule.startswith(ignored))
-    return Subject(subject.id, subject.kind, subject.headline, subject.facts, kept)
+    reports = (
+        replace(
+            report,
+            results=tuple(r for r in report.results if r.rule.startswith(chosen) and not r.rule.startswith(ignored)),
+        )
+        for report in host.reports
+    )
+    return Host(host.name, tuple(reports))
 
 
 def _fleet_facts(fleet: FleetFacts) -> dict[str, Any]:

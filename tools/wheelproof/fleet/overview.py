@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from wheel_checks.facts.fleet import ABSENT, DOCTOR, UNKNOWN, Difference, FleetFacts, Host, by_deviating, by_kinds
+from wheel_checks.facts.fleet import ABSENT, UNKNOWN, Difference, FleetFacts, by_deviating, by_kinds
 from wheel_checks.model import CheckResult, FailOn, Outcome, Overview, Report, Severity, Subject, Table, Verdict
 from wheel_checks.rules.fleet import hosts_phrase, names_phrase
 
@@ -85,15 +85,13 @@ def _cause_table(causes: Sequence[tuple[str, bool, list[tuple[str, CheckResult]]
 def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[str, Verdict]) -> Iterator[Table]:
     """The heat map: hosts by what differs. Equal hosts share a row, and who deviates most comes first."""
     differences = fleet.differences[:_MOST_COLUMNS]
-    rare = [{(name, value) for value, names in d.rare.items() for name in names} for d in differences]
-    values = {host.name: host for host in fleet.hosts}
+    told = [_values(difference) for difference in differences]
+    roots = {host.name: host.root for host in fleet.hosts}
     profiles: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for host in hosts:
-        cells = [verdicts[host.id].value, values[host.id].root or _worst(host)]
-        for difference, deviating in zip(differences, rare, strict=True):
-            value = _value(values[host.id], difference)
-            cells.append(f"{MARK}{value}" if (host.id, value) in deviating else value)
-        profiles[tuple(cells)].append(host.id)
+        cause = roots[host.id] or _worst(host)
+        values = (by_host.get(host.id, "") for by_host in told)  # "" without a report of this command
+        profiles[(verdicts[host.id].value, cause, *values)].append(host.id)
     if not profiles:
         return
     worth = {Verdict.FAIL.value: 2, Verdict.UNDECIDED.value: 1, Verdict.PASS.value: 0}
@@ -110,13 +108,10 @@ def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[s
     )
 
 
-def _value(host: Host, difference: Difference) -> str:
-    command, _, fact = difference.fact.rpartition(": ")
-    facts = host.compared.get(command or DOCTOR)
-    if facts is None:
-        return ""  # it has no report of this command
-    value = facts.get(fact, ABSENT)
-    return UNKNOWN if value is None else value
+def _values(difference: Difference) -> dict[str, str]:
+    """What each host has, marked when few have it."""
+    common = {name: value for value, names in difference.common.items() for name in names}
+    return common | {name: f"{MARK}{value}" for value, names in difference.rare.items() for name in names}
 
 
 def _worst(host: Subject) -> str:

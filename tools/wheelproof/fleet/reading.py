@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.fleet import DOCTOR, Facts, Host, ReportSource
+from wheel_checks.facts.fleet import DOCTOR, Facts, Host, HostReport, ReportSource
 from wheel_checks.model import SCHEMA, CheckResult, Evidence, Fix, Location, Outcome, Severity
 from wheelproof.fleet.inputs import Document
 
@@ -16,7 +17,7 @@ UNNAMED = "this machine"
 _LONGEST, _MOST_FACTS, _MOST_RESULTS, _MOST_PARTS = 500, 500, 100, 20  # characters, and entries
 _NOTHING_FOUND = (Outcome.PASS, Outcome.SKIP)
 
-T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
 E = TypeVar("E", bound=StrEnum)
 
 
@@ -25,6 +26,7 @@ class ReportReader:
 
     def __init__(self) -> None:
         self._seen: dict[Any, Any] = {}
+        self._seen_facts: dict[tuple[tuple[str, str | None], ...], Facts] = {}
 
     def hosts(self, document: Document) -> list[Host]:
         """The host that a report is about; all of them for the report of a merge. Raises FormatError."""
@@ -41,44 +43,55 @@ class ReportReader:
         command, subjects = report.text("command"), report.tables("subjects")
         if not command or not subjects:
             raise FormatError("the report has no command" if subjects else "the report has no subjects")
+        if command == MERGE:
+            return [self._merged(subject) for subject in subjects if subject.text("kind") == "host"]
         source = ReportSource(
             self._same(command),
             document.source,
             report.text("started"),
             self._same(report.table("tool").text("version")),
         )
-        if command == MERGE:
-            return [self._merged(subject) for subject in subjects if subject.text("kind") == "host"]
         return [self._host(subjects, source, document.label)]
 
     def _host(self, subjects: list[_Table], source: ReportSource, label: str) -> Host:
         first = subjects[0].table("facts")
         name = first.text("host") or label or source.source
         compared = {**dict(_compared(source.command, subjects)), "wheelproof": source.version}
-        return Host(
-            name,
+        # With several subjects each message says whose it is
+        whose = [f"{subject.text('id')}: " if len(subjects) > 1 else "" for subject in subjects]
+        found = [(w, result) for w, subject in zip(whose, subjects, strict=True) for result in subject.items("results")]
+        report = HostReport(
+            source,
             self._same(subjects[0].text("headline")),
-            {source.command: self._facts(compared)},
-            self._results(subjects),
+            self._facts(compared),
+            self._results(found),
             self._same(first.text("root")),
-            (source,),
         )
+        return Host(name, (report,))
 
     def _merged(self, subject: _Table) -> Host:
-        """A host as a merge before this one told it."""
+        """A host as a merge before this one told it: its results are those of its reports, one after another."""
         facts = subject.table("facts")
-        compared = facts.table("compared")
-        return Host(
-            facts.text("host") or subject.text("id"),
-            self._same(subject.text("headline")),
-            {self._same(command): self._facts(compared.table(command).values) for command in compared.values},
-            self._results([subject]),
-            self._same(facts.text("root")),
-            tuple(
-                ReportSource(*(self._same(report.text(name)) for name in ("command", "source", "started", "version")))
-                for report in facts.tables("reports")
-            ),
-        )
+        name, compared = facts.text("host") or subject.text("id"), facts.table("compared")
+        results = iter(subject.items("results"))
+        reports = []
+        for told in facts.tables("reports"):
+            found = [("", result) for result in itertools.islice(results, told.count("findings"))]
+            reports.append(
+                HostReport(
+                    self._source(told),
+                    self._same(told.text("headline")),
+                    self._facts(compared.table(told.text("command")).values),
+                    self._results(found),
+                    self._same(told.text("root")),
+                )
+            )
+        if not reports or next(results, None) is not None:
+            raise FormatError(f"it does not say of which reports the findings of {name} are")
+        return Host(name, tuple(reports))
+
+    def _source(self, told: _Table) -> ReportSource:
+        return ReportSource(*(self._same(told.text(name)) for name in ("command", "source", "started", "version")))
 
     def _facts(self, facts: Mapping[Any, Any]) -> Facts:
         """Bounded; the hosts of a fleet mostly have equal facts, and share them."""
@@ -86,29 +99,23 @@ class ReportReader:
             self._same(str(name)[:_LONGEST]): None if value is None else self._same(str(value)[:_LONGEST])
             for name, value in list(facts.items())[:_MOST_FACTS]
         }
-        shared: Facts = self._same(tuple(bounded.items()), lambda: bounded)
-        return shared
+        return self._seen_facts.setdefault(tuple(bounded.items()), bounded)
 
-    def _results(self, subjects: list[_Table]) -> tuple[CheckResult, ...]:
-        """The findings, and the checks that could not be made. With several subjects each message says whose it is."""
-        several = len(subjects) > 1
+    def _results(self, told: Iterable[tuple[str, Any]]) -> tuple[CheckResult, ...]:
+        """The findings, and the checks that could not be made, of results and the words before their messages."""
         found: list[CheckResult] = []
-        for subject in subjects:
-            whose = f"{subject.text('id')}: " if several else ""
-            for result in subject.items("results"):
-                # Of a hundred results most have passed: these are only counted out, which halves the time of a merge
-                if isinstance(result, dict) and result.get("outcome") in _NOTHING_FOUND:
-                    continue
-                if len(found) < _MOST_RESULTS:
-                    found.append(self._same(_result(_Table(result, "a result"), whose)))
-        shared: tuple[CheckResult, ...] = self._same(tuple(found))
-        return shared
+        for whose, result in told:
+            # Of a hundred results most have passed: these are only counted out, which halves the time of a merge
+            if isinstance(result, dict) and result.get("outcome") in _NOTHING_FOUND:
+                continue
+            if len(found) < _MOST_RESULTS:
+                found.append(self._same(_result(_Table(result, "a result"), whose)))
+        return self._same(tuple(found))
 
-    def _same(self, value: T, make: Callable[[], Any] | None = None) -> Any:
-        """The first object that was equal to ``value``, or what was made for it."""
-        if value not in self._seen:
-            self._seen[value] = make() if make else value
-        return self._seen[value]
+    def _same(self, value: H) -> H:
+        """The first object that was equal to ``value``."""
+        same: H = self._seen.setdefault(value, value)
+        return same
 
 
 def _compared(command: str, subjects: list[_Table]) -> Iterator[tuple[str, str | None]]:
@@ -181,6 +188,12 @@ class _Table:
         if not isinstance(value, str):
             raise FormatError(f"{name} is {_kind(value)}", expected="a text")
         return value[: 4 * _LONGEST]
+
+    def count(self, name: str) -> int:
+        value = self.values.get(name)
+        if type(value) is not int or value < 0:
+            raise FormatError(f"{name} is {_kind(value)}", expected="how many there are")
+        return value
 
     def texts(self) -> Iterator[tuple[str, str | None]]:
         """All values, each a text or null."""
