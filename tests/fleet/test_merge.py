@@ -20,6 +20,7 @@ from tests.support.reports import HOSTILE
 from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.report import FORMATS, schema
+from wheelproof.fleet.reading import MOST_FACTS, MOST_RESULTS
 
 
 def hidden(facts: HostFacts) -> HostFacts:
@@ -301,6 +302,60 @@ def test_pipes_in_a_folder_are_not_waited_for(wheelproof: Wheelproof, tmp_path: 
     write_fleet(tmp_path, {"a": hgx()})
 
     assert wheelproof("report", "merge", str(tmp_path)).out.startswith("PASS  1 host: ")
+
+
+def with_warnings(host: str, count: int) -> dict[str, Any]:
+    """A report with so many warnings, each another one, and an error behind them."""
+    report = doctor_report(host, hgx())
+    warning = {"rule": "WHL525", "title": "t", "outcome": "fail", "severity": "warning"}
+    results = [{**warning, "message": f"file {number}"} for number in range(count)]
+    results.append({**warning, "rule": "WHL401", "severity": "error", "message": "the last of all"})
+    report["subjects"][0]["results"] = results
+    return report
+
+
+def test_the_gravest_of_too_many_findings_are_kept(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(with_warnings("a", MOST_RESULTS + 5)))
+    run = wheelproof("report", "merge", str(tmp_path), "--format", "json")
+
+    assert run.status == 1
+    fleet, host = merged(run)["subjects"]
+    assert (len(host["results"]), host["results"][0]["message"]) == (MOST_RESULTS, "the last of all")
+    (told,) = [result for result in fleet["results"] if result["rule"] == "MTX206"]
+    assert (told["outcome"], told["severity"]) == ("fail", "warning")
+    assert told["message"].endswith("has 1,006 findings, of which the gravest 1,000 are kept")
+    kept = (tmp_path / "merged.json", "--select", "DOC")
+    kept[0].write_text(run.out)
+    assert "MTX206" in wheelproof("report", "merge", *map(str, kept)).out
+
+
+def with_facts(host: str, count: int) -> dict[str, Any]:
+    report = doctor_report(host, hgx())
+    report["subjects"][0]["facts"]["machine"] = {f"variable {number}": "1" for number in range(count)}
+    return report
+
+
+def test_a_host_with_more_facts_than_are_compared_is_undecided(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    for name, count in (("a", 2000), ("b", 2000), ("c", MOST_FACTS)):  # and one: the release of wheelproof
+        (tmp_path / f"{name}.json").write_text(json.dumps(with_facts(name, count)))
+    run = wheelproof("report", "merge", str(tmp_path), "--format", "json")
+
+    assert run.status == 3
+    assert merged(run)["subjects"][0]["facts"]["differences"] == []
+    (tmp_path / "merged.json").write_text(run.out)
+    again = wheelproof("report", "merge", str(tmp_path / "merged.json"))
+    assert again.out.startswith("UNDECIDED  3 hosts: 1 report taken in only in part (")
+    assert "c: the report of `wheelproof doctor` has 5,001 facts, and is not compared: 5,000 are the most" in again.out
+
+
+def test_facts_in_another_order_are_no_difference(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        report = with_facts(name, 2000)
+        machine = report["subjects"][0]["facts"]["machine"]
+        report["subjects"][0]["facts"]["machine"] = dict(sorted(machine.items(), reverse=name == "b"))
+        (tmp_path / f"{name}.json").write_text(json.dumps(report))
+
+    assert wheelproof("report", "merge", str(tmp_path)).out.startswith("PASS  2 hosts: all alike, and none fails (")
 
 
 # --- Hostile reports, and every format

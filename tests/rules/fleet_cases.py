@@ -1,9 +1,10 @@
-"""MTX201 to MTX205: whether the hosts of a fleet are alike. What makes a merge undecided is in tests/fleet."""
+"""MTX201 to MTX206: whether the hosts of a fleet are alike. What makes a merge undecided is in tests/fleet."""
 
 from __future__ import annotations
 
 from tests.rules.case import NOTE, WARNING, Case
-from wheel_checks.facts.fleet import FleetFacts, Host, HostReport, ReportSource
+from wheel_checks.facts.fleet import FleetFacts, Host, HostReport, LeftOut, ReportSource
+from wheel_checks.model import Severity
 
 DRIVER = "580.159.04"
 
@@ -21,6 +22,10 @@ def hosts(**drivers: int) -> tuple[Host, ...]:
     """So many hosts with each driver: ``hosts(a=70, b=2)``; they are n0, n1, ... in this order."""
     values = [driver for driver, count in drivers.items() for _ in range(count)]
     return tuple(host(f"n{number}", driver=value) for number, value in enumerate(values))
+
+
+def cut_short(left_out: LeftOut) -> Host:
+    return Host("n0", (HostReport(report("n0"), "", {}, left_out=(left_out,)),))
 
 
 CASES = [
@@ -111,4 +116,12 @@ CASES = [
         evidence=("2026-11-22T09:00:00Z", "2026-11-01T09:00:00Z"),
     ),
     Case("MTX205", "two commands about one host", lambda: FleetFacts(hosts(a=2))),
+    Case(
+        "MTX206",
+        "a report with too many findings, all that is left out being notes",
+        lambda: FleetFacts((cut_short(LeftOut("2,000 findings, of which the gravest 1,000 are kept", Severity.NOTE)),)),
+        ("n0: the report of `wheelproof doctor` has 2,000 findings, of which the gravest 1,000 are kept",),
+        severity=NOTE,
+    ),
+    Case("MTX206", "reports that were taken in whole", lambda: FleetFacts(hosts(a=2))),
 ]

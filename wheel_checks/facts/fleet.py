@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from wheel_checks.model import CheckResult
+from wheel_checks.model import CheckResult, Severity
 
 UNKNOWN, ABSENT = "unknown", "none"
 DOCTOR = "doctor"
@@ -26,19 +26,32 @@ class ReportSource:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something of a report that is more than is kept: what, and how grave it can be at most.
+
+    ``severity`` is None when nobody knows what it would have told.
+    """
+
+    what: str
+    severity: Severity | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class HostReport:
     """What one report tells of a host.
 
     ``facts`` are compared: one short text per name, None for one that could not be read; a fact that other hosts have
     and this one lacks is not there. ``results`` are the findings, and the checks that could not be made; ``root`` is
-    the rule of the doctor's root cause ("" for none).
+    the rule of the doctor's root cause ("" for none). A report with more facts than can be compared has facts None, and
+    says so in ``left_out``.
     """
 
     source: ReportSource
     headline: str
-    facts: Facts
+    facts: Facts | None
     results: tuple[CheckResult, ...] = ()
     root: str = ""
+    left_out: tuple[LeftOut, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +149,8 @@ def values_of(hosts: Sequence[Host]) -> dict[str, dict[str, list[str]]]:
     sections: dict[str, list[tuple[str, Facts]]] = defaultdict(list)
     for host in hosts:
         for report in host.reports:
-            sections[report.source.command].append((host.name, report.facts))
+            if report.facts is not None:
+                sections[report.source.command].append((host.name, report.facts))
     values: dict[str, dict[str, list[str]]] = {}
     for command in sorted(sections, key=doctor_first):
         told = sections[command]

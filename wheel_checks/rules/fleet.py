@@ -128,6 +128,29 @@ def repeated(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
         )
 
 
+@rule(
+    "MTX206",
+    "every report was taken in whole",
+    Severity.ERROR,
+    kind=KIND,
+    why="A merge keeps a bounded number of findings and facts of each report. What it leaves out must not look as if "
+    "it were not there.",
+    example="a folder of 7,000 wheels was verified on every node, and each report has a fact for each of them",
+    fix="Make smaller reports: of fewer subjects, or of fewer rules (`--select`).",
+)
+def taken_in_whole(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
+    """What was left out of a report. It is as grave as the gravest of it can be; undecided when nobody knows."""
+    for host in fleet.hosts:
+        for report in host.reports:
+            for left_out in report.left_out:
+                yield Finding(
+                    f"{host.name}: the report of `wheelproof {report.source.command}` has {left_out.what}",
+                    (Evidence("report", report.source.started, report.source.source),),
+                    severity=left_out.severity,
+                    undecided=left_out.severity is None,
+                )
+
+
 def names_phrase(names: Sequence[str], most: int = _NAMES) -> str:
     """``a, b and 12 more``."""
     shown = ", ".join(names[:most])

@@ -30,7 +30,8 @@ from wheelproof.fleet.inputs import Document
 from wheelproof.fleet.overview import overview
 from wheelproof.fleet.reading import MERGE, ReportReader
 
-ALWAYS = ("MTX203", "MTX204")  # hold whatever rules were selected: what nobody looked at must not look like a pass
+# These hold whatever rules were selected: what nobody looked at must not look like a pass
+ALWAYS = ("MTX203", "MTX204", "MTX206")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def _host_subject(host: Host, deviates: Mapping[str, str]) -> Subject:
         "host": host.name,
         "root": host.root,
         "deviates": deviates,
-        "compared": {report.source.command: report.facts for report in host.reports},
+        "compared": {report.source.command: report.facts for report in host.reports if report.facts is not None},
         "reports": [_report_facts(report) for report in host.reports],
     }
     return Subject(host.name, "host", host.headline, facts, host.results)
@@ -122,7 +123,7 @@ def _host_subject(host: Host, deviates: Mapping[str, str]) -> Subject:
 def _report_facts(report: HostReport) -> dict[str, Any]:
     """Where a report was, and what a merge of this merge needs to tell its results from those of the others."""
     told = {"headline": report.headline, "root": report.root, "findings": len(report.results)}
-    return asdict(report.source) | told
+    return asdict(report.source) | told | {"left_out": [asdict(left_out) for left_out in report.left_out]}
 
 
 def _selected(host: Host, options: MergeOptions) -> Host:

@@ -45,6 +45,8 @@ def _headline(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> str:
         parts.append(f"no report from {names_phrase(fleet.missing, 3)}")
     if fleet.unreadable:
         parts.append(f"{len(fleet.unreadable):,} input{'s' * (len(fleet.unreadable) != 1)} cannot be read")
+    if in_part := sum(bool(report.left_out) for host in fleet.hosts for report in host.reports):
+        parts.append(f"{in_part:,} report{'s' * (in_part != 1)} taken in only in part")
     return f"{hosts_phrase(len(fleet.hosts))}: {'; '.join(parts) or 'all alike, and none fails'}"
 
 

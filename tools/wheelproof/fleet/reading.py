@@ -8,13 +8,14 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.fleet import DOCTOR, Facts, Host, HostReport, ReportSource
+from wheel_checks.facts.fleet import DOCTOR, Facts, Host, HostReport, LeftOut, ReportSource
 from wheel_checks.model import SCHEMA, CheckResult, Evidence, Fix, Location, Outcome, Severity
 from wheelproof.fleet.inputs import Document
 
 MERGE = "report merge"
 UNNAMED = "this machine"
-_LONGEST, _MOST_FACTS, _MOST_RESULTS, _MOST_PARTS = 500, 500, 100, 20  # characters, and entries
+MOST_FACTS, MOST_RESULTS = 5_000, 1_000  # of one report
+_LONGEST, _MOST_PARTS = 500, 20  # characters, and entries
 _NOTHING_FOUND = (Outcome.PASS, Outcome.SKIP)
 
 H = TypeVar("H", bound=Hashable)
@@ -60,13 +61,7 @@ class ReportReader:
         # With several subjects each message says whose it is
         whose = [f"{subject.text('id')}: " if len(subjects) > 1 else "" for subject in subjects]
         found = [(w, result) for w, subject in zip(whose, subjects, strict=True) for result in subject.items("results")]
-        report = HostReport(
-            source,
-            self._same(subjects[0].text("headline")),
-            self._facts(compared),
-            self._results(found),
-            self._same(first.text("root")),
-        )
+        report = self._report(source, subjects[0].text("headline"), first.text("root"), compared, found)
         return Host(name, (report,))
 
     def _merged(self, subject: _Table) -> Host:
@@ -76,15 +71,12 @@ class ReportReader:
         results = iter(subject.items("results"))
         reports = []
         for told in facts.tables("reports"):
+            command = told.text("command")
+            values = compared.table(command).values if command in compared.values else None
             found = [("", result) for result in itertools.islice(results, told.count("findings"))]
+            left_out = map(_left_out, told.tables("left_out"))
             reports.append(
-                HostReport(
-                    self._source(told),
-                    self._same(told.text("headline")),
-                    self._facts(compared.table(told.text("command")).values),
-                    self._results(found),
-                    self._same(told.text("root")),
-                )
+                self._report(self._source(told), told.text("headline"), told.text("root"), values, found, left_out)
             )
         if not reports or next(results, None) is not None:
             raise FormatError(f"it does not say of which reports the findings of {name} are")
@@ -93,24 +85,42 @@ class ReportReader:
     def _source(self, told: _Table) -> ReportSource:
         return ReportSource(*(self._same(told.text(name)) for name in ("command", "source", "started", "version")))
 
+    def _report(
+        self,
+        source: ReportSource,
+        headline: str,
+        root: str,
+        facts: Mapping[Any, Any] | None,
+        results: Iterable[tuple[str, Any]],
+        left_out: Iterable[LeftOut] = (),
+    ) -> HostReport:
+        """What is kept of a report, of whose results each comes with the words that stand before its message."""
+        left_out = [*left_out]
+        if facts is not None and len(facts) > MOST_FACTS:
+            left_out.append(LeftOut(f"{len(facts):,} facts, and is not compared: {MOST_FACTS:,} are the most"))
+            facts = None
+        found = list(_found(results))
+        if len(found) > MOST_RESULTS:
+            found.sort(key=_gravity, reverse=True)
+            gravest = found[MOST_RESULTS]
+            what = f"{len(found):,} findings, of which the gravest {MOST_RESULTS:,} are kept"
+            left_out.append(LeftOut(what, None if gravest.outcome is Outcome.ERROR else gravest.severity))
+        return HostReport(
+            source,
+            self._same(headline),
+            None if facts is None else self._facts(facts),
+            self._same(tuple(self._same(result) for result in found[:MOST_RESULTS])),
+            self._same(root),
+            tuple(left_out),
+        )
+
     def _facts(self, facts: Mapping[Any, Any]) -> Facts:
-        """Bounded; the hosts of a fleet mostly have equal facts, and share them."""
+        """Texts of bounded length; the hosts of a fleet mostly have equal facts, and share them."""
         bounded = {
             self._same(str(name)[:_LONGEST]): None if value is None else self._same(str(value)[:_LONGEST])
-            for name, value in list(facts.items())[:_MOST_FACTS]
+            for name, value in facts.items()
         }
         return self._seen_facts.setdefault(tuple(bounded.items()), bounded)
-
-    def _results(self, told: Iterable[tuple[str, Any]]) -> tuple[CheckResult, ...]:
-        """The findings, and the checks that could not be made, of results and the words before their messages."""
-        found: list[CheckResult] = []
-        for whose, result in told:
-            # Of a hundred results most have passed: these are only counted out, which halves the time of a merge
-            if isinstance(result, dict) and result.get("outcome") in _NOTHING_FOUND:
-                continue
-            if len(found) < _MOST_RESULTS:
-                found.append(self._same(_result(_Table(result, "a result"), whose)))
-        return self._same(tuple(found))
 
     def _same(self, value: H) -> H:
         """The first object that was equal to ``value``."""
@@ -141,6 +151,24 @@ def _of_installation(facts: _Table) -> Iterator[tuple[str, str | None]]:
         if facts.text(name):
             yield name, facts.text(name)
     yield "GPUs", ", ".join(gpu.text("name") for gpu in facts.tables("gpus")) or "none"
+
+
+def _found(results: Iterable[tuple[str, Any]]) -> Iterator[CheckResult]:
+    """The findings, and the checks that could not be made."""
+    for whose, result in results:
+        # Of a hundred results most have passed: these are only counted out, which halves the time of a merge
+        if not (isinstance(result, dict) and result.get("outcome") in _NOTHING_FOUND):
+            yield _result(_Table(result, "a result"), whose)
+
+
+def _gravity(result: CheckResult) -> float:
+    """What could not be checked is less grave than an error, and graver than a warning."""
+    return Severity.ERROR.rank - 0.5 if result.outcome is Outcome.ERROR else result.severity.rank
+
+
+def _left_out(told: _Table) -> LeftOut:
+    severity = told.text("severity")
+    return LeftOut(told.text("what"), _choice(Severity, severity) if severity else None)
 
 
 def _result(result: _Table, whose: str) -> CheckResult:
