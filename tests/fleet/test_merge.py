@@ -127,6 +127,53 @@ def test_a_merge_of_merges_says_the_same(wheelproof: Wheelproof, tmp_path: Path)
     assert without_times(again) == without_times(at_once)
 
 
+def test_a_merge_of_merges_says_what_they_could_not_tell(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    racks = [tmp_path / name for name in ("rack0", "rack1")]
+    for rack, hosts in zip(racks, ({"a": hgx(), "x": hgx()}, {"c": hgx()}), strict=True):
+        rack.mkdir()
+        write_fleet(rack, hosts)
+    (racks[0] / "broken.json").write_text("{")
+    (racks[0] / "old.json").write_text(json.dumps(doctor_report("a", hgx(), started="2026-11-01T10:00:00Z")))
+
+    def merge_to(file: str, *arguments: str) -> list[tuple[str, str, str]]:
+        run = wheelproof("report", "merge", *arguments, "--format", "json")
+        (tmp_path / file).write_text(run.out)
+        results = merged(run)["subjects"][0]["results"]
+        return sorted((r["rule"], r["outcome"], r["message"]) for r in results if r["outcome"] in {"fail", "error"})
+
+    merge_to("0.json", str(racks[0]), "--expect-hosts", "a,b,c")
+    assert merge_to("1.json", str(racks[1])) == []
+    both = merge_to("both.json", str(tmp_path / "0.json"), str(tmp_path / "1.json"))
+    assert both == [
+        ("MTX203", "error", "1 of 3 expected hosts gave no report: b"),
+        ("MTX203", "fail", "1 host gave a report and was not expected: x"),
+        ("MTX204", "error", f"{racks[0]}/broken.json: it ends in the middle of a document"),
+        ("MTX205", "fail", "a has several reports of `wheelproof doctor`, and only the newest counts"),
+    ]
+    assert merge_to("again.json", str(tmp_path / "both.json"), "--ignore", "MTX203,MTX204") == both
+
+
+def test_a_host_that_one_merge_missed_and_another_one_has(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"of-{name}").mkdir()
+        folder = write_fleet(tmp_path / f"of-{name}", {name: hgx()})
+        run = wheelproof("report", "merge", folder, "--expect-hosts", "a,b", "--format", "json")
+        assert run.status == 3
+        (tmp_path / f"{name}.json").write_text(run.out)
+
+    run = wheelproof("report", "merge", str(tmp_path / "a.json"), str(tmp_path / "b.json"))
+    assert run.out.startswith("PASS  2 hosts: all alike, and none fails (")
+
+
+def test_a_merged_report_without_its_fleet_is_none(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    report = merged(wheelproof("report", "merge", write_fleet(tmp_path, {"a": hgx()}), "--format", "json"))
+    (tmp_path / "a.json").write_text(json.dumps({**report, "subjects": report["subjects"][1:]}))
+    run = wheelproof("report", "merge", str(tmp_path))
+
+    assert run.status == 3
+    assert "a.json: the report of a merge tells nothing of the fleet" in run.out
+
+
 def without_times(report: dict[str, Any]) -> Any:
     return json.loads(
         json.dumps(report["subjects"]), object_hook=lambda o: {k: v for k, v in o.items() if k != "seconds"}

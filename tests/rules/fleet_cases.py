@@ -102,7 +102,7 @@ CASES = [
     Case(
         "MTX203",
         "a host that nobody expected",
-        lambda: FleetFacts(hosts(a=2), expected=("n0",)),
+        lambda: FleetFacts(hosts(a=2), expected=("n0",), unexpected=("n1",)),
         ("1 host gave a report and was not expected: n1",),
         severity=WARNING,
     ),
@@ -114,6 +114,14 @@ CASES = [
         ("n1 has several reports of `wheelproof doctor`, and only the newest counts",),
         severity=WARNING,
         evidence=("2026-11-22T09:00:00Z", "2026-11-01T09:00:00Z"),
+    ),
+    Case(
+        "MTX205",
+        "an old report of which an earlier merge told, and no new one",
+        lambda: FleetFacts((), repeated=(("n1", report("old", "2026-11-01T09:00:00Z")),)),
+        ("n1 has several reports of `wheelproof doctor`, and only the newest counts",),
+        severity=WARNING,
+        evidence=("2026-11-01T09:00:00Z",),
     ),
     Case("MTX205", "two commands about one host", lambda: FleetFacts(hosts(a=2))),
     Case(

@@ -107,11 +107,13 @@ class Unreadable:
 class FleetFacts:
     """All hosts, in order of their names. ``expected`` are the names that were asked for (none: nobody said).
 
-    ``repeated`` are reports that a newer one of the same command about the same host replaced.
+    ``unexpected`` are the hosts that were not, where somebody said. ``repeated`` are reports that a newer one of the
+    same command about the same host replaced.
     """
 
     hosts: tuple[Host, ...]
     expected: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     repeated: tuple[tuple[str, ReportSource], ...] = ()
 
@@ -136,12 +138,6 @@ class FleetFacts:
         """The expected hosts without a report."""
         there = {host.name for host in self.hosts}
         return tuple(name for name in self.expected if name not in there)
-
-    @property
-    def unexpected(self) -> tuple[str, ...]:
-        """The hosts that nobody expected; none when nobody said which are."""
-        expected = set(self.expected)
-        return tuple(host.name for host in self.hosts if host.name not in expected) if expected else ()
 
 
 def values_of(hosts: Sequence[Host]) -> dict[str, dict[str, list[str]]]:

@@ -118,13 +118,11 @@ def repeated(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     """Reports that gave way to a newer one of the same host and command."""
     newer = {(host.name, r.source.command): r.source for host in fleet.hosts for r in host.reports}
     for name, report in fleet.repeated:
-        kept = newer[name, report.command]
+        kept = newer.get((name, report.command))  # a host of which only an earlier merge told may have none
+        counts = (Evidence("counts", kept.started, kept.source),) if kept else ()
         yield Finding(
             f"{name} has several reports of `wheelproof {report.command}`, and only the newest counts",
-            (
-                Evidence("counts", kept.started, kept.source),
-                Evidence("does not count", report.started, report.source),
-            ),
+            (*counts, Evidence("does not count", report.started, report.source)),
         )
 
 

@@ -68,27 +68,36 @@ def merge(documents: Iterable[Document], options: MergeOptions) -> Report:
 
 
 def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> FleetFacts:
-    """The hosts of all documents. Of several reports of one command about one host the newest counts."""
+    """The hosts of all documents. Of several reports of one command about one host the newest counts.
+
+    What an earlier merge missed is missed still, unless it is there now.
+    """
     reader = ReportReader()
+    asked, strange = dict.fromkeys(expected), set[str]()
     newest: dict[str, dict[str, HostReport]] = defaultdict(dict)
     unreadable: list[Unreadable] = []
     repeated: list[tuple[str, ReportSource]] = []
     for document in documents:
         try:
-            hosts = reader.hosts(document)
+            told = reader.read(document)
         except FormatError as error:
             unreadable.append(Unreadable(document.source, str(error)))
             continue
-        for host in hosts:
+        asked |= dict.fromkeys(told.expected)
+        strange.update(told.unexpected)
+        unreadable += told.unreadable
+        repeated += told.repeated
+        for host in told.hosts:
             for report in host.reports:
                 command = report.source.command
                 known = newest[host.name].setdefault(command, report)
                 if known is not report:
                     # sorted() is stable: of two that started at once the one that was read first counts
-                    older, newest[host.name][command] = sorted((report, known), key=lambda told: told.source.started)
+                    older, newest[host.name][command] = sorted((report, known), key=lambda r: r.source.started)
                     repeated.append((host.name, older.source))
-    merged = tuple(Host(name, _in_order(newest[name])) for name in sorted(newest, key=natural))
-    return FleetFacts(merged, tuple(dict.fromkeys(expected)), tuple(unreadable), tuple(repeated))
+    hosts = tuple(Host(name, _in_order(newest[name])) for name in sorted(newest, key=natural))
+    unexpected = (host.name for host in hosts if (expected or host.name in strange) and host.name not in asked)
+    return FleetFacts(hosts, tuple(asked), tuple(unexpected), tuple(unreadable), tuple(repeated))
 
 
 def _in_order(reports: Mapping[str, HostReport]) -> tuple[HostReport, ...]:
@@ -146,8 +155,11 @@ def _fleet_facts(fleet: FleetFacts) -> dict[str, Any]:
         "hosts": len(fleet.hosts),
         "differences": [_difference_facts(difference) for difference in fleet.differences],
         "shared": fleet.shared,
+        "expected": fleet.expected,
         "missing": fleet.missing,
+        "unexpected": fleet.unexpected,
         "unreadable": [asdict(unreadable) for unreadable in fleet.unreadable],
+        "repeated": [{"host": name, **asdict(report)} for name, report in fleet.repeated],
     }
 
 

@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.fleet import DOCTOR, Facts, Host, HostReport, LeftOut, ReportSource
+from wheel_checks.facts.fleet import DOCTOR, Facts, FleetFacts, Host, HostReport, LeftOut, ReportSource, Unreadable
 from wheel_checks.model import SCHEMA, CheckResult, Evidence, Fix, Location, Outcome, Severity
+from wheel_checks.rules.fleet import KIND as FLEET
 from wheelproof.fleet.inputs import Document
 
 MERGE = "report merge"
@@ -29,8 +30,8 @@ class ReportReader:
         self._seen: dict[Any, Any] = {}
         self._seen_facts: dict[tuple[tuple[str, str | None], ...], Facts] = {}
 
-    def hosts(self, document: Document) -> list[Host]:
-        """The host that a report is about; all of them for the report of a merge. Raises FormatError."""
+    def read(self, document: Document) -> FleetFacts:
+        """The host that a report is about; for the report of a merge all that it knew. Raises FormatError."""
         if isinstance(document.content, FormatError):
             raise document.content
         report = _Table(document.content)
@@ -45,14 +46,14 @@ class ReportReader:
         if not command or not subjects:
             raise FormatError("the report has no command" if subjects else "the report has no subjects")
         if command == MERGE:
-            return [self._merged(subject) for subject in subjects if subject.text("kind") == "host"]
+            return self._merged(subjects)
         source = ReportSource(
             self._same(command),
             document.source,
             report.text("started"),
             self._same(report.table("tool").text("version")),
         )
-        return [self._host(subjects, source, document.label)]
+        return FleetFacts((self._host(subjects, source, document.label),))
 
     def _host(self, subjects: list[_Table], source: ReportSource, label: str) -> Host:
         first = subjects[0].table("facts")
@@ -64,7 +65,20 @@ class ReportReader:
         report = self._report(source, subjects[0].text("headline"), first.text("root"), compared, found)
         return Host(name, (report,))
 
-    def _merged(self, subject: _Table) -> Host:
+    def _merged(self, subjects: list[_Table]) -> FleetFacts:
+        """What a merge before this one knew; what it compared is compared anew, with all other hosts."""
+        facts = next((subject.table("facts") for subject in subjects if subject.text("kind") == FLEET), None)
+        if facts is None:
+            raise FormatError("the report of a merge tells nothing of the fleet")
+        return FleetFacts(
+            tuple(self._merged_host(subject) for subject in subjects if subject.text("kind") == "host"),
+            tuple(facts.strings("expected")),
+            tuple(facts.strings("unexpected")),
+            tuple(Unreadable(told.text("source"), told.text("reason")) for told in facts.tables("unreadable")),
+            tuple((told.text("host"), self._source(told)) for told in facts.tables("repeated")),
+        )
+
+    def _merged_host(self, subject: _Table) -> Host:
         """A host as a merge before this one told it: its results are those of its reports, one after another."""
         facts = subject.table("facts")
         name, compared = facts.text("host") or subject.text("id"), facts.table("compared")
