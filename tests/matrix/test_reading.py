@@ -76,6 +76,14 @@ def test_every_combination_of_the_axes_is_a_cell() -> None:
     ]
 
 
+def test_what_is_excluded_makes_room_for_what_is_not() -> None:
+    text = AXES.replace('["2.10.0"]', str([f"2.{n}" for n in range(75)]))
+    found = cells(f'exclude = ["x86_64-*"]\n{text}')
+
+    assert len(found) == 150
+    assert list(found)[-1] == "aarch64-py3.12-torch2.74"
+
+
 def test_a_cell_has_what_holds_for_all_and_what_overrides_say() -> None:
     found = cells(FULL)
 
@@ -168,7 +176,12 @@ WRONG = [
     ),
     ('exclude = ["b*"]\n' + AXES, r"exclude \(line 1\) 'b\*' matches no cell", False),
     (AXES + "[runners]\narm64 = ['x']\n", "runners, arm64 .* is no key that is known here; expected aarch64", True),
-    (AXES.replace('["2.10.0"]', str([f"2.{n}" for n in range(99)])), "spans more than 256 cells", False),
+    (AXES.replace('["2.10.0"]', str([f"2.{n}" for n in range(99)])), "spans 396 cells; expected at most 256", False),
+    (
+        AXES.replace('["2.10.0"]', str([f"2.{n}" for n in range(2501)])),
+        "m.toml: the axes have 10,004 combinations; expected at most 10,000",
+        False,
+    ),
 ]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -23,6 +25,7 @@ from wheelproof.matrix.model import CUDA, GPU_RUNNER, Cell, Known, Matrix, Smoke
 
 AXES = ("platform", "python", "torch")
 LEVELS = ("quick", "full", "deep")  # of the suite of kernels
+MOST_COMBINATIONS = 10_000  # of the axes, before any is excluded
 MOST_CELLS = 256  # what GitHub runs of one matrix (docs.github.com, "Usage limits")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,40}")
 _GLIBC = re.compile(r"2\.(?:1[7-9]|[2-9]\d)")  # 2.17 is the oldest for which there are aarch64 wheels (PEP 599)
@@ -47,18 +50,18 @@ def parse_matrix(text: str, source: str = "the matrix") -> Matrix:
     """The matrix in a text. Raises UsageError that names every fault by its key and line."""
     try:
         document = read_toml(text, source)
-        cells = _cells(document)
+        cells = _cells(document, source)
         document.finish(source)
     except FormatError as error:
         raise UsageError(error.what, expected=error.expected, hint="docs/matrix.md describes the keys") from None
     return Matrix(source, cells)
 
 
-def _cells(document: TomlTable) -> tuple[Cell, ...]:
+def _cells(document: TomlTable, source: str) -> tuple[Cell, ...]:
     """All that the axes span, less what is excluded; then the included ones; each with what overrides say of it."""
     common = _options(document.table("cell"))
     runners, images = _runners(document.table("runners")), _images(document.table("images"))
-    spanned = [_cell(values, common) for values in _combinations(document)]
+    spanned = [_cell(values, common) for values in _combinations(document, source)]
     for pattern in document.texts("exclude"):
         if not any(fnmatchcase(cell.id, pattern) for cell in spanned):
             document.fault("exclude", f"{pattern!r} matches no cell", _ids(spanned))
@@ -69,21 +72,25 @@ def _cells(document: TomlTable) -> tuple[Cell, ...]:
     if not cells:
         document.fault("axes", "spans no cell", "values for platform, python and torch, or an [[include]]")
     elif len(cells) > MOST_CELLS:
-        document.fault("axes", f"spans more than {MOST_CELLS} cells", "what one workflow of GitHub can run")
-    for name in sorted({cell.id for cell in cells if sum(other.id == cell.id for other in cells) > 1}):
+        document.fault("axes", f"spans {len(cells):,} cells", f"at most {MOST_CELLS}, which GitHub can run")
+    for name in sorted(name for name, count in Counter(cell.id for cell in cells).items() if count > 1):
         document.fault("include", f"makes a second cell {name}", "a name of its own: name = ...")
     return tuple(_placed(cell, runners, images) for cell in cells)
 
 
-def _combinations(document: TomlTable) -> Iterator[dict[str, str]]:
+def _combinations(document: TomlTable, source: str) -> list[dict[str, str]]:
+    """Every combination of the axes. Raises FormatError for more than anybody can mean."""
     table = document.table("axes")
     values = {
         "platform": _distinct(table, "platform", _platform),
         "python": _distinct(table, "python", _python),
         "torch": _distinct(table, "torch", _version),
     }
-    for combination in itertools.islice(itertools.product(*values.values()), MOST_CELLS + 1):
-        yield dict(zip(values, combination, strict=True))
+    count = math.prod(map(len, values.values()))
+    if count > MOST_COMBINATIONS:
+        expected = f"at most {MOST_COMBINATIONS:,}, and {MOST_CELLS} cells of them"
+        raise FormatError(f"{source}: the axes have {count:,} combinations", expected=expected)
+    return [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
 
 
 def _distinct(table: TomlTable, key: str, parse: Callable[[str], str]) -> tuple[str, ...]:
