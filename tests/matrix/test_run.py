@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import time
@@ -64,6 +65,23 @@ def test_a_cell_goes_the_whole_way_and_a_second_run_keeps_it(index: RangeServer,
 
     fresh = steps_of(world.run("--fresh"))
     assert not any(step["kept"] for step in fresh.values())
+
+
+def test_the_index_is_asked_again_for_another_platform_and_after_an_hour(
+    index: RangeServer, world: MatrixWorld
+) -> None:
+    index.files.update(simple_index(torch_wheel("cuda")))
+    world.write()
+    world.run("--work", "w")
+    world.write("[[override]]\nselect = '*'\nglibc = '2.34'")  # for which the lock is the same
+    again = steps_of(world.run("--work", "w"))
+    assert [name for name, step in again.items() if not step["kept"]] == ["resolve", "verify", "install"]
+
+    for record in (world.folder / "w" / CELL).glob("*.json"):
+        told = json.loads(record.read_text(encoding="utf-8"))
+        record.write_text(json.dumps({**told, "started": "2026-01-01T00:00:00Z"}), encoding="utf-8")
+    later = steps_of(world.run("--work", "w"))
+    assert [name for name, step in later.items() if not step["kept"]] == ["resolve", "verify", "install"]
 
 
 def test_a_cpu_build_where_cuda_is_wanted_fails(index: RangeServer, world: MatrixWorld) -> None:

@@ -35,6 +35,22 @@ def test_a_result_is_kept_for_the_same_inputs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("report", "kept"),
+    [
+        ({"verdict": "fail"}, True),
+        ({"verdict": "undecided"}, False),  # of the suite of kernels
+        ({"summary": {"verdict": "pass"}}, True),
+        ({"summary": {"verdict": "undecided"}}, False),  # of `wheelproof verify`
+        ({"error": "the import ended with status 134"}, False),
+    ],
+)
+def test_what_decided_nothing_is_not_kept(tmp_path: Path, report: dict[str, Any], kept: bool) -> None:
+    Steps(tmp_path, "a", 60.0).take("look", [], lambda: report)
+
+    assert take(tmp_path, "b", [], 2) == (report if kept else {"is": 2})
+
+
+@pytest.mark.parametrize(
     "spoil",
     [
         lambda text: text[: len(text) // 2],

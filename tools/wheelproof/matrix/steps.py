@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.errors import DeadlineError, SourceError, WheelproofError
+from wheel_checks.model import Verdict
 from wheelproof.matrix.executors.base import Ended
 
 SCHEMA = "wheelproof.matrix-step/1"
@@ -40,9 +41,15 @@ class Record:
     result: Mapping[str, Any] = field(default_factory=dict)
 
     def serves(self, inputs: str, keep_for: float) -> bool:
-        """Whether its result need not be found again: it is of these inputs, no failure, and not too old."""
+        """Whether its result need not be found again: it is of these inputs, tells something, and is not too old."""
         age = (now() - datetime.fromisoformat(self.started)).total_seconds()
-        return self.inputs == inputs and not self.failure and not self.result.get("error") and 0 <= age < keep_for
+        return self._tells and self.inputs == inputs and 0 <= age < keep_for
+
+    @property
+    def _tells(self) -> bool:
+        """What failed tells nothing, nor does a report that is undecided: of `verify` or of the suite of kernels."""
+        report = self.result.get("summary", self.result)
+        return not self.failure and not self.result.get("error") and report.get("verdict") != Verdict.UNDECIDED
 
 
 def now() -> datetime:
@@ -80,7 +87,7 @@ def read_record(path: Path) -> Record | None:
         if values.pop("schema") != SCHEMA:
             return None
         record = Record(**values)
-        record.serves("", 0)  # its time can be read
+        record.serves("", 0)  # its result and its time can be read
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return record
@@ -130,9 +137,9 @@ class Steps:
     ) -> Mapping[str, Any] | None:
         """The result of a step: that of an earlier run with the same ``inputs``, or what ``work`` gives.
 
-        A result is kept for ``keep_for`` seconds; one that tells of an "error" is not. None when the step cannot be
-        carried out: then its record says why, or that of an earlier step that took all the time. Raises SourceError
-        when the folder cannot be written.
+        A result is kept for ``keep_for`` seconds; one that tells of an "error" or is undecided is not. None when the
+        step cannot be carried out: then its record says why, or that of an earlier step that took all the time. Raises
+        SourceError when the folder cannot be written.
         """
         if self.failed and time.monotonic() - self.started >= self.deadline:
             return None

@@ -81,7 +81,10 @@ def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _st
     lock = Lock.from_json(resolved["packages"])
     judging = [lock.digest, _gpus(cell), task.select, task.ignore, _our_code()]
     target = [f"torch=={cell.torch}", "--platform", cell.target.platform, "--python", cell.python]
-    steps.take(VERIFY, judging, lambda: _judge(task, steps, VERIFY, [*target, "--depth", "links"]))
+    verifying = [*resolving, *judging, *target]
+    steps.take(
+        VERIFY, verifying, lambda: _judge(task, steps, VERIFY, [*target, "--depth", "links"]), keep_for=FRESH_INDEX
+    )
     if steps.take(INSTALL, [], lambda: _install(task, trees, lock, indexes, steps), keep_for=0) is None:
         return
     installed = ["--installed", "--python", str(trees.path(lock))]
