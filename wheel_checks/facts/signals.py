@@ -154,11 +154,11 @@ def version_signal(files: Sequence[VersionFile]) -> tuple[Signal, str]:
         said = _said(stated, named)
         for name, accelerator in (("cuda", CUDA), ("hip", ROCM), ("rocm", ROCM), ("xpu", XPU)):
             if value := named.get(name):
-                return Signal("version.py", (accelerator,), _leading_version(str(value)), said, file.member), stated
+                return Signal("version.py", (accelerator,), leading_version(str(value)), said, file.member), stated
         if match := re.match(r"cu(\d{2,3})(?:\W|$)", local):
             return Signal("version.py", (CUDA,), _cuda_version(match.group(1)), said, file.member), stated
         if match := re.match(r"(rocm|xpu|cpu)(.*)", local):
-            return Signal("version.py", (match.group(1),), _leading_version(match.group(2)), said, file.member), stated
+            return Signal("version.py", (match.group(1),), leading_version(match.group(2)), said, file.member), stated
         if "cuda" in named:
             return Signal("version.py", (CPU,), "", said, file.member), stated
     stated = str(files[0].values.get("__version__") or "") if files else ""
@@ -177,7 +177,7 @@ def _said(version: str, named: Mapping[str, object]) -> str:
     return ", ".join(told)
 
 
-def _leading_version(text: str) -> str:
+def leading_version(text: str) -> str:
     """The numbers at the beginning: 7.1.25424 of "7.1.25424-4179531dcd", "" when there are none."""
     match = re.match(r"\d+(?:\.\d+)*", text)
     return match.group() if match else ""
@@ -222,5 +222,5 @@ def _pinned(requirement: Requirement) -> str:
     """Major and minor of an exact pin ("12.8" of ``==12.8.90``), the major of ``==13.*``, else ""."""
     for specifier in requirement.specifier:
         if specifier.operator == "==":
-            return ".".join(_leading_version(specifier.version).split(".")[:2])
+            return ".".join(leading_version(specifier.version).split(".")[:2])
     return ""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, Step
+from wheel_checks.facts.signals import leading_version
 from wheel_checks.facts.smoke import SmokeDocument
 from wheel_checks.facts.smoke_document import parse_smoke_document
 from wheel_checks.model import Unavailable
@@ -97,7 +98,7 @@ def _imported(proof: Mapping[str, Any] | None) -> ImportProof | Unavailable:
     torch = proof["torch"]
     versions = {"cuda": torch["cuda"], "rocm": torch["hip"], "xpu": torch["xpu"]}
     name, version = next(((name, version) for name, version in versions.items() if version), ("cpu", ""))
-    build = Build(name, version, torch["version"])
+    build = Build(name, leading_version(version), torch["version"])  # torch.version.hip is 6.4.43482-0f2d60242
     return ImportProof(proof["machine"], proof["python"], build, tuple(torch["gpu_code"]), proof["triton"] or "")
 
 

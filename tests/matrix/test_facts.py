@@ -1,0 +1,45 @@
+"""From the records of a cell's steps to what the rules judge, and which cell another is compared with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.facts import judged
+from wheel_checks.expectations import parse_expectation
+from wheel_checks.facts.matrix import CellFacts
+from wheel_checks.model import Outcome
+from wheelproof.matrix.facts import cell_facts
+from wheelproof.matrix.model import Cell
+from wheelproof.matrix.steps import Record
+from wheelproof.matrix.way import Task
+
+HIP = "6.4.43482-0f2d60242"  # torch.version.hip of torch 2.8.0+rocm6.4
+
+
+def rocm_cell(wanted: str) -> CellFacts:
+    """A cell whose wheel and whose import show ROCm 6.4."""
+    cell = Cell("c", "x86_64", "3.12", "2.8.0", parse_expectation(wanted))
+    wheel = {"accelerator": "rocm", "accelerator_version": "6.4.43482", "local_version": "2.8.0+rocm6.4"}
+    torch = {"version": "2.8.0+rocm6.4", "cuda": None, "hip": HIP, "xpu": None, "gpu_code": ["gfx942"]}
+    results: dict[str, dict[str, Any]] = {
+        "verify": {"subjects": [{"kind": "wheel", "facts": wheel}]},
+        "import": {"error": "", "machine": "x86_64", "python": "3.12.4", "torch": torch, "triton": None},
+    }
+    records = {
+        name: Record(name, "run", "inputs", "2026-11-20T09:00:00Z", result=result) for name, result in results.items()
+    }
+    return cell_facts(Task(cell, "run", Path(), Path(), "venv", 60.0), records, None, "ci/matrix.toml")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "outcome"),
+    [("rocm", Outcome.PASS), ("rocm>=6", Outcome.PASS), ("rocm==6.4.*", Outcome.PASS), ("rocm>=7", Outcome.FAIL)],
+)
+def test_a_cell_for_rocm(wanted: str, outcome: Outcome) -> None:
+    cell = rocm_cell(wanted)
+
+    assert [result.outcome for result in judged("MTX101", cell)] == [outcome]
+    assert [result.outcome for result in judged("MTX103", cell)] == [Outcome.PASS]
