@@ -146,7 +146,10 @@ def test_globs_choose_cells() -> None:
 # What is wrong with a file, what is said, and whether the schema sees it, too.
 WRONG = [
     (AXES.replace("aarch64", "arm64"), r"axes, platform \(line 2\) is wrong: 'arm64' is no platform", True),
-    (AXES.replace('"3.11"', '"311"'), r"axes, python \(line 3\) is wrong: the Python '311' has no dot", True),
+    (AXES.replace('"3.11"', '"311"'), r"axes, python \(line 3\) is wrong: '311' is no version of Python", True),
+    (AXES.replace('"3.11"', '"3.1\u0661"'), "axes, python .* '3.1\u0661' is no version of Python", True),
+    (AXES.replace('"3.11"', '"3.11 "'), "axes, python .* '3.11 ' is no version of Python", True),
+    (AXES.replace('"3.11"', '"3.7"'), "axes, python .* the Python '3.7' is not known", False),
     (AXES.replace('"3.11"', '"3.12"'), r"axes, python \(line 3\) holds a value twice", True),
     (AXES.replace("2.10.0", "newest"), "axes, torch .* 'newest' is no version", True),
     ("[axes]\n", "axes .* spans no cell", False),
@@ -157,6 +160,8 @@ WRONG = [
     (AXES + '[cell]\naccelerator = "gpu"\n', "cell, accelerator .* names no accelerator", True),
     (AXES + '[cell]\ngpu = ["GB999"]\n', "cell, gpu .* is wrong", False),
     (AXES + '[cell]\nglibc = "2.12"\n', "cell, glibc .* '2.12' is no version of glibc", True),
+    (AXES + '[cell]\nglibc = "2.2\u0668"\n', "cell, glibc .* '2.2\u0668' is no version of glibc", True),
+    (AXES + '[cell]\ngpu = ["sm_9\u0660"]\n', "cell, gpu .* is wrong", False),
     (AXES + '[cell]\nkernels = ["../x"]\n', "cell, kernels .* is no name", True),
     (AXES + '[cell]\npackages = ["torch==1"]\n', "cell, packages .* an axis of its own", False),
     (AXES + '[cell]\npackages = ["a b"]\n', "cell, packages .* 'a b' is no requirement", False),

@@ -47,7 +47,10 @@ def test_a_python_is_written_in_many_ways(python: str, expected: Target) -> None
     assert parse_targets(["aarch64"], [python]) == (expected,)
 
 
-@pytest.mark.parametrize("platform", ["", "sparc", "win_amd64", "manylinux_2_28", "musllinux_1_2_x86_64", "x86_64 x"])
+@pytest.mark.parametrize(
+    "platform",
+    ["", "sparc", "win_amd64", "manylinux_2_28", "musllinux_1_2_x86_64", "x86_64 x", "manylinux_2_2\u0668_x86_64"],
+)
 def test_an_unknown_platform_is_refused_with_the_known_ones(platform: str) -> None:
     with pytest.raises(UsageError, match=r"is not known; expected one of x86_64 .*aarch64"):
         parse_targets([platform], ["3.12"])
@@ -59,7 +62,7 @@ def test_a_policy_that_never_was_is_refused(platform: str) -> None:
         parse_targets([platform], ["3.12"])
 
 
-@pytest.mark.parametrize("python", ["", "2.7", "3.7", "3.12t", "python", "4.0", "3", "3.12.x", "pp310"])
+@pytest.mark.parametrize("python", ["", "2.7", "3.7", "3.12t", "python", "4.0", "3", "3.12.x", "pp310", "3.1\u0662"])
 def test_an_unknown_python_is_refused_with_the_known_ones(python: str) -> None:
     with pytest.raises(UsageError, match=r"is not known; expected CPython 3\.8 or newer"):
         parse_targets(["aarch64"], [python])

@@ -10,7 +10,7 @@ from wheel_checks.errors import UsageError
 from wheel_checks.facts.gpu_targets import parse_gpu, products
 
 EXPECTED = "a product such as GB200 or MI300X, or a target such as sm_100 or gfx942"
-_TARGET = re.compile(r"sm_\d{2,3}|gfx[0-9a-f]{3,4}")
+_TARGET = re.compile(r"sm_\d{2,3}|gfx[0-9a-f]{3,4}", re.ASCII)
 _MAKER = re.compile(r"^(?:amd)?(?:instinct)?")
 
 

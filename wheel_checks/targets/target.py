@@ -30,8 +30,10 @@ OLDEST_PYTHON = (3, 8)  # before it, CPython's ABI tags carry an "m"
 OLDEST_FREE_THREADED = (3, 13)  # PEP 703
 
 _ALIASES = {"arm64": "aarch64", "amd64": "x86_64"}
-_PLATFORM = re.compile(r"(?:(?P<policy>manylinux_2_(?P<minor>\d{1,2})|manylinux\d{1,4}|linux)_)?(?P<machine>\w+)")
-_PYTHON = re.compile(r"(?:cp)?3\.?(?P<minor>\d{1,2})(?:\.(?P<patch>\d{1,2}))?(?P<threads>t?)")
+_PLATFORM = re.compile(
+    r"(?:(?P<policy>manylinux_2_(?P<minor>\d{1,2})|manylinux\d{1,4}|linux)_)?(?P<machine>\w+)", re.ASCII
+)
+_PYTHON = re.compile(r"(?:cp)?3\.?(?P<minor>\d{1,2})(?:\.(?P<patch>\d{1,2}))?(?P<threads>t?)", re.ASCII)
 
 KNOWN_PLATFORMS = "x86_64 (or amd64), aarch64 (or arm64), all, manylinux_2_<minor>_<machine>, manylinux2014_<machine>"
 KNOWN_PYTHONS = "3.8 or newer, written 3.12, 3.12.4, cp312 or 312, with a t for the free-threaded build from 3.13 on"

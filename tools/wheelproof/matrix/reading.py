@@ -28,7 +28,8 @@ LEVELS = ("quick", "full", "deep")  # of the suite of kernels
 MOST_COMBINATIONS = 10_000  # of the axes, before any is excluded
 MOST_CELLS = 256  # what GitHub runs of one matrix (docs.github.com, "Usage limits")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,40}")
-_GLIBC = re.compile(r"2\.(?:1[7-9]|[2-9]\d)")  # 2.17 is the oldest for which there are aarch64 wheels (PEP 599)
+_PYTHON = re.compile(r"3\.[0-9]{1,2}(?:\.[0-9]{1,2})?t?")  # without the other forms of --python: it is part of the id
+_GLIBC = re.compile(r"2\.(?:1[7-9]|[2-9][0-9])")  # 2.17 is the oldest for which there are aarch64 wheels (PEP 599)
 
 
 def read_matrix(path: Path) -> Matrix:
@@ -200,9 +201,9 @@ def _smoke(text: str) -> str:
 
 
 def _python(text: str) -> str:
+    if not _PYTHON.fullmatch(text):
+        raise UsageError(f"{text[:80]!r} is no version of Python", expected="one such as 3.12 or 3.13t")
     parse_python(text)
-    if not text.startswith("3."):
-        raise UsageError(f"the Python {text!r} has no dot", expected="a form such as 3.12 or 3.13t")
     return text
 
 
