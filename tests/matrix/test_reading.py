@@ -162,6 +162,11 @@ WRONG = [
     (AXES + '[cell]\nglibc = "2.12"\n', "cell, glibc .* '2.12' is no version of glibc", True),
     (AXES + '[cell]\nglibc = "2.2\u0668"\n', "cell, glibc .* '2.2\u0668' is no version of glibc", True),
     (AXES + '[cell]\ngpu = ["sm_9\u0660"]\n', "cell, gpu .* is wrong", False),
+    (
+        AXES + '[cell]\nsmoke = ["compile"]\n[[override]]\nselect = "x86_64-*"\ngpu = ["H100"]\n',
+        r"cell \(line 5\) names no GPU for which the kernels of aarch64-py3.11-torch2.10.0 and 1 more are compiled",
+        False,
+    ),
     (AXES + '[cell]\nkernels = ["../x"]\n', "cell, kernels .* is no name", True),
     (AXES + '[cell]\npackages = ["torch==1"]\n', "cell, packages .* an axis of its own", False),
     (AXES + '[cell]\npackages = ["a b"]\n', "cell, packages .* 'a b' is no requirement", False),

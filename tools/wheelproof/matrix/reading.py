@@ -70,6 +70,10 @@ def _cells(document: TomlTable, source: str) -> tuple[Cell, ...]:
     cells = [*spanned, *(_included(table, common) for table in document.tables("include"))]
     for table in document.tables("override"):
         cells = _overridden(cells, table)
+    if aimless := [cell.id for cell in cells if Smoke.COMPILE in cell.smoke and not cell.gpu]:
+        more = f" and {len(aimless) - 1} more" if len(aimless) > 1 else ""
+        named = f"names no GPU for which the kernels of {aimless[0]}{more} are compiled"
+        document.fault("cell", named, 'gpu = ["GB200"], or smoke without "compile"')
     if not cells:
         document.fault("axes", "spans no cell", "values for platform, python and torch, or an [[include]]")
     elif len(cells) > MOST_CELLS:
