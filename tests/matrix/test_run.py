@@ -160,6 +160,26 @@ def test_when_no_cell_can_run_here_that_is_said_at_once(index: RangeServer, worl
     assert index.requests == []
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda cell: cell.touch(), f"the folder w/{CELL} cannot be made: File exists"),
+        (lambda cell: (cell / "worker.log").mkdir(parents=True), f"the process of {CELL} cannot be started: "),
+    ],
+)
+def test_a_work_folder_in_which_something_else_lies(
+    world: MatrixWorld, make: Callable[[Path], object], message: str
+) -> None:
+    world.write()
+    (world.folder / "w").mkdir()
+    make(world.folder / "w" / CELL)
+    command = world.command("--work", "w")
+    answer = subprocess.run(command, env=world.environ, cwd=world.folder, capture_output=True, text=True, check=False)
+
+    assert (answer.returncode, answer.stdout) == (3, "")
+    assert f"wheelproof: error: {message}" in answer.stderr
+
+
 def test_what_cannot_be_resolved_is_undecided_and_is_tried_again(index: RangeServer, world: MatrixWorld) -> None:
     world.write()
     report = world.run(status=3)

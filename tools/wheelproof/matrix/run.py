@@ -19,7 +19,7 @@ from typing import BinaryIO
 from wheel_checks.errors import SourceError
 from wheelproof.matrix.children import kill_group, terminated_as_interrupted
 from wheelproof.matrix.executors.base import Executor
-from wheelproof.matrix.folders import only_run
+from wheelproof.matrix.folders import make_folder, only_run
 from wheelproof.matrix.trees import Trees
 from wheelproof.matrix.way import Task
 from wheelproof.matrix.worker import make_executor
@@ -103,12 +103,12 @@ def _refuse_in_vain(tasks: Sequence[Task], executor: Executor) -> None:
 def _start(task: Task, held: int) -> _Worker:
     """Start the process of a cell. It leads a session of its own: a Ctrl-C reaches this process alone.
 
-    It shares the descriptor ``held``, which keeps other runs out of the work folder.
+    It shares the descriptor ``held``, which keeps other runs out of the work folder. Raises SourceError.
     """
     command = [sys.executable, "-P", "-m", "wheelproof.matrix.worker", str(os.getpid())]
-    task.folder.mkdir(parents=True, exist_ok=True)
-    with _log(task).open("wb") as log:
-        try:
+    make_folder(task.folder)
+    try:
+        with _log(task).open("wb") as log:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -117,8 +117,8 @@ def _start(task: Task, held: int) -> _Worker:
                 start_new_session=True,
                 pass_fds=[held],
             )
-        except OSError as error:
-            raise SourceError(f"the process of {task.cell.id} cannot be started: {error.strerror}") from error
+    except OSError as error:
+        raise SourceError(f"the process of {task.cell.id} cannot be started: {error}") from error
     assert process.stdin is not None  # noqa: S101  # for mypy: Popen was asked for pipes
     assert process.stdout is not None  # noqa: S101  # as above
     with contextlib.suppress(BrokenPipeError):  # it died at once: its status tells
