@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.rules.matrix_cases import cell, made
 from tests.support.facts import judged
 from wheel_checks.expectations import parse_expectation
 from wheel_checks.facts.matrix import CellFacts
-from wheel_checks.model import Outcome
-from wheelproof.matrix.facts import cell_facts
+from wheel_checks.model import Outcome, Unavailable
+from wheelproof.matrix.facts import cell_facts, with_references
 from wheelproof.matrix.model import Cell
 from wheelproof.matrix.steps import Record
 from wheelproof.matrix.way import Task
@@ -39,7 +41,21 @@ def rocm_cell(wanted: str) -> CellFacts:
     [("rocm", Outcome.PASS), ("rocm>=6", Outcome.PASS), ("rocm==6.4.*", Outcome.PASS), ("rocm>=7", Outcome.FAIL)],
 )
 def test_a_cell_for_rocm(wanted: str, outcome: Outcome) -> None:
-    cell = rocm_cell(wanted)
+    facts = rocm_cell(wanted)
 
-    assert [result.outcome for result in judged("MTX101", cell)] == [outcome]
-    assert [result.outcome for result in judged("MTX103", cell)] == [Outcome.PASS]
+    assert [result.outcome for result in judged("MTX101", facts)] == [outcome]
+    assert [result.outcome for result in judged("MTX103", facts)] == [Outcome.PASS]
+
+
+def test_a_cell_is_compared_with_the_one_that_compiled_most_of_the_same() -> None:
+    here = cell(smoke={"compile": made(("mm", "aa"), ("norm", "bb"))})
+    imported_only = replace(cell(), platform="x86_64", id="imported-only")
+    other_torch = replace(here, platform="x86_64", id="other-torch", torch="2.10.0")
+    less = replace(imported_only, id="less", smoke={"compile": made(("mm", "aa"))})
+    same = replace(imported_only, id="same", smoke={"compile": made(("norm", "bb"), ("mm", "aa"))})
+
+    assert with_references([imported_only, other_torch, less, same, here])[-1].reference == "same"
+    assert with_references([imported_only, less, here])[-1].reference == "less"
+    alone = with_references([imported_only, here])[-1]
+    assert (alone.reference, alone.reference_code) == ("imported-only", Unavailable("no kernels were compiled"))
+    assert with_references([other_torch, here])[-1].reference == ""

@@ -84,5 +84,10 @@ def test_equal_machine_code_is_said_and_unequal_code_counted() -> None:
     equal = beside(("mm", "aa"), ("norm", "bb"), there=made(("mm", "aa"), ("norm", "bb"), machine="x86_64"))
     unequal = beside(("mm", "aa"), ("norm", "bb"), there=made(("mm", "aa"), ("norm", "cc"), machine="x86_64"))
 
+    further = beside(("mm", "aa"), there=made(("mm", "aa"), targets=("sm_90", "sm_100"), machine="x86_64"))
+    other = beside(("mm", "aa"), there=made(("mm", "aa"), targets=("sm_90",), machine="x86_64"))
+
+    assert "equal to that of x86_64" in rendered(report_of(further), "text")
+    assert "equal" not in rendered(report_of(other), "text")
     assert "equal to that of x86_64" in rendered(report_of(equal), "text")
     assert "1 of 2 equal to x86_64" in rendered(report_of(unequal), "text")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -35,9 +36,11 @@ def cell(build: Build = CUDA, *, known: str = "", **facts: Any) -> CellFacts:
     )
 
 
-def made(*digests: tuple[str, str], triton: str = "3.6.0", machine: str = "aarch64") -> SmokeDocument:
-    """A compilation of kernels: pairs of a kernel and the sha256 of its code."""
-    records = [compiled(kernel, "sm_100") | {"sha256": digest} for kernel, digest in digests]
+def made(
+    *digests: tuple[str, str], triton: str = "3.6.0", machine: str = "aarch64", targets: Sequence[str] = ("sm_100",)
+) -> SmokeDocument:
+    """A compilation of kernels: pairs of a kernel and the sha256 of its code, the same for every target."""
+    records = [compiled(kernel, target) | {"sha256": digest} for target in targets for kernel, digest in digests]
     versions = {"machine": machine, "triton": {"version": triton}}
     return parsed(document(mode="compile", compiled=records, environment={"executable": "/py", **versions}))
 
@@ -163,6 +166,17 @@ CASES = [
             "1 functions were compiled here only: norm for sm_100",
             "1 functions were compiled in x86_64-cell only: sum for sm_100",
         ),
+    ),
+    Case(
+        "MTX106",
+        "a function of which only the other one got code",
+        lambda: beside(("mm", ""), ("norm", "bb"), there=made(("mm", "aa"), ("norm", "bb"))),
+        ("1 functions were compiled in x86_64-cell only: mm for sm_100",),
+    ),
+    Case(
+        "MTX106",
+        "the other one compiles for a further GPU",
+        lambda: beside(("mm", "aa"), there=made(("mm", "aa"), targets=("sm_90", "sm_100"))),
     ),
     Case(
         "MTX106",

@@ -29,6 +29,7 @@ def test_a_cell_that_went_the_whole_way_passes() -> None:
 def test_what_there_was_nothing_of_is_skipped_with_its_reason() -> None:
     nothing = cell(wheel=Unavailable("not read"), imported=Unavailable("not imported"))
     other_triton = beside(("mm", "aa"), there=made(("mm", "bb"), triton="3.7.0"))
+    other_gpus = beside(("mm", "aa"), there=made(("mm", "aa"), targets=("sm_103", "sm_90")))
     told = [
         ("MTX101", nothing, "not read"),
         ("MTX102", cell(), "the matrix knows nothing special of this cell"),
@@ -38,6 +39,7 @@ def test_what_there_was_nothing_of_is_skipped_with_its_reason() -> None:
         ("MTX105", cell(), "the cell asks for no smoke test, or it was not reached"),
         ("MTX106", cell(), "no kernels were compiled"),
         ("MTX106", cell(smoke={"compile": made(("mm", "aa"))}), "no other cell compiles the same kernels"),
+        ("MTX106", other_gpus, "x86_64-cell compiles for other GPUs: sm_103, sm_90"),
         ("MTX106", other_triton, "Triton is 3.6.0 here, and 3.7.0 in x86_64-cell"),
     ]
 

@@ -69,12 +69,14 @@ class Step:
 class MachineCode:
     """The sha256 of the machine code of each device function, and the Triton that made it, on which machine.
 
-    A function that was compiled several times in one case has several.
+    A function that was compiled several times in one case has several. ``targets`` are those that Triton was asked to
+    compile for, whether or not anything came of it.
     """
 
     machine: str
     triton: str
     digests: Mapping[Function, tuple[str, ...]]
+    targets: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,8 @@ def machine_code(document: SmokeDocument | None) -> MachineCode | Unavailable:
             digests[key] = tuple(sorted((*digests.get(key, ()), compilation.sha256)))
     if not digests:
         return Unavailable("the smoke test made no machine code")
-    return MachineCode(document.environment.machine, document.environment.triton, digests)
+    targets = frozenset(compilation.target for compilation in document.compiled)
+    return MachineCode(document.environment.machine, document.environment.triton, digests, targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +142,20 @@ class CodeComparison:
     here_only: tuple[Function, ...]
     there_only: tuple[Function, ...]
 
+    @property
+    def functions(self) -> int:
+        """How many were compared."""
+        return sum(map(len, (self.equal, self.different, self.here_only, self.there_only)))
+
 
 def compare_code(here: MachineCode, there: MachineCode) -> CodeComparison:
-    """Compare function by function, in order of target and kernel."""
-    both = sorted(here.digests.keys() & there.digests.keys())
+    """Compare function by function, in order of target and kernel, what was compiled for the targets of both."""
+    targets = here.targets & there.targets
+    ours, theirs = ({f for f in code.digests if f[0] in targets} for code in (here, there))
+    both = sorted(ours & theirs)
     return CodeComparison(
         tuple(f for f in both if here.digests[f] == there.digests[f]),
         tuple(f for f in both if here.digests[f] != there.digests[f]),
-        tuple(sorted(here.digests.keys() - there.digests.keys())),
-        tuple(sorted(there.digests.keys() - here.digests.keys())),
+        tuple(sorted(ours - theirs)),
+        tuple(sorted(theirs - ours)),
     )

@@ -159,11 +159,13 @@ def kernels_pass(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     fix="Compare the versions of triton and of its ptxas in both cells.",
 )
 def same_machine_code(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
-    """Each device function has the same sha256 here and in the reference, and both have the same functions."""
+    """For the targets of both, each function has the same sha256 here and in the reference, and none is missing."""
     here, there = need(cell.machine_code), need(cell.reference_code)
     if here.triton != there.triton:
         need(Unavailable(f"Triton is {here.triton} here, and {there.triton} in {cell.reference}"))
     compared = compare_code(here, there)
+    if not compared.functions:
+        need(Unavailable(f"{cell.reference} compiles for other GPUs: {', '.join(sorted(there.targets))}"))
     if compared.different:
         total = len(compared.different) + len(compared.equal)
         message = f"{len(compared.different)} of {total} functions differ from those of {cell.reference}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, Step
+from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step
 from wheel_checks.facts.signals import leading_version
 from wheel_checks.facts.smoke import SmokeDocument
 from wheel_checks.facts.smoke_document import parse_smoke_document
@@ -55,17 +55,25 @@ def cell_facts(task: Task, records: Mapping[str, Record], died: Died | None, sou
 
 
 def with_references(cells: Sequence[CellFacts]) -> tuple[CellFacts, ...]:
-    """Each cell beside the one of the reference machine that has the same Python and torch, and compiled kernels."""
+    """Each cell beside the one of the reference machine, with the same Python and torch, that compiled most of it."""
     return tuple(_with_reference(cell, cells) for cell in cells)
 
 
 def _with_reference(cell: CellFacts, cells: Iterable[CellFacts]) -> CellFacts:
-    if cell.platform == _REFERENCE or isinstance(cell.machine_code, Unavailable):
+    code = cell.machine_code
+    if cell.platform == _REFERENCE or isinstance(code, Unavailable):
         return cell
-    for other in cells:
-        if other.platform == _REFERENCE and (other.python, other.torch) == (cell.python, cell.torch):
-            return replace(cell, reference=other.id, reference_code=other.machine_code)
-    return replace(cell, reference_code=Unavailable(f"no {_REFERENCE} cell of this run has the same Python and torch"))
+    beside = [c for c in cells if (c.platform, c.python, c.torch) == (_REFERENCE, cell.python, cell.torch)]
+    if not beside:
+        missing = f"no {_REFERENCE} cell of this run has the same Python and torch"
+        return replace(cell, reference_code=Unavailable(missing))
+    best = max(beside, key=lambda other: _in_common(code, other.machine_code))
+    return replace(cell, reference=best.id, reference_code=best.machine_code)
+
+
+def _in_common(here: MachineCode, there: MachineCode | Unavailable) -> int:
+    """How many functions both have; a cell that compiled nothing comes last."""
+    return -1 if isinstance(there, Unavailable) else len(here.digests.keys() & there.digests.keys())
 
 
 def _step(record: Record) -> Step:

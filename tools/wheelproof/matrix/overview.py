@@ -73,10 +73,9 @@ def _code_phrase(cell: CellFacts) -> str:
     here, there = cell.machine_code, cell.reference_code
     if isinstance(here, Unavailable):
         return "-"
-    if isinstance(there, Unavailable):
+    if isinstance(there, Unavailable) or not (compared := compare_code(here, there)).functions:
         return f"{len(here.digests)} functions"
-    compared = compare_code(here, there)
-    if len(compared.equal) == len(here.digests) == len(there.digests):
+    if len(compared.equal) == len(here.digests) == compared.functions:
         return f"equal to that of {there.machine}"
     return f"{len(compared.equal)} of {len(here.digests)} equal to {there.machine}"
 
