@@ -262,10 +262,13 @@ def test_a_merged_host_of_which_no_facts_were_told(wheelproof: Wheelproof, tmp_p
     assert wheelproof("report", "merge", str(tmp_path)).out.startswith("PASS  2 hosts: 2 kinds of hosts, by GPUs")
 
 
-def test_findings_of_a_merged_host_that_are_of_none_of_its_reports(wheelproof: Wheelproof, tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [-1, 1, 10**30])
+def test_findings_of_a_merged_host_that_are_of_none_of_its_reports(
+    wheelproof: Wheelproof, tmp_path: Path, more: int
+) -> None:
     fleet = write_fleet(tmp_path, {"a": hidden(hgx())})
     report = merged(wheelproof("report", "merge", fleet, "--format", "json"))
-    report["subjects"][1]["facts"]["reports"][0]["findings"] -= 1
+    report["subjects"][1]["facts"]["reports"][0]["findings"] += more
     (tmp_path / "b.json").write_text(json.dumps(report).replace('"a"', '"b"'))
 
     told = "b.json: it does not say of which reports the findings of b are"

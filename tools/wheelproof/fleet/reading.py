@@ -82,18 +82,19 @@ class ReportReader:
         """A host as a merge before this one told it: its results are those of its reports, one after another."""
         facts = subject.table("facts")
         name, compared = facts.text("host") or subject.text("id"), facts.table("compared")
-        results = iter(subject.items("results"))
+        told_of, results = facts.tables("reports"), subject.items("results")
+        if not told_of or sum(told.count("findings") for told in told_of) != len(results):
+            raise FormatError(f"it does not say of which reports the findings of {name} are")
+        following = iter(results)
         reports = []
-        for told in facts.tables("reports"):
+        for told in told_of:
             command = told.text("command")
             values = compared.table(command).values if command in compared.values else None
-            found = [("", result) for result in itertools.islice(results, told.count("findings"))]
+            found = [("", result) for result in itertools.islice(following, told.count("findings"))]
             left_out = map(_left_out, told.tables("left_out"))
             reports.append(
                 self._report(self._source(told), told.text("headline"), told.text("root"), values, found, left_out)
             )
-        if not reports or next(results, None) is not None:
-            raise FormatError(f"it does not say of which reports the findings of {name} are")
         return Host(name, tuple(reports))
 
     def _source(self, told: _Table) -> ReportSource:
