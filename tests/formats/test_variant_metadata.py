@@ -124,6 +124,16 @@ def test_older_revisions_may_order_features_and_values() -> None:
             "providers.'nvidia'.requires is no list of requirements",
         ),
         (
+            document({"cu130": CU130}, providers={"nvidia": {"requires": ["x"], "optional": "yes"}}),
+            "provider",
+            "providers.'nvidia'.optional is 'yes'; expected true or false",
+        ),
+        (
+            document({"cu130": CU130}, providers={"nvidia": {"requires": ["x"], "optional": 0}}),
+            "provider",
+            "providers.'nvidia'.optional is a number; expected true or false",
+        ),
+        (
             document({"null": []}, providers={"nvidia": {"builtin": "x"}, "y": {"builtin": "y"}}),
             "provider",
             "there is a provider for 'y', which default-priorities lacks",

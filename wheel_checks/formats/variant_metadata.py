@@ -271,7 +271,7 @@ def _providers(value: object, rules: Revision, faults: Faults) -> dict[str, Vari
         found[namespace] = VariantProvider(
             _requirements(table.get("requires", []), f"{where}.requires", faults),
             _text(table, "plugin-api", where, faults),
-            table.get("optional") is True,
+            _flag(table, "optional", where, faults),
             _text(table, "builtin", where, faults),
             {key: texts_of(static[key], f"{where}.static-properties.{shown(key)}", "value", faults) for key in static},
             texts_of(table.get("feature-order", []), f"{where}.feature-order", "feature", faults, may_be_empty=True),
@@ -293,6 +293,13 @@ def _text(table: Mapping[str, Any], key: str, where: str, faults: Faults) -> str
         faults.add("provider", f"{where}.{key} is {shown(value)}; expected a short string")
         return ""
     return value
+
+
+def _flag(table: Mapping[str, Any], key: str, where: str, faults: Faults) -> bool:
+    value = table.get(key, False)
+    if not isinstance(value, bool):
+        faults.add("provider", f"{where}.{key} is {shown(value)}; expected true or false")
+    return value is True
 
 
 def _check_namespaces(metadata: VariantMetadata, rules: Revision, faults: Faults) -> None:
