@@ -190,6 +190,12 @@ def test_a_key_that_stands_twice_is_a_fault() -> None:
             json.dumps(document({}, namespaces=[f"n{number}" for number in range(20_000)])).encode(),
             "variant.json orders 20,000 namespaces; expected at most 1,000",
         ),
+        (
+            json.dumps(
+                document({f"v{n}": [f"n{n}_{m} :: a :: b" for m in range(500)] for n in range(100)}, ["nvidia"])
+            ).encode(),
+            "the variants of variant.json use 50,000 namespaces; expected at most 1,000",
+        ),
     ],
     ids=[
         "empty",
@@ -203,6 +209,7 @@ def test_a_key_that_stands_twice_is_a_fault() -> None:
         "variants",
         "properties",
         "namespaces",
+        "used-namespaces",
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(data: bytes, told: str) -> None:

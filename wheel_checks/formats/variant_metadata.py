@@ -168,7 +168,7 @@ def parse_variant_metadata(data: bytes, what: str = VARIANT_MEMBER) -> VariantMe
     priorities = _priorities(top.get("default-priorities"), what, rules, faults)
     providers = _providers(top.get("providers"), rules, faults)
     metadata = VariantMetadata(schema if isinstance(schema, str) else "", revision, priorities, providers, variants)
-    _check_namespaces(metadata, rules, faults)
+    _check_namespaces(metadata, what, rules, faults)
     return replace(metadata, faults=faults.found)
 
 
@@ -302,10 +302,13 @@ def _flag(table: Mapping[str, Any], key: str, where: str, faults: Faults) -> boo
     return value is True
 
 
-def _check_namespaces(metadata: VariantMetadata, rules: Revision, faults: Faults) -> None:
+def _check_namespaces(metadata: VariantMetadata, what: str, rules: Revision, faults: Faults) -> None:
     """Every namespace that is used is ordered; where the revision has providers, the same ones have a provider."""
     ordered = metadata.priorities.namespaces
     used, pattern = metadata.namespaces, name_pattern("namespace")
+    most = load("variants")["bounds"]["namespaces"]
+    if len(used) > most:  # more than can be ordered: each would be sought among a thousand
+        raise FormatError(f"the variants of {what} use {len(used):,} namespaces", expected=f"at most {most:,}")
     if unordered := [n for n in used if n not in ordered and pattern.fullmatch(n)]:
         faults.add(
             "priorities", f"default-priorities.namespace lacks {shown(', '.join(unordered))}, which variants use"
