@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,42 @@ def test_a_release_without_a_fitting_variant_leads_to_the_one_before(tmp_path: P
     assert (choice.label, str(choice.choice.version)) == ("cu126", "1.0")
     assert choice.variant is not None
     assert choice.variant.label == "cu126"
+
+
+def test_what_is_passed_over_is_of_the_release_that_was_looked_at() -> None:
+    """The cu130 of 2.0 is not built for x86_64; that an older one of the same label is refused is another matter."""
+    files = [
+        listed("demo-2.0-cp312-cp312-manylinux_2_28_aarch64-cu130.whl"),
+        listed("demo-2.0-py3-none-any.whl"),
+        listed("demo-1.0-cp312-cp312-manylinux_2_28_x86_64-cu130.whl"),
+    ]
+    metadata = parse_variant_metadata(json.dumps(document({"cu130": ["nvidia :: sm_arch :: 90_real"]})).encode())
+
+    (choice,) = choose_for_machines(Requirement("demo"), files, X86_64, [H100], lambda _: metadata)
+
+    assert choice.release == Version("2.0")
+    assert choice.passed_over == {"cu130": "there is no wheel of it for cp312 x86_64"}
+
+
+def test_a_yanked_wheel_of_a_variant_is_said_to_be_yanked() -> None:
+    name = "demo-1.0-cp312-cp312-manylinux_2_28_x86_64-cu130.whl"
+    files = [replace(listed(name), yanked="broken"), listed("demo-1.0-py3-none-any.whl")]
+    metadata = parse_variant_metadata(json.dumps(document({"cu130": ["nvidia :: sm_arch :: 90_real"]})).encode())
+
+    (choice,) = choose_for_machines(Requirement("demo"), files, X86_64, [H100], lambda _: metadata)
+
+    assert choice.label == ""
+    assert choice.passed_over == {"cu130": "its wheel for cp312 x86_64 is yanked"}
+
+
+def test_a_name_that_is_read_in_two_ways_does_not_stop_the_choice() -> None:
+    """packaging reads the tags, our own rule of names does not."""
+    files = [listed("demo-1.0-py3.\u00fc-none-any-null.whl")]
+    metadata = parse_variant_metadata(json.dumps(document({"null": []})).encode())
+
+    (choice,) = choose_for_machines(Requirement("demo"), files, X86_64, [H100], lambda _: metadata)
+
+    assert choice.label == "null"
 
 
 def test_no_more_than_twenty_releases_are_looked_at() -> None:

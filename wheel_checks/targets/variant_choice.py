@@ -8,16 +8,18 @@ whatever it lacks of the others. The null variant comes last; wheels without a l
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 from packaging.requirements import Requirement
 from packaging.version import Version
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.formats.variant_label import is_variant
+from wheel_checks.formats.index_page import WHEEL_SUFFIX, IndexFile
+from wheel_checks.formats.variant_label import is_variant, split_label
 from wheel_checks.formats.variant_metadata import Variant, VariantMetadata
 from wheel_checks.formats.wheel_name import parse_wheel_name
 from wheel_checks.model import Unavailable
@@ -28,8 +30,31 @@ from wheel_checks.targets.variant_machine import Features, Machine
 MOST_RELEASES = 20
 """Releases whose metadata is read for one choice; the first has a wheel for the machine as a rule."""
 
-Support = Callable[[str], Features | None]
-"""What a machine supports of a namespace; None for a namespace that is not known."""
+
+class Why(StrEnum):
+    """Why a feature that a variant claims is not supported: its namespace is not asked, or has no such value."""
+
+    UNORDERED = "unordered"
+    UNKNOWN = "unknown"
+    OPTIONAL = "optional"
+    UNSUPPORTED = "unsupported"
+
+
+class Lack(NamedTuple):
+    """A feature of a variant of which a machine supports none of the claimed ``values``, and why."""
+
+    namespace: str
+    feature: str
+    values: tuple[str, ...]
+    why: Why
+
+    def __str__(self) -> str:
+        more = ", ..." if len(self.values) > 5 else ""
+        return f"{self.namespace} :: {self.feature} :: {' or '.join(self.values[:5])}{more}"
+
+
+Support = Callable[[str], Features | Why]
+"""What a machine supports of a namespace, or why that is not asked."""
 
 ReadMetadata = Callable[[Version], VariantMetadata | Unavailable]
 """Reads the index-level metadata of a release."""
@@ -39,20 +64,37 @@ ReadMetadata = Callable[[Version], VariantMetadata | Unavailable]
 class VariantOrder:
     """The labels that a machine supports, the most preferred first, and why it does not support the others.
 
-    ``unknown`` are the namespaces that the variants use and that are not known here, in their order.
+    ``unknown`` are the namespaces that the variants use and that are not known here, in their order. ``answers`` are
+    what the machine supports of each namespace that is ordered.
     """
 
     preferred: tuple[str, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
+    answers: Mapping[str, Features | Why] = field(default_factory=dict)
+
+    def lacks(self, variant: Variant) -> tuple[Lack, ...]:
+        """What of a variant is not supported."""
+        claimed: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for each in variant.properties:
+            claimed[each.namespace, each.feature].append(each.value)
+        found = []
+        for (namespace, feature), values in claimed.items():
+            answer = self.answers.get(namespace, Why.UNORDERED)
+            if isinstance(answer, Why):
+                found.append(Lack(namespace, feature, tuple(values), answer))
+            elif set(values).isdisjoint(answer.get(feature, ())):
+                found.append(Lack(namespace, feature, tuple(values), Why.UNSUPPORTED))
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
 class MachineChoice:
     """What a machine gets. ``choice`` is that of an installer that knows variants, ``plain`` that of one that does not.
 
-    ``label`` is that of the chosen wheel, "" when it has none. ``order`` and ``metadata`` are those of its release, or
-    of the newest one whose variants were looked at; Unavailable when nothing could be read.
+    ``label`` is that of the chosen wheel, "" when it has none. ``release`` is the one whose variants were looked at:
+    that of the choice, or else the newest; None when none has any. ``order`` and ``metadata`` are its own, Unavailable
+    when they could not be read.
     """
 
     machine: Machine
@@ -61,6 +103,7 @@ class MachineChoice:
     label: str
     metadata: VariantMetadata | Unavailable
     order: VariantOrder
+    release: Version | None = None
 
     @property
     def variant(self) -> Variant | None:
@@ -70,20 +113,36 @@ class MachineChoice:
         return self.metadata.variants.get(self.label)
 
     @property
+    def rejections(self) -> Mapping[str, frozenset[Reason]]:
+        """Why wheels of the release that are built for the target were not chosen, by label."""
+        found: defaultdict[str, set[Reason]] = defaultdict(set)
+        for rejection in self.choice.rejected:
+            if rejection.reason in _OF_THE_TARGET and is_variant(rejection.file.file_name):
+                label, version = _label_and_version(rejection.file.file_name)
+                if version == self.release:
+                    found[label].add(rejection.reason)
+        return {label: frozenset(reasons) for label, reasons in found.items()}
+
+    @property
     def passed_over(self) -> Mapping[str, str]:
         """The variants of the release that the machine cannot take, and why, in the order of the metadata."""
         if isinstance(self.metadata, Unavailable):
             return {}
-        fitting = {self.label}
-        for rejection in self.choice.rejected:
-            if rejection.reason in (Reason.VARIANT, Reason.LESS_PREFERRED):
-                fitting.add(parse_wheel_name(rejection.file.file_name).variant)
-        target = self.choice.target.label
-        return {
-            label: self.order.refused.get(label, "") if label in fitting else f"there is no wheel of it for {target}"
-            for label in self.metadata.variants
-            if label not in fitting or label in self.order.refused
-        }
+        rejections, found = self.rejections, {}
+        for label in self.metadata.variants:
+            reasons = rejections.get(label, frozenset())
+            if label == self.label or Reason.LESS_PREFERRED in reasons:
+                continue
+            if Reason.VARIANT in reasons:
+                found[label] = self.order.refused.get(label, "")
+            elif Reason.YANKED in reasons:
+                found[label] = f"its wheel for {self.choice.target.label} is yanked"
+            else:
+                found[label] = f"there is no wheel of it for {self.choice.target.label}"
+        return found
+
+
+_OF_THE_TARGET = frozenset({Reason.VARIANT, Reason.LESS_PREFERRED, Reason.YANKED})
 
 
 def order_for(metadata: VariantMetadata, machine: Machine) -> VariantOrder:
@@ -91,35 +150,28 @@ def order_for(metadata: VariantMetadata, machine: Machine) -> VariantOrder:
     if metadata.revision is None:  # PEP 825, "Variant metadata": such wheels must be taken as unsupported
         reason = f"its metadata is of a revision that is not known: {metadata.schema[:200]}"
         return VariantOrder((), dict.fromkeys(metadata.variants, reason))
-    optional = {name for name, provider in metadata.providers.items() if provider.optional}
 
-    def supported(namespace: str) -> Features | None:
-        if namespace in optional:
-            return {}  # installers ask an optional provider only where the user wants it (PEP 850)
-        return machine.supported(namespace, metadata.providers.get(namespace))
+    def supported(namespace: str) -> Features | Why:
+        provider = metadata.providers.get(namespace)
+        if provider and provider.optional:
+            return Why.OPTIONAL  # installers ask an optional provider only where the user wants it (PEP 850)
+        features = machine.supported(namespace, provider)
+        return Why.UNKNOWN if features is None else features
 
-    return order_variants(metadata, supported, machine.label, optional)
+    return order_variants(metadata, supported, machine.label)
 
 
-def order_variants(
-    metadata: VariantMetadata,
-    supported: Support,
-    on: str = "this machine",
-    optional: frozenset[str] | set[str] = frozenset(),
-) -> VariantOrder:
+def order_variants(metadata: VariantMetadata, supported: Support, on: str = "this machine") -> VariantOrder:
     """The variants in the order of a machine (called ``on``) that supports just what ``supported`` says.
 
     A variant is supported when of each of its features the machine supports one value (PEP 825). Overrides of the order
     of features and values, which older revisions have, count for values that are supported.
     """
+    answers = {namespace: supported(namespace) for namespace in metadata.priorities.namespaces}
     positions: dict[tuple[str, str], tuple[int, Mapping[str, int]]] = {}
-    unknown: dict[str, None] = {}
-    for namespace in metadata.priorities.namespaces:
-        features = supported(namespace)
-        if features is None:
-            unknown[namespace] = None
-        else:
-            _place(namespace, features, metadata, positions)
+    for namespace, answer in answers.items():
+        if not isinstance(answer, Why):
+            _place(namespace, answer, metadata, positions)
     keys, refused = {}, {}
     for label, variant in metadata.variants.items():
         best: dict[tuple[str, str], int] = {}
@@ -132,10 +184,13 @@ def order_variants(
             # A feature that is missing counts as worse than any value: an end behind all positions says so.
             keys[label] = (*sorted((positions[feature][0], rank) for feature, rank in best.items()), (sys.maxsize, 0))
         else:
-            refused[label] = _reason(variant, *lacking, metadata, unknown, optional, on)
+            answer = answers.get(lacking[0], Why.UNORDERED)
+            why = answer if isinstance(answer, Why) else Why.UNSUPPORTED
+            refused[label] = _reason(Lack(*lacking, variant.values(*lacking), why), on)
     preferred = tuple(sorted(keys, key=lambda label: (keys[label], label)))
     used = {each.namespace for variant in metadata.variants.values() for each in variant.properties}
-    return VariantOrder(preferred, refused, tuple(namespace for namespace in unknown if namespace in used))
+    unknown = (namespace for namespace, answer in answers.items() if answer is Why.UNKNOWN and namespace in used)
+    return VariantOrder(preferred, refused, tuple(unknown), answers)
 
 
 def _place(
@@ -152,25 +207,15 @@ def _place(
         positions[namespace, feature] = (len(positions), {value: rank for rank, value in enumerate(ordered)})
 
 
-def _reason(
-    variant: Variant,
-    namespace: str,
-    feature: str,
-    metadata: VariantMetadata,
-    unknown: Mapping[str, None],
-    optional: frozenset[str] | set[str],
-    on: str,
-) -> str:
+def _reason(lack: Lack, on: str) -> str:
     """Why a variant is not supported, for people."""
-    values = variant.values(namespace, feature)
-    claim = f"{namespace} :: {feature} :: {' or '.join(values[:5])}" + ", ..." * (len(values) > 5)
-    if namespace not in metadata.priorities.namespaces:
-        return f"it needs {claim}, and default-priorities does not order {namespace}"
-    if namespace in unknown:
-        return f"it needs {claim}, and only the provider of {namespace} can tell what supports it"
-    if namespace in optional:
-        return f"it needs {claim}, and the provider of {namespace} is optional: installers ask it only when told to"
-    return f"it needs {claim}, which {on} does not support"
+    tails = {
+        Why.UNORDERED: f"and default-priorities does not order {lack.namespace}",
+        Why.UNKNOWN: f"and only the provider of {lack.namespace} can tell what supports it",
+        Why.OPTIONAL: f"and the provider of {lack.namespace} is optional: installers ask it only when told to",
+        Why.UNSUPPORTED: f"which {on} does not support",
+    }
+    return f"it needs {lack}, {tails[lack.why]}"
 
 
 def choose_for_machines(
@@ -235,22 +280,28 @@ def _choose(asked: _Asked, machine: Machine, plain: Choice, first: Version | Non
         look_at(first)
     while True:
         choice = choose(asked.requirement, asked.files, asked.target, pre=asked.pre, variants=rank)
-        label = parse_wheel_name(choice.chosen.file_name).variant if choice.chosen else ""
+        label = split_label(choice.chosen.file_name.removesuffix(WHEEL_SUFFIX))[1] if choice.chosen else ""
         if choice.version is None or not label or choice.version in known:
             break
         look_at(choice.version)
-    nothing = Unavailable("the release has no variants"), VariantOrder()
-    metadata, order = known.get(choice.version or Version("0"), next(iter(known.values()), nothing))
-    return MachineChoice(machine, choice, plain, label, metadata, order)
+    if not known:
+        nothing = Unavailable("the release has no variants")
+        return MachineChoice(machine, choice, plain, label, nothing, VariantOrder())
+    release = choice.version if choice.version in known else next(iter(known))
+    return MachineChoice(machine, choice, plain, label, *known[release], release)
 
 
 def variant_wheels(files: Sequence[IndexFile], version: Version) -> Iterator[IndexFile]:
     """The variant wheels of one release among ``files`` of a project."""
     for file in files:
-        if is_variant(file.file_name):
-            try:
-                name = parse_wheel_name(file.file_name)
-            except FormatError:
-                continue
-            if name.variant and name.parsed_version == version:
-                yield file
+        if is_variant(file.file_name) and _label_and_version(file.file_name)[1] == version:
+            yield file
+
+
+def _label_and_version(file_name: str) -> tuple[str, Version | None]:
+    """The label and the version that the name of a variant wheel tells; ("", None) for a name that is none."""
+    try:
+        name = parse_wheel_name(file_name)
+    except FormatError:
+        return "", None
+    return name.variant, name.parsed_version
