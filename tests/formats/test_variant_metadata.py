@@ -159,6 +159,25 @@ def test_a_long_label_is_against_the_first_drafts_alone() -> None:
     assert faults(document({"cu130_of_seventeen": CU130})) == []
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("enable-if", "platform machine", "'platform machine'; expected an environment marker"),
+        ("enable-if", "(" * 900, f"'{'(' * 100}...'; expected an environment marker"),
+        ("enable-if", 5, "a number; expected a short string"),
+        ("plugin-use", [], "a list; expected a short string"),
+    ],
+    ids=["no-marker", "deep", "number", "list"],
+)
+def test_what_only_the_first_drafts_say_of_providers_is_checked_too(key: str, value: object, told: str) -> None:
+    old = next(revision.schema for revision in revisions() if revision.label_length == 16)
+    providers = {"nvidia": {"requires": ["x"], key: value}}
+
+    assert faults(document({"cu130": CU130}, schema=old, providers=providers)) == [
+        ("provider", f"providers.'nvidia'.{key} is {told}")
+    ]
+
+
 def test_a_key_that_stands_twice_is_a_fault() -> None:
     text = json.dumps(document({"cu130": CU130})).replace('"variants": {', '"variants": {"cu130": {}, ')
 

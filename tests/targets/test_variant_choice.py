@@ -280,6 +280,32 @@ def test_an_optional_provider_is_not_asked() -> None:
     assert order.unknown == ()
 
 
+FIRST_SCHEMA = "https://variants-schema.wheelnext.dev/v0.0.3.json"  # of PEP 817, whose providers may be disabled
+
+
+@pytest.mark.parametrize(
+    ("marker", "label"),
+    [
+        ("platform_machine == 'x86_64'", "cu130"),
+        ("platform_machine == 'aarch64'", ""),
+        ("sys_platform == 'win32'", ""),
+        ("'1.0' in extra", ""),  # nothing that a target has
+    ],
+)
+def test_a_provider_that_is_disabled_on_the_target_is_not_asked(marker: str, label: str) -> None:
+    provider = {"requires": ["nvidia-variant-provider"], "enable-if": marker}
+    made = document({"cu130": ["nvidia :: sm_arch :: 90_real"]}, schema=FIRST_SCHEMA, providers={"nvidia": provider})
+    metadata = parse_variant_metadata(json.dumps(made).encode())
+    files = [listed("demo-1.0-cp312-cp312-manylinux_2_28_x86_64-cu130.whl"), listed("demo-1.0-py3-none-any.whl")]
+
+    (choice,) = choose_for_machines(Requirement("demo"), files, X86_64, [H100], lambda _: metadata)
+
+    assert metadata.faults == ()
+    assert choice.label == label
+    if not label:
+        assert choice.passed_over["cu130"].endswith(f"the provider of nvidia is disabled: {marker} does not hold")
+
+
 def test_metadata_of_an_unknown_revision_supports_nothing() -> None:
     made = document({"fast": ["x86_64 :: level :: v3"]}, schema="https://example.org/v9.json")
     order = order_for(parse_variant_metadata(json.dumps(made).encode()), H100)

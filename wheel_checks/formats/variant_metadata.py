@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
+from packaging.markers import InvalidMarker, Marker
+
 from wheel_checks.data import load
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.variant_faults import Fault, Faults, mapping_of, name_pattern, shown, texts_of
@@ -67,6 +69,7 @@ class VariantProvider:
     ``requires`` are requirements of the plugin, ``plugin_api`` its object ("" for the one that follows from them),
     ``builtin`` the name by which an installer knows it. ``static_properties`` are the values of each feature that every
     system supports, in their order; ``feature_order`` orders the features. Exactly one of the three is given.
+    ``enable_if`` is an environment marker without which the provider is disabled (PEP 817), "" for none.
     """
 
     requires: tuple[str, ...] = ()
@@ -75,6 +78,7 @@ class VariantProvider:
     builtin: str = ""
     static_properties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     feature_order: tuple[str, ...] = ()
+    enable_if: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +271,7 @@ def _providers(value: object, rules: Revision, faults: Faults) -> dict[str, Vari
         if rules.provider_kinds and len(kinds) != 1:
             said = " and ".join(kinds) or "none of them"
             faults.add("provider", f"{where} has {said}; expected exactly one of {', '.join(rules.provider_kinds)}")
+        _text(table, "plugin-use", where, faults)
         static = mapping_of(table.get("static-properties", {}), f"{where}.static-properties", faults)
         found[namespace] = VariantProvider(
             _requirements(table.get("requires", []), f"{where}.requires", faults),
@@ -275,8 +280,20 @@ def _providers(value: object, rules: Revision, faults: Faults) -> dict[str, Vari
             _text(table, "builtin", where, faults),
             {key: texts_of(static[key], f"{where}.static-properties.{shown(key)}", "value", faults) for key in static},
             texts_of(table.get("feature-order", []), f"{where}.feature-order", "feature", faults, may_be_empty=True),
+            _marker(table, "enable-if", where, faults),
         )
     return found
+
+
+def _marker(table: Mapping[str, Any], key: str, where: str, faults: Faults) -> str:
+    text = _text(table, key, where, faults)
+    try:
+        if text:
+            Marker(text)
+    except (InvalidMarker, RecursionError):
+        faults.add("provider", f"{where}.{key} is {shown(text)}; expected an environment marker")
+        return ""
+    return text
 
 
 def _requirements(value: object, where: str, faults: Faults) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -37,6 +38,7 @@ class Why(StrEnum):
     UNORDERED = "unordered"
     UNKNOWN = "unknown"
     OPTIONAL = "optional"
+    DISABLED = "disabled"
     UNSUPPORTED = "unsupported"
 
 
@@ -145,8 +147,8 @@ class MachineChoice:
 _OF_THE_TARGET = frozenset({Reason.VARIANT, Reason.LESS_PREFERRED, Reason.YANKED})
 
 
-def order_for(metadata: VariantMetadata, machine: Machine) -> VariantOrder:
-    """The variants of a release in the order in which ``machine`` prefers them."""
+def order_for(metadata: VariantMetadata, machine: Machine, target: Target | None = None) -> VariantOrder:
+    """The variants of a release in the order in which ``machine`` prefers them; ``target`` may disable providers."""
     if metadata.revision is None:  # PEP 825, "Variant metadata": such wheels must be taken as unsupported
         reason = f"its metadata is of a revision that is not known: {metadata.schema[:200]}"
         return VariantOrder((), dict.fromkeys(metadata.variants, reason))
@@ -155,10 +157,20 @@ def order_for(metadata: VariantMetadata, machine: Machine) -> VariantOrder:
         provider = metadata.providers.get(namespace)
         if provider and provider.optional:
             return Why.OPTIONAL  # installers ask an optional provider only where the user wants it (PEP 850)
+        if provider and provider.enable_if and target and not _holds(provider.enable_if, target):
+            return Why.DISABLED
         features = machine.supported(namespace, provider)
         return Why.UNKNOWN if features is None else features
 
     return order_variants(metadata, supported, machine.label)
+
+
+def _holds(marker: str, target: Target) -> bool:
+    """Whether an environment marker holds on a target; one that cannot be evaluated there does not."""
+    try:
+        return Marker(marker).evaluate(dict(target.markers()))
+    except (UndefinedComparison, UndefinedEnvironmentName):
+        return False
 
 
 def order_variants(metadata: VariantMetadata, supported: Support, on: str = "this machine") -> VariantOrder:
@@ -186,7 +198,7 @@ def order_variants(metadata: VariantMetadata, supported: Support, on: str = "thi
         else:
             answer = answers.get(lacking[0], Why.UNORDERED)
             why = answer if isinstance(answer, Why) else Why.UNSUPPORTED
-            refused[label] = _reason(Lack(*lacking, variant.values(*lacking), why), on)
+            refused[label] = _reason(Lack(*lacking, variant.values(*lacking), why), metadata, on)
     preferred = tuple(sorted(keys, key=lambda label: (keys[label], label)))
     used = {each.namespace for variant in metadata.variants.values() for each in variant.properties}
     unknown = (namespace for namespace, answer in answers.items() if answer is Why.UNKNOWN and namespace in used)
@@ -207,12 +219,15 @@ def _place(
         positions[namespace, feature] = (len(positions), {value: rank for rank, value in enumerate(ordered)})
 
 
-def _reason(lack: Lack, on: str) -> str:
+def _reason(lack: Lack, metadata: VariantMetadata, on: str) -> str:
     """Why a variant is not supported, for people."""
+    provider = metadata.providers.get(lack.namespace)
+    marker = provider.enable_if[:200] if provider else ""
     tails = {
         Why.UNORDERED: f"and default-priorities does not order {lack.namespace}",
         Why.UNKNOWN: f"and only the provider of {lack.namespace} can tell what supports it",
         Why.OPTIONAL: f"and the provider of {lack.namespace} is optional: installers ask it only when told to",
+        Why.DISABLED: f"and the provider of {lack.namespace} is disabled: {marker} does not hold",
         Why.UNSUPPORTED: f"which {on} does not support",
     }
     return f"it needs {lack}, {tails[lack.why]}"
@@ -262,7 +277,7 @@ def _choose(asked: _Asked, machine: Machine, plain: Choice, first: Version | Non
 
     def look_at(version: Version) -> None:
         metadata = read(version)
-        order = VariantOrder() if isinstance(metadata, Unavailable) else order_for(metadata, machine)
+        order = VariantOrder() if isinstance(metadata, Unavailable) else order_for(metadata, machine, asked.target)
         known[version] = metadata, order
         ranks[version] = {label: rank for rank, label in enumerate(order.preferred)}
 
