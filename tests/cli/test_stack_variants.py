@@ -52,3 +52,23 @@ def test_without_variants_a_gpu_changes_nothing_but_the_platform(wheelproof: Whe
     (stack, package) = json.loads(run.out)["subjects"]
     assert stack["id"] == "app on cp312 aarch64"
     assert package["id"] == "app-2.0-py3-none-any.whl"
+
+
+def test_variants_without_metadata_are_no_sound_stack(tmp_path: Path, wheelproof: Wheelproof) -> None:
+    app = WheelBuilder("app", "2.0").metadata(requires=["demo==1.0"])
+    pages = variant_pages(make_release(tmp_path), without="demo-1.0-variants.json")
+    with RangeServer(simple_index(app) | pages) as server:
+        run = wheelproof(
+            "stack", "app", "--index-url", server.url("/simple"), "--python", "3.12", "--format", "json",
+            "--gpu", "GB200,H100",
+        )  # fmt: skip
+
+    assert run.status == 1
+    subjects = json.loads(run.out)["subjects"]
+    outcomes = [
+        (subject["kind"], result["rule"], result["outcome"])
+        for subject in subjects
+        for result in subject["results"]
+        if result["rule"] in ("WHL811", "WHL851")
+    ]
+    assert outcomes == [*[("machine", "WHL851", "error")] * 2, ("variants-file", "WHL811", "fail")]

@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import Run, Wheelproof
 from tests.support.range_server import RangeServer
-from tests.support.variant_index import make_release, variant_pages
+from tests.support.variant_index import CPU, CU130, make_release, variant_pages
 
 PLAIN = "demo-1.0-py3-none-any.whl"
 
@@ -84,13 +84,83 @@ def test_without_a_described_machine_the_choice_is_that_of_today(server: RangeSe
     assert [subject["id"] for subject in json.loads(run.out)["subjects"]] == [PLAIN]
 
 
-def test_metadata_that_the_index_lacks_leaves_the_plain_wheel(tmp_path: Path, wheelproof: Wheelproof) -> None:
-    pages = variant_pages(make_release(tmp_path), without="demo-1.0-variants.json")
-    with RangeServer(pages) as server:
-        run = verify(server, wheelproof, "--gpu", "H100", "--format", "json")
+DOCUMENT = "demo-1.0-variants.json"
+DESCRIBED = [("--gpu", "H100"), ("--gpu", "H100", "--driver", "none"), ("--cpu", "x86-64-v3")]
 
-    (subject,) = machines_of(run).values()
-    assert subject["facts"]["file"] == PLAIN
+
+@pytest.mark.parametrize("described", DESCRIBED, ids=" ".join)
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        (None, f"lists no {DOCUMENT}"),
+        (b"<html>404</html>", f"{DOCUMENT} is not valid JSON"),
+        (b"[]", f"{DOCUMENT} holds a JSON list"),
+    ],
+    ids=["missing", "html", "list"],
+)
+def test_variants_without_readable_metadata_are_no_pass(
+    tmp_path: Path, wheelproof: Wheelproof, document: bytes | None, told: str, described: tuple[str, ...]
+) -> None:
+    """The plain wheel is taken, which is no variant: nothing but the choice itself meets the document."""
+    folder = make_release(tmp_path)
+    (folder / DOCUMENT).write_bytes(document or b"")
+    with RangeServer(variant_pages(folder, without="" if document else DOCUMENT)) as server:
+        run = verify(server, wheelproof, *described, "--format", "json")
+
+    (machine,) = machines_of(run).values()
+    assert machine["facts"]["file"] == PLAIN
+    assert run.status == 1
+    (told_of,) = [subject for subject in json.loads(run.out)["subjects"] if subject["kind"] == "variants-file"]
+    results = {result["rule"]: result for result in told_of["results"]}
+    assert (results["WHL811"]["outcome"], results["WHL812"]["outcome"]) == ("fail", "skip")
+    assert told in results["WHL811"]["message"]
+
+
+def test_what_a_gpu_gets_is_undecided_without_readable_metadata(tmp_path: Path, wheelproof: Wheelproof) -> None:
+    pages = variant_pages(make_release(tmp_path), without=DOCUMENT)
+    with RangeServer(pages) as server:
+        run = verify(server, wheelproof, "--gpu", "H100", "--select", "WHL851")
+
+    assert run.status == 3
+    assert f"H100 (driver 580, x86_64) gets a wheel without a variant: {server.url('/simple')} lists no {DOCUMENT}" in (
+        run.out
+    )
+
+
+def test_metadata_is_judged_though_nobody_gets_a_variant_by_it(tmp_path: Path, wheelproof: Wheelproof) -> None:
+    folder = make_release(tmp_path, CU130)
+    metadata = json.loads((folder / DOCUMENT).read_text())
+    metadata["variants"] = {}
+    (folder / DOCUMENT).write_text(json.dumps(metadata))
+    with RangeServer(variant_pages(folder)) as server:
+        run = verify(server, wheelproof, "--gpu", "H100")
+
+    assert run.status == 1
+    assert "WHL812" in run.out
+
+
+def test_variants_at_two_places_are_chosen_from_together(tmp_path: Path, wheelproof: Wheelproof) -> None:
+    """pip takes from all places: what only the second one lists counts, unless the two contradict each other."""
+    places = []
+    for number, variants in enumerate([(CPU,), (CPU, CU130)]):
+        (tmp_path / str(number)).mkdir()
+        places.append(make_release(tmp_path / str(number), *variants))
+    where = ["--no-index", *(f"--find-links={place}" for place in places)]
+
+    def h100() -> tuple[Run, dict[str, Any]]:
+        run = wheelproof("verify", "demo", *where, "--python", "3.12", "--gpu", "H100", "--format", "json")
+        return run, next(each for each in json.loads(run.out)["subjects"] if each["kind"] == "machine")
+
+    assert h100()[1]["facts"]["variant"] == "cu130"
+    metadata = json.loads((places[1] / DOCUMENT).read_text())
+    metadata["variants"]["cpu"] = {"x86_64": {"level": ["v2"]}}
+    (places[1] / DOCUMENT).write_text(json.dumps(metadata))
+    run, machine = h100()
+    assert machine["facts"]["variant"] == ""
+    assert run.status == 3
+    (undecided,) = [result for result in machine["results"] if result["outcome"] == "error"]
+    assert undecided["rule"] == "WHL851"
+    assert "contradict each other" in undecided["message"]
 
 
 def test_a_folder_of_wheels_is_chosen_from_before_the_upload(tmp_path: Path, wheelproof: Wheelproof) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from packaging.version import Version
 
 from wheel_checks.catalogue import select_rules
+from wheel_checks.facts.variant import VariantIndex
 from wheel_checks.facts.variant_reading import variants_on_index
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.variant_metadata import VariantMetadata
@@ -17,22 +19,43 @@ from wheel_checks.runner import run_rules
 from wheel_checks.sources.credentials import redact_text
 from wheel_checks.sources.variant_files import VariantFiles
 from wheel_checks.targets.selection import Choice
-from wheel_checks.targets.variant_choice import MachineChoice, ReadMetadata, variant_wheels
+from wheel_checks.targets.variant_choice import MachineChoice, variant_wheels
 from wheelproof.judgement import Judgement
 
 _MOST = 50  # labels in the facts of a subject
 
 
-def metadata_reader(files: Sequence[IndexFile], reader: VariantFiles) -> ReadMetadata:
-    """Reads the metadata of a release beside ``files``, all that the indexes list of a project."""
+class ReleaseVariants:
+    """Reads what indexes say of the variants of a project, of which they list ``files``, and keeps what it ``read``."""
 
-    def read(version: Version) -> VariantMetadata | Unavailable:
-        wheel = next(variant_wheels(files, version), None)
-        if wheel is None:
-            return Unavailable(f"{version} has no variants")
-        return variants_on_index(parse_wheel_name(wheel.file_name), files, wheel.index, reader).metadata
+    def __init__(self, files: Sequence[IndexFile], reader: VariantFiles) -> None:
+        self._files = files
+        self._reader = reader
+        self.read: list[VariantIndex] = []
 
-    return read
+    def __call__(self, version: Version) -> VariantMetadata | Unavailable:
+        """The metadata of one release; Unavailable when one of the places that have variants of it tells none."""
+        wheels = {wheel.index: wheel for wheel in variant_wheels(self._files, version)}
+        found = [
+            variants_on_index(parse_wheel_name(wheel.file_name), self._files, place, self._reader)
+            for place, wheel in wheels.items()
+        ]
+        self.read += found
+        return _merged([index.metadata for index in found], f"{version} at {' and '.join(wheels)}")
+
+
+def _merged(documents: Iterable[VariantMetadata | Unavailable], of: str) -> VariantMetadata | Unavailable:
+    """One document of those of several places, as long as none contradicts another (PEP 825)."""
+    merged: VariantMetadata | None = None
+    for document in documents:
+        if isinstance(document, Unavailable):
+            return document
+        merged = merged or document
+        same = replace(document, variants={}, faults=()) == replace(merged, variants={}, faults=())
+        if not same or any(merged.variants.get(label, own) != own for label, own in document.variants.items()):
+            return Unavailable(f"the metadata of the variants of {of} contradict each other")
+        merged = replace(merged, variants={**merged.variants, **document.variants})
+    return merged or Unavailable(f"there are no variants of {of}")
 
 
 def machine_subject(made: MachineChoice, judgement: Judgement) -> Subject:

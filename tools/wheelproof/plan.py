@@ -21,9 +21,11 @@ from wheelproof.judgement import PlannedWheel
 
 if TYPE_CHECKING:  # few releases have variants
     from wheel_checks.facts.gpu_targets import Product
+    from wheel_checks.facts.variant import VariantIndex
     from wheel_checks.sources.variant_files import VariantFiles
     from wheel_checks.targets.variant_choice import MachineChoice
     from wheel_checks.targets.variant_machine import Machine
+    from wheelproof.machine_choice import ReleaseVariants
 
 _URL_SCHEMES = ("http://", "https://", "file://")
 
@@ -60,12 +62,14 @@ class Wanted:
 class Plan:
     """The wheels to read, each once per target, and the choices that an installer would make for requirements.
 
-    ``machine_choices`` are those for described machines, where a release has variants.
+    ``machine_choices`` are those for described machines, where a release has variants, and ``variant_indexes`` what
+    indexes say of these.
     """
 
     wheels: tuple[PlannedWheel, ...] = ()
     choices: tuple[Choice, ...] = field(default=())
     machine_choices: tuple[MachineChoice, ...] = ()
+    variant_indexes: tuple[VariantIndex, ...] = ()
 
 
 def plan(text: str, wanted: Wanted, listing: Listing, variants: VariantFiles | None = None) -> Plan:
@@ -116,9 +120,9 @@ def _of_requirement(requirement: Requirement, wanted: Wanted, listing: Listing, 
         return _of_release(requirement, wanted, files)
     plain: list[Choice] = []
     for_machines: list[MachineChoice] = []
-    has_variants = any(is_variant(file.file_name) for file in files)
+    reader = _release_variants(files, variants) if wanted.machines and variants else None
     for target in wanted.targets:
-        made = _for_machines(requirement, files, target, wanted, variants) if has_variants and variants else ()
+        made = _for_machines(requirement, files, target, wanted, reader) if reader else ()
         for_machines += made
         if not made:
             plain.append(choose(requirement, files, target, pre=wanted.pre))
@@ -130,17 +134,25 @@ def _of_requirement(requirement: Requirement, wanted: Wanted, listing: Listing, 
             planned.setdefault(key, _of_listed(choice.chosen, files, choice.target))
     for key, gpus in _gpus_by_wheel(for_machines).items():
         planned[key] = replace(planned[key], gpus=gpus)
-    return Plan(tuple(planned.values()), tuple(plain), tuple(for_machines))
+    indexes = tuple(reader.read) if reader else ()
+    return Plan(tuple(planned.values()), tuple(plain), tuple(for_machines), indexes)
+
+
+def _release_variants(files: Sequence[IndexFile], variants: VariantFiles) -> ReleaseVariants | None:
+    """The reader of what the indexes say of variants; None when no file is one."""
+    if not any(is_variant(file.file_name) for file in files):
+        return None
+    from wheelproof.machine_choice import ReleaseVariants  # noqa: PLC0415  # few releases have variants
+
+    return ReleaseVariants(files, variants)
 
 
 def _for_machines(
-    requirement: Requirement, files: Sequence[IndexFile], target: Target, wanted: Wanted, variants: VariantFiles
+    requirement: Requirement, files: Sequence[IndexFile], target: Target, wanted: Wanted, read: ReleaseVariants
 ) -> tuple[MachineChoice, ...]:
     """What the described machines of a target get; () when there is none."""
     from wheel_checks.targets.variant_choice import choose_for_machines  # noqa: PLC0415  # few releases have variants
-    from wheelproof.machine_choice import metadata_reader  # noqa: PLC0415  # as above
 
-    read = metadata_reader(files, variants)
     return choose_for_machines(requirement, files, target, wanted.machines, read, pre=wanted.pre)
 
 

@@ -42,13 +42,18 @@ def judge_variant(facts: WheelFacts, judgement: Judgement) -> tuple[CheckResult,
     return run_rules(rules, facts, judgement.expectations)
 
 
-def variant_index_subjects(judged: Iterable[JudgedWheel], judgement: Judgement) -> list[Subject]:
-    """A subject for each document, or place without one, that a variant wheel among ``judged`` was found at."""
+def variant_index_subjects(
+    judged: Iterable[JudgedWheel], read: Iterable[VariantIndex], judgement: Judgement
+) -> list[Subject]:
+    """A subject for each document, or place without one, that a variant wheel among ``judged`` was found at.
+
+    ``read`` are those by which variants were chosen for machines, although none may have been taken.
+    """
+    of_wheels = (item.facts.variant.index for item in judged if item.facts and item.facts.variant)
     indexes: dict[tuple[str, str], VariantIndex] = {}
-    for item in judged:
-        variant = item.facts.variant if item.facts else None
-        if variant is not None and not isinstance(variant.index, Unavailable):
-            indexes.setdefault((variant.index.place, variant.index.file_name), variant.index)
+    for index in (*read, *of_wheels):
+        if not isinstance(index, Unavailable):
+            indexes.setdefault((index.place, index.file_name), index)
     if not indexes:
         return []
     rules = select_rules("variants-file", judgement.select, judgement.ignore)

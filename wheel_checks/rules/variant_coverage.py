@@ -64,11 +64,12 @@ def runs(made: MachineChoice, _: Expectations) -> Iterable[Finding]:
 )
 def known(made: MachineChoice, _: Expectations) -> Iterable[Finding]:
     """No variant uses a namespace that the tables do not have and that no list of values explains."""
+    metadata = need(made.metadata)
     if made.order.unknown:
         unknown = set(made.order.unknown)
         labels = [
             label
-            for label, variant in need(made.metadata).variants.items()
+            for label, variant in metadata.variants.items()
             if not unknown.isdisjoint(each.namespace for each in variant.properties)
         ]
         named = ", ".join(made.order.unknown[:_SHOWN])

@@ -10,9 +10,12 @@ from wheel_checks.data import load
 from wheel_checks.facts.gpu_targets import Product, runs_on
 from wheel_checks.facts.variant_claims import LOWER, UPPER, SmClaim, cuda_claim, sm_claims
 from wheel_checks.formats.variant_metadata import Variant
-from wheel_checks.model import Evidence, Finding, Fix, need
+from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.targets.variant_choice import MachineChoice
 from wheel_checks.targets.variant_machine import NVIDIA, Machine
+
+REINDEX = Fix("Write the document anew from the wheels, as `variantlib generate-index-json -d FOLDER` does.")
+"""What to do about a ``variants.json`` that is missing, cannot be read or contradicts the wheels."""
 
 _SHOWN = 8  # labels in one finding
 
@@ -27,21 +30,31 @@ def claimed_labels(claims: Iterable[SmClaim]) -> tuple[str, ...]:
     return tuple(f"{'sm' if claim.kind == 'real' else 'compute'}_{claim.product.sm}" for claim in claims)
 
 
+def taken(made: MachineChoice) -> str:
+    """What the machine gets, for people."""
+    if made.label:
+        return f"the variant {made.label}"
+    if made.choice.chosen:
+        return "a wheel without a variant"
+    return "a source archive" if made.choice.sdist else "nothing"
+
+
 def falls_through(made: MachineChoice) -> Finding | None:
     """A finding when a machine with a GPU gets no variant for a GPU, though the release has some.
 
-    Raises through ``need`` when the metadata of the variants is not known.
+    Undecided when it has variants of which nothing can be read. Raises through ``need`` when it has none.
     """
+    if made.machine.gpu and made.release is not None and isinstance(made.metadata, Unavailable):
+        message = f"{made.machine.label} gets {taken(made)}: {made.metadata.reason}"
+        return Finding(message, fix=REINDEX, undecided=True)
     metadata = need(made.metadata)
     lost = {label: why for label, why in made.passed_over.items() if is_for_gpu(metadata.variants[label])}
     if not made.machine.gpu or is_for_gpu(made.variant) or not lost:
         return None
-    plain = "a wheel without a variant" if made.choice.chosen else "nothing"
     evidence = [Evidence(label, why, "variants.json") for label, why in list(lost.items())[:_SHOWN]]
     if len(lost) > _SHOWN:
         evidence.append(Evidence("passed over as well", f"{len(lost) - _SHOWN} variants for GPUs"))
-    taken = f"the variant {made.label}" if made.label else plain
-    message = f"{made.machine.label} falls through to {taken}: it can take no variant for a GPU"
+    message = f"{made.machine.label} falls through to {taken(made)}: it can take no variant for a GPU"
     here = [metadata.variants[label] for label in lost if label in made.order.refused]
     return Finding(message, tuple(evidence), _fix(made.machine, here))
 

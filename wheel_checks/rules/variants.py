@@ -19,6 +19,7 @@ from wheel_checks.formats.variant_metadata import (
 )
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
+from wheel_checks.rules.variant_findings import REINDEX
 
 LONGEST_FILE_NAME = 255
 """Bytes of a file name that the file systems of Linux take (NAME_MAX). The drafts set no limit since March 2026."""
@@ -26,7 +27,6 @@ LONGEST_FILE_NAME = 255
 _SHOWN = 10  # properties or file names in one evidence
 _WARNINGS = frozenset({"order"})  # faults that no tool stumbles over
 _REMAKE = Fix("Make the wheel again with a tool that writes variant metadata, such as `variantlib make-variant`.")
-_REINDEX = Fix("Write the document anew from the wheels, as `variantlib generate-index-json -d FOLDER` does.")
 
 
 def variant_facts(wheel: WheelFacts) -> VariantFacts:
@@ -152,7 +152,7 @@ def _faults(metadata: VariantMetadata, kinds: Iterable[str], member: str) -> Ite
     for fault in metadata.faults:
         if fault.kind in kinds:
             severity = Severity.WARNING if fault.kind in _WARNINGS else None
-            yield Finding(fault.message, fix=_REMAKE if member else _REINDEX, location=location, severity=severity)
+            yield Finding(fault.message, fix=_REMAKE if member else REINDEX, location=location, severity=severity)
 
 
 @rule(
@@ -172,12 +172,12 @@ def index_agrees(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if isinstance(index.metadata, Unavailable):
         if index.listed:  # WHL811 tells why it cannot be read
             need(index.metadata)
-        yield Finding(f"{index.metadata.reason}: installers pass over the variant", fix=_REINDEX)
+        yield Finding(f"{index.metadata.reason}: installers pass over the variant", fix=REINDEX)
         return
     theirs = index.metadata.variants.get(facts.label)
     if theirs is None:
         known = Evidence(index.file_name, shown(", ".join(index.metadata.variants)), index.place)
-        yield Finding(f"{index.file_name} does not list {shown(facts.label)}", (known,), _REINDEX)
+        yield Finding(f"{index.file_name} does not list {shown(facts.label)}", (known,), REINDEX)
     ours = facts.variant
     if isinstance(ours, Unavailable) or isinstance(facts.metadata, Unavailable):
         return
@@ -194,7 +194,7 @@ def _different(facts: VariantFacts, index: VariantIndex, ours: Variant, theirs: 
         Evidence("only on the index", listed_properties(only_theirs), index.file_name),
     )
     message = f"{index.file_name} and the wheel disagree about the properties of {shown(facts.label)}"
-    return Finding(message, evidence, _REINDEX, Location(facts.member))
+    return Finding(message, evidence, REINDEX, Location(facts.member))
 
 
 def _inconsistent(ours: VariantMetadata, index: VariantIndex) -> Iterable[Finding]:
@@ -207,7 +207,7 @@ def _inconsistent(ours: VariantMetadata, index: VariantIndex) -> Iterable[Findin
             Evidence("the index", ", ".join(theirs.priorities.namespaces), index.file_name),
         )
         message = f"{index.file_name} and the wheel order the namespaces differently"
-        yield Finding(message, evidence, _REINDEX)
+        yield Finding(message, evidence, REINDEX)
     for namespace in ours.providers.keys() & theirs.providers.keys():
         a, b = ours.providers[namespace], theirs.providers[namespace]
         if a != b:
@@ -215,7 +215,7 @@ def _inconsistent(ours: VariantMetadata, index: VariantIndex) -> Iterable[Findin
                 Evidence("the wheel", _told(a), VARIANT_MEMBER),
                 Evidence("the index", _told(b), index.file_name),
             )
-            yield Finding(f"{index.file_name} and the wheel name other providers of {namespace}", evidence, _REINDEX)
+            yield Finding(f"{index.file_name} and the wheel name other providers of {namespace}", evidence, REINDEX)
 
 
 def _told(provider: VariantProvider) -> str:
@@ -248,7 +248,7 @@ def _told(provider: VariantProvider) -> str:
 def index_well_formed(index: VariantIndex, _: Expectations) -> Iterable[Finding]:
     """The document is there, is JSON of a known revision, and has no fault."""
     if isinstance(index.metadata, Unavailable):
-        yield Finding(index.metadata.reason, (Evidence("index", index.place),), _REINDEX)
+        yield Finding(index.metadata.reason, (Evidence("index", index.place),), REINDEX)
         return
     yield from _faults(index.metadata, [fault.kind for fault in index.metadata.faults], "")
 
@@ -270,11 +270,11 @@ def index_complete(index: VariantIndex, _: Expectations) -> Iterable[Finding]:
     for label, names in wheels.items():
         if label not in known:
             message = f"{index.file_name} does not list {shown(label)}: installers pass over {_named(names)}"
-            yield Finding(message, (Evidence("wheels", _named(names), index.place),), _REINDEX)
+            yield Finding(message, (Evidence("wheels", _named(names), index.place),), REINDEX)
     idle = [label for label in known if label not in wheels]
     if idle:
         message = f"{index.file_name} lists {shown(', '.join(idle))}, of which there is no wheel"
-        yield Finding(message, fix=_REINDEX, severity=Severity.WARNING)
+        yield Finding(message, fix=REINDEX, severity=Severity.WARNING)
 
 
 @rule(

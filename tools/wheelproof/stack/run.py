@@ -30,6 +30,7 @@ from wheelproof.stack.packages import Pick, build_facts, conflict_of, pick_wheel
 from wheelproof.stack.table import headline, package_facts, table
 
 if TYPE_CHECKING:  # few packages have variants
+    from wheel_checks.facts.variant import VariantIndex
     from wheel_checks.sources.variant_files import VariantFiles
     from wheel_checks.targets.variant_choice import MachineChoice
     from wheel_checks.targets.variant_machine import Machine
@@ -59,7 +60,7 @@ class StackRequest:
 class _Resolved:
     """The resolution for one target, with the wheel of each package.
 
-    Where packages have variants there is one for each ``machine``, with what it gets of them.
+    Where packages have variants there is one for each ``machine``, with what it gets of them, and what the indexes say.
     """
 
     target: Target
@@ -67,6 +68,7 @@ class _Resolved:
     picks: tuple[Pick, ...]
     machine: Machine | None = None
     choices: tuple[MachineChoice, ...] = ()
+    indexes: tuple[VariantIndex, ...] = ()
 
 
 def judge_stack(
@@ -111,6 +113,7 @@ def judge_stack(
         subjects.append(_stack_subject(request, facts, rules["stack"], judgement, packages, item.machine))
         subjects += _choice_subjects(item, judgement)
         subjects += [subject for subject in packages if subject.id not in told]
+    subjects += _variant_indexes(judged, resolved, judgement)
     return Report(
         command="stack",
         version=__version__,
@@ -150,19 +153,21 @@ def _for_machines(request: StackRequest, item: _Resolved, variants: VariantFiles
     if not machines or not concerned or variants is None:
         return [item]
     from wheel_checks.targets.variant_choice import choose_for_machines  # noqa: PLC0415  # few packages have variants
-    from wheelproof.machine_choice import metadata_reader  # noqa: PLC0415  # as above
+    from wheelproof.machine_choice import ReleaseVariants  # noqa: PLC0415  # as above
 
     chosen: dict[str, tuple[MachineChoice, ...]] = {}
+    indexes: list[VariantIndex] = []
     for pick in concerned:
         listed = pick.wheel.listed if pick.wheel else ()
         requirement = Requirement(f"{pick.package.name}=={pick.package.version}")
-        read = metadata_reader(listed, variants)
+        read = ReleaseVariants(listed, variants)
         chosen[pick.package.name] = choose_for_machines(requirement, listed, item.target, machines, read, pre=True)
+        indexes += read.read
     found = []
     for number, machine in enumerate(machines):
         own = {name: made[number] for name, made in chosen.items()}
         picks = tuple(take_variant(p, own[p.package.name]) if p.package.name in own else p for p in item.picks)
-        found.append(replace(item, picks=picks, machine=machine, choices=tuple(own.values())))
+        found.append(replace(item, picks=picks, machine=machine, choices=tuple(own.values()), indexes=tuple(indexes)))
     return found
 
 
@@ -173,6 +178,18 @@ def _choice_subjects(item: _Resolved, judgement: Judgement) -> list[Subject]:
     from wheelproof.machine_choice import machine_subject  # noqa: PLC0415  # few packages have variants
 
     return [machine_subject(made, judgement) for made in item.choices]
+
+
+def _variant_indexes(
+    judged: Sequence[JudgedWheel], resolved: Sequence[_Resolved], judgement: Judgement
+) -> list[Subject]:
+    """What the indexes say of the variants that machines chose from."""
+    read = [index for item in resolved for index in item.indexes]
+    if not read:
+        return []
+    from wheelproof.variants import variant_index_subjects  # noqa: PLC0415  # few packages have variants
+
+    return variant_index_subjects(judged, read, judgement)
 
 
 def _judge(

@@ -64,7 +64,7 @@ def verify(
     progress.planned(len(wheels))
     judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
     subjects += [item.subject for item in compare_siblings(judged, rules["release"], judgement.expectations)]
-    subjects += _variant_indexes(judged, judgement)
+    subjects += _variant_indexes(judged, plans, judgement)
     return Report(
         command="verify",
         version=__version__,
@@ -93,13 +93,14 @@ def _machines(plans: Sequence[Plan], judgement: Judgement) -> list[Subject]:
     return [machine_subject(choice, judgement) for choice in choices]
 
 
-def _variant_indexes(judged: Sequence[JudgedWheel], judgement: Judgement) -> list[Subject]:
-    """What the indexes say of the variants among the wheels."""
-    if not any(item.facts and item.facts.variant for item in judged):
+def _variant_indexes(judged: Sequence[JudgedWheel], plans: Sequence[Plan], judgement: Judgement) -> list[Subject]:
+    """What the indexes say of the variants among the wheels, and of those that machines chose from."""
+    read = [index for made in plans for index in made.variant_indexes]
+    if not read and not any(item.facts and item.facts.variant for item in judged):
         return []
     from wheelproof.variants import variant_index_subjects  # noqa: PLC0415  # few wheels are variants
 
-    return variant_index_subjects(judged, judgement)
+    return variant_index_subjects(judged, read, judgement)
 
 
 def _judge_choice(choice: Choice, rules: Iterable[Rule], expectations: Expectations) -> list[Subject]:
