@@ -19,13 +19,14 @@ _SHOWN = 8  # labels or namespaces in one finding
     "a machine with a GPU gets a variant for its GPU",
     Severity.WARNING,
     kind="machine",
-    why="An installer that finds no variant for the GPU takes the next one, for a CPU or for all, without a word. "
-    "The program then runs a hundred times slower, or says that there is no CUDA.",
-    example="a T4, and variants for sm_80 and newer beside one for CPUs",
-    fix="Update the driver, or publish a variant for this GPU; `--gpu` and `--driver` show who gets which.",
+    why="An installer that finds no variant for the GPU, or prefers another one, takes that, for a CPU or for all, "
+    "without a word. The program then runs a hundred times slower, or says that there is no CUDA.",
+    example='a T4, and variants for sm_80 and newer beside one for CPUs; `namespace = ["x86_64", "nvidia"]`',
+    fix="Update the driver, publish a variant for this GPU, or name nvidia first in default-priorities.namespace: the "
+    "finding says which. `--gpu` and `--driver` show who gets which.",
 )
 def served(made: MachineChoice, _: Expectations) -> Iterable[Finding]:
-    """With a GPU, and variants for GPUs in the release, one of those is chosen."""
+    """With a GPU, and variants for GPUs in the release, one of those is chosen; undecided where it is not known."""
     if not made.machine.gpu:
         need(Unavailable("the machine has no GPU"))
     if finding := falls_through(made):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from packaging.version import Version
-
-from wheel_checks.data import load
 from wheel_checks.facts.gpu_targets import Product, runs_on
-from wheel_checks.facts.variant_claims import LOWER, UPPER, SmClaim, cuda_claim, sm_claims
-from wheel_checks.formats.variant_metadata import Variant
+from wheel_checks.facts.variant_claims import sm_claims
+from wheel_checks.formats.variant_metadata import Variant, VariantMetadata
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
+from wheel_checks.rules.variant_remedies import claimed_labels, fix_for, remedies_for
+from wheel_checks.targets.selection import Reason
 from wheel_checks.targets.variant_choice import MachineChoice
-from wheel_checks.targets.variant_machine import NVIDIA, Machine
+from wheel_checks.targets.variant_machine import NVIDIA
 
 REINDEX = Fix("Write the document anew from the wheels, as `variantlib generate-index-json -d FOLDER` does.")
 """What to do about a ``variants.json`` that is missing, cannot be read or contradicts the wheels."""
@@ -23,11 +22,6 @@ _SHOWN = 8  # labels in one finding
 def is_for_gpu(variant: Variant | None) -> bool:
     """True for a variant with properties of NVIDIA's namespace."""
     return variant is not None and any(each.namespace == NVIDIA for each in variant.properties)
-
-
-def claimed_labels(claims: Iterable[SmClaim]) -> tuple[str, ...]:
-    """The code that claims of ``sm_arch`` promise, by the names of fat binaries: compute_90 of 90_virtual."""
-    return tuple(f"{'sm' if claim.kind == 'real' else 'compute'}_{claim.product.sm}" for claim in claims)
 
 
 def taken(made: MachineChoice) -> str:
@@ -48,50 +42,36 @@ def falls_through(made: MachineChoice) -> Finding | None:
         message = f"{made.machine.label} gets {taken(made)}: {made.metadata.reason}"
         return Finding(message, fix=REINDEX, undecided=True)
     metadata = need(made.metadata)
-    lost = {label: why for label, why in made.passed_over.items() if is_for_gpu(metadata.variants[label])}
-    if not made.machine.gpu or is_for_gpu(made.variant) or not lost:
+    for_gpu = [label for label, variant in metadata.variants.items() if is_for_gpu(variant)]
+    if not made.machine.gpu or not for_gpu or is_for_gpu(made.variant):
         return None
+    rejections = made.rejections
+    if fitting := [label for label in for_gpu if Reason.LESS_PREFERRED in rejections.get(label, ())]:
+        return _less_preferred(made, metadata, fitting)
+    passed_over = made.passed_over
+    lost = {label: passed_over[label] for label in for_gpu if label in passed_over}
     evidence = [Evidence(label, why, "variants.json") for label, why in list(lost.items())[:_SHOWN]]
     if len(lost) > _SHOWN:
         evidence.append(Evidence("passed over as well", f"{len(lost) - _SHOWN} variants for GPUs"))
+    remedies = remedies_for(made, metadata, lost)
+    open_ones = {label: found for label, found in remedies.items() if all(each.unknown for each in found)}
+    if open_ones and metadata.revision is not None:
+        could = ", ".join(list(open_ones)[:_SHOWN])
+        message = f"{made.machine.label} gets {taken(made)}: whether it could take {could} is not known"
+        return Finding(message, tuple(evidence), fix_for(metadata, open_ones), undecided=True)
     message = f"{made.machine.label} falls through to {taken(made)}: it can take no variant for a GPU"
-    here = [metadata.variants[label] for label in lost if label in made.order.refused]
-    return Finding(message, tuple(evidence), _fix(made.machine, here))
+    return Finding(message, tuple(evidence), fix_for(metadata, remedies))
 
 
-def _fix(machine: Machine, refused: Sequence[Variant]) -> Fix:
-    """What to do for a machine that supports none of these variants, which its platform has wheels of."""
-    if not machine.cuda:
-        return Fix("Install NVIDIA's driver: without it no variant for a GPU is supported.")
-    own, running = Version(machine.cuda), [variant for variant in refused if _has_code_for(variant, machine)]
-    claims = [claim for variant in running if (claim := cuda_claim(variant))]
-    if newer := [claim.lower for claim in claims if claim.lower and claim.lower > own]:
-        lowest = min(newer)
-        advice = f"Update the driver to one that supports CUDA {lowest}{_driver_for(lowest)}."
-        if lowest.minor:
-            advice += (
-                f" Who builds the wheels can claim {LOWER} {lowest.major}.0: a driver runs machine code that any "
-                "toolkit of its major version made."
-            )
-        return Fix(advice)
-    if any(claim.upper and claim.upper <= own for claim in claims):
-        return Fix(f"Build the variant without {UPPER}: a driver runs what older toolkits made.")
-    major = machine.sm // 10
-    code = f"{machine.sm}_real, or {major}0_virtual with PTX of compute_{major}0"
-    return Fix(f"Build a variant for {machine.machine} that claims {code}.")
-
-
-def _driver_for(cuda: Version) -> str:
-    rows = [row for row in load("drivers")["branch"] if Version(row["cuda"]) >= cuda]
-    return f" (branch {rows[0]['branch']})" if rows else ""
-
-
-def _has_code_for(variant: Variant, machine: Machine) -> bool:
-    """Whether the code that a variant claims runs on the GPU; True when it claims none in particular."""
-    claims, malformed = sm_claims(variant)
-    if not claims:
-        return not malformed
-    return runs_on(claimed_labels(claims), Product(machine.gpu, machine.sm)).how != "none"
+def _less_preferred(made: MachineChoice, metadata: VariantMetadata, fitting: Sequence[str]) -> Finding:
+    """The machine supports variants for its GPU, and gets another one by the order of the namespaces."""
+    order = metadata.priorities.namespaces
+    own = {each.namespace for each in made.variant.properties} if made.variant else set()
+    before = ", ".join(each for each in order[: order.index(NVIDIA)] if each in own)
+    could = ", ".join(fitting[:_SHOWN])
+    message = f"{made.machine.label} gets {taken(made)}, preferred to {could} for its GPU: {before} counts more"
+    evidence = (Evidence("default-priorities.namespace", ", ".join(order[:_SHOWN]), "variants.json"),)
+    return Finding(message, evidence, Fix(f"Name {NVIDIA} before {before} in default-priorities.namespace."))
 
 
 def runs_nowhere(made: MachineChoice) -> Finding | None:
