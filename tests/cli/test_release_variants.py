@@ -79,3 +79,56 @@ def test_on_an_index_the_metadata_of_the_index_decides(tmp_path: Path, wheelproo
 
     assert run.status == 1
     assert "GB200 (driver 580, aarch64) falls through to the variant null" in run.out
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [(b"<html>404</html>", "is not valid JSON"), (None, "lists no demo-1.0-variants.json")],
+    ids=["broken", "missing"],
+)
+def test_metadata_of_the_index_that_cannot_be_read_is_no_promise_kept(
+    tmp_path: Path, wheelproof: Wheelproof, document: bytes | None, told: str
+) -> None:
+    """The wheels describe themselves well; no installer reads them before it has chosen."""
+    folder = make_release(tmp_path)
+    path = folder / "demo-1.0-variants.json"
+    path.write_bytes(document or b"")
+
+    with RangeServer(variant_pages(folder, without="" if document else path.name)) as server:
+        where = ("--index-url", server.url("/simple"), "--format", "json")
+        promised = release(
+            wheelproof, tmp_path, "demo==1.0", SERVED.partition('[[machine]]\ngpus = ["H100"]')[0], *where
+        )
+        judged = release(wheelproof, tmp_path, "demo==1.0", "", *where, "--select", "WHL811")
+
+    assert promised.status == 3
+    (undecided, *_) = [r for r in json.loads(promised.out)["subjects"][0]["results"] if r["outcome"] == "error"]
+    assert (undecided["rule"], told in undecided["message"]) == ("REL112", True)
+    assert judged.status == 1
+    (document_of,) = [each for each in json.loads(judged.out)["subjects"] if each["kind"] == "variants-file"]
+    assert [result["rule"] for result in document_of["results"]] == ["WHL811"]
+
+
+def test_a_broken_document_in_a_folder_is_no_promise_kept(tmp_path: Path, wheelproof: Wheelproof) -> None:
+    folder = make_release(tmp_path)
+    (folder / "demo-1.0-variants.json").write_text("{")
+
+    run = release(wheelproof, tmp_path, str(folder), SERVED, "--select", "WHL811")
+
+    assert run.status == 1
+    assert "WHL811" in run.out
+    assert "WHL811  demo-1.0-variants.json is not valid JSON" in run.out
+    assert "gets no variant, expected cu126" in run.out
+
+
+def test_what_is_expected_cannot_be_judged_without_metadata(tmp_path: Path, wheelproof: Wheelproof) -> None:
+    """The one that must get cu126 fails; that the other cannot be judged does not hide it."""
+    folder = make_release(tmp_path)
+    (folder / "demo-1.0-variants.json").write_text("{")
+
+    run = release(wheelproof, tmp_path, str(folder), SERVED, "--format", "json")
+
+    results = [r for r in json.loads(run.out)["subjects"][0]["results"] if r["rule"] == "REL112"]
+    assert sorted(result["outcome"] for result in results) == ["error", "error", "error", "fail"]
+    (failed,) = [result for result in results if result["outcome"] == "fail"]
+    assert "demo-1.0-variants.json is not valid JSON" in failed["evidence"][0]["value"]

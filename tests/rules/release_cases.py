@@ -7,6 +7,7 @@ from dataclasses import replace
 from tests.rules.case import WARNING, Case
 from tests.rules.variant_coverage_cases import CPU as CPU_VARIANT
 from tests.rules.variant_coverage_cases import CU126, H100, H100_OLD, ORIN, SM_80, gets
+from tests.rules.variant_coverage_cases import PLAIN as MACHINE_WITHOUT_GPU
 from tests.support.releases import BOTH, built, first, of_size, release, wheel, with_metadata
 from wheel_checks.facts.release import ReleaseFacts, ReleaseFile, Told
 from wheel_checks.targets.variant_choice import MachineChoice
@@ -315,6 +316,29 @@ CASES = [
             "Orin (driver 580, aarch64) gets the variant cu13, which claims code for 80_real: none runs on Orin (8.7) "
             "(cp312)",
         ),
+    ),
+    Case(
+        "REL112",
+        "a release without variants",
+        lambda: serving(gets(H100, {})),
+        ("H100 (driver 580, x86_64) gets a wheel without a variant: the release has no variants (cp312)",),
+    ),
+    Case(
+        "REL112",
+        "a GPU, and variants for CPUs alone",
+        lambda: serving(gets(H100, CPU_VARIANT)),
+        ("H100 (driver 580, x86_64) gets the variant cpu: the release has none for a GPU (cp312)",),
+    ),
+    Case(
+        "REL112",
+        "a machine without a GPU that gets nothing",
+        lambda: serving(gets(MACHINE_WITHOUT_GPU, CU126, plain=False)),
+        ("a machine without a GPU (x86-64-v3) gets nothing (cp312)",),
+    ),
+    Case(
+        "REL112",
+        "a machine without a GPU that gets a wheel",
+        lambda: serving(gets(MACHINE_WITHOUT_GPU, CU126)),
     ),
     Case("REL112", "a machine that gets its variant", lambda: serving(gets(H100, CU126 | CPU_VARIANT), "cu126")),
     Case(

@@ -15,7 +15,8 @@ from wheel_checks.formats.core_metadata import CoreMetadata
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.release_expectation import Agreement, Parity
-from wheel_checks.rules.variant_findings import falls_through, runs_nowhere
+from wheel_checks.rules.variant_findings import falls_through, is_for_gpu, runs_nowhere, taken
+from wheel_checks.targets.variant_choice import MachineChoice
 
 KIND = "release-set"
 _SHOWN = 8  # file names or requirements in one finding
@@ -240,14 +241,27 @@ def machines_served(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]
     if not release.machine_choices:
         need(Unavailable("the expectation has no [[machine]]"))
     for made, wanted in release.machine_choices:
-        python = made.choice.target.interpreter
-        if wanted and made.label != wanted:
-            got = f"the variant {made.label}" if made.label else "no variant"
-            why = made.passed_over.get(wanted, "the release does not list it, or prefers another")
-            message = f"{made.machine.label} gets {got}, expected {wanted} ({python})"
-            yield Finding(message, (Evidence(wanted, why, "variants.json"),))
-        elif finding := (None if wanted else falls_through(made)) or runs_nowhere(made):
-            yield replace(finding, message=f"{finding.message} ({python})")
+        if finding := _unserved(made, wanted):
+            yield replace(finding, message=f"{finding.message} ({made.choice.target.interpreter})")
+
+
+def _unserved(made: MachineChoice, wanted: str) -> Finding | None:
+    """What is wrong with what a machine gets, of which the label ``wanted`` is expected, "" for any that serves it."""
+    machine = made.machine.label
+    if wanted and made.label != wanted:
+        got = f"the variant {made.label}" if made.label else "no variant"
+        unread = made.metadata.reason if isinstance(made.metadata, Unavailable) else ""
+        why = unread or made.passed_over.get(wanted, "the release does not list it, or prefers another")
+        return Finding(f"{machine} gets {got}, expected {wanted}", (Evidence(wanted, why, "variants.json"),))
+    if wanted:
+        return runs_nowhere(made)
+    if made.machine.gpu and made.release is None:
+        return Finding(f"{machine} gets {taken(made)}: the release has no variants")
+    if finding := falls_through(made) or runs_nowhere(made):
+        return finding
+    if made.machine.gpu and not is_for_gpu(made.variant):
+        return Finding(f"{machine} gets {taken(made)}: the release has none for a GPU")
+    return None if made.choice.chosen else Finding(f"{machine} gets {taken(made)}")
 
 
 def _groups(files: Iterable[ReleaseFile], key: Callable[[ReleaseFile], K]) -> list[list[ReleaseFile]]:

@@ -41,9 +41,11 @@ def falls_through(made: MachineChoice) -> Finding | None:
     if made.machine.gpu and made.release is not None and isinstance(made.metadata, Unavailable):
         message = f"{made.machine.label} gets {taken(made)}: {made.metadata.reason}"
         return Finding(message, fix=REINDEX, undecided=True)
+    if not made.machine.gpu:
+        return None
     metadata = need(made.metadata)
     for_gpu = [label for label, variant in metadata.variants.items() if is_for_gpu(variant)]
-    if not made.machine.gpu or not for_gpu or is_for_gpu(made.variant):
+    if not for_gpu or is_for_gpu(made.variant):
         return None
     rejections = made.rejections
     if fitting := [label for label in for_gpu if Reason.LESS_PREFERRED in rejections.get(label, ())]:

@@ -42,13 +42,16 @@ def machine_choices(
 
 
 def release_metadata(wheels: Iterable[JudgedWheel]) -> VariantMetadata | Unavailable:
-    """The metadata of the release's variants: what an index or folder says, else what the wheels say of themselves."""
+    """The metadata of the release's variants: what an index or folder says, else what the wheels say of themselves.
+
+    Wheels say it only before there is an index: without a document of its own installers take no variant from one.
+    """
     own: list[VariantMetadata] = []
     for wheel in wheels:
         facts = wheel.facts.variant if wheel.facts else None
         if facts is None:
             continue
-        if not isinstance(facts.index, Unavailable) and not isinstance(facts.index.metadata, Unavailable):
+        if not isinstance(facts.index, Unavailable):
             return facts.index.metadata
         own += [] if isinstance(facts.metadata, Unavailable) else [facts.metadata]
     return _merged(own) if own else Unavailable("no wheel of the release is a variant")

@@ -99,11 +99,21 @@ def judge_release(
         version=__version__,
         started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
         seconds=time.perf_counter() - clock,
-        subjects=(whole, *judged_files),
+        subjects=(whole, *judged_files, *_variant_indexes(wheels.values(), release, judgement)),
         fail_on=judgement.fail_on,
         bytes_read=client.cost.bytes_read + local_bytes(judged),
         requests=client.cost.requests,
     )
+
+
+def _variant_indexes(judged: Iterable[JudgedWheel], release: ReleaseFacts, judgement: Judgement) -> list[Subject]:
+    """What the index or the folder says of the variants among the wheels."""
+    variants = [item for item in judged if item.facts and item.facts.variant]
+    if not variants:
+        return []
+    from wheelproof.variants import variant_index_subjects  # noqa: PLC0415  # few releases have variants
+
+    return [exempt(subject, release) for subject in variant_index_subjects(variants, (), judgement)]
 
 
 class _Group(NamedTuple):
