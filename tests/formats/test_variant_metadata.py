@@ -26,6 +26,8 @@ from wheel_checks.formats.variant_metadata import (
 
 CU130 = ["nvidia :: cuda_version_lower_bound :: 13.0", "nvidia :: sm_arch :: 100_real", "nvidia :: sm_arch :: 90_real"]
 
+BLAS = ["blas :: library :: mkl"]
+
 
 def parse(made: dict[str, Any]) -> VariantMetadata:
     return parse_variant_metadata(json.dumps(made).encode())
@@ -134,6 +136,26 @@ def test_older_revisions_may_order_features_and_values() -> None:
             "providers.'nvidia'.optional is a number; expected true or false",
         ),
         (
+            document({"b": BLAS}, providers={"blas": {"static-properties": {"Library": ["mkl"]}}}),
+            "name",
+            "providers.'blas'.static-properties: the feature 'Library' does not match [a-z0-9_]+",
+        ),
+        (
+            document({"b": BLAS}, providers={"blas": {"static-properties": {"library": ["mkl"], "abi": ["ilp64"]}}}),
+            "provider",
+            "providers.'blas'.feature-order is ''; it must order the features of static-properties: 'abi, library'",
+        ),
+        (
+            document({"b": BLAS}, providers={"blas": {"requires": ["x"], "feature-order": ["library"]}}),
+            "provider",
+            "providers.'blas'.feature-order is 'library'; it must order the features of static-properties: ''",
+        ),
+        (
+            document({"b": BLAS}, providers={"blas": {"builtin": "blas", "plugin-api": "blas:Plugin"}}),
+            "provider",
+            "providers.'blas'.plugin-api is of no use without requires",
+        ),
+        (
             document({"null": []}, providers={"nvidia": {"builtin": "x"}, "y": {"builtin": "y"}}),
             "provider",
             "there is a provider for 'y', which default-priorities lacks",
@@ -215,6 +237,10 @@ def test_a_key_that_stands_twice_is_a_fault() -> None:
             ).encode(),
             "the variants of variant.json use 50,000 namespaces; expected at most 1,000",
         ),
+        (
+            json.dumps(document({"a": [f"nvidia :: cuda_version_lower_bound :: {'9' * 5000}"]})).encode(),
+            "variants.'a'.nvidia.'cuda_version_lower_bound' names a value of 5,000 characters; expected at most 1,000",
+        ),
     ],
     ids=[
         "empty",
@@ -229,6 +255,7 @@ def test_a_key_that_stands_twice_is_a_fault() -> None:
         "properties",
         "namespaces",
         "used-namespaces",
+        "a-long-value",
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(data: bytes, told: str) -> None:

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from wheel_checks.data import load
+from wheel_checks.errors import FormatError
 
 MOST_FAULTS = 50  # told of one document; the others are counted
 
@@ -46,7 +47,14 @@ class Faults:
             self._more += 1
 
     def name(self, kind: str, text: str, where: str) -> None:
-        """Note a fault when ``text`` is no name of this kind: label, namespace, feature or value."""
+        """Note a fault when ``text`` is no name of this kind: label, namespace, feature or value.
+
+        Raises FormatError when it is longer than our bound: versions and other numbers are read of names.
+        """
+        longest = load("variants")["bounds"]["text"]
+        if len(text) > longest:
+            what = f"{where} names a {kind} of {len(text):,} characters"
+            raise FormatError(what, expected=f"at most {longest:,}")
         pattern = name_pattern(kind)
         if not pattern.fullmatch(text):
             fault = "label" if kind == "label" else "name"

@@ -153,7 +153,7 @@ def parse_variant_metadata(data: bytes, what: str = VARIANT_MEMBER) -> VariantMe
     """The metadata in ``data``; ``what`` names the document in messages.
 
     Raises FormatError when it is no JSON object, or larger than our bounds (bytes, variants, properties of one variant,
-    namespaces). Everything else that is wrong is among the faults.
+    namespaces, names). Everything else that is wrong is among the faults.
     """
     faults = Faults()
     top = _read_json(data, what, faults)
@@ -273,7 +273,9 @@ def _providers(value: object, rules: Revision, faults: Faults) -> dict[str, Vari
             faults.add("provider", f"{where} has {said}; expected exactly one of {', '.join(rules.provider_kinds)}")
         _text(table, "plugin-use", where, faults)
         static = mapping_of(table.get("static-properties", {}), f"{where}.static-properties", faults)
-        found[namespace] = VariantProvider(
+        for feature in static:
+            faults.name("feature", feature, f"{where}.static-properties")
+        found[namespace] = provider = VariantProvider(
             _requirements(table.get("requires", []), f"{where}.requires", faults),
             _text(table, "plugin-api", where, faults),
             _flag(table, "optional", where, faults),
@@ -282,7 +284,19 @@ def _providers(value: object, rules: Revision, faults: Faults) -> dict[str, Vari
             texts_of(table.get("feature-order", []), f"{where}.feature-order", "feature", faults, may_be_empty=True),
             _marker(table, "enable-if", where, faults),
         )
+        if rules.provider_kinds:
+            _check_provider(provider, where, faults)
     return found
+
+
+def _check_provider(provider: VariantProvider, where: str, faults: Faults) -> None:
+    """What belongs to one kind of provider stands with no other, and more features than one are ordered."""
+    static, ordered = sorted(provider.static_properties), provider.feature_order
+    if (ordered or len(static) > 1) and sorted(ordered) != static:
+        message = f"{where}.feature-order is {shown(', '.join(ordered))}; it must order the features of "
+        faults.add("provider", f"{message}static-properties: {shown(', '.join(static))}")
+    if provider.plugin_api and not provider.requires:
+        faults.add("provider", f"{where}.plugin-api is of no use without requires")
 
 
 def _marker(table: Mapping[str, Any], key: str, where: str, faults: Faults) -> str:
