@@ -61,6 +61,27 @@ def test_wheels_and_document_of_one_index_and_one_release() -> None:
     assert not index.listed
 
 
+def test_wheels_of_the_release_count_however_their_names_are_normalised(tmp_path: Path) -> None:
+    names = [
+        NAME.file_name,
+        "Demo.Pkg-1.0.0-cp312-cp312-manylinux_2_28_x86_64-cu12.whl",
+        "demo_pkg-1.0-1-cp312-cp312-manylinux_2_28_x86_64-cpu.whl",
+        "demo-1.0-cp312-cp312-manylinux_2_28_x86_64-other.whl",
+        "demo_pkg-1.0.1-cp312-cp312-manylinux_2_28_x86_64-later.whl",
+        "demo_pkg-nonsense-cp312-cp312-any-x.whl",
+    ]
+    for name in (*names, "Demo_Pkg-1.0.0-variants.json"):
+        (tmp_path / name).write_text("{}")
+    with HttpClient() as client:
+        on_index = variants_on_index(NAME, [listed(name) for name in names], INDEX, VariantFiles(client))
+        in_folder = variants_in_folder(NAME, tmp_path, VariantFiles(client))
+
+    assert list(on_index.wheels) == ["cpu", "cu12", "cu13"]
+    assert isinstance(in_folder, VariantIndex)
+    assert in_folder.file_name == "Demo_Pkg-1.0.0-variants.json"
+    assert list(in_folder.wheels) == ["cpu", "cu12", "cu13"]
+
+
 def test_a_document_is_fetched_once_whatever_it_holds() -> None:
     sound = json.dumps(document({"cu13": CU13})).encode()
     with RangeServer({"/sound": sound, "/broken": b"<html>"}) as server, HttpClient() as client:

@@ -40,20 +40,23 @@ def variants_on_index(name: WheelName, listed: Sequence[IndexFile], place: str, 
 
 def variants_in_folder(name: WheelName, folder: Path, files: VariantFiles) -> VariantIndex | Unavailable:
     """The variants of the release of ``name`` in a folder; Unavailable when it holds no document: one is not needed."""
-    path = folder / f"{name.distribution}-{name.version}{VARIANTS_SUFFIX}"
-    if not path.is_file():
-        return Unavailable(f"there is no {path.name} beside the wheel")
+    documents = sorted(folder.glob(f"*{VARIANTS_SUFFIX}"))
+    path = next((each for each in documents if each.is_file() and is_variants_file(each.name, name)), None)
+    if path is None:
+        return Unavailable(f"there is no {name.distribution}-{name.version}{VARIANTS_SUFFIX} beside the wheel")
     place = folder.absolute().as_uri()
-    beside = sorted(folder.glob(f"{name.distribution}-{name.version}-*.whl"))[:_MOST_WHEELS]
-    listed = [IndexFile(each.name, each.absolute().as_uri(), index=place) for each in (path, *beside)]
+    listed = [IndexFile(each.name, each.absolute().as_uri(), index=place) for each in (path, *folder.glob("*.whl"))]
     return variants_on_index(name, listed, place, files)
 
 
 def is_variants_file(file_name: str, name: WheelName) -> bool:
     """True for the index-level metadata of the release of ``name``, however name and version are normalised."""
     project, dash, version = file_name.removesuffix(VARIANTS_SUFFIX).rpartition("-")
-    if not dash or not file_name.endswith(VARIANTS_SUFFIX):
-        return False
+    return bool(dash) and file_name.endswith(VARIANTS_SUFFIX) and _is_release(project, version, name)
+
+
+def _is_release(project: str, version: str, name: WheelName) -> bool:
+    """Whether name and version, as written, are those of the release of ``name``."""
     try:
         same_version = Version(version) == name.parsed_version
     except InvalidVersion:
@@ -63,9 +66,18 @@ def is_variants_file(file_name: str, name: WheelName) -> bool:
 
 def _by_label(name: WheelName, file_names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The wheels of the release, by label."""
-    release = f"{name.distribution}-{name.version}-"  # a page lists a thousand files, a release has thirty
+    spellings: dict[tuple[str, ...], bool] = {}  # a page lists a thousand files, of which a release has thirty
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for file_name in [each for each in file_names if each.startswith(release)][:_MOST_WHEELS]:
+    count = 0
+    for file_name in file_names:
+        written = tuple(file_name.split("-", 2)[:2])
+        if written not in spellings:
+            spellings[written] = len(written) == 2 and _is_release(*written, name)
+        if not spellings[written]:
+            continue
+        count += 1
+        if count > _MOST_WHEELS:
+            break
         try:
             found[parse_wheel_name(file_name).variant].append(file_name)
         except FormatError:
