@@ -151,6 +151,21 @@ def test_a_wheel_and_its_index_that_contradict_each_other(wheelproof: Wheelproof
     assert found["WHL813"] == [f"{DOCUMENT} gives 'cu13, cu126' the same properties"]
 
 
+def test_libraries_that_were_not_read_are_not_said_to_be_for_the_cpu(wheelproof: Wheelproof) -> None:
+    level = ["x86_64 :: level :: v2"]
+    wheel = variant("cpu", level).add("demo/_C.so", Elf(isa_needed=1 << 2).build().data)
+    files = index(wheel, made=document({"cpu": level}))
+
+    told = {}
+    for depth in ("quick", "links"):
+        run = verify(files, wheelproof, "--depth", depth, "--select", "WHL823")
+        told[depth] = [result for s in json.loads(run.out)["subjects"] for result in s["results"]]
+
+    (quick,), (links,) = told["quick"], told["links"]
+    assert (quick["outcome"], "--depth links" in quick["message"]) == ("skip", True)
+    assert (links["outcome"], "needs x86-64-v3" in links["message"]) == ("fail", True)
+
+
 def test_selected_rules_are_those_that_run(wheelproof: Wheelproof) -> None:
     files = index(cuda_wheel(soname="libcudart.so.12"), made=None)
 

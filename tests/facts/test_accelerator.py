@@ -291,6 +291,9 @@ def test_a_wheel_that_bundles_the_cuda_runtime_needs_no_requirement_for_it() -> 
         ({"__version__": "1.0+rocm7.1.lw"}, "7.1"),
         ({"__version__": "1.0+cu128.with.pypi.cudnn"}, "12.8"),
         ({"__version__": "1.0+cu12torch2.9"}, ""),
+        ({"cuda": "\u0663.\u0660"}, ""),  # digits, but none that a version is written with
+        ({"cuda": "9" * 5_000}, ""),
+        ({"cuda": f"13.{'9' * 5_000}"}, "13"),
     ],
 )
 def test_only_numbers_are_a_version(values: dict[str, str | bool], version: str) -> None:

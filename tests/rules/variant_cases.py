@@ -342,6 +342,11 @@ CASES = [
         ("the wheel is CUDA 13.0, and claims nothing of nvidia: machines without a GPU get it, too",),
         WARNING,
     ),
+    Case(
+        "WHL821",
+        "a name with a number that is no version of CUDA",
+        lambda: holding([CU13], needed=[f"libcudart.so.{'9' * 5_000}", "libcublas.so.13"]),
+    ),
     Case("WHL821", "CUDA 13.0 for CUDA 13", lambda: torch_variant("cuda", CU13)),
     Case("WHL821", "CUDA 12 for 12.6 and above", lambda: holding([CU126, BELOW_13], needed=["libcudart.so.12"])),
     Case("WHL821", "a CPU build that claims nothing of CUDA", lambda: torch_variant("cpu", LEVEL_3)),

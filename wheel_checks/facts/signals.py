@@ -178,8 +178,11 @@ def _said(version: str, named: Mapping[str, object]) -> str:
 
 
 def leading_version(text: str) -> str:
-    """The numbers at the beginning: 7.1.25424 of "7.1.25424-4179531dcd", "" when there are none."""
-    match = re.match(r"\d+(?:\.\d+)*", text)
+    """The numbers at the beginning: 7.1.25424 of "7.1.25424-4179531dcd", "" when there are none.
+
+    A number of more than nine digits is none: what reads it as a version may refuse it.
+    """
+    match = re.match(r"\d{1,9}(?:\.\d{1,9})*(?!\d)", text, re.ASCII)
     return match.group() if match else ""
 
 

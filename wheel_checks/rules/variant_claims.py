@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from packaging.tags import Tag
+
 from wheel_checks.expectations import Expectations
 from wheel_checks.facts.accelerator import NONE, AcceleratorFacts
 from wheel_checks.facts.gpu_targets import runs_on
@@ -27,6 +29,7 @@ from wheel_checks.registry import rule
 from wheel_checks.rules.gpu_findings import DECLARED, labels_of
 from wheel_checks.rules.variants import listed_properties, variant_facts
 from wheel_checks.targets.of_wheel import target_of_tags
+from wheel_checks.targets.target import Target
 from wheel_checks.targets.variant_machine import NVIDIA
 
 _SHOWN = 5  # libraries in evidence
@@ -200,17 +203,18 @@ def cpu_holds(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         message = f"the variant claims properties of {' and '.join(claimed)} at once: no machine has both"
         yield Finding(message, fix=_RELABEL, location=_location(wheel))
         return
-    for machine, namespace in claimed.items():
-        yield from _other_machine(wheel, machine, namespace)
-    yield from _higher_level(wheel, cpu_level(variant))
+    found = [finding for machine, namespace in claimed.items() for finding in _other_machine(wheel, machine, namespace)]
+    found += _higher_level(wheel, cpu_level(variant))
+    if not found and _platform(wheel) is not None:
+        need(wheel.elfs)  # the name alone tells nothing of the libraries
+    yield from found
 
 
 def _other_machine(wheel: WheelFacts, machine: str, namespace: str) -> Iterator[Finding]:
     """A platform and ELF files that are not for ``machine``, of which the variant claims properties."""
-    tags = frozenset() if isinstance(wheel.name, Unavailable) else wheel.name.tags
-    platform = target_of_tags(tags)
+    platform = _platform(wheel)
     if platform is not None and platform.machine != machine:
-        told = (Evidence("platform", ", ".join(sorted({tag.platform for tag in tags})), wheel.file_name),)
+        told = (Evidence("platform", ", ".join(sorted({tag.platform for tag in _tags(wheel)})), wheel.file_name),)
         message = f"the variant claims properties of {namespace}, and the wheel is for {platform.machine}"
         yield Finding(message, told, _RELABEL, _location(wheel))
     others = [
@@ -221,6 +225,15 @@ def _other_machine(wheel: WheelFacts, machine: str, namespace: str) -> Iterator[
     if others:
         message = f"the variant claims properties of {namespace}, and {others[0].value} is for {others[0].label}"
         yield Finding(message, tuple(others[:_SHOWN]), _RELABEL, Location(others[0].value))
+
+
+def _tags(wheel: WheelFacts) -> frozenset[Tag]:
+    return frozenset() if isinstance(wheel.name, Unavailable) else wheel.name.tags
+
+
+def _platform(wheel: WheelFacts) -> Target | None:
+    """What the wheel is built for by its name, None when that is any machine."""
+    return target_of_tags(_tags(wheel))
 
 
 def _higher_level(wheel: WheelFacts, claimed: int) -> Iterator[Finding]:
