@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 from tests.support.facts import AARCH64, X86_64, judged, listed
 from tests.support.variants import PROVIDERS, document
-from wheel_checks.formats.variant_metadata import parse_variant_metadata
-from wheel_checks.model import CheckResult, Outcome
+from wheel_checks.formats.variant_metadata import VariantMetadata, parse_variant_metadata
+from wheel_checks.model import CheckResult, Outcome, Unavailable
 from wheel_checks.targets.variant_choice import MachineChoice, choose_for_machines
 from wheel_checks.targets.variant_machine import Machine
 
@@ -392,6 +393,41 @@ def test_the_fix_is_right(way: Way) -> None:
 )
 def test_near_misses(machine: Machine, release: Release) -> None:
     assert whl851(machine, release).outcome is Outcome.PASS
+
+
+def of_two_releases(newest: dict[str, list[str]] | None) -> CheckResult:
+    """What the rule says of a driver 535, the variants of 2.0 (None for unreadable metadata), and a 1.0 for the CPU."""
+    releases = {Version("2.0"): newest or CU130, Version("1.0"): CPU}
+    files = [listed(f"demo-{version}-{X86}-{label}.whl") for version, made in releases.items() for label in made]
+
+    def read(version: Version) -> VariantMetadata | Unavailable:
+        if newest is None and version == Version("2.0"):
+            return Unavailable("the index lists no demo-2.0-variants.json")
+        return parse_variant_metadata(json.dumps(document(releases[version])).encode())
+
+    (made,) = choose_for_machines(Requirement("demo"), files, X86_64, [H100_535], read)
+    (result,) = judged("WHL851", made)
+    return result
+
+
+def test_a_cpu_variant_of_an_older_release_is_a_fall_too() -> None:
+    result = of_two_releases(CU130)
+
+    assert result.outcome is Outcome.FAIL
+    assert result.message == f"{H100_535.label} falls through to the variant cpu of 1.0: {NOTHING} of 2.0"
+    assert result.fix is not None
+    assert result.fix.summary == "Update the driver to one that supports CUDA 13.0 (branch 580)."
+
+
+def test_an_older_release_is_no_answer_when_the_newest_cannot_be_read() -> None:
+    result = of_two_releases(None)
+
+    assert result.outcome is Outcome.ERROR
+    assert result.message == f"{H100_535.label} gets the variant cpu of 1.0: the index lists no demo-2.0-variants.json"
+
+
+def test_a_newest_release_for_cpus_alone_is_no_fall() -> None:
+    assert of_two_releases({"cpu": ["x86_64 :: level :: v4"]}).outcome is Outcome.PASS
 
 
 def test_a_machine_without_a_gpu_may_prefer_the_cpu() -> None:

@@ -174,6 +174,8 @@ def test_a_release_without_a_fitting_variant_leads_to_the_one_before(tmp_path: P
     assert (choice.label, str(choice.choice.version)) == ("cu126", "1.0")
     assert choice.variant is not None
     assert choice.variant.label == "cu126"
+    assert choice.newer is not None
+    assert (choice.newer.release, list(choice.newer.passed_over)) == (Version("2.0"), ["cu130"])
 
 
 def test_what_is_passed_over_is_of_the_release_that_was_looked_at() -> None:

@@ -26,26 +26,32 @@ def is_for_gpu(variant: Variant | None) -> bool:
 
 def taken(made: MachineChoice) -> str:
     """What the machine gets, for people."""
+    older = f" of {made.choice.version}" if made.choice.version not in (None, made.release) and made.release else ""
     if made.label:
-        return f"the variant {made.label}"
+        return f"the variant {made.label}{older}"
     if made.choice.chosen:
-        return "a wheel without a variant"
-    return "a source archive" if made.choice.sdist else "nothing"
+        return f"a wheel without a variant{older}"
+    return f"a source archive{older}" if made.choice.sdist else "nothing"
 
 
 def falls_through(made: MachineChoice) -> Finding | None:
-    """A finding when a machine with a GPU gets no variant for a GPU, though the release has some.
+    """A finding when a machine with a GPU gets no variant for a GPU, though the release has some, or a newer one has.
 
-    Undecided when it has variants of which nothing can be read. Raises through ``need`` when it has none.
+    Undecided when there are variants of which nothing can be read. Raises through ``need`` when there are none.
     """
-    if made.machine.gpu and made.release is not None and isinstance(made.metadata, Unavailable):
+    if not made.machine.gpu or is_for_gpu(made.variant):
+        return None
+    return _missed(made) or (_missed(made.newer) if made.newer else None)
+
+
+def _missed(made: MachineChoice) -> Finding | None:
+    """What the machine misses of the variants for GPUs of one release."""
+    if made.release is not None and isinstance(made.metadata, Unavailable):
         message = f"{made.machine.label} gets {taken(made)}: {made.metadata.reason}"
         return Finding(message, fix=REINDEX, undecided=True)
-    if not made.machine.gpu:
-        return None
     metadata = need(made.metadata)
     for_gpu = [label for label, variant in metadata.variants.items() if is_for_gpu(variant)]
-    if not for_gpu or is_for_gpu(made.variant):
+    if not for_gpu:
         return None
     rejections = made.rejections
     if fitting := [label for label in for_gpu if Reason.LESS_PREFERRED in rejections.get(label, ())]:
@@ -61,7 +67,8 @@ def falls_through(made: MachineChoice) -> Finding | None:
         could = ", ".join(list(open_ones)[:_SHOWN])
         message = f"{made.machine.label} gets {taken(made)}: whether it could take {could} is not known"
         return Finding(message, tuple(evidence), fix_for(metadata, open_ones), undecided=True)
-    message = f"{made.machine.label} falls through to {taken(made)}: it can take no variant for a GPU"
+    newer = f" of {made.release}" if made.choice.version not in (None, made.release) else ""
+    message = f"{made.machine.label} falls through to {taken(made)}: it can take no variant for a GPU{newer}"
     return Finding(message, tuple(evidence), fix_for(metadata, remedies))
 
 

@@ -96,7 +96,7 @@ class MachineChoice:
 
     ``label`` is that of the chosen wheel, "" when it has none. ``release`` is the one whose variants were looked at:
     that of the choice, or else the newest; None when none has any. ``order`` and ``metadata`` are its own, Unavailable
-    when they could not be read.
+    when they could not be read. ``newer`` is the same seen from the newest release, when the choice is of an older one.
     """
 
     machine: Machine
@@ -106,11 +106,12 @@ class MachineChoice:
     metadata: VariantMetadata | Unavailable
     order: VariantOrder
     release: Version | None = None
+    newer: MachineChoice | None = None
 
     @property
     def variant(self) -> Variant | None:
         """The chosen variant; None for a wheel without a label."""
-        if not self.label or isinstance(self.metadata, Unavailable):
+        if not self.label or isinstance(self.metadata, Unavailable) or self.choice.version != self.release:
             return None
         return self.metadata.variants.get(self.label)
 
@@ -133,7 +134,7 @@ class MachineChoice:
         rejections, found = self.rejections, {}
         for label in self.metadata.variants:
             reasons = rejections.get(label, frozenset())
-            if label == self.label or Reason.LESS_PREFERRED in reasons:
+            if (label == self.label and self.choice.version == self.release) or Reason.LESS_PREFERRED in reasons:
                 continue
             if Reason.VARIANT in reasons:
                 found[label] = self.order.refused.get(label, "")
@@ -299,11 +300,24 @@ def _choose(asked: _Asked, machine: Machine, plain: Choice, first: Version | Non
         if choice.version is None or not label or choice.version in known:
             break
         look_at(choice.version)
+    return _told(machine, choice, plain, label, known)
+
+
+def _told(
+    machine: Machine,
+    choice: Choice,
+    plain: Choice,
+    label: str,
+    known: Mapping[Version, tuple[VariantMetadata | Unavailable, VariantOrder]],
+) -> MachineChoice:
+    """The choice beside the release that it is of. ``known`` are those that were looked at, the newest first."""
     if not known:
-        nothing = Unavailable("the release has no variants")
-        return MachineChoice(machine, choice, plain, label, nothing, VariantOrder())
-    release = choice.version if choice.version in known else next(iter(known))
-    return MachineChoice(machine, choice, plain, label, *known[release], release)
+        return MachineChoice(machine, choice, plain, label, Unavailable("the release has no variants"), VariantOrder())
+    newest = next(iter(known))
+    seen = MachineChoice(machine, choice, plain, label, *known[newest], newest)
+    if choice.version is None or choice.version == newest or choice.version not in known:
+        return seen
+    return MachineChoice(machine, choice, plain, label, *known[choice.version], choice.version, seen)
 
 
 def variant_wheels(files: Sequence[IndexFile], version: Version) -> Iterator[IndexFile]:
