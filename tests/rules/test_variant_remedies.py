@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -434,3 +436,65 @@ def test_a_machine_without_a_gpu_may_prefer_the_cpu() -> None:
     result = whl851(Machine("x86_64", V3), Release({**CPU, **CU130}, namespaces=["x86_64", "nvidia"]))
 
     assert (result.outcome, result.message) == (Outcome.SKIP, "the machine has no GPU")
+
+
+VALUES = [
+    "12",
+    "12.6",
+    "13.0",
+    "13.1",
+    "15.9",
+    "12.6.1",
+    "90",
+    "75_real",
+    "80_real",
+    "90_real",
+    "90_virtual",
+    "v3",
+    "v4",
+]
+PROPERTIES = st.builds(
+    " :: ".join,
+    st.tuples(
+        st.sampled_from(["nvidia", "x86_64", "aarch64", "intel"]),
+        st.sampled_from(["cuda_version_lower_bound", "cuda_version_upper_bound", "sm_arch", "level", "version"]),
+        st.sampled_from(VALUES),
+    ),
+)
+PROVIDER = st.sampled_from(
+    [
+        {"requires": ["x"]},
+        {"requires": ["x"], "optional": True},
+        {"requires": ["x"], "enable-if": "sys_platform == 'win32'"},
+        {"static-properties": {"sm_arch": ["90_real"], "level": ["v3"]}, "feature-order": ["sm_arch", "level"]},
+    ]
+)
+RELEASES = st.builds(
+    Release,
+    st.dictionaries(
+        st.sampled_from(["a", "b", "cpu", "null"]),
+        st.lists(PROPERTIES, max_size=4, unique=True).map(sorted),
+        max_size=4,
+    ),
+    st.sampled_from([(X86,), (X86, ARM)]),
+    st.booleans(),
+    st.sampled_from([(), ("a",)]),
+    st.one_of(st.none(), st.permutations(["nvidia", "x86_64", "intel"]), st.just(["x86_64"])),
+    st.fixed_dictionaries({"providers": st.dictionaries(st.sampled_from(["nvidia", "x86_64"]), PROVIDER)}),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from([H100, H100_BARE, H100_470, V100, T4_535, GH200]), RELEASES)
+def test_whatever_a_machine_misses_is_told_with_a_fix(machine: Machine, release: Release) -> None:
+    made = gets(machine, release)
+    (result,) = judged("WHL851", made)
+
+    assert "crashed" not in result.message
+    for_gpu = {label for label, claims in release.variants.items() if any("nvidia" in claim for claim in claims)}
+    if made.release is None:  # all is yanked: nothing to choose from, which WHL401 tells
+        assert result.outcome is Outcome.SKIP
+    elif result.outcome is Outcome.PASS:
+        assert not for_gpu or made.label in for_gpu
+    else:
+        assert result.fix is not None
