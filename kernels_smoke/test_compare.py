@@ -67,6 +67,17 @@ def test_a_row_of_zeros_must_be_zero() -> None:
     assert not Near(floor=1.0)(output, reference)["message"]
 
 
+def test_what_is_left_of_a_row_where_terms_cancel() -> None:
+    reference = REFERENCE.clone()
+    reference[3] *= 0.01
+    output = reference.to(torch.float16)
+    output[3] *= 1.01
+    assert Near()(output, reference)["message"].startswith("row 3 has the relative error ")
+    assert not Near(faint=0.25)(output, reference)["message"]
+    output[4] *= 1.01
+    assert Near(faint=0.25)(output, reference)["message"]
+
+
 def test_a_rounding_in_between() -> None:
     output = REFERENCE.to(torch.bfloat16).to(torch.float16)
     assert not Near(float16=2.5e-3)(output, REFERENCE)["message"]

@@ -10,6 +10,7 @@ from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case
 
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
+FAINT = 0.25  # of a usual row: a query may be nearly orthogonal to all that a state holds
 FAR = 2**30 + 64  # elements from one row to the next, so that the third row lies beyond 2^31
 
 

@@ -126,7 +126,7 @@ KERNEL = Kernel(
             for columns in (1, 300, 4097)
         ),
         case("4096 x 12288", 4096, 12288, level="deep"),
-        case("70,000 of 16 x 64", 70_000, 16, 64, level="deep"),
+        case("float16, 70,000 of 16 x 64", 70_000, 16, 64, level="deep", dtype=FP16),
         small("float16, 40 x 72", 40, 72, level="quick", steps=3),
         small("float16, 37 x 21: transposed", 37, 21, row_stride=24, out_stride=27),
         small("float16, 3 of 20 x 33, the first zero", 3, 20, 33, zero=True, steps=2),

@@ -25,12 +25,15 @@ class Near:
 
     The defaults are what was measured on an H200 for norms and pointwise functions, half as much again.
     ``reference`` is float64. A row that is zero in it must be zero; rows with a norm below ``floor`` count as zero.
+    With ``faint``, the error of a row is relative to that part of the rows' root mean square at least: where large
+    terms cancel, what is left of a row is mostly their rounding.
     """
 
     bfloat16: float = 2.5e-3
     float16: float = 5e-4
     float32: float = 1e-6
     floor: float = 0.0
+    faint: float = 0.0
 
     def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
         """Return the relative error of the whole and of the worst row."""
@@ -60,7 +63,8 @@ class Near:
         scale = rows.where(~beyond, torch.zeros_like(rows))
         error = _ratio(float(difference.norm()), float(scale.norm()), self.floor)
         norms = scale.norm(dim=1)
-        by_row = difference.norm(dim=1) / norms.clamp(min=max(self.floor, torch.finfo(torch.float64).tiny))
+        usual = self.faint * float(norms.square().mean().sqrt())
+        by_row = difference.norm(dim=1) / norms.clamp(min=max(self.floor, usual, torch.finfo(torch.float64).tiny))
         worst = int(by_row.argmax())
         message = ""
         if not error <= tolerance:
