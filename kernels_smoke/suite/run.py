@@ -21,6 +21,7 @@ from kernels_smoke.suite.probes_answer import record as probe_record
 from kernels_smoke.suite.probes_installation import not_importable
 from kernels_smoke.suite.registry import Entry
 from kernels_smoke.suite.units import work_units
+from kernels_smoke.suite.verdict import verdict
 from kernels_smoke.suite.warm_cache import Marks, marks
 
 SCHEMA = "kernels_smoke/1"
@@ -92,52 +93,6 @@ def run(options: Options, heard: Callable[[dict[str, Any]], None] = lambda _reco
 def new_seed() -> int:
     """A seed that nobody chose: every run draws other inputs, and prints this number so that it can be repeated."""
     return random.SystemRandom().randrange(2**31)
-
-
-def verdict(document: Document) -> dict[str, str]:
-    """``verdict`` and ``message``: fail when something is wrong, undecided when something could not be checked."""
-    records = [*document.probes, *document.cases, *document.speeds, *document.compiled, *document.mutants]
-    bad = [record for record in records if record["outcome"] in _BAD and not _is_warning(record)]
-    unknown = [record for record in records if record["outcome"] == "error"]
-    if bad:
-        return {"verdict": "fail", "message": _say(bad)}
-    if unknown:
-        return {"verdict": "undecided", "message": _say(unknown)}
-    judged = [*document.cases, *document.compiled, *document.mutants]  # a kernel is right where one of these says so
-    if not any(record["outcome"] in {"pass", "caught"} for record in judged):
-        return {"verdict": "undecided", "message": _say(judged) if judged else "no kernel was checked"}
-    return {"verdict": "pass", "message": _count(document)}
-
-
-_BAD = {"fail", "wrong", "crash", "hang", "refused", "slow", "missed"}
-
-
-def _is_warning(record: dict[str, Any]) -> bool:
-    """True for a fault on which no kernel depends."""
-    return bool((record.get("evidence") or {}).get("severity") == "warning")
-
-
-def _say(records: Sequence[dict[str, Any]]) -> str:
-    first = records[0]
-    what = first.get("name") or f"{first['kernel']} / {first.get('case') or first.get('mutant')}"
-    more = f" (and {len(records) - 1} more)" if len(records) > 1 else ""
-    return f"{what}: {first['outcome']}: {first['message']}{more}"
-
-
-def _count(document: Document) -> str:
-    parts = []
-    if document.cases:
-        passed = [record["kernel"] for record in document.cases if record["outcome"] == "pass"]
-        parts.append(f"{len(set(passed))} kernels correct in {len(passed)} cases")
-    if document.speeds:
-        outcomes = Counter(record["outcome"] for record in document.speeds)
-        parts.append(f"{outcomes['pass']} of {outcomes['pass'] + outcomes['slow']} within their bars")
-    if document.compiled:
-        compiled = [record["target"] for record in document.compiled if record["outcome"] == "pass"]
-        parts.append(f"{len(compiled)} compilations for {len(set(compiled))} targets")
-    if document.mutants:
-        parts.append(f"{sum(record['outcome'] == 'caught' for record in document.mutants)} mutants caught")
-    return ", ".join(parts)
 
 
 def _mode(options: Options) -> str:

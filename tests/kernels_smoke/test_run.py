@@ -11,7 +11,8 @@ import pytest
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.crew import End, Job
 from kernels_smoke.suite.plan import Document
-from kernels_smoke.suite.run import Options, _judge_on_gpu, verdict
+from kernels_smoke.suite.run import Options, _judge_on_gpu
+from kernels_smoke.suite.verdict import verdict
 from kernels_smoke.suite.warm_cache import Marks
 
 COMPILES = "compiling:precompile"  # the one task that leaves the GPU alone

@@ -1,0 +1,54 @@
+"""What a run comes to: fail when something is wrong, undecided when something could not be checked. Needs no torch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from kernels_smoke.suite.plan import Document
+
+BAD = {"fail", "wrong", "crash", "hang", "refused", "slow", "missed"}
+
+
+def verdict(document: Document) -> dict[str, str]:
+    """``verdict`` and ``message``: fail when something is wrong, undecided when something could not be checked."""
+    records = [*document.probes, *document.cases, *document.speeds, *document.compiled, *document.mutants]
+    bad = [record for record in records if record["outcome"] in BAD and not _is_warning(record)]
+    unknown = [record for record in records if record["outcome"] == "error"]
+    if bad:
+        return {"verdict": "fail", "message": _say(bad)}
+    if unknown:
+        return {"verdict": "undecided", "message": _say(unknown)}
+    judged = [*document.cases, *document.compiled, *document.mutants]  # a kernel is right where one of these says so
+    if not any(record["outcome"] in {"pass", "caught"} for record in judged):
+        return {"verdict": "undecided", "message": _say(judged) if judged else "no kernel was checked"}
+    return {"verdict": "pass", "message": _count(document)}
+
+
+def _is_warning(record: dict[str, Any]) -> bool:
+    """True for a fault on which no kernel depends."""
+    return bool((record.get("evidence") or {}).get("severity") == "warning")
+
+
+def _say(records: Sequence[dict[str, Any]]) -> str:
+    first = records[0]
+    what = first.get("name") or f"{first['kernel']} / {first.get('case') or first.get('mutant')}"
+    more = f" (and {len(records) - 1} more)" if len(records) > 1 else ""
+    return f"{what}: {first['outcome']}: {first['message']}{more}"
+
+
+def _count(document: Document) -> str:
+    parts = []
+    if document.cases:
+        passed = [record["kernel"] for record in document.cases if record["outcome"] == "pass"]
+        parts.append(f"{len(set(passed))} kernels correct in {len(passed)} cases")
+    if document.speeds:
+        outcomes = Counter(record["outcome"] for record in document.speeds)
+        parts.append(f"{outcomes['pass']} of {outcomes['pass'] + outcomes['slow']} within their bars")
+    if document.compiled:
+        compiled = [record["target"] for record in document.compiled if record["outcome"] == "pass"]
+        parts.append(f"{len(compiled)} compilations for {len(set(compiled))} targets")
+    if document.mutants:
+        parts.append(f"{sum(record['outcome'] == 'caught' for record in document.mutants)} mutants caught")
+    return ", ".join(parts)
