@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from kernels_smoke.delta_net.cases_chunk import state_of
 from kernels_smoke.suite.model import Inputs
 
 CHUNK = 64
@@ -30,7 +31,7 @@ def gated_delta_rule_chunk(inputs: Inputs) -> Results:
         if length:
             out[here], states[sequence] = _sequence(query[here], key[here], *values, states[sequence])
         begin += length
-    return {"out": out, "final_state": states}
+    return {"out": out, state_of(inputs): states}
 
 
 def gated_delta_rule_decode(inputs: Inputs) -> Results:

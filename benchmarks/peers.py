@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.eager import EPSILON, Results
+from kernels_smoke.delta_net.cases_chunk import state_of
 from kernels_smoke.suite.model import Inputs
 
 Prepared = Callable[[], Results]
@@ -59,7 +60,7 @@ def fla_gated_delta_rule_chunk(inputs: Inputs) -> Prepared:
             use_qk_l2norm_in_kernel=inputs["normalize"],
             cu_seqlens=bounds,
         )
-        return {"out": out[0], "final_state": states}
+        return {"out": out[0], state_of(inputs): states}
 
     return call
 

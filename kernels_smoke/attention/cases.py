@@ -181,10 +181,10 @@ CASES = (
         tokens=9,
         earlier=((3, 30), (1, 2), (1, 33)),
     ),
-    small("tokens before the first sequence", batch=((10, 16), (3, 20)), first=17, tokens=32, heads=(4, 2)),
+    small("float32, tokens before the first sequence", batch=((10, 16), (3, 20)), first=17, tokens=32, heads=(4, 2)),
     small("a segment of which a token sees nothing", batch=((2, 33), (3, 50)), variant="segments"),
     small("130 sequences", batch=((1, 3),) * 130, heads=(1, 1), variant="query_blocks"),
-    small("one head of keys for 71", batch=((2, 20), (1, 5)), heads=(71, 1)),
+    small("float32, one head of keys for 71", batch=((2, 20), (1, 5)), heads=(71, 1)),
     small("float16, decoding", batch=((1, 1), (1, 16), (1, 17)), longest=True, dtype=FP16),
     small("values of 1e4, pages of several tiles", batch=((1, 40), (2, 18)), values=1e4, dtype=FP16, page_size=32),
     small(

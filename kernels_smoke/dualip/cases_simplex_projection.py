@@ -114,7 +114,7 @@ KERNEL = Kernel(
         case("10,000 of 5 to 20, values of 1e4", count=10_000, low=5, high=20, scale=1e4),
         case("every length, sum 1", count=4097, low=0, high=4096, equality=True),
         case("offsets of 64 bits", count=1000, low=0, high=40, offsets=torch.int64, radius=0.25),
-        case("one element dropped at a time", count=64, low=9, high=120, slowly=True, equality=True),
+        case("64 segments, one element dropped at a time", count=64, low=9, high=120, slowly=True, equality=True),
         case("ever larger steps", count=64, low=30, high=120, steps=1.1, scale=1e-3, shift=1.0),
         case("1,000,000 of 0 to 32", "deep", count=1_000_000, low=0, high=32),
         case("more than 2^31 bytes", "deep", count=40_000, low=10_000, high=16_384),
