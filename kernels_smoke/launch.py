@@ -10,6 +10,7 @@ import torch
 import triton
 
 FP8 = torch.float8_e4m3fn
+MOST_ROWS = 2**31 - 2048  # numbers of rows are 32-bit in most kernels, and the last tile may reach beyond
 FP8_MAX = 448.0  # the greatest finite e4m3 value (OCP 8-bit floating point specification 1.0, table 1)
 
 
@@ -37,7 +38,13 @@ def architecture() -> Architecture:
 
 def interpreted() -> bool:
     """True when Triton interprets kernels on the CPU (``TRITON_INTERPRET=1``)."""
-    return os.environ.get("TRITON_INTERPRET", "") in {"1", "true", "on", "yes"}
+    return os.environ.get("TRITON_INTERPRET", "").lower() in {
+        "1",
+        "true",
+        "on",
+        "yes",
+        "y",
+    }  # as triton/knobs.py has it
 
 
 def multiprocessors(tensor: torch.Tensor, otherwise: int = 132) -> int:

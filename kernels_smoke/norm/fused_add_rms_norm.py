@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, on_device_of, require
+from kernels_smoke.launch import MOST_ROWS, check_rows, on_device_of, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 16384  # elements of a row: one program holds whole rows in registers
@@ -90,8 +90,8 @@ def fused_add_rms_norm(
     float32; with ``zero_centred``, ``weight`` is stored less 1 (Gemma, Qwen 3.5). Formula: Zhang and Sennrich, "Root
     Mean Square Layer Normalization" (2019), equation 4.
 
-    - ``x``, ``residual``: [rows, width], bfloat16, float16 or float32, both of one dtype; rows may be strided. Squares
-      are summed in float32: beyond 1e19, rows become zero.
+    - ``x``, ``residual``: [rows, width], bfloat16, float16 or float32, both of one dtype; rows may be strided. They and
+      their sum are finite. Squares are summed in float32: a row of values beyond 1.8e19 / sqrt(width) becomes zero.
     - ``weight``: [width], of that dtype or float32.
     - ``out``: the two results, [rows, width], of that dtype; ``residual`` may be the second, which then is updated in
       place.
@@ -101,6 +101,7 @@ def fused_add_rms_norm(
     require(x.ndim == 2, f"x must be [rows, width], not {x.ndim}-dimensional")
     rows, width = x.shape
     require(0 < width <= WIDEST, f"rows are {width} elements wide; 1 to {WIDEST} are possible")
+    require(rows < MOST_ROWS, f"{rows} rows are too many: {MOST_ROWS} would be, too")
     check_rows("x", x, (rows, width), DTYPES, x)
     check_rows("residual", residual, (rows, width), (x.dtype,), x)
     check_rows("weight", weight, (width,), (x.dtype, torch.float32), x)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 import triton
 
-from kernels_smoke.launch import FP8, check_rows, interpreted, require
+from kernels_smoke.launch import FP8, MOST_ROWS, check_rows, interpreted, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 32768  # elements of a row, when a program holds one whole row in registers
@@ -41,6 +41,8 @@ def check_matrix(x: torch.Tensor) -> None:
     """Raise ValueError unless ``x`` is a matrix of floating-point numbers with dense rows and at least one column."""
     require(x.ndim == 2, f"x must be [rows, width], not {x.ndim}-dimensional")
     require(x.shape[1] > 0, "the rows of x must not be empty")
+    require(x.shape[0] < MOST_ROWS, f"{x.shape[0]} rows are too many: {MOST_ROWS} would be, too")
+    require(x.shape[1] < 2**31, f"rows of {x.shape[1]} elements are too wide: 2^31 would be, too")
     check_rows("x", x, tuple(x.shape), DTYPES, x)
 
 
@@ -89,4 +91,5 @@ def results(
     require(tuple(scales.shape) == shape, f"out[1] must have the shape {shape}, not {tuple(scales.shape)}")
     require(scales.dtype == torch.float32, f"out[1] must be torch.float32, not {scales.dtype}")
     require(scales.device == x.device, f"out[1] is on {scales.device}, x is on {x.device}")
+    require(groups * scales.stride(1) < 2**31, "the scales of a row must lie within 2^31 elements")
     return codes, scales

@@ -66,7 +66,7 @@ def silu_and_mul_per_block_quant(
     name.
 
     - ``x``: [rows, 2 width], bfloat16, float16 or float32; rows may be strided. Finite; a product beyond float32
-      saturates and counts as the greatest float32.
+      saturates and counts as the greatest float32, and gates below -88 count as zero.
     - ``group``: a power of two up to 1024 that divides the width.
     - ``column_major_scales``: new scales lie column by column, each column at a multiple of 16 bytes.
     - ``out``: codes [rows, width], float8_e4m3fn, rows may be strided; scales [rows, width / group], float32, of any

@@ -88,17 +88,18 @@ def fused_qk_norm_rope(
 
     - ``qkv``: [tokens, (query_heads + 2 key_heads) head_dim], bfloat16, float16 or float32: all query heads, then key
       heads, then value heads; rows may be strided. Queries and keys are written in place.
-    - ``q_weight``, ``k_weight``: [head_dim], of that dtype or float32.
+    - ``q_weight``, ``k_weight``: [head_dim], both of that dtype or both float32.
     - ``cos_sin``: [positions, rotary_dim], of that dtype or float32: rotary_dim / 2 cosines, then as many sines; rows
       may be strided. rotary_dim is even and at most head_dim.
-    - ``positions``: [tokens], int64, each less than the rows of ``cos_sin`` (which is not checked).
+    - ``positions``: [tokens], int64, each from 0 to the rows of ``cos_sin`` less one (which is not checked).
 
     Raises ValueError when a shape, dtype, device or stride is not as said, heads are wider than 1,024 elements, or
     there are 2^31 of them or more.
     """
     require(qkv.ndim == 2, f"qkv must be [tokens, heads * head_dim], not {qkv.ndim}-dimensional")
-    tokens, head_dim, rotary_dim = len(qkv), q_weight.numel(), cos_sin.shape[-1]
-    check_norm_and_rope(qkv, q_weight, k_weight, cos_sin, positions, query_heads, key_heads)
+    tokens, head_dim, rotary_dim = check_norm_and_rope(
+        qkv, q_weight, k_weight, cos_sin, positions, query_heads, key_heads
+    )
     check_rows("qkv", qkv, (tokens, (query_heads + 2 * key_heads) * head_dim), DTYPES, qkv)
     if tokens:
         configuration = configure(head_dim)

@@ -105,10 +105,10 @@ def fused_qk_rmsnorm_rope_gate(
     - ``query_gate``: [tokens, query_heads * 2 head_dim], bfloat16, float16 or float32: for each head its query, then
       its gate; rows may be strided.
     - ``key``: [tokens, key_heads * head_dim], of that dtype; rows may be strided.
-    - ``q_weight``, ``k_weight``: [head_dim], of that dtype or float32.
+    - ``q_weight``, ``k_weight``: [head_dim], both of that dtype or both float32.
     - ``cos_sin``: [positions, rotary_dim], of that dtype or float32: rotary_dim / 2 cosines, then as many sines; rows
       may be strided. rotary_dim is even and at most head_dim.
-    - ``positions``: [tokens], int64, each less than the rows of ``cos_sin`` (which is not checked).
+    - ``positions``: [tokens], int64, each from 0 to the rows of ``cos_sin`` less one (which is not checked).
     - ``out``: the three results, of that dtype: [tokens, query_heads * head_dim], [tokens, key_heads * head_dim] and
       [tokens, query_heads * head_dim]; rows may be strided.
 
@@ -116,8 +116,9 @@ def fused_qk_rmsnorm_rope_gate(
     there are 2^31 of them or more.
     """
     require(query_gate.ndim == 2, f"query_gate must be [tokens, heads * 2 head_dim], not {query_gate.ndim}-dimensional")
-    tokens, head_dim, rotary_dim = len(query_gate), q_weight.numel(), cos_sin.shape[-1]
-    check_norm_and_rope(query_gate, q_weight, k_weight, cos_sin, positions, query_heads, key_heads)
+    tokens, head_dim, rotary_dim = check_norm_and_rope(
+        query_gate, q_weight, k_weight, cos_sin, positions, query_heads, key_heads
+    )
     check_rows("query_gate", query_gate, (tokens, query_heads * 2 * head_dim), DTYPES, query_gate)
     check_rows("key", key, (tokens, key_heads * head_dim), (query_gate.dtype,), query_gate)
     if out is None:

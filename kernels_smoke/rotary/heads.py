@@ -48,11 +48,15 @@ def check_norm_and_rope(
     positions: torch.Tensor,
     query_heads: int,
     key_heads: int,
-) -> None:
-    """Raise ValueError unless these arguments fit each other, and the tokens, dtype and device of ``like``."""
-    tokens, head_dim, rotary_dim = len(like), q_weight.numel(), cos_sin.shape[-1]
+) -> tuple[int, int, int]:
+    """Return (tokens, head_dim, rotary_dim).
+
+    Raises ValueError unless these arguments fit each other, and the tokens, dtype and device of ``like``.
+    """
+    tokens, head_dim = len(like), q_weight.numel()
     require(0 < head_dim <= WIDEST, f"heads have {head_dim} elements; 1 to {WIDEST} are possible")
     require(cos_sin.ndim == 2, f"cos_sin must be [positions, rotary_dim], not {cos_sin.ndim}-dimensional")
+    rotary_dim = cos_sin.shape[1]
     require(
         2 <= rotary_dim <= head_dim and rotary_dim % 2 == 0,
         f"{rotary_dim} elements of a head cannot be rotated: it must be an even number from 2 to {head_dim}",
@@ -63,6 +67,7 @@ def check_norm_and_rope(
     check_rows("k_weight", k_weight, (head_dim,), (q_weight.dtype,), like)
     check_rows("cos_sin", cos_sin, tuple(cos_sin.shape), (like.dtype, torch.float32), like)
     check_rows("positions", positions, (tokens,), (torch.int64,), like)
+    return tokens, head_dim, rotary_dim
 
 
 @triton.jit
