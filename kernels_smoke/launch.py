@@ -68,6 +68,12 @@ def require(condition: bool, message: str) -> None:
         raise ValueError(message)
 
 
+def check_span(name: str, tensor: torch.Tensor) -> None:
+    """Raise ValueError unless the elements of ``tensor`` lie within 2^31 of one another: offsets are 32-bit there."""
+    span = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+    require(span < 2**31, f"the elements of {name} must lie within 2^31 of one another")
+
+
 def check_scale(scale: float) -> None:
     """Raise ValueError unless ``scale`` is positive, and stays so, and finite, in float32."""
     require(1e-37 < scale < 1e38, f"scale must be positive and finite in float32, not {scale}")

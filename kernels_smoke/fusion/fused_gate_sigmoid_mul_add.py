@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, on_device_of, require
+from kernels_smoke.launch import MOST_ROWS, check_rows, on_device_of, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 16384  # elements of a row: one program holds whole rows in registers
@@ -82,6 +82,7 @@ def fused_gate_sigmoid_mul_add(
     rows, width = final.shape
     require(0 < width <= WIDEST, f"rows are {width} elements wide; 1 to {WIDEST} are possible")
     check_rows("final", final, (rows, width), DTYPES, final)
+    require(rows < MOST_ROWS, f"{rows} rows are too many: {MOST_ROWS} would be, too")
     check_rows("x", x, (rows, width), (final.dtype,), final)
     check_rows("weight", weight, (width,), (final.dtype, torch.float32), final)
     check_rows("shared", shared, (rows, width), (final.dtype,), final)

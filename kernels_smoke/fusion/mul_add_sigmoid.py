@@ -49,7 +49,7 @@ def mul_add_sigmoid(
 
     Raises ValueError when a shape, dtype, device or stride is not as said.
     """
-    out = torch.empty_like(x) if out is None else out
+    out = torch.empty_like(x, memory_format=torch.contiguous_format) if out is None else out
     rows = as_rows({"x": x, "w": w, "b": b, "out": out})
     if x.numel():
         configuration = configure(x.itemsize)

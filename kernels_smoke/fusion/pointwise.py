@@ -50,7 +50,7 @@ def programs(rows: torch.Tensor, block: int) -> int:
 @triton.jit
 def _place(width, BLOCK: tl.constexpr):
     """The row (int64) and the columns (int64, [BLOCK]) of this program: both may reach beyond 2^31."""
-    blocks = tl.cdiv(width, BLOCK)
+    blocks = (width - 1) // BLOCK + 1  # just below 2^31, a sum would be beyond
     program = tl.program_id(0)
     row = (program // blocks).to(tl.int64)
     first = (program % blocks).to(tl.int64) * BLOCK

@@ -78,7 +78,7 @@ def sin_and_cos(
 
     Raises ValueError when a shape, dtype, device or stride is not as said.
     """
-    sine, cosine = (torch.empty_like(x), torch.empty_like(x)) if out is None else out
+    sine, cosine = out or (torch.empty_like(x, memory_format=torch.contiguous_format) for _ in range(2))
     rows = as_rows({"x": x, "out[0]": sine, "out[1]": cosine})
     if x.numel():
         configuration = configure()

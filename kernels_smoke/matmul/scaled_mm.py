@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, interpreted, multiprocessors, on_device_of, require
+from kernels_smoke.launch import check_rows, check_span, interpreted, multiprocessors, on_device_of, require
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, check_operands, described, descriptor
 
 
@@ -184,6 +184,7 @@ def _scales(name: str, scales: torch.Tensor, shape: tuple[int, int], like: torch
     """``scales`` as ``shape``; one element stands for all of them, at stride 0."""
     require(scales.dtype == torch.float32, f"{name} must be float32, not {scales.dtype}")
     require(scales.device == like.device, f"{name} is on {scales.device}, the other arguments are on {like.device}")
+    check_span(name, scales)
     if scales.numel() == 1:
         return scales.reshape(1, 1).expand(shape)
     require(tuple(scales.shape) == shape, f"{name} must have the shape {shape} or 1 element, not {tuple(scales.shape)}")

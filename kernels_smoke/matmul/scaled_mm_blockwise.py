@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import interpreted, multiprocessors, on_device_of, require
+from kernels_smoke.launch import check_span, interpreted, multiprocessors, on_device_of, require
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, check_operands, described, descriptor
 
 BLOCK = 128  # elements of K, and of N, that share a scale
@@ -133,6 +133,7 @@ def scaled_mm_blockwise(
         require(tuple(scales.shape) == shape, f"{name} must have the shape {shape}, not {tuple(scales.shape)}")
         require(scales.dtype == torch.float32, f"{name} must be float32, not {scales.dtype}")
         require(scales.device == a.device, f"{name} is on {scales.device}, a is on {a.device}")
+        check_span(name, scales)
     if not (m and n):
         return out
 

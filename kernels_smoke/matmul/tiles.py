@@ -19,6 +19,7 @@ except ImportError:  # older than Triton 3.4, which has no descriptors made on t
 
 OPERANDS = (torch.float8_e4m3fn, torch.bfloat16, torch.float16)
 OUTPUTS = (torch.bfloat16, torch.float16, torch.float32)
+LARGEST = 2**31 - 512  # of M, N and K: the last tile may reach beyond, in 32 bits
 ALIGNMENT = 16  # bytes: TMA wants the first element and every row to begin at a multiple of this
 
 
@@ -65,7 +66,8 @@ def described(matrix: torch.Tensor) -> bool:
     # From sm_120 on, tensor cores take their operands from registers again: TMA has less to give there.
     there = interpreted() or 90 <= architecture().number < 120
     aligned = matrix.data_ptr() % ALIGNMENT == 0 and matrix.stride(0) * matrix.itemsize % ALIGNMENT == 0
-    return TensorDescriptor is not None and there and aligned and matrix.stride(0) >= matrix.shape[1]
+    dense = matrix.stride(1) == 1 and matrix.stride(0) >= matrix.shape[1]
+    return TensorDescriptor is not None and there and aligned and dense
 
 
 def descriptor(matrix: torch.Tensor, rows: int, columns: int) -> object:
@@ -83,6 +85,7 @@ def check_operands(
     require(a.ndim == 2 and b.ndim == 2, f"a and b must be matrices, not {a.ndim}- and {b.ndim}-dimensional")
     (m, k), n = a.shape, b.shape[1]
     require(k > 0, "a and b have no elements to multiply: K is 0")
+    require(max(m, n, k) < LARGEST, f"M, N and K must be less than {LARGEST}, not {m}, {n} and {k}")
     check_rows("a", a, (m, k), OPERANDS, a)
     check_rows("b transposed", b.t(), (n, k), (a.dtype,), a)
     require(out_dtype in {None, *OUTPUTS}, f"out_dtype must be {' or '.join(map(str, OUTPUTS))}, not {out_dtype}")

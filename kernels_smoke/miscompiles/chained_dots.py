@@ -74,6 +74,7 @@ def chained_dots(
         require(matrix.is_contiguous(), f"{name} must be contiguous")
     check_rows("out", out, (m, n), (torch.float32,), a)
     require(out.is_contiguous(), "out must be contiguous")
+    require(n <= 2**20, f"b has {n} columns; {2**20} are possible")
     if m and n:
         choice = configure()
         grid = (triton.cdiv(m, choice.block), triton.cdiv(n, choice.block))

@@ -105,6 +105,8 @@ def decayed_accumulator(
     for name, tensor in (*((name, tensor) for name, tensor, _ in operands), ("decay", decay), ("out", out[0])):
         require(tensor.is_contiguous(), f"{name} must be contiguous")
     require(out[1].is_contiguous(), "out must be contiguous")
+    require(warps in {1, 2, 4, 8, 16}, f"a program has 1, 2, 4, 8 or 16 warps, not {warps}")
+    require(width <= 2**20, f"v has {width} columns; {2**20} are possible")
     if heads and width:
         choice = configure()
         with on_device_of(q):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 import triton
 
-from kernels_smoke.launch import FP8, MOST_ROWS, check_rows, interpreted, require
+from kernels_smoke.launch import FP8, MOST_ROWS, check_rows, check_span, interpreted, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 32768  # elements of a row, when a program holds one whole row in registers
@@ -91,5 +91,5 @@ def results(
     require(tuple(scales.shape) == shape, f"out[1] must have the shape {shape}, not {tuple(scales.shape)}")
     require(scales.dtype == torch.float32, f"out[1] must be torch.float32, not {scales.dtype}")
     require(scales.device == x.device, f"out[1] is on {scales.device}, x is on {x.device}")
-    require(groups * scales.stride(1) < 2**31, "the scales of a row must lie within 2^31 elements")
+    check_span("the scales of a row in out[1]", scales[:1])
     return codes, scales
