@@ -124,7 +124,7 @@ KERNEL = Kernel(
         here("values of 1e4", count=9, low=1, high=20, scale=1e4, radius=1.5),
         here("one element dropped at a time", count=5, low=9, high=17, slowly=True, equality=True),
         here("ever larger steps, around 1,000", count=5, low=12, high=17, steps=1.3, scale=0.01, shift=1000.0),
-        here("radius 3", count=9, low=1, high=9, radius=3.0),
+        here("radius 3", count=60, low=1, high=15, radius=3.0),
         here("sum 1, the least numbers", count=5, low=1, high=4, equality=True, shift=-3.3e38),
         here("below zero", count=9, low=1, high=5, shift=-10.0, offsets=torch.int64),
         here("no element", count=3, low=0, high=0),
