@@ -13,8 +13,8 @@ from kernels_smoke.suite.compare import Exact, Rounded
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
 
-EPSILON = 1e-6
-LAYOUT = ("out_stride", "in_place")  # of the inputs: what says how to call, and no argument
+EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
+LAYOUT = ("out_stride", "sum_stride", "in_place", "own")  # of the inputs: what says how to call, and no argument
 FAR = 2**30 + 64  # elements from one row to the next, so that the third row lies beyond 2^31
 
 
@@ -27,39 +27,50 @@ def draw_inputs(
     weight_dtype: torch.dtype | None = None,
     zero_centred: bool = True,
     row_stride: int = 0,
+    residual_stride: int = 0,
     out_stride: int = 0,
+    sum_stride: int = 0,
     in_place: bool = False,
+    own: bool = False,
     scale: float = 1.0,
     largest: float = 0.0,
 ) -> Inputs:
     """Draw x and residual [rows, width], weight [width]; the middle row is zero, where there are three or more.
 
-    Values are normal with the standard deviation ``scale``, or uniform up to ``largest`` when that is given.
+    Values are normal with the standard deviation ``scale``, or uniform up to ``largest`` when that is given. Rows of
+    the residual and of the sum are as far apart as those of x and of the norm, unless they have a stride of their own.
+    ``own``: the function makes its results itself.
     """
     x, residual = (
-        draw.uniform(rows, width, low=-largest, high=largest, dtype=dtype, row_stride=row_stride, name=name)
+        draw.uniform(rows, width, low=-largest, high=largest, dtype=dtype, row_stride=stride, name=name)
         if largest
-        else draw.normal(rows, width, dtype=dtype, scale=scale, row_stride=row_stride, name=name)
-        for name in ("x", "residual")
+        else draw.normal(rows, width, dtype=dtype, scale=scale, row_stride=stride, name=name)
+        for name, stride in (("x", row_stride), ("residual", residual_stride or row_stride))
     )
     if rows >= 3 and x.device.type != "meta":
         x[rows // 2] = 0
         residual[rows // 2] = 0
     weight = draw.normal(width, dtype=weight_dtype or dtype, scale=0.1, name="weight")
     arguments = {"x": x, "residual": residual, "weight": weight, "zero_centred": zero_centred}
-    return {**arguments, "out_stride": out_stride, "in_place": in_place}
+    layout = {"out_stride": out_stride, "sum_stride": sum_stride or out_stride, "in_place": in_place, "own": own}
+    return {**arguments, **layout}
 
 
 def outputs(inputs: Inputs) -> Mapping[str, Output]:
-    """Both results look like ``x``, and have rows ``out_stride`` elements apart."""
-    like = (tuple(inputs["x"].shape), inputs["x"].dtype, inputs["out_stride"])
-    return {"normed": like, "sum": like}
+    """Both results look like ``x``, and have rows ``out_stride`` and ``sum_stride`` elements apart."""
+    shape, dtype = tuple(inputs["x"].shape), inputs["x"].dtype
+    return {"normed": (shape, dtype, inputs["out_stride"]), "sum": (shape, dtype, inputs["sum_stride"])}
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function; with ``in_place``, the second result holds the residual."""
     arguments = {name: value for name, value in inputs.items() if name not in LAYOUT}
     normed, total = outputs["normed"], outputs["sum"]
+    if inputs["own"]:
+        made = module.fused_add_rms_norm(**arguments, epsilon=EPSILON)
+        normed.copy_(made[0])
+        total.copy_(made[1])
+        return made
     if inputs["in_place"]:
         arguments["residual"] = total.copy_(inputs["residual"])
     return module.fused_add_rms_norm(**arguments, epsilon=EPSILON, out=(normed, total))
@@ -112,6 +123,19 @@ CASES = (
     here("fp16, sums near 65504", rows=3, width=300, dtype=FP16, largest=32000.0),
     here("fp16, weight in fp32", rows=5, width=300, dtype=FP16, weight_dtype=FP32),
     here("fp16, in place", rows=5, width=300, dtype=FP16, in_place=True),
+    here(
+        "fp32, strides of each tensor's own",
+        rows=5,
+        width=300,
+        dtype=FP32,
+        row_stride=304,
+        residual_stride=320,
+        out_stride=310,
+        sum_stride=330,
+    ),
+    here("fp16, in place, strided", rows=5, width=300, dtype=FP16, in_place=True, row_stride=304, sum_stride=320),
+    here("fp32, squares near epsilon", rows=5, width=300, dtype=FP32, scale=3e-3),
+    here("fp32, its own results", rows=5, width=300, dtype=FP32, row_stride=304, own=True),
     here("fp16, no row", rows=0, width=300, dtype=FP16),
     case("offsets above 2^31 in", "deep", rows=3, width=1000, row_stride=FAR),
     case("offsets above 2^31 out", "deep", rows=3, width=1000, out_stride=FAR),
@@ -136,6 +160,12 @@ MUTANTS = (
     Mutant("the last row left out", "(rows < count) &", "(rows < count - 1) &"),
     Mutant("mean over the block", "/ width + epsilon", "/ BLOCK + epsilon"),
     Mutant("no epsilon", "/ width + epsilon", "/ width"),
+    Mutant("epsilon of another size", "/ width + epsilon", "/ width + 1e-6"),
+    Mutant(
+        "epsilon in the sum instead of the mean",
+        "tl.sum(total * total, axis=1, keep_dims=True) / width + epsilon",
+        "(tl.sum(total * total, axis=1, keep_dims=True) + epsilon) / width",
+    ),
     Mutant("weights not zero-centred", "scale += 1.0", "scale += 0.0"),
     Mutant(
         "norm of the sum before it is rounded",
@@ -143,6 +173,14 @@ MUTANTS = (
         "total = x.to(tl.float32) + residual.to(tl.float32)",
     ),
     Mutant("stride of the wrong tensor", "sum_pointer + rows * sum_stride", "sum_pointer + rows * x_stride"),
+    Mutant("the residual with the stride of x", "rows * residual_stride", "rows * x_stride"),
+    Mutant("the sum with the stride of the norm", "rows * sum_stride", "rows * normed_stride"),
+    Mutant("the norm with the stride of the sum", "rows * normed_stride", "rows * sum_stride"),
+    Mutant(
+        "one tensor for both of its own results",
+        "out or (torch.empty_like(x), torch.empty_like(x))",
+        "out or (torch.empty_like(x),) * 2",
+    ),
     Mutant("residual not added", "x.to(tl.float32) + residual.to(tl.float32)", "x.to(tl.float32)"),
     Mutant(
         "offsets in 32 bits",

@@ -113,6 +113,7 @@ CASES = (
     here("fp32, 64 wide, all rotated", tokens=13, **sizes(2, 1, 64, 64), dtype=FP32, zero_centred=True),
     here("fp32, odd widths", tokens=13, **sizes(3, 1, 33, 6), dtype=FP32, row_stride=170, cache_stride=7),
     here("fp32, values of 1e4", tokens=3, **sizes(2, 1, 128, 64), dtype=FP32, scale=1e4),
+    here("fp32, squares near epsilon", tokens=3, **sizes(2, 1, 128, 64), dtype=FP32, scale=3e-3),
     here("fp16, interleaved", tokens=13, **sizes(3, 1, 96, 40), dtype=FP16, interleaved=True),
     here("fp16, interleaved, all rotated", tokens=3, **sizes(1, 1, 64, 64), dtype=FP16, interleaved=True),
     here("fp16, values near 65504", tokens=3, **sizes(2, 1, 128, 64), dtype=FP16, largest=65000.0),
@@ -150,6 +151,7 @@ MUTANTS = (
         "cos_sin_pointer + position * cos_sin_stride",
         "cos_sin_pointer + token * cos_sin_stride",
     ),
+    Mutant("angles taken for dense", "position * cos_sin_stride", "position * ROTARY_DIM"),
     Mutant(
         "the last program of queries left out", "tl.cdiv(tokens * QUERY_HEADS, HEADS)", "tokens * QUERY_HEADS // HEADS"
     ),

@@ -26,6 +26,8 @@ from kernels_smoke.suite.compare import Exact, Rounded
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
 
+LAYOUT = ("out_stride", "gate_stride", "own")  # of the inputs: what says how to call, and no argument
+
 
 def draw_inputs(
     draw: Draw,
@@ -39,13 +41,17 @@ def draw_inputs(
     padding: int = 0,
     row_stride: int = 0,
     out_stride: int = 0,
+    gate_stride: int = 0,
+    own: bool = False,
     scale: float = 1.0,
     largest: float = 0.0,
     **rotary: Any,
 ) -> Inputs:
     """Draw the projections of ``heads`` = (query heads, key heads), and the rest.
 
-    Rows are ``padding`` elements further apart than they are wide, or ``row_stride`` elements.
+    Rows are ``padding`` elements further apart than they are wide, or ``row_stride`` elements. Those of the results
+    are ``out_stride`` elements apart, those of the gates ``gate_stride`` when that is given. ``own``: the function
+    makes its results itself.
     """
     query_heads, key_heads = heads
     widths = {"query_gate": query_heads * 2 * head_dim, "key": key_heads * head_dim}
@@ -68,24 +74,31 @@ def draw_inputs(
         "key_heads": key_heads,
         "zero_centred": zero_centred,
         "out_stride": out_stride,
+        "gate_stride": gate_stride or out_stride,
+        "own": own,
     }
 
 
 def outputs(inputs: Inputs) -> Mapping[str, Output]:
-    """Queries, keys, gates, with rows ``out_stride`` elements apart."""
+    """Queries, keys, gates, with rows ``out_stride`` elements apart, of gates ``gate_stride``."""
     tokens, width = inputs["query_gate"].shape
     dtype, stride = inputs["query_gate"].dtype, inputs["out_stride"]
     return {
         "query": ((tokens, width // 2), dtype, stride),
         "key_out": (tuple(inputs["key"].shape), dtype, stride),
-        "gate": ((tokens, width // 2), dtype, stride),
+        "gate": ((tokens, width // 2), dtype, inputs["gate_stride"]),
     }
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
-    arguments = {name: value for name, value in inputs.items() if name != "out_stride"}
+    arguments = {name: value for name, value in inputs.items() if name not in LAYOUT}
     out = tuple(outputs[name] for name in ("query", "key_out", "gate"))
+    if inputs["own"]:
+        made = module.fused_qk_rmsnorm_rope_gate(**arguments, epsilon=EPSILON)
+        for result, its in zip(out, made, strict=True):
+            result.copy_(its)
+        return made
     return module.fused_qk_rmsnorm_rope_gate(**arguments, epsilon=EPSILON, out=out)
 
 
@@ -133,6 +146,9 @@ CASES = (
     here("fp32, odd widths", tokens=13, **sizes(3, 1, 33, 6), dtype=FP32, padding=5, cache_stride=7),
     here("fp32, values of 1e4", tokens=3, **sizes(2, 1, 128, 64), dtype=FP32, scale=1e4),
     here("fp16, strided results", tokens=3, **sizes(2, 2, 64, 32), dtype=FP16, out_stride=144),
+    here("fp16, gates strided otherwise", tokens=3, **sizes(2, 2, 64, 32), dtype=FP16, out_stride=144, gate_stride=160),
+    here("fp32, squares near epsilon", tokens=3, **sizes(2, 1, 128, 64), dtype=FP32, scale=3e-3),
+    here("fp16, its own results", tokens=5, **sizes(3, 2, 64, 32), dtype=FP16, padding=16, own=True),
     here("fp16, plain weights", tokens=3, **sizes(2, 1, 128, 64), dtype=FP16, zero_centred=False),
     here("fp16, values near 65504", tokens=3, **sizes(2, 1, 128, 64), dtype=FP16, largest=65000.0),
     here("fp16, parameters in float32", tokens=3, **sizes(2, 1, 64, 32), dtype=FP16, float32_parameters=True),
@@ -172,7 +188,24 @@ MUTANTS = (
         "gate_out_stride + head * HEAD_BLOCK",
     ),
     Mutant("stride of the wrong input", "tl.where(is_key, key_stride, query_gate_stride)", "key_stride"),
+    Mutant("gates with the stride of the queries", "token * gate_out_stride", "token * query_out_stride"),
+    Mutant(
+        "queries with the stride of the gates",
+        "tl.where(is_key, key_out_stride, query_out_stride)",
+        "tl.where(is_key, key_out_stride, gate_out_stride)",
+    ),
+    Mutant(
+        "keys with the stride of the queries",
+        "tl.where(is_key, key_out_stride, query_out_stride)",
+        "query_out_stride",
+    ),
+    Mutant(
+        "one tensor for its own queries and gates",
+        "query_out, gate_out = (query_gate.new_empty(tokens, query_heads * head_dim) for _ in range(2))",
+        "query_out = gate_out = query_gate.new_empty(tokens, query_heads * head_dim)",
+    ),
     Mutant("stride of the wrong result", "token * gate_out_stride", "token * key_out_stride"),
+    Mutant("angles taken for dense", "position * cos_sin_stride", "position * ROTARY_DIM"),
     Mutant(
         "the last program of queries left out", "tl.cdiv(tokens * QUERY_HEADS, HEADS)", "tokens * QUERY_HEADS // HEADS"
     ),

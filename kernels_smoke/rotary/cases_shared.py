@@ -9,7 +9,7 @@ import torch
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Mutant
 
-EPSILON = 1e-6
+EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
 BASE = 10_000.0  # of the rotary embedding's frequencies
 FAR = 2**30 + 64  # elements from one token to the next, so that the third token lies beyond 2^31
 FP16, FP32, BF16 = torch.float16, torch.float32, torch.bfloat16
@@ -79,6 +79,8 @@ SHARED_MUTANTS = (
     ),
     shared("mean over the rotated part", "squares / HEAD_DIM", "squares / ROTARY_DIM"),
     shared("no epsilon", "/ HEAD_DIM + epsilon", "/ HEAD_DIM"),
+    shared("epsilon of another size", "/ HEAD_DIM + epsilon", "/ HEAD_DIM + 1e-6"),
+    shared("epsilon in the sum instead of the mean", "squares / HEAD_DIM + epsilon", "(squares + epsilon) / HEAD_DIM"),
     shared("weights not zero-centred", "scale += 1.0", "scale += 0.0"),
     shared(
         "weights of the wrong half", "_scaled(second, inverse, second_weight", "_scaled(second, inverse, first_weight"
