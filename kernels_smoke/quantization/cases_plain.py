@@ -16,21 +16,27 @@ from kernels_smoke.quantization.inputs import (
     BOUND_IGNORED,
     DTYPES,
     GREATEST,
+    GROUP_LAYOUTS,
+    GROUP_RESULTS,
     INFINITE_SCALE,
     LEAST_DROPPED,
     MULTIPLIED,
     NOT_CLAMPED,
     RANGE_OF_FNUZ,
+    ROW_LAYOUTS,
+    ROW_RESULTS,
     SCALING,
+    call,
     case,
+    described,
     draw_bound,
     draw_matrix,
+    result_layout,
     work,
 )
-from kernels_smoke.quantization.layout import code_dtype
 from kernels_smoke.suite.compare import Codes, Exact
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Inputs, Kernel, Mutant, Speed, Tensors
+from kernels_smoke.suite.model import EVERYWHERE, Inputs, Kernel, Mutant, Output, Speed, Tensors
 
 LEAST = 1 / (448 * 512)
 LEAST_GROUP = 1e-10 / 448
@@ -49,13 +55,13 @@ def draw_rows(
     offset: int = 0,
     bound: float | None = None,
     special: str = "",
-    own: bool = False,
+    **layout: Any,
 ) -> Inputs:
-    """Draw x [rows, width] and the bound. ``own``: the function makes its results itself."""
+    """Draw x [rows, width] and the bound; ``layout`` says how the results lie."""
     x = draw_matrix(draw, rows, width, name="x", dtype=dtype, scale=scale, row_stride=row_stride, offset=offset)
     if x.device.type != "meta":
         _specialise(x, special)
-    return {"x": x, "bound": draw_bound(draw, bound), "own": own}
+    return {"x": x, "bound": draw_bound(draw, bound), **result_layout(**layout)}
 
 
 def _specialise(x: torch.Tensor, special: str, group: int = 0) -> None:
@@ -85,21 +91,15 @@ def near_greatest(name: str) -> dict[str, Any]:
     return {"scale": GREATEST[name] / 8, "special": "greatest"}
 
 
-def row_outputs(inputs: Inputs) -> Mapping[str, tuple[tuple[int, ...], torch.dtype]]:
+def row_outputs(inputs: Inputs) -> Mapping[str, Output]:
     """Codes like ``x``, and a scale for each row."""
-    rows, width = inputs["x"].shape
-    return {"codes": ((rows, width), code_dtype()), "scales": ((rows, 1), torch.float32)}
+    return described(inputs, *inputs["x"].shape)
 
 
 def launch_rows(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
-    function, arguments = module.dynamic_per_token_scaled_fp8_quant, {"scale_upper_bound": inputs["bound"]}
-    if not inputs["own"]:
-        return function(inputs["x"], **arguments, out=(outputs["codes"], outputs["scales"]))
-    codes, scales = function(inputs["x"], **arguments)
-    outputs["codes"].copy_(codes)
-    outputs["scales"].copy_(scales)
-    return codes, scales
+    function = module.dynamic_per_token_scaled_fp8_quant
+    return call(function, inputs, outputs, inputs["x"], scale_upper_bound=inputs["bound"])
 
 
 def row_reference(inputs: Inputs) -> Tensors:
@@ -120,45 +120,33 @@ def draw_groups(
     row_stride: int = 0,
     offset: int = 0,
     special: str = "",
-    layout: str = "row-major",
+    **layout: Any,
 ) -> Inputs:
-    """Draw x [rows, width], whose last row begins with a group of zeros.
-
-    ``layout``: that of the scales, "row-major", "column-major", or "own", when the function makes its results itself.
-    """
+    """Draw x [rows, width], whose last row begins with a group of zeros; ``layout`` says how the results lie."""
     x = draw_matrix(draw, rows, width, name="x", dtype=dtype, scale=scale, row_stride=row_stride, offset=offset)
     if x.device.type != "meta" and rows:
         x[-1, :group] = 0
         _specialise(x, special, group)
-    return {"x": x, "group": group, "ue8m0": ue8m0, "layout": layout}
+    return {"x": x, "group": group, "ue8m0": ue8m0, **result_layout(**layout)}
 
 
-def group_outputs(inputs: Inputs) -> Mapping[str, tuple[tuple[int, ...], torch.dtype]]:
-    """Codes like ``x``, and a scale for each group: [groups, rows] when they lie column by column."""
+def group_outputs(inputs: Inputs) -> Mapping[str, Output]:
+    """Codes like ``x``, and a scale for each group."""
     rows, width = inputs["x"].shape
-    groups = width // inputs["group"]
-    scales = (rows, groups) if inputs["layout"] == "row-major" else (groups, rows)
-    return {"codes": ((rows, width), code_dtype()), "scales": (scales, torch.float32)}
+    return described(inputs, rows, width, width // inputs["group"])
 
 
 def launch_groups(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
     function = module.per_token_group_fp8_quant
-    arguments = {"group": inputs["group"], "ue8m0": inputs["ue8m0"]}
-    codes, scales = outputs["codes"], outputs["scales"]
-    if inputs["layout"] != "own":
-        return function(inputs["x"], **arguments, out=(codes, scales if inputs["layout"] == "row-major" else scales.T))
-    made, its_scales = function(inputs["x"], **arguments, column_major_scales=True)
-    codes.copy_(made)
-    scales.copy_(its_scales.as_strided(scales.shape, (-(-scales.shape[1] // 4) * 4, 1)))  # columns of 16 bytes
-    return made, its_scales
+    return call(function, inputs, outputs, inputs["x"], group=inputs["group"], ue8m0=inputs["ue8m0"])
 
 
 def group_reference(inputs: Inputs) -> Tensors:
     """Quotients and scales in high precision."""
     least = LEAST_UE8M0 if inputs["ue8m0"] else LEAST_GROUP
     codes, scales = reference.by_group(inputs["x"], inputs["group"], least, ue8m0=inputs["ue8m0"])
-    return {"codes": codes, "scales": scales if inputs["layout"] == "row-major" else scales.T}
+    return {"codes": codes, "scales": scales.T if inputs["column_major"] else scales}
 
 
 LOAD = "tl.load(x_pointer + rows * x_stride + columns, mask=mask,"
@@ -199,6 +187,8 @@ PER_TOKEN = Kernel(
         case("an outlier in each row", "full", EVERYWHERE, rows=5, width=300, dtype=torch.float16, special="outlier"),
         case("infinity", "full", EVERYWHERE, rows=5, width=300, dtype=torch.float32, special="infinity"),
         case("its own results", "full", EVERYWHERE, rows=5, width=300, dtype=torch.float16, row_stride=640, own=True),
+        *ROW_LAYOUTS,
+        case("upper bound of zero", "full", EVERYWHERE, rows=5, width=300, dtype=torch.float32, bound=0.0),
     ),
     mutants=(
         Mutant("column mask of the load dropped", LOAD, LOAD.replace("mask=mask", "mask=rows < count")),
@@ -207,6 +197,7 @@ PER_TOKEN = Kernel(
         Mutant("stride of the wrong tensor", "x_pointer + rows * x_stride", "x_pointer + rows * codes_stride"),
         Mutant("scale of the tile, not of the row", "scales_pointer + rows *", "scales_pointer + rows // ROWS *"),
         *SHARED_MUTANTS,
+        *ROW_RESULTS,
         BOUND_IGNORED,
         NOT_CLAMPED,
     ),
@@ -230,7 +221,7 @@ PER_GROUP = Kernel(
         case("one row", rows=1, width=4096),
         case("strided rows", rows=7, width=1024, row_stride=1032),
         case("misaligned rows", rows=7, width=1024, row_stride=1025, offset=1),
-        case("column-major scales", rows=37, width=1024, layout="column-major"),
+        case("column-major scales", rows=37, width=1024, column_major=True),
         case("values of 1e4", rows=7, width=4096, scale=1e4),
         case("ties", rows=7, width=4096, special="ties"),
         case("ties, UE8M0", rows=7, width=4096, special="ties", ue8m0=True),
@@ -264,8 +255,20 @@ PER_GROUP = Kernel(
         ),
         case("an outlier in each group", "full", EVERYWHERE, rows=5, width=384, dtype=torch.float16, special="outlier"),
         case("infinity", "full", EVERYWHERE, rows=5, width=384, dtype=torch.float32, special="infinity"),
-        case("column-major, fp32", "full", EVERYWHERE, rows=7, width=384, dtype=torch.float32, layout="column-major"),
-        case("its own results", "full", EVERYWHERE, rows=7, width=384, dtype=torch.float16, layout="own"),
+        case("column-major, fp32", "full", EVERYWHERE, rows=7, width=384, dtype=torch.float32, column_major=True),
+        case(
+            "its own results",
+            "full",
+            EVERYWHERE,
+            rows=7,
+            width=384,
+            dtype=torch.float16,
+            row_stride=640,
+            column_major=True,
+            own=True,
+        ),
+        case("its own results, row-major", "full", EVERYWHERE, rows=7, width=384, dtype=torch.float32, own=True),
+        *GROUP_LAYOUTS,
     ),
     mutants=(
         Mutant("greatest value instead of magnitude", "tl.max(tl.abs(x)", "tl.max((x)"),
@@ -283,6 +286,7 @@ PER_GROUP = Kernel(
             module=SCALING,
         ),
         *SHARED_MUTANTS,
+        *GROUP_RESULTS,
     ),
     speeds=(
         Speed("16384 x 4096", {"rows": 16384, "width": 4096}, bar=1.15, work=work),

@@ -12,21 +12,27 @@ from kernels_smoke.quantization import reference
 from kernels_smoke.quantization.inputs import (
     BOUND_IGNORED,
     DTYPES,
+    GROUP_LAYOUTS,
+    GROUP_RESULTS,
     LEAST_DROPPED,
     MULTIPLIED,
     NOT_CLAMPED,
     RANGE_OF_FNUZ,
+    ROW_LAYOUTS,
+    ROW_RESULTS,
+    call,
     case,
+    described,
     draw_bound,
     draw_matrix,
+    result_layout,
     work,
 )
-from kernels_smoke.quantization.layout import code_dtype
 from kernels_smoke.suite.compare import Codes, Exact, Relative
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Check, Inputs, Kernel, Mutant, Speed, Tensors
+from kernels_smoke.suite.model import EVERYWHERE, Check, Inputs, Kernel, Mutant, Output, Speed, Tensors
 
-EPSILON = 1e-6
+EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
 LEAST = 1 / (448 * 512)
 
 
@@ -39,14 +45,18 @@ def draw_inputs(
     weight_dtype: torch.dtype | None = None,
     scale: float = 1.0,
     row_stride: int = 0,
+    residual_stride: int = 0,
     add: bool = True,
-    **more: Any,
+    **layout: Any,
 ) -> Inputs:
-    """Draw x and residual [rows, width] and weight [width]. Without ``add`` the residual must stay as it is."""
+    """Draw x and residual [rows, width] and weight [width]; ``layout`` says how the results lie.
+
+    Without ``add`` the residual must stay as it is.
+    """
     x = draw_matrix(draw, rows, width, name="x", dtype=dtype, scale=scale, row_stride=row_stride)
-    residual = draw_matrix(draw, rows, width, name="residual", dtype=dtype, scale=scale)
+    residual = draw_matrix(draw, rows, width, name="residual", dtype=dtype, scale=scale, row_stride=residual_stride)
     weight = draw.normal(width, dtype=weight_dtype or dtype, name="weight")
-    return {"x": x, "residual": residual, "weight": weight, "add": add, **more}
+    return {"x": x, "residual": residual, "weight": weight, "add": add, **result_layout(**layout)}
 
 
 def draw_rows(draw: Draw, *, bound: float | None = None, **shape: Any) -> Inputs:
@@ -54,46 +64,47 @@ def draw_rows(draw: Draw, *, bound: float | None = None, **shape: Any) -> Inputs
     return {**draw_inputs(draw, **shape), "bound": draw_bound(draw, bound)}
 
 
-def draw_groups(draw: Draw, *, group: int = 128, column_major: bool = False, **shape: Any) -> Inputs:
-    """The same and the groups; ``column_major`` is how the scales lie."""
-    return draw_inputs(draw, **shape, group=group, column_major=column_major)
+def draw_groups(draw: Draw, *, group: int = 128, **shape: Any) -> Inputs:
+    """The same and the groups."""
+    return {**draw_inputs(draw, **shape), "group": group}
 
 
-def row_outputs(inputs: Inputs) -> Mapping[str, tuple[tuple[int, ...], torch.dtype]]:
+def row_outputs(inputs: Inputs) -> Mapping[str, Output]:
     """Codes like ``x``, and a scale for each row."""
-    rows, width = inputs["x"].shape
-    return {"codes": ((rows, width), code_dtype()), "scales": ((rows, 1), torch.float32)}
+    return described(inputs, *inputs["x"].shape)
 
 
-def group_outputs(inputs: Inputs) -> Mapping[str, tuple[tuple[int, ...], torch.dtype]]:
-    """Codes like ``x``, and a scale for each group: [groups, rows] when they lie column by column."""
+def group_outputs(inputs: Inputs) -> Mapping[str, Output]:
+    """Codes like ``x``, and a scale for each group."""
     rows, width = inputs["x"].shape
-    groups = width // inputs["group"]
-    scales = (groups, rows) if inputs["column_major"] else (rows, groups)
-    return {"codes": ((rows, width), code_dtype()), "scales": (scales, torch.float32)}
+    return described(inputs, rows, width, width // inputs["group"])
 
 
 def launch_rows(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
-    return module.rms_norm_dynamic_per_token_quant(
+    return call(
+        module.rms_norm_dynamic_per_token_quant,
+        inputs,
+        outputs,
         inputs["x"],
         inputs["weight"],
         epsilon=EPSILON,
         residual=inputs["residual"] if inputs["add"] else None,
         scale_upper_bound=inputs["bound"],
-        out=(outputs["codes"], outputs["scales"]),
     )
 
 
 def launch_groups(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
-    return module.rms_norm_per_block_quant(
+    return call(
+        module.rms_norm_per_block_quant,
+        inputs,
+        outputs,
         inputs["x"],
         inputs["weight"],
         group=inputs["group"],
         epsilon=EPSILON,
         residual=inputs["residual"] if inputs["add"] else None,
-        out=(outputs["codes"], outputs["scales"].T if inputs["column_major"] else outputs["scales"]),
     )
 
 
@@ -117,6 +128,7 @@ def _normed(inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
     return total, reference.rms_norm(total, inputs["weight"], epsilon=EPSILON)
 
 
+RESIDUAL = {"dtype": torch.float32, "row_stride": 400, "residual_stride": 420}
 CHECKS: Mapping[str, Check] = {"codes": Codes(), "scales": Relative(1e-6), "residual": Exact()}
 SUM = "x = rounded.to(tl.float32)"
 LOAD = "tl.load(x_pointer + rows * x_stride + columns, mask=mask,"
@@ -169,11 +181,24 @@ PER_TOKEN = Kernel(
         ),
         case("fp16 near the greatest", "full", EVERYWHERE, rows=17, width=300, dtype=torch.float16, scale=5e3),
         case("upper bound", "full", EVERYWHERE, rows=17, width=300, dtype=torch.float32, bound=1.25),
+        case("its own results", "full", EVERYWHERE, rows=7, width=300, dtype=torch.float16, own=True),
+        case("upper bound of zero", "full", EVERYWHERE, rows=7, width=300, dtype=torch.float32, bound=0.0),
+        *ROW_LAYOUTS,
+        case("residual strided otherwise", "full", EVERYWHERE, rows=7, width=300, **RESIDUAL),
+        case("squares near epsilon", "full", EVERYWHERE, rows=7, width=300, dtype=torch.float32, scale=3e-3),
         case("fp32, without a residual", "full", EVERYWHERE, rows=17, width=300, dtype=torch.float32, add=False),
     ),
     mutants=(
         *MUTANTS,
+        *ROW_RESULTS,
+        Mutant("residual taken for dense", "rows * residual_stride", "rows * width"),
         Mutant("mean over the block", "/ width + epsilon", "/ BLOCK + epsilon"),
+        Mutant("epsilon of another size", "/ width + epsilon", "/ width + 1e-6"),
+        Mutant(
+            "epsilon in the sum instead of the mean",
+            "tl.sum(x * x, axis=1, keep_dims=True) / width + epsilon",
+            "(tl.sum(x * x, axis=1, keep_dims=True) + epsilon) / width",
+        ),
         Mutant("scale of the tile, not of the row", "scales_pointer + rows *", "scales_pointer + rows // ROWS *"),
         BOUND_IGNORED,
         NOT_CLAMPED,
@@ -214,10 +239,34 @@ PER_BLOCK = Kernel(
         case("fp16 near the greatest", "full", EVERYWHERE, rows=17, width=384, dtype=torch.float16, scale=5e3),
         case("fp32, without a residual", "full", EVERYWHERE, rows=17, width=384, dtype=torch.float32, add=False),
         case("column-major, fp32", "full", EVERYWHERE, rows=17, width=384, dtype=torch.float32, column_major=True),
+        *(
+            case(
+                f"its own results{', column-major' * column_major}",
+                "full",
+                EVERYWHERE,
+                rows=7,
+                width=384,
+                dtype=torch.float16,
+                column_major=column_major,
+                own=True,
+            )
+            for column_major in (False, True)
+        ),
+        *GROUP_LAYOUTS,
+        case("residual strided otherwise", "full", EVERYWHERE, rows=7, width=384, **RESIDUAL),
+        case("squares near epsilon", "full", EVERYWHERE, rows=7, width=384, dtype=torch.float32, scale=3e-3),
     ),
     mutants=(
         *MUTANTS,
+        *GROUP_RESULTS,
+        Mutant("residual taken for dense", "rows * residual_stride", "rows * group_count * GROUP"),
         Mutant("mean over the block", "(group_count * GROUP)", "(GROUPS * GROUP)"),
+        Mutant("epsilon of another size", "(group_count * GROUP) + epsilon", "(group_count * GROUP) + 1e-6"),
+        Mutant(
+            "epsilon in the sum instead of the mean",
+            "squares / (group_count * GROUP) + epsilon",
+            "(squares + epsilon) / (group_count * GROUP)",
+        ),
         Mutant("scale of the next group", "+ groups * scales_group_stride", "+ (groups + 1) * scales_group_stride"),
         Mutant("scales as if row-major", "groups * scales_group_stride", "groups"),
     ),

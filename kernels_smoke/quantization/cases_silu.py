@@ -13,23 +13,29 @@ import torch
 from kernels_smoke.quantization import reference
 from kernels_smoke.quantization.inputs import (
     BOUND_IGNORED,
+    BOUND_OF_ZERO,
     DTYPES,
     GREATEST,
+    GROUP_LAYOUTS,
+    GROUP_RESULTS,
     INFINITE_SCALE,
     LEAST_DROPPED,
     MULTIPLIED,
     NOT_CLAMPED,
     RANGE_OF_FNUZ,
+    ROW_LAYOUTS,
+    call,
     case,
+    described,
     draw_bound,
     draw_matrix,
+    result_layout,
     row_factors,
     work,
 )
-from kernels_smoke.quantization.layout import code_dtype
 from kernels_smoke.suite.compare import Codes, Relative
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Check, Inputs, Kernel, Mutant, Speed, Tensors
+from kernels_smoke.suite.model import EVERYWHERE, Check, Inputs, Kernel, Mutant, Output, Speed, Tensors
 
 ACTIVATION = "kernels_smoke.quantization.activation"
 LEAST = 1 / (448 * 512)
@@ -44,9 +50,9 @@ def draw_inputs(
     dtype: torch.dtype = torch.bfloat16,
     scale: float = 1.0,
     row_stride: int = 0,
-    **more: Any,
+    **layout: Any,
 ) -> Inputs:
-    """Draw x [rows, 2 width]: ``width`` gates and as many factors.
+    """Draw x [rows, 2 width]: ``width`` gates and as many factors; ``layout`` says how the results lie.
 
     The greatest product of the first row is its last, that of the next two rows their first; so the second, if it reads
     on into the third, finds a greater one.
@@ -55,7 +61,7 @@ def draw_inputs(
     if x.device.type != "meta" and rows:
         x[1:3, [0, width]] = 5 * scale * row_factors(x)[1:3, None]
         x[0, [width - 1, -1]] = 6 * scale
-    return {"x": x, **more}
+    return {"x": x, **result_layout(**layout)}
 
 
 def draw_rows(draw: Draw, *, bound: float | None = None, **shape: Any) -> Inputs:
@@ -63,23 +69,21 @@ def draw_rows(draw: Draw, *, bound: float | None = None, **shape: Any) -> Inputs
     return {**draw_inputs(draw, **shape), "bound": draw_bound(draw, bound)}
 
 
-def draw_groups(draw: Draw, *, group: int = 128, column_major: bool = False, **shape: Any) -> Inputs:
-    """The same and the groups; ``column_major`` is how the scales lie."""
-    return draw_inputs(draw, **shape, group=group, column_major=column_major)
+def draw_groups(draw: Draw, *, group: int = 128, **shape: Any) -> Inputs:
+    """The same and the groups."""
+    return {**draw_inputs(draw, **shape), "group": group}
 
 
-def row_outputs(inputs: Inputs) -> Mapping[str, tuple[tuple[int, ...], torch.dtype]]:
+def row_outputs(inputs: Inputs) -> Mapping[str, Output]:
     """Codes for half of ``x``, and a scale for each row."""
     rows, both = inputs["x"].shape
-    return {"codes": ((rows, both // 2), code_dtype()), "scales": ((rows, 1), torch.float32)}
+    return described(inputs, rows, both // 2)
 
 
-def group_outputs(inputs: Inputs) -> Mapping[str, tuple[tuple[int, ...], torch.dtype]]:
-    """Codes for half of ``x``, and a scale for each group: [groups, rows] when they lie column by column."""
+def group_outputs(inputs: Inputs) -> Mapping[str, Output]:
+    """Codes for half of ``x``, and a scale for each group."""
     rows, both = inputs["x"].shape
-    groups = both // 2 // inputs["group"]
-    scales = (groups, rows) if inputs["column_major"] else (rows, groups)
-    return {"codes": ((rows, both // 2), code_dtype()), "scales": (scales, torch.float32)}
+    return described(inputs, rows, both // 2, both // 2 // inputs["group"])
 
 
 @contextlib.contextmanager
@@ -92,16 +96,15 @@ def overflowing() -> Iterator[None]:
 
 def launch_rows(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
-    out = (outputs["codes"], outputs["scales"])
+    function = module.silu_and_mul_dynamic_per_token_quant
     with overflowing():
-        return module.silu_and_mul_dynamic_per_token_quant(inputs["x"], scale_upper_bound=inputs["bound"], out=out)
+        return call(function, inputs, outputs, inputs["x"], scale_upper_bound=inputs["bound"])
 
 
 def launch_groups(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
-    out = (outputs["codes"], outputs["scales"].T if inputs["column_major"] else outputs["scales"])
     with overflowing():
-        return module.silu_and_mul_per_block_quant(inputs["x"], group=inputs["group"], out=out)
+        return call(module.silu_and_mul_per_block_quant, inputs, outputs, inputs["x"], group=inputs["group"])
 
 
 def row_reference(inputs: Inputs) -> Tensors:
@@ -158,6 +161,9 @@ PER_TOKEN = Kernel(
         case("fp16 near the greatest", "full", EVERYWHERE, rows=17, width=300, dtype=torch.float16, scale=8e3),
         case("fp32 near the greatest", "full", EVERYWHERE, rows=17, width=300, dtype=torch.float32, scale=4e37),
         case("upper bound", "full", EVERYWHERE, rows=17, width=300, dtype=torch.float32, bound=1.25),
+        case("its own results", "full", EVERYWHERE, rows=7, width=300, dtype=torch.float16, own=True),
+        case("upper bound of zero", "full", EVERYWHERE, rows=7, width=300, dtype=torch.float32, bound=0.0),
+        *ROW_LAYOUTS,
     ),
     mutants=(
         *MUTANTS,
@@ -181,6 +187,9 @@ PER_TOKEN = Kernel(
             "_quotients(tail_product, scale).to(codes_pointer.dtype.element_ty))",
         ),
         Mutant("stride of the wrong tensor", "x_pointer + row * x_stride", "x_pointer + row * codes_stride"),
+        Mutant("codes taken for dense", "row * codes_stride", "row * width"),
+        Mutant("scales taken for dense", "scales_pointer + row * scales_stride", "scales_pointer + row"),
+        BOUND_OF_ZERO,
         BOUND_IGNORED,
         NOT_CLAMPED,
     ),
@@ -217,9 +226,24 @@ PER_BLOCK = Kernel(
         case("fp16 near the greatest", "full", EVERYWHERE, rows=17, width=384, dtype=torch.float16, scale=8e3),
         case("fp32 near the greatest", "full", EVERYWHERE, rows=17, width=384, dtype=torch.float32, scale=4e37),
         case("column-major, fp32", "full", EVERYWHERE, rows=17, width=384, dtype=torch.float32, column_major=True),
+        *(
+            case(
+                f"its own results{', column-major' * column_major}",
+                "full",
+                EVERYWHERE,
+                rows=7,
+                width=384,
+                dtype=torch.float16,
+                column_major=column_major,
+                own=True,
+            )
+            for column_major in (False, True)
+        ),
+        *GROUP_LAYOUTS,
     ),
     mutants=(
         *MUTANTS,
+        *GROUP_RESULTS,
         Mutant("halves exchanged", "_silu_and_mul(gate, up)", "_silu_and_mul(up, gate)"),
         Mutant("second half after the tile", "gates + group_count * GROUP", "gates + GROUPS * GROUP"),
         Mutant("greatest value instead of magnitude", "tl.max(tl.abs(product)", "tl.max((product)"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
+from kernels_smoke.quantization.layout import TMA_ALIGNMENT, code_dtype
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import Case, Inputs, Mutant, Tensors, Work
+from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Mutant, Output, Tensors, Work
 
 SCALING = "kernels_smoke.quantization.scaling"
+LAYOUT = "kernels_smoke.quantization.layout"
 GREATEST = {"bf16": 3.39e38, "fp16": 65504.0, "fp32": 3.4e38}  # of each dtype, rounded down
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
@@ -57,6 +60,45 @@ def draw_bound(draw: Draw, bound: float | None) -> torch.Tensor | None:
     return None if bound is None else draw.place(torch.tensor([bound]), name="bound")
 
 
+def result_layout(
+    *, out_stride: int = 0, scale_stride: int = 0, column_major: bool = False, own: bool = False
+) -> dict[str, Any]:
+    """How the results lie, as part of the inputs.
+
+    Rows of codes are ``out_stride`` elements apart, those of scales (their columns, if ``column_major``)
+    ``scale_stride``; 0: they are dense. ``own``: the function makes its results itself.
+    """
+    return {"out_stride": out_stride, "scale_stride": scale_stride, "column_major": column_major, "own": own}
+
+
+def described(inputs: Inputs, rows: int, width: int, groups: int = 1) -> Mapping[str, Output]:
+    """Codes [rows, width] and scales [rows, groups], or [groups, rows] when they lie column by column."""
+    scales = (groups, rows) if inputs["column_major"] else (rows, groups)
+    return {
+        "codes": ((rows, width), code_dtype(), inputs["out_stride"]),
+        "scales": (scales, torch.float32, inputs["scale_stride"]),
+    }
+
+
+def call(function: Callable[..., Any], inputs: Inputs, outputs: Tensors, *tensors: torch.Tensor, **more: Any) -> object:
+    """One call of ``function``, into ``outputs`` or, with ``own``, into results of its own, which are copied there.
+
+    Scales of its own that do not lie as is promised become not-a-number.
+    """
+    codes, scales = outputs["codes"], outputs["scales"]
+    column_major = inputs["column_major"]
+    scales = scales.T if column_major else scales
+    if not inputs["own"]:
+        return function(*tensors, **more, out=(codes, scales))
+    made = function(*tensors, **more, **({"column_major_scales": True} if column_major else {}))
+    codes.copy_(made[0])
+    scales.copy_(made[1])
+    rows, groups = scales.shape
+    if made[1].stride() != ((1, -(-rows // TMA_ALIGNMENT) * TMA_ALIGNMENT) if column_major else (groups, 1)):
+        scales.fill_(torch.nan)
+    return made
+
+
 def work(inputs: Inputs, outputs: Tensors) -> Work:
     """Each input once and each output once; what is updated in place counts twice."""
     size = sum(value.nbytes for value in inputs.values() if isinstance(value, torch.Tensor))
@@ -65,6 +107,34 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
         size += inputs["residual"].nbytes
     return Work(bytes=size)
 
+
+# Cases whose results lie in other ways.
+ROW_LAYOUTS = (
+    case(
+        "results with strides of their own",
+        "full",
+        EVERYWHERE,
+        rows=7,
+        width=300,
+        dtype=torch.float32,
+        out_stride=320,
+        scale_stride=3,
+    ),
+)
+GROUP_LAYOUTS = tuple(
+    case(
+        f"results with strides of their own{', column-major' * column_major}",
+        "full",
+        EVERYWHERE,
+        rows=7,
+        width=384,
+        dtype=torch.float32,
+        out_stride=400,
+        scale_stride=9,
+        column_major=column_major,
+    )
+    for column_major in (False, True)
+)
 
 # Faults in the code that all kernels share. A kernel's own module is broken by its own mutants.
 LEAST_DROPPED = Mutant(
@@ -88,4 +158,28 @@ NOT_CLAMPED = Mutant(
 )
 MULTIPLIED = Mutant(
     "scale instead of its reciprocal", "values * tl.div_rn(1.0, scale)", "values * scale", module=SCALING
+)
+CODES_DENSE = Mutant("codes taken for dense", "rows * codes_stride", "rows * width")
+CODES_OF_GROUPS_DENSE = Mutant("codes taken for dense", "rows * codes_stride", "rows * group_count * GROUP")
+SCALES_DENSE = Mutant("scales taken for dense", "scales_pointer + rows * scales_stride", "scales_pointer + rows")
+ROWS_OF_SCALES_DENSE = Mutant(
+    "rows of scales taken for dense", "*scales.stride()", "*((groups, 1) if scales.stride(1) == 1 else scales.stride())"
+)
+COLUMNS_OF_SCALES_DENSE = Mutant(
+    "columns of scales taken for dense",
+    "*scales.stride()",
+    "*((1, rows) if scales.stride(0) == 1 else scales.stride())",
+)
+ORDER_FORGOTTEN = Mutant("its own scales always row-major", "column_major=column_major_scales", "column_major=False")
+COLUMNS_NOT_ALIGNED = Mutant("columns of its own scales not aligned", "(1, aligned)", "(1, rows)", module=LAYOUT)
+BOUND_OF_ZERO = Mutant(
+    "an upper bound of zero taken for none", "scales, scale_upper_bound)", "scales, scale_upper_bound or None)"
+)
+ROW_RESULTS = (CODES_DENSE, SCALES_DENSE, BOUND_OF_ZERO)
+GROUP_RESULTS = (
+    CODES_OF_GROUPS_DENSE,
+    ROWS_OF_SCALES_DENSE,
+    COLUMNS_OF_SCALES_DENSE,
+    ORDER_FORGOTTEN,
+    COLUMNS_NOT_ALIGNED,
 )
