@@ -11,7 +11,7 @@ import torch
 from kernels_smoke.matmul import reference
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Speed, Tensors, Work
+from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
 
 FP8, BF16, FP16, FP32 = torch.float8_e4m3fn, torch.bfloat16, torch.float16, torch.float32
 TILES = "kernels_smoke.matmul.tiles"
@@ -27,17 +27,19 @@ def draw_inputs(
     out_dtype: torch.dtype = BF16,
     a_stride: int = 0,
     b_stride: int = 0,
+    out_stride: int = 0,
     values: float = 1.0,
     whole: bool = False,
     scales: float = 0.1,
     scalars: bool = False,
+    scale_strides: tuple[int, int] = (1, 1),
     bias: torch.dtype | None = None,
 ) -> Inputs:
     """Draw a [m, k], b [n, k], which is passed transposed, and their scales.
 
-    ``a_stride`` and ``b_stride`` are elements from one row to the next. ``values`` is the standard deviation of the
-    elements, or with ``whole`` their greatest magnitude; ``scales`` is the greatest scale. The scale of the middle row
-    is zero, where there are three or more.
+    ``a_stride``, ``b_stride`` and ``out_stride`` are elements from one row to the next, ``scale_strides`` those from
+    one scale to the next. ``values`` is the standard deviation of the elements, or with ``whole`` their greatest
+    magnitude; ``scales`` is the greatest scale. The scale of the middle row is zero, where there are three or more.
     """
     if whole:
         low, high = -int(values), int(values) + 1
@@ -46,19 +48,22 @@ def draw_inputs(
     else:
         a = draw.normal(m, k, dtype=dtype, scale=values, row_stride=a_stride, name="a")
         b = draw.normal(n, k, dtype=dtype, scale=values, row_stride=b_stride, name="b")
-    rows, columns = ((1, 1), (1, 1)) if scalars else ((m, 1), (1, n))
-    scale_a = draw.uniform(*rows, low=scales / 10, high=scales, dtype=FP32, name="scale_a")
-    scale_b = draw.uniform(*columns, low=scales / 10, high=scales, dtype=FP32, name="scale_b")
+    counts = (1, 1) if scalars else (m, n)
+    scale_a, scale_b = (
+        draw.uniform(count, 1, low=scales / 10, high=scales, dtype=FP32, row_stride=stride, name=name)
+        for name, count, stride in zip(("scale_a", "scale_b"), counts, scale_strides, strict=True)
+    )
     if m >= 3 and not scalars and scale_a.device.type != "meta":
         scale_a[m // 2] = 0
     size = (values * scales) ** 2 * k**0.5 / 4  # near that of the products, so that neither hides the other
     made = None if bias is None else draw.normal(n, dtype=bias, scale=size, name="bias")
-    return {"a": a, "b": b, "scale_a": scale_a, "scale_b": scale_b, "bias": made, "out_dtype": out_dtype}
+    drawn = {"a": a, "b": b, "scale_a": scale_a, "scale_b": scale_b.t(), "bias": made}
+    return {**drawn, "out_dtype": out_dtype, "out_stride": out_stride}
 
 
-def outputs(inputs: Inputs) -> Mapping[str, tuple[tuple[int, ...], torch.dtype]]:
+def outputs(inputs: Inputs) -> Mapping[str, Output]:
     """The product [m, n]."""
-    return {"out": ((inputs["a"].shape[0], inputs["b"].shape[0]), inputs["out_dtype"])}
+    return {"out": ((inputs["a"].shape[0], inputs["b"].shape[0]), inputs["out_dtype"], inputs["out_stride"])}
 
 
 def arguments(inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -144,10 +149,17 @@ KERNEL = Kernel(
         small("float16, few rows", m=7, n=72, k=96, bias=FP32),
         small("float16, few rows, odd widths", m=5, n=33, k=37),
         small("float16, one scale for all", m=33, n=40, k=48, scalars=True),
+        small("float16, strided result", m=40, n=76, k=40, out_stride=80),
+        small("float16, strided result: pointers", m=40, n=76, k=40, out_stride=81),
+        small("float16, strided scales", m=40, n=76, k=40, scale_strides=(3, 2)),
         small("float16, values of 1e4", m=33, n=40, k=48, values=1e4, scales=1e-3),
     ),
     mutants=(
         Mutant("one scale read as many", "scale_a + down * scale_a_stride", "scale_a + down"),
+        Mutant("row scales taken for dense", "row_scales.stride(0)", "min(row_scales.stride(0), 1)"),
+        Mutant("column scales taken for dense", "column_scales.stride(1)", "min(column_scales.stride(1), 1)"),
+        Mutant("rows of the result taken for dense", "out.stride(0)", "n"),
+        Mutant("the same, by descriptor", "descriptor(out, ", "descriptor(out.as_strided(out.shape, (n, 1)), "),
         Mutant("columns not scaled", "row_scale[:, None] * column_scale[None, :]", "row_scale[:, None]"),
         Mutant("bias subtracted", "result += tl.load(bias", "result -= tl.load(bias"),
         Mutant("only the last step of K", "tl.dot(left, right.T, accumulator)", "tl.dot(left, right.T)"),

@@ -23,15 +23,16 @@ def draw_inputs(
     out_dtype: torch.dtype = BF16,
     a_stride: int = 0,
     b_stride: int = 0,
+    out_stride: int = 0,
     values: float = 1.0,
     scales: float = 0.1,
     row_major: bool = False,
 ) -> Inputs:
     """Draw a [m, k], b [n, k], which is passed transposed, and their scales.
 
-    ``a_stride`` and ``b_stride`` are elements from one row to the next. ``values`` is the standard deviation of the
-    elements, ``scales`` the greatest scale. Both scales are drawn transposed, so that
-    they are column-major as torch wants them, or as they are. Those of the middle row are zero, where there are three.
+    ``a_stride``, ``b_stride`` and ``out_stride`` are elements from one row to the next. ``values`` is the standard
+    deviation of the elements, ``scales`` the greatest scale. Both scales are drawn transposed, so that they are
+    column-major as torch wants them, or as they are. Those of the middle row are zero, where there are three.
     """
     a = draw.normal(m, k, dtype=dtype, scale=values, row_stride=a_stride, name="a")
     b = draw.normal(n, k, dtype=dtype, scale=values, row_stride=b_stride, name="b")
@@ -41,7 +42,8 @@ def draw_inputs(
     scale_b = draw.uniform(*of_b[::order], low=scales / 10, high=scales, dtype=FP32, name="scale_b")
     if m >= 3 and scale_a.device.type != "meta":
         (scale_a if row_major else scale_a.t())[m // 2] = 0
-    return {"a": a, "b": b, "scale_a": scale_a, "scale_b": scale_b, "row_major": row_major, "out_dtype": out_dtype}
+    drawn = {"a": a, "b": b, "scale_a": scale_a, "scale_b": scale_b, "row_major": row_major}
+    return {**drawn, "out_dtype": out_dtype, "out_stride": out_stride}
 
 
 def arguments(inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -106,11 +108,15 @@ KERNEL = Kernel(
         small("float16, odd widths: pointers", m=19, n=75, k=300, a_stride=311),
         small("float16, few rows", m=7, n=40, k=256),
         small("float16, row-major scales", m=18, n=40, k=130, row_major=True),
+        small("float16, strided result", m=18, n=76, k=130, out_stride=80),
+        small("float16, strided result: pointers", m=18, n=76, k=130, out_stride=81),
         small("float16, values of 1e4", m=18, n=40, k=130, values=1e4, scales=1e-3),
     ),
     mutants=(
         Mutant("row scales of the first block only", "row_scale = next_row_scale", "row_scale = row_scale"),
         Mutant("last block not scaled", "more = depth + BLOCK < k", "more = depth + 2 * BLOCK < k"),
+        Mutant("rows of the result taken for dense", "out.stride(0)", "n"),
+        Mutant("the same, by descriptor", "descriptor(out, ", "descriptor(out.as_strided(out.shape, (n, 1)), "),
         Mutant("columns not scaled", "(row_scale * column_scale)[:, None]", "row_scale[:, None]"),
         Mutant(
             "a column scale for each tile", "column // BLOCK * scale_b_stride_n", "column // BLOCK_N * scale_b_stride_n"
