@@ -9,7 +9,7 @@ import torch
 
 from kernels_smoke.fusion import reference
 from kernels_smoke.fusion.cases_shared import BF16, FAR, FP16, FP32, WIDTHS, case, here, large
-from kernels_smoke.suite.compare import Near
+from kernels_smoke.suite.compare import Rounded
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
 
@@ -62,7 +62,7 @@ KERNEL = Kernel(
     outputs=outputs,
     launch=launch,
     reference=expected,
-    checks={"total": Near()},
+    checks={"total": Rounded()},
     cases=(
         case("a million", "quick", rows=1024, width=1024),
         here("fp32, 127 wide, strided rows", "quick", rows=11, width=127, row_stride=144),
@@ -76,6 +76,7 @@ KERNEL = Kernel(
         here("fp32, one column, strided result", rows=7, width=1, out_stride=3),
         here("fp32, values of 1e4", rows=5, width=300, scale=1e4),
         here("fp16, 300 wide", rows=5, width=300, dtype=FP16),
+        here("fp16, 300 rows", rows=300, width=300, dtype=FP16, scale=100.0),
         here("fp16, no row", rows=0, width=300, dtype=FP16),
         case("offsets above 2^31", "deep", rows=3, width=1000, dtype=BF16, row_stride=FAR),
         *(
@@ -89,6 +90,11 @@ KERNEL = Kernel(
         Mutant("the last row left out", "(rows < count)[:, None]", "(rows < count - 1)[:, None]"),
         Mutant("one added to each element", "total += 2.0 * x.to(tl.float32)", "total += 2.0 * x.to(tl.float32) + 1.0"),
         Mutant("not doubled", "total += 2.0 * x", "total += x"),
+        Mutant(
+            "the sum rounded before one is added",
+            "tl.sum(total, axis=1) + 1.0",
+            "tl.sum(total, axis=1).to(out_pointer.dtype.element_ty).to(tl.float32) + 1.0",
+        ),
         Mutant("the last step alone", "total += 2.0 * x", "total = 2.0 * x"),
         Mutant("the last step left out", "tl.range(0, width, BLOCK", "tl.range(0, width - BLOCK + 1, BLOCK"),
         Mutant("rows taken for dense", "rows[:, None] * x_stride", "rows[:, None] * width"),

@@ -40,12 +40,14 @@ def draw_three(
     scale: float = 1.0,
     positive: bool = False,
     row_stride: int = 0,
+    w_stride: int = 0,
+    b_stride: int = 0,
     out_stride: int = 0,
 ) -> Inputs:
-    """Draw x, w and b [rows, width]; only x has strided rows, so that each tensor needs its own stride."""
+    """Draw x, w and b [rows, width], whose rows are ``row_stride``, ``w_stride`` and ``b_stride`` elements apart."""
     x = draw.rows(rows, width, dtype=dtype, scale=scale, row_stride=row_stride, name="x")
-    w = draw.rows(rows, width, dtype=dtype, name="w")
-    b = draw.rows(rows, width, dtype=dtype, scale=scale, name="b")
+    w = draw.rows(rows, width, dtype=dtype, row_stride=w_stride, name="w")
+    b = draw.rows(rows, width, dtype=dtype, scale=scale, row_stride=b_stride, name="b")
     if positive and x.device.type != "meta":
         for tensor in (x, w, b):
             tensor.abs_()
@@ -86,6 +88,17 @@ MUL_ADD_SIGMOID = Kernel(
         here("fp32, one element", rows=1, width=1, dtype=FP32),
         here("fp32, 5137 wide", rows=2, width=5137, dtype=FP32),
         here("fp32, 300 wide, strided result", rows=5, width=300, dtype=FP32, out_stride=304),
+        here(
+            "fp16, 300 wide, each at its own stride",
+            rows=5,
+            width=300,
+            dtype=FP16,
+            row_stride=304,
+            w_stride=307,
+            b_stride=320,
+            out_stride=333,
+        ),
+        here("fp16, small results", rows=3, width=300, dtype=FP16, scale=6.0),
         here("fp16, 1025 wide", rows=3, width=1025, dtype=FP16),
         here("fp16, values of 1e4", rows=3, width=300, dtype=FP16, scale=1e4, positive=True),
         here("fp16, no row", rows=0, width=128, dtype=FP16),
@@ -96,10 +109,13 @@ MUL_ADD_SIGMOID = Kernel(
     mutants=(
         Mutant("the product rounded before the sum", "x * w + b", "(x * w).to(x_pointer.dtype.element_ty) + b"),
         Mutant("b left out", "x * w + b", "x * w"),
+        Mutant("a sigmoid that cancels", "tl.sigmoid(x * w + b)", "1.0 - 1.0 / (1.0 + tl.exp(x * w + b))"),
         Mutant("a sigmoid that overflows", "tl.sigmoid(x * w + b)", "tl.exp(x * w + b) / (1.0 + tl.exp(x * w + b))"),
         Mutant("a store without a mask", "out_pointer.dtype.element_ty), mask=mask", "out_pointer.dtype.element_ty)"),
         Mutant("the last column left out", "mask = columns < width", "mask = columns < width - 1"),
         Mutant("stride of the wrong input", "x_pointer + row * x_stride", "x_pointer + row * w_stride"),
+        Mutant("stride of b for w", "w_pointer + row * w_stride", "w_pointer + row * b_stride"),
+        Mutant("stride of w for b", "b_pointer + row * b_stride", "b_pointer + row * w_stride"),
         Mutant("stride of the wrong result", "out_pointer + row * out_stride", "out_pointer + row * w_stride"),
         *POINTWISE_MUTANTS,
     ),
@@ -118,18 +134,19 @@ def draw_angles(
     outlier: float = 0.0,
     row_stride: int = 0,
     out_stride: int = 0,
+    cosine_stride: int = 0,
 ) -> Inputs:
-    """Draw x [rows, width]; with ``outlier``, one element is that."""
+    """Draw x [rows, width]; with ``outlier``, one element is that. ``cosine_stride``: ``out_stride`` when 0."""
     x = draw.rows(rows, width, dtype=dtype, scale=scale, largest=largest, row_stride=row_stride, name="x")
     if outlier and x.device.type != "meta":
         x[0, width // 3] = outlier
-    return {"x": x, "out_stride": out_stride}
+    return {"x": x, "out_stride": out_stride, "cosine_stride": cosine_stride or out_stride}
 
 
 def angle_outputs(inputs: Inputs) -> Mapping[str, Output]:
-    """Both results look like ``x``, and have rows ``out_stride`` elements apart."""
-    like = (tuple(inputs["x"].shape), inputs["x"].dtype, inputs["out_stride"])
-    return {"sine": like, "cosine": like}
+    """Both results look like ``x``, and have rows ``out_stride`` and ``cosine_stride`` elements apart."""
+    shape, dtype = tuple(inputs["x"].shape), inputs["x"].dtype
+    return {"sine": (shape, dtype, inputs["out_stride"]), "cosine": (shape, dtype, inputs["cosine_stride"])}
 
 
 def launch_sin_and_cos(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
@@ -162,6 +179,7 @@ SIN_AND_COS = Kernel(
         case("any size", rows=64, width=4096, largest=3e38),
         here("fp32, 127 wide, strided rows", rows=7, width=127, row_stride=160),
         here("fp32, 300 wide, strided results", rows=5, width=300, out_stride=304),
+        here("fp32, 300 wide, each at its own stride", rows=5, width=300, out_stride=304, cosine_stride=313),
         here("fp32, up to 1e6", rows=3, width=300, largest=1e6),
         here("fp32, one of 1e30 among small ones", rows=3, width=1500, outlier=1e30),
         here("fp32, one element", rows=1, width=1),
@@ -183,6 +201,10 @@ SIN_AND_COS = Kernel(
         ),
         Mutant("the last column left out", "mask = columns < width", "mask = columns < width - 1"),
         Mutant("stride of the wrong input", "x_pointer + row * x_stride", "x_pointer + row * width"),
+        Mutant("sine at the cosine's stride", "sine_pointer + row * sine_stride", "sine_pointer + row * cosine_stride"),
+        Mutant(
+            "cosine at the sine's stride", "cosine_pointer + row * cosine_stride", "cosine_pointer + row * sine_stride"
+        ),
         *POINTWISE_MUTANTS,
     ),
     speeds=(Speed("2^27 elements, fp32", {"rows": 8192, "width": 16384}, bar=1.05, work=work),),

@@ -142,7 +142,7 @@ DECAYED_ACCUMULATOR = Kernel(
         case("no token", heads=2, tokens=0, width=32, delta=True),
         case("no head", heads=0, tokens=64, width=32),
         small("float16, decay alone", "quick", heads=2, tokens=150, width=20, depth=32),
-        small("float16, delta rule", heads=2, tokens=192, width=40, depth=16, delta=True),
+        small("float16, delta rule", heads=2, tokens=150, width=40, depth=16, delta=True),
     ),
     mutants=(
         Mutant("not decayed", "state *= tl.load", "state *= 1.0 + 0.0 * tl.load"),
@@ -153,6 +153,11 @@ DECAYED_ACCUMULATOR = Kernel(
         Mutant("the state started again", "tl.dot(tile_k.T, tile_v, state)", "tl.dot(tile_k.T, tile_v)"),
         Mutant("correction added", "tile_v - tl.dot(tile_w, read)", "tile_v + tl.dot(tile_w, read)"),
         Mutant("correction from the keys", "tl.dot(tile_w, read)", "tl.dot(tile_k, read)"),
+        Mutant(
+            "tokens of w not masked",
+            "tl.load(w + keys, mask=(row < tokens)[:, None]",
+            "tl.load(w + keys, mask=(row >= 0)[:, None]",
+        ),
         Mutant("columns not masked", "mask=(across < width)[None, :]", "mask=(across >= 0)[None, :]"),
         Mutant("one chunk too few", "for chunk in range(chunks)", "for chunk in range(chunks - 1)"),
     ),
