@@ -15,6 +15,7 @@ from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, 
 
 FP8, BF16, FP16, FP32 = torch.float8_e4m3fn, torch.bfloat16, torch.float16, torch.float32
 TILES = "kernels_smoke.matmul.tiles"
+SMALL = "a GPU stores so small a result without a descriptor"
 
 
 def draw_inputs(
@@ -159,7 +160,13 @@ KERNEL = Kernel(
         Mutant("row scales taken for dense", "row_scales.stride(0)", "min(row_scales.stride(0), 1)"),
         Mutant("column scales taken for dense", "column_scales.stride(1)", "min(column_scales.stride(1), 1)"),
         Mutant("rows of the result taken for dense", "out.stride(0)", "n"),
-        Mutant("the same, by descriptor", "descriptor(out, ", "descriptor(out.as_strided(out.shape, (n, 1)), "),
+        Mutant(
+            "the same, by descriptor",
+            "descriptor(out, ",
+            "descriptor(out.as_strided(out.shape, (n, 1)), ",
+            where=("interpret",),
+            why=SMALL,
+        ),
         Mutant("columns not scaled", "row_scale[:, None] * column_scale[None, :]", "row_scale[:, None]"),
         Mutant("bias subtracted", "result += tl.load(bias", "result -= tl.load(bias"),
         Mutant("only the last step of K", "tl.dot(left, right.T, accumulator)", "tl.dot(left, right.T)"),

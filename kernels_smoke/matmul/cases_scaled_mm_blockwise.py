@@ -7,7 +7,7 @@ from types import ModuleType
 import torch
 
 from kernels_smoke.matmul import reference
-from kernels_smoke.matmul.cases_scaled_mm import BF16, FP8, FP16, FP32, TILES, case, outputs, small, work
+from kernels_smoke.matmul.cases_scaled_mm import BF16, FP8, FP16, FP32, SMALL, TILES, case, outputs, small, work
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors
@@ -116,7 +116,13 @@ KERNEL = Kernel(
         Mutant("row scales of the first block only", "row_scale = next_row_scale", "row_scale = row_scale"),
         Mutant("last block not scaled", "more = depth + BLOCK < k", "more = depth + 2 * BLOCK < k"),
         Mutant("rows of the result taken for dense", "out.stride(0)", "n"),
-        Mutant("the same, by descriptor", "descriptor(out, ", "descriptor(out.as_strided(out.shape, (n, 1)), "),
+        Mutant(
+            "the same, by descriptor",
+            "descriptor(out, ",
+            "descriptor(out.as_strided(out.shape, (n, 1)), ",
+            where=("interpret",),
+            why=SMALL,
+        ),
         Mutant("columns not scaled", "(row_scale * column_scale)[:, None]", "row_scale[:, None]"),
         Mutant(
             "a column scale for each tile", "column // BLOCK * scale_b_stride_n", "column // BLOCK_N * scale_b_stride_n"
