@@ -88,7 +88,7 @@ def test_a_doctor_that_dies_is_named_and_the_others_report(slurm: Slurm, tmp_pat
 
 
 def test_a_node_that_is_lost_is_named_and_the_others_report(tmp_path: Path) -> None:
-    """node2 loses power in the middle: Slurm takes it out of the job, which goes on."""
+    """node2 loses power in the middle: its step ends, now or when Slurm misses it, and the job goes on."""
     for node in NODES:
         (tmp_path / f"{node}.json").write_text(json.dumps(to_json(hgx())))
     with tempfile.TemporaryDirectory(prefix="slurm-") as folder, cluster(Path(folder), len(NODES)) as slurm:
@@ -109,8 +109,7 @@ def test_a_node_that_is_lost_is_named_and_the_others_report(tmp_path: Path) -> N
 
         status, log = submit(slurm, tmp_path, DOCTOR_COMMAND=str(command))
 
-    assert "Node failure on node2" in log, log
-    assert "UNDECIDED  3 hosts: no report from node2" in log
+    assert "UNDECIDED  3 hosts: no report from node2" in log, log
     assert status == 3
 
 
