@@ -29,20 +29,26 @@ _FULL_PIPES = 32  # reads that empty any pipe
 _MOST_THREADS = 256  # whose state is looked at
 
 _running: set[int] = set()
+_starting: set[int] = set()  # the threads that start a child now: it is not among those that run yet
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The time that is left for everything: made once, handed down to every step."""
+    """The time that is left for everything: made once, handed down to every step; none any more after ``end()``."""
 
     seconds: float
     started: float = field(default_factory=time.monotonic)
+    _over: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
 
     @property
     def left(self) -> float:
         """The seconds that are left, never less than 0."""
-        return max(0.0, self.started + self.seconds - time.monotonic())
+        return 0.0 if self._over.is_set() else max(0.0, self.started + self.seconds - time.monotonic())
+
+    def end(self) -> None:
+        """Leave no time, so that whatever is begun from now on is over at once."""
+        self._over.set()
 
     def step(self, seconds: float) -> float:
         """What one step may take: ``seconds``, or what is left when that is less."""
@@ -64,6 +70,7 @@ def run_child(
     One that cannot be started ended with exit code 127, and ``output`` says why. Never raises.
     """
     started = time.monotonic()
+    _starting.add(threading.get_ident())
     try:
         process = subprocess.Popen(
             list(command),
@@ -75,9 +82,11 @@ def run_child(
             start_new_session=True,
         )
     except (OSError, ValueError) as error:  # ValueError: a null byte in the command or the environment
+        _starting.discard(threading.get_ident())
         return ChildEnd(exit_code=127, output=f"{command[0]} cannot be started: {error}"), b""
     with _lock:
         _running.add(process.pid)
+        _starting.discard(threading.get_ident())
     pipes = _Pipes(process, limit)
     waits_in = ""
     try:
@@ -100,7 +109,13 @@ def run_child(
 
 
 def end_all() -> None:
-    """Kill all children that run now: for whoever is interrupted while threads of theirs wait in :func:`run_child`."""
+    """Kill all children that run now: for whoever is interrupted while threads of theirs wait in :func:`run_child`.
+
+    One that is just being started is waited for, but not long: what starts it may hang.
+    """
+    end = time.monotonic() + _GRACE
+    while _starting and time.monotonic() < end:
+        time.sleep(0.005)
     with _lock:
         for pid in _running:
             _kill_group(pid)

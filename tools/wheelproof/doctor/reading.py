@@ -48,7 +48,8 @@ def read_host(request: Request, environ: Mapping[str, str], on_read: Callable[[]
         _start(sections, request, variables, budget)
         values, seconds, unread = sections.all()
     except BaseException:
-        end_all()  # interrupted: the threads wait for children
+        budget.end()  # interrupted: the threads wait for children, and would start others
+        end_all()
         raise
     interpreter = values["interpreter"]
     if request.python and isinstance(interpreter, Unavailable):
