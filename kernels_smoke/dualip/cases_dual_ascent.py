@@ -7,7 +7,7 @@ from types import ModuleType
 
 import torch
 
-from kernels_smoke.dualip.cases_simplex_projection import here
+from kernels_smoke.dualip.cases_simplex_projection import case, here
 from kernels_smoke.dualip.dual_ascent import LinearProgram, certify, linear_program
 from kernels_smoke.dualip.inputs import draw_lengths, found, offsets_of, placed
 from kernels_smoke.dualip.sparse_product import Compressed
@@ -18,10 +18,13 @@ from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Tens
 OUTSIDE = 1e-5  # of simplices with the radius 1, in float32
 
 
-def matching(users: int, items: int, most: int, generator: torch.Generator, lengths: torch.Tensor) -> LinearProgram:
+def matching(
+    users: int, items: int, most: int, generator: torch.Generator, lengths: torch.Tensor, unit: float = 1.0
+) -> LinearProgram:
     """A matching problem on the CPU: each user takes of some items, at most 1 in all; items are limited.
 
     Variables are the pairs of a user and one of the ``lengths`` items that fit. Those of a user are different items.
+    Items are counted in ``unit``: rows of the matrix and their limits are as many times as large, the optimum is not.
     """
     choice = torch.rand(users, items, generator=generator).argsort(dim=1)[:, :most]
     chosen = torch.arange(most)[None, :] < lengths[:, None]
@@ -32,7 +35,7 @@ def matching(users: int, items: int, most: int, generator: torch.Generator, leng
     limits = torch.full((items,), 0.35 * users / items)
     limits[0] = users  # there is enough of one item, so that its dual is zero
     return linear_program(
-        cost, limits, torch.arange(variables + 1, dtype=torch.int32), rows, values, offsets_of(lengths)
+        cost, unit * limits, torch.arange(variables + 1, dtype=torch.int32), rows, unit * values, offsets_of(lengths)
     )
 
 
@@ -46,10 +49,11 @@ def draw_inputs(
     iterations: int,
     gap: float,
     violation: float,
+    unit: float = 1.0,
 ) -> Inputs:
     """Draw a matching problem with 1 to ``most`` items for each user; ``gap`` and ``violation`` are what is allowed."""
     generator = torch.Generator().manual_seed(draw.seed)
-    program = matching(users, items, most, generator, draw_lengths(draw, users, 1, most))
+    program = matching(users, items, most, generator, draw_lengths(draw, users, 1, most), unit)
     tensors = {
         "cost": program.cost,
         "limits": program.limits,
@@ -131,6 +135,18 @@ KERNEL = Kernel(
             iterations=40,
             gap=0.05,  # of 600 such problems, solved in plain torch, the worst had 0.029
             violation=0.2,  # of limits of 0.93; the worst had 0.082
+        ),
+        case(
+            "24 users, 4 items, counted in tens",  # so that norms of rows, and with them dual prices, are far from 1
+            where=("interpret",),
+            users=24,
+            items=4,
+            most=3,
+            unit=10.0,
+            smoothing=(0.3, 0.1),
+            iterations=40,
+            gap=0.05,  # of 150 such problems, the worst had 0.016
+            violation=4.2,  # of limits of 21; the worst had 1.5
         ),
     ),
     mutants=(

@@ -15,7 +15,10 @@ import torch
 
 from kernels_smoke.suite.model import Output
 
-GUARD = 4096  # bytes before and after; a multiple of 256, so that every tensor is as aligned as torch's own
+# Bytes before and after; multiples of 256, so that every tensor is as aligned as torch's own. On a CPU they hold what a
+# whole block of any kernel writes behind its tensor: what lies there is the process's own heap, and a kernel that writes
+# into it is seen, or ends the process, or makes it fail in any other way, by chance.
+GUARD, GUARD_ON_CPU = 4096, 1 << 18
 POISON = 0xFF
 
 
@@ -23,16 +26,18 @@ POISON = 0xFF
 class Draw:
     """Makes the tensors of one run on ``device`` ("cuda", "cpu", or "meta" for shapes without values).
 
-    ``guard``: bytes of poison before and after each. With 0 a tensor ends where its memory does, for tools that see
-    accesses beyond an allocation.
+    ``guard``: bytes of poison before and after each, by default those that suit the device. With 0 a tensor ends where
+    its memory does, for tools that see accesses beyond an allocation.
     """
 
     seed: int
     device: str
-    guard: int = GUARD
+    guard: int = -1
     guarded: list[tuple[str, torch.Tensor, torch.Tensor]] = field(default_factory=list)  # name, buffer, view
 
     def __post_init__(self) -> None:
+        if self.guard < 0:
+            self.guard = GUARD_ON_CPU if self.device == "cpu" else GUARD
         where = "cpu" if self.device == "meta" else self.device
         self.generator = torch.Generator(where)
         self.generator.manual_seed(self.seed)
