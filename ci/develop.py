@@ -165,13 +165,18 @@ def test_lanes(engine_obstacle: str) -> list[Lane]:
 
 
 def kernel_lanes() -> list[Lane]:
-    """Every kernel and every mutant: on the GPU when there is one, else in the interpreter."""
+    """Every kernel and every mutant: on the GPU when there is one, else in the interpreter.
+
+    With the same inputs each time, so that a push is judged by what it changes and not by what chance draws; with those
+    of KERNELS_SMOKE_SEED when it is set, as it is in CI once a week. The suite itself draws new ones in every run.
+    """
     color = ["--color=yes"] if colored() else []
     pytest = ["pytest", "--pyargs", "kernels_smoke", "-q", "-p", "no:cacheprovider", "-o", "filterwarnings=default"]
     device = "cuda" if Path("/dev/nvidiactl").exists() else "interpret"
+    seed = os.environ.get("KERNELS_SMOKE_SEED") or "1"
     return [
-        ("kernels", lambda: _in_kernels_venv([*pytest, *color])),
-        ("mutants", lambda: _in_kernels_venv(["kernels_smoke", "--mutants", "--device", device])),
+        ("kernels", lambda: _in_kernels_venv([*pytest, *color], KERNELS_SMOKE_SEED=seed)),
+        ("mutants", lambda: _in_kernels_venv(["kernels_smoke", "--mutants", "--device", device, "--seed", seed])),
     ]
 
 
@@ -201,9 +206,9 @@ def index_answers() -> bool:
     return answer.returncode == 0
 
 
-def _in_kernels_venv(module_and_arguments: Sequence[str]) -> bool:
+def _in_kernels_venv(module_and_arguments: Sequence[str], **variables: str) -> bool:
     command = [str(KERNELS_VENV / "bin/python"), "-m", *module_and_arguments]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
 
 

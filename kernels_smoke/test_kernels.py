@@ -23,7 +23,7 @@ from kernels_smoke.suite.model import Case, Kernel, Where  # noqa: E402
 from kernels_smoke.suite.mutants import broken  # noqa: E402
 from kernels_smoke.suite.run import new_seed  # noqa: E402
 
-SEED = int(os.environ.get("KERNELS_SMOKE_SEED", "0")) or new_seed()
+SEED = int(os.environ.get("KERNELS_SMOKE_SEED") or new_seed())
 KERNELS = [registry.load(entry) for entry in registry.ENTRIES]
 CASES = [(kernel, case) for kernel in KERNELS for case in kernel.cases if DEVICE in case.where and case.level != "deep"]
 

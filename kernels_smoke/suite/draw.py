@@ -15,9 +15,9 @@ import torch
 
 from kernels_smoke.suite.model import Output
 
-# Bytes before and after; multiples of 256, so that every tensor is as aligned as torch's own. On a CPU they hold what a
-# whole block of any kernel writes behind its tensor: what lies there is the process's own heap, and a kernel that writes
-# into it is seen, or ends the process, or makes it fail in any other way, by chance.
+# Bytes before and after; multiples of 256, so that every tensor is as aligned as torch's own. On a CPU they take what
+# a block of any kernel writes behind its tensor: there lies the heap of the process, and whether a kernel that writes
+# into it is seen, or ends the process, or makes it fail in another way, is chance.
 GUARD, GUARD_ON_CPU = 4096, 1 << 18
 POISON = 0xFF
 

@@ -21,6 +21,8 @@ from benchmarks.experiments_report import Told
 from benchmarks.experiments_report import chart as experiments_chart
 from benchmarks.experiments_report import markdown as experiments_markdown
 from benchmarks.forked import Child, Ended, Job, messages, summary
+from benchmarks.mutants import Catches
+from benchmarks.mutants import lines as mutants_lines
 from benchmarks.seeds import FAMILIES, hear, load
 from benchmarks.shapes import HELION, MODELS
 from benchmarks.tolerances import Closeness, lines
@@ -341,6 +343,38 @@ def test_tolerances_are_measured_with_one_seed_after_another() -> None:
     runs, cases = re.match(r"mul_sum_add: (\d+) runs of (\d+) cases; nearest: 0\.\d\d ", report).groups()  # type: ignore[union-attr]  # the test
     assert int(runs) > int(cases)
     assert "missed" not in report
+
+
+# Mutants
+
+
+def test_a_mutant_that_a_seed_did_not_show_is_named_with_that_seed_and_one_that_hangs_by_a_thread_too() -> None:
+    sure, unsure = Catches(), Catches()
+    for seed, by in enumerate(("65 x 1", "1 x 5", "65 x 1")):
+        sure.add(seed, {"outcome": "caught", "caught_by": "65 x 1", "message": "out: 1 of 5 elements differ"})
+        unsure.add(seed, {"outcome": "caught", "caught_by": by, "message": "out: 1 of 5 elements differ"})
+    first, *others = mutants_lines("newton_schulz", 3, {"a": sure, "b": unsure})
+    assert first == "newton_schulz: 2 mutants, 3 seeds: all caught"
+    assert others == ["  b: first caught by 65 x 1 (2), 1 x 5 (1)"]
+    unsure.add(3, {"outcome": "missed", "message": "every case passed"})
+    first, missed, *_ = mutants_lines("newton_schulz", 4, {"a": sure, "b": unsure})
+    assert first == "newton_schulz: 2 mutants, 4 seeds: 1 not always caught"
+    assert missed == "  missed with 1 seeds (3): b: missed: every case passed"
+
+
+@pytest.mark.kernels
+def test_mutants_are_run_with_one_seed_after_another() -> None:
+    report = run("benchmarks/mutants.py", "--device", "cpu", "--only", "mul_sum_add", "--seconds", "2")
+    mutants, seeds = re.match(r"mul_sum_add: (\d+) mutants, (\d+) seeds: all caught", report).groups()  # type: ignore[union-attr]  # the test
+    assert int(seeds) > 1
+    script = """
+from kernels_smoke.suite import registry
+
+kernel = registry.load(registry.entry("mul_sum_add"))
+answer([len(kernel.mutants), sum("interpret" in mutant.where for mutant in kernel.mutants)])
+"""
+    of_all, can_show = found(script)
+    assert int(mutants) == can_show < of_all
 
 
 # The documents' experiments
