@@ -1,0 +1,116 @@
+"""How surely the cases catch every mutant, over inputs from as many seeds as there is time for.
+
+usage: python benchmarks/mutants.py [--only KERNEL,...] [--seconds 600] [--device cuda|cpu] [--first-seed 0]
+
+The suite draws new inputs in every run, so a mutant that one draw in a hundred does not show is missed by one run in a
+hundred. Prints for each kernel how many seeds there were, every mutant that was missed with the seeds that missed it,
+and those that not always the same case caught first: they hang by a thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.forked import Ended, Job, messages  # found by the line above
+from kernels_smoke.suite import registry  # likewise
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from kernels_smoke.suite.model import Where
+
+PATIENCE = 120.0  # seconds for one case; the first waits for a compiler
+MOST_SEEDS = 5  # that missed a mutant, and are named
+
+
+@dataclass
+class Catches:
+    """Of one mutant: which cases caught it, how often each, and what was said with the seeds that did not."""
+
+    by: Counter[str] = field(default_factory=Counter)
+    missed: dict[int, str] = field(default_factory=dict)
+
+    def add(self, seed: int, record: Mapping[str, Any]) -> None:
+        """Take in what the suite said with ``seed``."""
+        if record["outcome"] == "caught":
+            self.by[record["caught_by"]] += 1
+        else:
+            self.missed[seed] = f"{record['outcome']}: {record['message']}"
+
+
+def main() -> None:
+    """Run and report."""
+    parser = argparse.ArgumentParser(description="Measure how surely the cases catch every mutant.")
+    parser.add_argument("--only", default="", metavar="KERNEL,...")
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--first-seed", type=int, default=0)
+    options = parser.parse_args()
+    device: Where = "cuda"
+    if options.device == "cpu":
+        device = "interpret"
+        os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
+    import kernels_smoke.suite.correctness  # noqa: F401, PLC0415  # imports torch, once for all children
+
+    entries = registry.select(tuple(filter(None, options.only.split(","))))
+    at_once = len(os.sched_getaffinity(0))
+    seconds = options.seconds * min(1.0, at_once / len(entries))  # for each kernel
+    jobs = [Job(entry.name, run, (entry.name, device, options.first_seed, seconds)) for entry in entries]
+    found: dict[str, dict[str, Catches]] = {entry.name: {} for entry in entries}
+    seeds = dict.fromkeys(found, 0)
+    for child, message in messages(jobs, at_once=at_once, patience=PATIENCE):
+        kernel = child.job.name
+        if isinstance(message, Ended):
+            print("\n".join(lines(kernel, seeds[kernel], found[kernel], message.fault)), flush=True)
+        elif message["record"]["kind"] == "plan":
+            seeds[kernel] += 1
+        elif message["record"]["kind"] == "mutant" and message["record"]["outcome"] != "skip":
+            found[kernel].setdefault(message["record"]["mutant"], Catches()).add(message["seed"], message["record"])
+
+
+def run(connection: Connection, name: str, device: Where, first: int, seconds: float) -> None:
+    """Run the cases of a kernel on all of its mutants with one seed after another; send all records, with the seed."""
+    import torch  # noqa: PLC0415  # imported by now
+
+    from kernels_smoke.suite.correctness import mutants  # noqa: PLC0415  # likewise
+
+    torch.set_num_threads(1)  # the others have the other processors
+    seed, until = first, time.monotonic() + seconds
+    while seed == first or time.monotonic() < until:
+        emit = partial(_send, connection, seed)
+        mutants(emit, kernels=[name], device=device, seed=seed)
+        seed += 1
+
+
+def _send(connection: Connection, seed: int, record: Mapping[str, Any]) -> None:
+    connection.send({"seed": seed, "record": record})
+
+
+def lines(kernel: str, seeds: int, mutants: Mapping[str, Catches], fault: str = "") -> Iterator[str]:
+    """The report of one kernel."""
+    missed = sum(bool(catches.missed) for catches in mutants.values())
+    result = f"{missed} not always caught" if missed else "all caught"
+    yield f"{kernel}: {len(mutants)} mutants, {seeds} seeds: {result}"
+    for name, catches in mutants.items():
+        if catches.missed:
+            some = ", ".join(str(seed) for seed in list(catches.missed)[:MOST_SEEDS])
+            yield f"  missed with {len(catches.missed)} seeds ({some}): {name}: {next(iter(catches.missed.values()))}"
+        if len(catches.by) > 1:
+            yield f"  {name}: first caught by " + ", ".join(f"{case} ({n})" for case, n in catches.by.most_common())
+    if fault:
+        yield f"  its process: {fault}"
+
+
+if __name__ == "__main__":
+    main()
