@@ -79,6 +79,20 @@ def check_scale(scale: float) -> None:
     require(1e-37 < scale < 1e38, f"scale must be positive and finite in float32, not {scale}")
 
 
+def check_written(name: str, tensor: torch.Tensor) -> None:
+    """Raise ValueError unless each element of ``tensor``, which will be written, has memory of its own.
+
+    That is so when every dimension steps over all that those with smaller steps reach. An expanded tensor has none: its
+    elements would be written by several threads at once, with several values.
+    """
+    reach = 0
+    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1:
+            own = step > reach or not tensor.numel()
+            require(own, f"elements of {name} lie at the same place: {tuple(tensor.shape)}, strides {tensor.stride()}")
+            reach += (size - 1) * step
+
+
 def check_rows(
     name: str, tensor: torch.Tensor, shape: tuple[int, ...], dtypes: tuple[torch.dtype, ...], like: torch.Tensor
 ) -> None:

@@ -11,7 +11,7 @@ from kernels_smoke.attention.batch import POWERS_OF_TWO, STAGES, Batch, Choice
 from kernels_smoke.attention.decision import choose
 from kernels_smoke.attention.layout import FEW_ROWS, Configuration, Layout, configure
 from kernels_smoke.attention.tiled_softmax import _attend_kernel, _merge_kernel
-from kernels_smoke.launch import architecture, check_scale, multiprocessors, on_device_of, require
+from kernels_smoke.launch import architecture, check_scale, check_written, multiprocessors, on_device_of, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 256  # elements of a head
@@ -214,3 +214,4 @@ def _check(tensors: dict[str, torch.Tensor | None]) -> None:
     for name in ("query", "out"):
         require(heads * given[name].stride(1) < 2**31, f"a token of {name} spans 2^31 elements or more")
     require(keys.stride() == given["value_cache"].stride(), "key_cache and value_cache must have the same strides")
+    check_written("out", given["out"])

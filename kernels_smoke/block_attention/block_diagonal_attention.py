@@ -16,7 +16,7 @@ from kernels_smoke.block_attention.blocks import (
     check_heads,
     strides,
 )
-from kernels_smoke.launch import on_device_of
+from kernels_smoke.launch import check_written, on_device_of
 
 
 def configure() -> Configuration:
@@ -81,6 +81,7 @@ def block_diagonal_attention(
     """
     out = torch.empty_like(q) if out is None else out
     scale = check_heads(q, blocks, scale, q=q, k=k, v=v, out=out)
+    check_written("out", out)
     tokens, heads, head_dim = q.shape
     tiles = len(blocks) * heads if tokens else 0
     if tiles:

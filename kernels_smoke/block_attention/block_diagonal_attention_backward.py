@@ -16,7 +16,7 @@ from kernels_smoke.block_attention.blocks import (
     check_heads,
     strides,
 )
-from kernels_smoke.launch import architecture, check_rows, on_device_of
+from kernels_smoke.launch import architecture, check_rows, check_written, on_device_of
 
 
 def configure(head_dim: int, *, rotary: bool) -> Configuration:
@@ -146,7 +146,10 @@ def block_diagonal_attention_backward(
     Raises ValueError when a shape, dtype, device, stride or the scale is not as said.
     """
     dq, dk, dv = out or (torch.empty_like(q), torch.empty_like(q), torch.empty_like(q))
-    scale = check_heads(q, blocks, scale, q=q, k=k, v=v, dout=dout, **{"out[0]": dq, "out[1]": dk, "out[2]": dv})
+    results = {"out[0]": dq, "out[1]": dk, "out[2]": dv}
+    scale = check_heads(q, blocks, scale, q=q, k=k, v=v, dout=dout, **results)
+    for name, tensor in results.items():
+        check_written(name, tensor)
     tokens, heads, head_dim = q.shape
     if cos_sin is not None:
         check_rows("cos_sin", cos_sin, (tokens, head_dim), (q.dtype, torch.float32), q)

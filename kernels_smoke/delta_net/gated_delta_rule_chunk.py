@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.delta_net.arguments import EPSILON, check_contiguous, check_heads, check_numbers
-from kernels_smoke.launch import architecture, check_rows, on_device_of, require
+from kernels_smoke.launch import architecture, check_rows, check_written, on_device_of, require
 
 DTYPES = (torch.bfloat16, torch.float16)
 _FORGOTTEN = tl.constexpr(-104.0)  # exp of it, and of anything less, is 0 in float32
@@ -309,6 +309,7 @@ def gated_delta_rule_chunk(
             check_contiguous(name, state, (sequences, value_heads, depth, width), q)
     out = torch.empty_like(v) if out is None else out
     check_rows("out", out, (tokens, value_heads, width), (q.dtype,), q)
+    check_written("out", out)
     if not sequences:
         return out
 

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.delta_net.arguments import EPSILON, check_heads, check_numbers
-from kernels_smoke.launch import check_rows, interpreted, on_device_of, require
+from kernels_smoke.launch import check_rows, check_written, interpreted, on_device_of, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 
@@ -147,8 +147,10 @@ def gated_delta_rule_decode(
     require(states.ndim == 4, f"states must be [rows, heads, depth, width], not {states.ndim}-dimensional")
     check_rows("states", states, (states.shape[0], value_heads, depth, width), (torch.float32,), q)
     require(states[:1].is_contiguous(), "a row of states must be contiguous")
+    check_written("states", states)
     out = torch.empty_like(v) if out is None else out
     check_rows("out", out, (tokens, value_heads, width), (q.dtype,), q)
+    check_written("out", out)
     if tokens:
         choice = configure(requests, value_heads)
         block_v = min(choice.block_v, width)

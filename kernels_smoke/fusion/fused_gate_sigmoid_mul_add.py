@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import MOST_ROWS, check_rows, on_device_of, require
+from kernels_smoke.launch import MOST_ROWS, check_rows, check_written, on_device_of, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 16384  # elements of a row: one program holds whole rows in registers
@@ -86,6 +86,7 @@ def fused_gate_sigmoid_mul_add(
     check_rows("x", x, (rows, width), (final.dtype,), final)
     check_rows("weight", weight, (width,), (final.dtype, torch.float32), final)
     check_rows("shared", shared, (rows, width), (final.dtype,), final)
+    check_written("final", final)
     if rows:
         configuration = configure(width)
         with on_device_of(final):

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import MOST_ROWS, check_rows, on_device_of, require
+from kernels_smoke.launch import MOST_ROWS, check_rows, check_written, on_device_of, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 2**30  # elements of a row: columns are counted in 32 bits
@@ -76,6 +76,7 @@ def mul_sum_add(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Te
     check_rows("x", x, (rows, width), DTYPES, x)
     out = x.new_empty(rows) if out is None else out
     check_rows("out", out.unsqueeze(-1), (rows, 1), (x.dtype,), x)
+    check_written("out", out)
     if rows:
         configuration = configure(width)
         with on_device_of(x):

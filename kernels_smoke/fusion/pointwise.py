@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, require
+from kernels_smoke.launch import check_rows, check_written, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 
@@ -29,13 +29,16 @@ class Configuration:
 def as_rows(tensors: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
     """Views [rows, width] of tensors that have one shape: a single row when all of them are contiguous.
 
-    Raises ValueError when shapes, dtypes or devices differ from those of the first, its dtype is none of ``DTYPES``, or
-    a tensor is neither contiguous nor [rows, width] with contiguous rows.
+    Those whose names begin with "out" are written. Raises ValueError when shapes, dtypes or devices differ from those
+    of the first, its dtype is none of ``DTYPES``, or a tensor is neither contiguous nor [rows, width] with contiguous
+    rows.
     """
     like = next(iter(tensors.values()))
     require(like.dtype in DTYPES, f"tensors must be {' or '.join(map(str, DTYPES))}, not {like.dtype}")
     for name, tensor in tensors.items():
         check_rows(name, tensor, tuple(like.shape), (like.dtype,), like)
+        if name.startswith("out"):
+            check_written(name, tensor)
     if all(tensor.is_contiguous() for tensor in tensors.values()):
         return [tensor.view(1, -1) for tensor in tensors.values()]
     require(like.ndim == 2, "tensors that are not contiguous must be [rows, width]")

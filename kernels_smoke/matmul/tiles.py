@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import architecture, check_rows, interpreted, require
+from kernels_smoke.launch import architecture, check_rows, check_written, interpreted, require
 
 try:
     from triton.tools.tensor_descriptor import TensorDescriptor
@@ -92,4 +92,5 @@ def check_operands(
     if out is None:
         out = torch.empty((m, n), dtype=out_dtype or torch.bfloat16, device=a.device)
     check_rows("out", out, (m, n), (out_dtype,) if out_dtype else OUTPUTS, a)
+    check_written("out", out)
     return out

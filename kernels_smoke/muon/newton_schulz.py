@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import interpreted, multiprocessors, on_device_of, require
+from kernels_smoke.launch import check_written, interpreted, multiprocessors, on_device_of, require
 from kernels_smoke.matmul.tiles import _load_tile, _place, _store_tile, described, descriptor
 
 INPUTS = (torch.bfloat16, torch.float16, torch.float32)
@@ -242,6 +242,7 @@ def newton_schulz(
     if not x.numel():
         return out
 
+    check_written("out", out)
     source, target = _matrices("x", x), _matrices("out", out)
     if x.shape[-2] > x.shape[-1]:
         source, target = source.mT, target.mT

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import MOST_ROWS, check_rows, on_device_of, require
+from kernels_smoke.launch import MOST_ROWS, check_rows, check_written, on_device_of, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 16384  # elements of a row: one program holds whole rows in registers
@@ -106,8 +106,9 @@ def fused_add_rms_norm(
     check_rows("residual", residual, (rows, width), (x.dtype,), x)
     check_rows("weight", weight, (width,), (x.dtype, torch.float32), x)
     normed, total = out or (torch.empty_like(x), torch.empty_like(x))
-    check_rows("out[0]", normed, (rows, width), (x.dtype,), x)
-    check_rows("out[1]", total, (rows, width), (x.dtype,), x)
+    for name, tensor in (("out[0]", normed), ("out[1]", total)):
+        check_rows(name, tensor, (rows, width), (x.dtype,), x)
+        check_written(name, tensor)
     if rows:
         configuration = configure(width)
         with on_device_of(x):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 import triton
 
-from kernels_smoke.launch import FP8, MOST_ROWS, check_rows, check_span, interpreted, require
+from kernels_smoke.launch import FP8, MOST_ROWS, check_rows, check_span, check_written, interpreted, require
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 32768  # elements of a row, when a program holds one whole row in registers
@@ -92,4 +92,6 @@ def results(
     require(scales.dtype == torch.float32, f"out[1] must be torch.float32, not {scales.dtype}")
     require(scales.device == x.device, f"out[1] is on {scales.device}, x is on {x.device}")
     check_span("the scales of a row in out[1]", scales[:1])
+    check_written("out[0]", codes)
+    check_written("out[1]", scales)
     return codes, scales

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, on_device_of
+from kernels_smoke.launch import check_rows, check_written, on_device_of
 from kernels_smoke.quantization.layout import (
     WIDEST_NORM,
     Configuration,
@@ -101,6 +101,7 @@ def rms_norm_dynamic_per_token_quant(
     check_rows("weight", weight, (width,), (x.dtype, torch.float32), x)
     if residual is not None:
         check_rows("residual", residual, (rows, width), (x.dtype,), x)
+        check_written("residual", residual)
     check_bound(scale_upper_bound, x)
     codes, scales = results(out, x, width=width)
     if rows:

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, on_device_of
+from kernels_smoke.launch import check_rows, check_written, on_device_of
 from kernels_smoke.quantization.layout import (
     WIDEST_NORM,
     Configuration,
@@ -107,6 +107,7 @@ def rms_norm_per_block_quant(
     check_rows("weight", weight, (width,), (x.dtype, torch.float32), x)
     if residual is not None:
         check_rows("residual", residual, (rows, width), (x.dtype,), x)
+        check_written("residual", residual)
     codes, scales = results(out, x, width=width, groups=groups, column_major=column_major_scales)
     if rows:
         configuration = configure(width)

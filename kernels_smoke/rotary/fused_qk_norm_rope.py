@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, on_device_of, require
+from kernels_smoke.launch import check_rows, check_written, on_device_of, require
 from kernels_smoke.rotary.heads import DTYPES, Configuration, _norm_and_rotate, blocks, check_norm_and_rope
 
 
@@ -101,6 +101,7 @@ def fused_qk_norm_rope(
         qkv, q_weight, k_weight, cos_sin, positions, query_heads, key_heads
     )
     check_rows("qkv", qkv, (tokens, (query_heads + 2 * key_heads) * head_dim), DTYPES, qkv)
+    check_written("qkv", qkv)
     if tokens:
         configuration = configure(head_dim)
         block = blocks(head_dim, rotary_dim)

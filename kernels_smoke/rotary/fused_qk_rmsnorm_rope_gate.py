@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, on_device_of, require
+from kernels_smoke.launch import check_rows, check_written, on_device_of, require
 from kernels_smoke.rotary.heads import DTYPES, Configuration, _norm_and_rotate, blocks, check_norm_and_rope
 
 
@@ -126,6 +126,7 @@ def fused_qk_rmsnorm_rope_gate(
         out = query_out, torch.empty_like(key), gate_out
     for number, (tensor, heads) in enumerate(zip(out, (query_heads, key_heads, query_heads), strict=True)):
         check_rows(f"out[{number}]", tensor, (tokens, heads * head_dim), (query_gate.dtype,), query_gate)
+        check_written(f"out[{number}]", tensor)
     if tokens:
         configuration = configure(head_dim)
         block = blocks(head_dim, rotary_dim)
