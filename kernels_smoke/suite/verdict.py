@@ -42,13 +42,18 @@ def _count(document: Document) -> str:
     parts = []
     if document.cases:
         passed = [record["kernel"] for record in document.cases if record["outcome"] == "pass"]
-        parts.append(f"{len(set(passed))} kernels correct in {len(passed)} cases")
+        parts.append(f"{_many(len(set(passed)), 'kernel')} correct in {_many(len(passed), 'case')}")
     if document.speeds:
         outcomes = Counter(record["outcome"] for record in document.speeds)
         parts.append(f"{outcomes['pass']} of {outcomes['pass'] + outcomes['slow']} within their bars")
     if document.compiled:
         compiled = [record["target"] for record in document.compiled if record["outcome"] == "pass"]
-        parts.append(f"{len(compiled)} compilations for {len(set(compiled))} targets")
+        parts.append(f"{_many(len(compiled), 'compilation')} for {_many(len(set(compiled)), 'target')}")
     if document.mutants:
-        parts.append(f"{sum(record['outcome'] == 'caught' for record in document.mutants)} mutants caught")
+        caught = sum(record["outcome"] == "caught" for record in document.mutants)
+        parts.append(f"{_many(caught, 'mutant')} caught")
     return ", ".join(parts)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

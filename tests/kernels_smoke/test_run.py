@@ -41,7 +41,7 @@ def test_skipped_cases_are_no_pass() -> None:
 def test_only_what_passed_is_counted() -> None:
     speed = {"kind": "speed", "kernel": "mul_sum_add", "case": "s", "outcome": "pass", "message": ""}
     found = verdict(document_of(PROBE, NO_FP8, RIGHT, speed, speed | {"outcome": "skip"}))
-    assert found == {"verdict": "pass", "message": "1 kernels correct in 1 cases, 1 of 1 within their bars"}
+    assert found == {"verdict": "pass", "message": "1 kernel correct in 1 case, 1 of 1 within their bars"}
 
 
 class Crew:

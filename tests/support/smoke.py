@@ -51,7 +51,7 @@ def document(**fields: Any) -> dict[str, Any]:
         "started": "2026-11-20T09:00:00Z",
         "seconds": 9.1,
         "verdict": "pass",
-        "message": "1 kernels correct in 1 cases",
+        "message": "1 kernel correct in 1 case",
         "environment": ENVIRONMENT,
         "calibration": None,
         "probes": [],
