@@ -4,7 +4,7 @@ usage: python benchmarks/mutants.py [--only KERNEL,...] [--seconds 600] [--devic
 
 The suite draws new inputs in every run, so a mutant that one draw in a hundred does not show is missed by one run in a
 hundred. Prints for each kernel how many seeds there were, every mutant that was missed with the seeds that missed it,
-and those that not always the same case caught first: they hang by a thread.
+and those that not always the same case caught first: they may hang by a thread.
 """
 
 from __future__ import annotations
