@@ -162,6 +162,7 @@ def verdict(speed: Speed, timing: Timing, reference: float, bound: str, state: d
         "microseconds": round(measured, 3),
         "ratio": round(measured / reference, 4),
         "bar_met": measured <= speed.bar * reference + speed.slack,
+        "held_down_by": state.get("held_down_by", []),
         "spread": round(timing.spread, 4),
     }
 

@@ -5,13 +5,16 @@ The tests marked ``kernels`` run in the Python that has torch, as scripts that a
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kernels_smoke.suite.gpu_state import Monitor, explain, reasons
+from tests.support.smoke import document
 from tests.support.torch_worker import found
+from wheel_checks.facts.smoke_document import parse_smoke_document
 
 GPU = """
 import torch
@@ -211,7 +214,11 @@ def test_a_slow_time_is_measured_again_and_the_better_one_counts() -> None:
         "130.0 us instead of at most 121.0: 1.30 times the floor (100.0 us), where 1.10 is the bar and 10 % are "
         "allowed for the measurement; the GPU's clocks were held down: software power cap, SM clock 900 of 1980 MHz"
     )
-    assert record["evidence"]["GPU"] == "SM clock 900 of 1980 MHz"
+    assert (record["held_down_by"], record["evidence"]) == (["software power cap"], {"GPU": "SM clock 900 of 1980 MHz"})
+    told = document(verdict="fail", speeds=[{"kernel": "k", "case": "big", **record}])
+    (read,) = parse_smoke_document(json.dumps(told).encode()).speeds  # as wheelproof reads it
+    assert read.held_down_by == ("software power cap",)
+    assert [note.value for note in read.notes] == ["SM clock 900 of 1980 MHz"]
 
 
 @pytest.mark.kernels

@@ -167,11 +167,12 @@ CASES = [
                 message=SLOW,
                 microseconds=200.0,
                 flops=2 * 8192**3,
-                evidence={"GPU": {"held_down_by": ["software power cap"], "power_watts": 699}},
+                held_down_by=["software power cap"],
+                evidence={"GPU": "power 699 of 700 W"},
             )
         ),
         (f"16384x4096: {SLOW}",),
-        evidence=("5498 TFLOP/s", "held_down_by software power cap, power_watts 699"),
+        evidence=("5498 TFLOP/s", "power 699 of 700 W"),
     ),
     Case(
         "KRN301",
@@ -181,7 +182,7 @@ CASES = [
                 "norm",
                 outcome="slow",
                 message=SLOW,
-                evidence={"GPU": {"held_down_by": ["software power cap", "hardware thermal slowdown"]}},
+                held_down_by=["software power cap", "hardware thermal slowdown"],
             )
         ),
         (f"16384x4096: {SLOW}",),

@@ -124,7 +124,7 @@ def _speed(record: _Table) -> SpeedRun:
         bar_met=record.flag("bar_met", default=True),
         bytes=record.whole("bytes") or 0,
         flops=record.whole("flops") or 0,
-        held_down_by=record.table("evidence").table("GPU").texts("held_down_by"),
+        held_down_by=record.texts("held_down_by"),
         notes=record.notes(),
     )
 
