@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from kernels_smoke.suite.run import Options, new_seed, run
 from kernels_smoke.suite.targets import resolve
 
 EXIT_CODES = {"pass": 0, "fail": 1, "undecided": 3}
-USAGE, INTERRUPTED = 2, 130
+USAGE, UNDECIDED, INTERRUPTED = 2, 3, 130
+MOST_SECONDS = 1e6  # of patience: more is as good as none, and too much for a clock
 
 
 def parser() -> argparse.ArgumentParser:
@@ -69,15 +70,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         from kernels_smoke.suite.roofline import picture  # noqa: PLC0415  # only who asks for a picture pays for it
 
         document["plot"] = picture(document)
-    if arguments.plot:
-        write(arguments.plot, document["plot"])
-    if not arguments.with_plot:
-        document.pop("plot", None)
-    report = json.dumps(document, indent=1) + "\n" if arguments.format == "json" else text(document)
-    if arguments.output:
+    try:
+        if arguments.plot:
+            write(arguments.plot, document["plot"])
+        if not arguments.with_plot:
+            document.pop("plot", None)
+        report = (
+            json.dumps(_standard(document), indent=1, allow_nan=False) + "\n"
+            if arguments.format == "json"
+            else text(document)
+        )
         write(arguments.output, report)
-    else:
-        sys.stdout.write(report)
+    except OSError as error:
+        sys.stderr.write(f"the report could not be written: {error.strerror or error}\n")
+        return UNDECIDED
     return EXIT_CODES[document["verdict"]]
 
 
@@ -87,6 +93,16 @@ def _options(arguments: argparse.Namespace) -> Options:
         raise ValueError("--compile-only needs a --target, such as sm_90")
     if arguments.target and not arguments.compile_only:
         raise ValueError("--target is for --compile-only")
+    if arguments.compile_only and arguments.mutants:
+        raise ValueError("--mutants are run, and --compile-only runs nothing: choose one of the two")
+    for option, number in (("--patience", arguments.patience), ("--slowness", arguments.slowness)):
+        if not 0 < number <= MOST_SECONDS:
+            raise ValueError(f"{option} must be more than 0 and at most {MOST_SECONDS:g}, not {number:g}")
+    for option, path in (("--output", arguments.output), ("--plot", arguments.plot)):
+        if path is not None and Path(path).is_dir():
+            raise ValueError(f"{option}: {path} is a folder")
+        if path is not None and not Path(path).resolve().parent.is_dir():
+            raise ValueError(f"{option}: there is no folder {Path(path).resolve().parent}")
     try:
         registry.select(arguments.only)
     except LookupError as error:
@@ -104,13 +120,40 @@ def _options(arguments: argparse.Namespace) -> Options:
     )
 
 
-def write(path: str, content: str) -> None:
-    """Write a whole file or none."""
-    target = Path(path)
-    with tempfile.NamedTemporaryFile("w", dir=target.parent, delete=False, encoding="utf-8") as file:
-        file.write(content)
-    os.chmod(file.name, 0o644)  # noqa: PTH101  # what other files get, instead of a temporary file's 0600
-    os.replace(file.name, target)  # noqa: PTH105  # atomic
+def write(path: str | None, content: str) -> None:
+    """Write a whole file or none; to standard output without a ``path``. Raises OSError.
+
+    What is no regular file (a pipe, ``/dev/stderr``) is written directly, and a link keeps pointing to what it does.
+    """
+    if path is None:
+        try:
+            sys.stdout.write(content)
+            sys.stdout.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries again at its end
+            raise
+        return
+    if Path(path).exists() and not Path(path).is_file():
+        Path(path).write_text(content, encoding="utf-8")
+        return
+    target = Path(path).resolve()
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(content, encoding="utf-8")
+        if target.exists():
+            temporary.chmod(target.stat().st_mode)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _standard(value: Any) -> Any:
+    """``value`` as JSON has it, which knows no infinity and no NaN: null instead."""
+    if isinstance(value, dict):
+        return {name: _standard(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_standard(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class Progress:

@@ -75,16 +75,16 @@ def load(entry: Entry) -> Kernel:
 
 
 def select(only: tuple[str, ...] = ()) -> tuple[Entry, ...]:
-    """The entries whose name or family is in ``only``, or begins with one of its items; all of them when it is empty.
+    """The entries that the items of ``only`` name; all when it is empty, but those of the family "faults".
 
-    Raises LookupError when an item of ``only`` fits none.
+    An item is a kernel or a family, or what the names of kernels begin with. Raises LookupError when it is none.
     """
-
-    def fits(entry: Entry, item: str) -> bool:
-        return entry.family == item or entry.name.startswith(item)
-
     known = (*ENTRIES, *FAULTS)
+    chosen: list[Entry] = []
     for item in only:
-        if not any(fits(entry, item) for entry in known):
+        named = [entry for entry in known if item in {entry.name, entry.family}]
+        named = named or [entry for entry in ENTRIES if entry.name.startswith(item)]
+        if not named:
             raise LookupError(f"no kernel and no family is called {item!r}")
-    return tuple(entry for entry in known if any(fits(entry, item) for item in only)) if only else ENTRIES
+        chosen += named
+    return tuple(entry for entry in known if entry in chosen) if only else ENTRIES

@@ -33,7 +33,9 @@ def _is_warning(record: dict[str, Any]) -> bool:
 
 def _say(records: Sequence[dict[str, Any]]) -> str:
     first = records[0]
-    what = first.get("name") or f"{first['kernel']} / {first.get('case') or first.get('mutant')}"
+    what = first.get("name") or " / ".join(
+        str(first[key]) for key in ("kernel", "target", "case", "mutant") if first.get(key)
+    )
     more = f" (and {len(records) - 1} more)" if len(records) > 1 else ""
     return f"{what}: {first['outcome']}: {first['message']}{more}"
 

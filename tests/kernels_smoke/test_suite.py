@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from kernels_smoke.suite import cli, registry
+
 PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -130,6 +132,74 @@ def test_wrong_usage_exits_with_2_and_says_what_is_wrong(arguments: tuple[str, .
     )
     assert done.returncode == 2
     assert says in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--patience", "0"], "--patience must be more than 0 and at most 1e+06, not 0"),
+        (["--patience", "inf"], "--patience must be more than 0 and at most 1e+06, not inf"),
+        (["--slowness", "-1"], "--slowness must be more than 0 and at most 1e+06, not -1"),
+        (["--slowness", "nan"], "--slowness must be more than 0 and at most 1e+06, not nan"),
+        (["--output", "/no/such/report.txt"], "--output: there is no folder /no/such"),
+        (["--plot", "/no/such/plot.svg"], "--plot: there is no folder /no/such"),
+        (["--output", "/"], "--output: / is a folder"),
+        (["--compile-only", "--target", "sm_90", "--mutants"], "choose one of the two"),
+        (["--only", "scaled_mm,is_wron"], "no kernel and no family is called 'is_wron'"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_before_anything_runs(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(["--device", "interpret", *arguments])
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_name_of_a_kernel_is_that_kernel_alone_and_a_beginning_is_no_fault_by_design() -> None:
+    assert [entry.name for entry in registry.select(("scaled_mm",))] == ["scaled_mm"]
+    assert [entry.name for entry in registry.select(("scaled",))] == ["scaled_mm", "scaled_mm_blockwise"]
+    assert {entry.family for entry in registry.select(("r",))} == {"quantization"}
+    assert {entry.family for entry in registry.select(("faults", "norm"))} == {"faults", "norm"}
+    with pytest.raises(LookupError, match="'hang'"):
+        registry.select(("hang",))
+
+
+def test_a_report_replaces_a_file_whole_goes_through_a_link_and_into_a_pipe(tmp_path: Path) -> None:
+    report, link, pipe = (tmp_path / name for name in ("report", "link", "pipe"))
+    report.write_text("old")
+    report.chmod(0o600)
+    link.symlink_to(report)
+    cli.write(str(link), "new")
+    assert (link.is_symlink(), report.read_text(), report.stat().st_mode & 0o777) == (True, "new", 0o600)
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    cli.write(str(pipe), "through")
+    assert (os.read(reader, 100), pipe.is_fifo()) == (b"through", True)
+    os.close(reader)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe", "report"]
+
+
+@pytest.mark.parametrize("arguments", [["--output", "/dev/full"], []])
+def test_a_report_that_cannot_be_written_is_no_finding(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "kernels_smoke", "--device", "interpret", *arguments],
+            cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120,
+        )  # fmt: skip
+    assert done.returncode == 3
+    assert done.stderr == "the report could not be written: No space left on device\n"
+
+
+@pytest.mark.kernels
+def test_the_report_is_json_also_where_an_error_is_infinite() -> None:
+    done = subprocess.run(
+        [PYTHON, "-m", "kernels_smoke", "--format", "json", "--device", "interpret", "--only", "is_wrong"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    document = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert None in [output["error"] for record in document["cases"] for output in record["outputs"].values()]
 
 
 def test_listing_and_selecting_need_no_torch() -> None:
