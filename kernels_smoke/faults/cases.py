@@ -43,7 +43,7 @@ def _kernel(name: str, mutants: tuple[Mutant, ...] = ()) -> Kernel:
 
 KERNELS = {
     "reads_out_of_bounds": _kernel("reads_out_of_bounds"),
-    "is_wrong": _kernel("is_wrong"),
+    "is_wrong": _kernel("is_wrong", MUTANTS[:1]),
     "is_right": _kernel("is_right", MUTANTS),
     "hangs": Kernel(
         name="hangs",

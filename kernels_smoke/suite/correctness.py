@@ -53,8 +53,12 @@ def cases(
 def mutants(
     emit: Emit, *, kernels: Sequence[str], device: Where, seed: int, skip: Sequence[Sequence[str]] = ()
 ) -> None:
-    """Run the cases of each kernel on each of its mutants until one catches it."""
+    """Run the cases of each kernel on each of its mutants until one catches it.
+
+    First on the kernel itself: where it is not right, that a mutant is wrong shows nothing, and all are errors.
+    """
     subjects = [registry.load(registry.entry(name)) for name in kernels]
+    faults = {} if skip else {kernel.name: _fault(emit, kernel, device, seed) for kernel in subjects}
     items = [(kernel, mutant) for kernel in subjects for mutant in kernel.mutants]
     with tempfile.TemporaryDirectory(prefix="kernels-smoke-") as folder:
         for kernel, mutant in _planned(emit, items, skip):
@@ -63,10 +67,23 @@ def mutants(
             if device not in mutant.where:
                 emit(record | {"outcome": "skip", "message": mutant.why, "seconds": 0.0})
                 continue
+            if fault := faults.get(kernel.name):
+                emit(record | {"outcome": "error", "message": fault, "seconds": 0.0})
+                continue
             found, crashed = _caught(emit, kernel, broken(kernel, mutant, Path(folder)), device, seed)
             emit(record | found | {"seconds": time.monotonic() - start})
             if crashed:
                 return
+
+
+def _fault(emit: Emit, kernel: Kernel, device: Where, seed: int) -> str:
+    """What is wrong with the kernel itself, by its first case that does not pass; empty when all pass."""
+    for case in (case for case in kernel.cases if device in case.where and case.level != "deep"):
+        emit({"kind": "alive"})
+        result = run(kernel, case, device, seed)
+        if result["outcome"] not in {"pass", "skip"}:
+            return f"the kernel itself is not right: {case.name}: {result['outcome']}: {result['message']}"
+    return ""
 
 
 Named = TypeVar("Named", Case, Mutant)

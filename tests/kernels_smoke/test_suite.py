@@ -87,6 +87,15 @@ def test_a_mutant_that_shows_nothing_is_not_caught() -> None:
     }
 
 
+@pytest.mark.kernels
+def test_mutants_of_a_kernel_that_is_wrong_itself_show_nothing() -> None:
+    code, document = smoke("--device", "interpret", "--only", "is_wrong", "--mutants")
+    assert code == 3
+    (record,) = document["mutants"]
+    assert (record["outcome"], record["caught_by"]) == ("error", "")
+    assert record["message"].startswith("the kernel itself is not right: ")
+
+
 def test_without_torch_it_could_not_check_and_says_what_to_install() -> None:
     code, document = smoke("--device", "interpret", python=sys.executable)
     assert code == 3
