@@ -35,7 +35,7 @@ class NearWhereWritten(Near):
 
 
 def outputs(inputs: Inputs) -> Mapping[str, Output]:
-    """A result like ``query``, with rows ``out_stride`` elements apart."""
+    """A result like ``query``, with the strides ``out_stride``."""
     query = inputs["query"]
     return {"out": (tuple(query.shape), query.dtype, inputs["out_stride"])}
 
@@ -190,6 +190,17 @@ CASES = (
     small(
         "scores up to 1e3, a scale of its own", batch=((1, 40), (2, 18)), queries=16.0, keys=8.0, scale=0.5, dtype=FP16
     ),
+    small(
+        "float16, strides of their own",  # a slice of packed rows, caches whose heads lie further apart than positions
+        batch=((1, 300), (10, 40), (3, 20)),
+        variant="segments",
+        heads=(4, 2),
+        dtype=FP16,
+        query_stride=(160, 20, 1),
+        row_stride=(840, 24, 400, 1),
+        table_stride=24,
+        out_stride=(120, 28, 1),
+    ),
     small("no token", batch=((0, 5),)),
     small("no sequence", batch=()),
 )
@@ -230,6 +241,35 @@ MUTANTS = (
     Mutant("tokens of the next sequence written", " & (token < queries)", "", TILED_SOFTMAX),
     Mutant("one item for each program", "items, tl.num_programs(0))", "tl.num_programs(0), items)", TILED_SOFTMAX),
     Mutant("short sequences done as blocks only", "if short:\n        attend", "if not short:\n        attend"),
+    Mutant("query tokens without gaps", "place * query_stride", "place * heads * query_head_stride", TILED_SOFTMAX),
+    Mutant("results' tokens without gaps", "place * out_stride", "place * heads * out_head_stride", TILED_SOFTMAX),
+    Mutant(
+        "merged tokens without gaps",
+        ".to(tl.int64) * out_stride",
+        ".to(tl.int64) * heads * out_head_stride",
+        TILED_SOFTMAX,
+    ),
+    Mutant(
+        "pages without gaps",
+        ".to(tl.int64) * page_stride",
+        ".to(tl.int64) * PAGE_SIZE * position_stride",
+        TILED_SOFTMAX,
+    ),
+    Mutant(
+        "the page table without gaps",
+        ".to(tl.int64) * table_stride",
+        ".to(tl.int64) * (capacity // PAGE_SIZE)",
+        TILED_SOFTMAX,
+    ),
+    *(
+        Mutant(
+            f"heads of the {name} cache without gaps",
+            f"{name}_cache + kv_head.to(tl.int64) * kv_head_stride",
+            f"{name}_cache + kv_head.to(tl.int64) * HEAD_DIM",
+            TILED_SOFTMAX,
+        )
+        for name in ("key", "value")
+    ),
     Mutant(
         "token offsets in 32 bits",
         "place = (start + token).to(tl.int64)",

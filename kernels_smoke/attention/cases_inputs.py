@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import Inputs
+from kernels_smoke.suite.model import Inputs, Strides
 
 METADATA = ("page_table", "cumulative_query_lengths", "sequence_lengths")
 ARGUMENTS = ("query", "key_cache", "value_cache", *METADATA, "scale", "variant", "longest_query", "longest_sequence")
@@ -35,14 +35,17 @@ def draw_inputs(
     keys: float = 1.0,
     values: float = 1.0,
     scale: float | None = None,
-    row_stride: int = 0,
-    out_stride: int = 0,
+    row_stride: Strides = 0,
+    query_stride: Strides = 0,
+    table_stride: int = 0,
+    out_stride: Strides = 0,
 ) -> Inputs:
     """Draw the arguments for ``batch``, and with ``earlier`` the metadata of a batch that had the memory before.
 
     ``tokens``: for how many query tokens there is room; for those of the batch when 0. ``first``: the first token of
     the batch. ``heads``: of queries, and of keys. ``longest``: say the upper bounds of the lengths. ``queries``,
-    ``keys``, ``values``: standard deviations.
+    ``keys``, ``values``: standard deviations. ``row_stride``: of the caches, and of the query unless
+    ``query_stride`` is given.
     ``spare``: pages that no sequence has. All of the cache that no sequence has is NaN. ``dense``: add the same keys
     and values without pages, [sequences, length, heads, head_dim], for what knows no pages; of whole pages alone.
     """
@@ -53,8 +56,9 @@ def draw_inputs(
         for name, size in (("key_cache", keys), ("value_cache", values))
     )
     room = tokens or sum(count for count, _ in batch)
-    query = draw.normal(room, heads[0], head_dim, dtype=dtype, scale=queries, row_stride=row_stride, name="query")
-    metadata = _metadata(draw, batch, most, pages, page_size, first)
+    apart = query_stride or row_stride
+    query = draw.normal(room, heads[0], head_dim, dtype=dtype, scale=queries, row_stride=apart, name="query")
+    metadata = _metadata(draw, batch, most, pages, page_size, first, table_stride)
     if earlier:
         before = _metadata(draw, earlier, most, pages, page_size, first)
         metadata |= {f"earlier_{name}": tensor for name, tensor in before.items()}
@@ -82,7 +86,9 @@ def _pages(length: int, page_size: int) -> int:
     return -(-length // page_size)
 
 
-def _metadata(draw: Draw, batch: Lengths, most: int, pages: int, page_size: int, first: int) -> dict[str, torch.Tensor]:
+def _metadata(
+    draw: Draw, batch: Lengths, most: int, pages: int, page_size: int, first: int, table_stride: int = 0
+) -> dict[str, torch.Tensor]:
     """The three integer tensors for ``batch``, with pages in random order."""
     order = draw.permutation(pages, dtype=torch.int32, name="order")
     table = torch.full((len(batch), most), UNUSED, dtype=torch.int32, device=order.device)
@@ -93,8 +99,8 @@ def _metadata(draw: Draw, batch: Lengths, most: int, pages: int, page_size: int,
         taken += count
     ends = torch.tensor([first, *(count for count, _ in batch)], dtype=torch.int32).cumsum(0, dtype=torch.int32)
     lengths = torch.tensor([length for _, length in batch], dtype=torch.int32)
-    tensors = zip(METADATA, (table, ends, lengths), strict=True)
-    return {name: draw.place(tensor, name=name) for name, tensor in tensors}
+    tensors = zip(METADATA, (table, ends, lengths), (table_stride, 0, 0), strict=True)
+    return {name: draw.place(tensor, row_stride=stride, name=name) for name, tensor, stride in tensors}
 
 
 def _spoil(cache: torch.Tensor, table: torch.Tensor, batch: Lengths) -> None:

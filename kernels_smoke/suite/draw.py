@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from kernels_smoke.suite.model import Output
+from kernels_smoke.suite.model import Output, Strides
 
 # Bytes before and after; multiples of 256, so that every tensor is as aligned as torch's own. On a CPU they take what
 # a block of any kernel writes behind its tensor: there lies the heap of the process, and whether a kernel that writes
@@ -43,24 +43,19 @@ class Draw:
         self.generator.manual_seed(self.seed)
 
     def empty(
-        self, *shape: int, dtype: torch.dtype, row_stride: int = 0, offset: int = 0, name: str = ""
+        self, *shape: int, dtype: torch.dtype, row_stride: Strides = 0, offset: int = 0, name: str = ""
     ) -> torch.Tensor:
         """A tensor full of poison.
 
         ``row_stride``: elements from one row of the last dimension to the next (all leading dimensions lie one after
-        another at that distance); the row's width when 0. ``offset``: elements by which the tensor begins later, to
-        misalign it.
+        another at that distance); the row's width when 0. As a tuple, the strides of all dimensions. ``offset``:
+        elements by which the tensor begins later, to misalign it.
         """
-        width = shape[-1] if shape else 1
-        stride = row_stride or width
-        if stride < width:
-            raise ValueError(f"row_stride {stride} is less than the width {width}")
-        strides = _strides(shape, stride)
+        strides = row_stride if isinstance(row_stride, tuple) else _strides(shape, row_stride)
+        size = sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True)) + 1 + offset
         if self.device == "meta":
-            size = sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True)) + 1 + offset
             return torch.empty(max(size, 0), dtype=dtype, device="meta").as_strided(shape, strides, offset)
-        rows = math.prod(shape[:-1])
-        size = (max(rows - 1, 0) * stride + width + offset) * dtype.itemsize if rows and width else 0
+        size = size * dtype.itemsize if math.prod(shape) else 0
         size = -(-size // 256) * 256 if self.guard else size
         buffer = torch.full((2 * self.guard + size,), POISON, dtype=torch.uint8, device=self.device)
         elements = buffer.view(dtype)
@@ -71,11 +66,11 @@ class Draw:
     def outputs(self, described: Mapping[str, Output]) -> dict[str, torch.Tensor]:
         """The tensors that ``Kernel.outputs`` describes, full of poison."""
         return {
-            name: self.empty(*shape, dtype=dtype, row_stride=sum(row_stride), name=name)
+            name: self.empty(*shape, dtype=dtype, row_stride=(*row_stride, 0)[0], name=name)
             for name, (shape, dtype, *row_stride) in described.items()
         }
 
-    def place(self, values: torch.Tensor, *, row_stride: int = 0, offset: int = 0, name: str = "") -> torch.Tensor:
+    def place(self, values: torch.Tensor, *, row_stride: Strides = 0, offset: int = 0, name: str = "") -> torch.Tensor:
         """A guarded copy of ``values``."""
         made = self.empty(*values.shape, dtype=values.dtype, row_stride=row_stride, offset=offset, name=name)
         if self.device != "meta":
@@ -83,7 +78,13 @@ class Draw:
         return made
 
     def normal(
-        self, *shape: int, dtype: torch.dtype, scale: float = 1.0, row_stride: int = 0, offset: int = 0, name: str = ""
+        self,
+        *shape: int,
+        dtype: torch.dtype,
+        scale: float = 1.0,
+        row_stride: Strides = 0,
+        offset: int = 0,
+        name: str = "",
     ) -> torch.Tensor:
         """Normal values with mean 0 and standard deviation ``scale``."""
         made = self.empty(*shape, dtype=dtype, row_stride=row_stride, offset=offset, name=name)
@@ -93,7 +94,7 @@ class Draw:
         return made
 
     def uniform(
-        self, *shape: int, low: float, high: float, dtype: torch.dtype, row_stride: int = 0, name: str = ""
+        self, *shape: int, low: float, high: float, dtype: torch.dtype, row_stride: Strides = 0, name: str = ""
     ) -> torch.Tensor:
         """Values evenly spread from ``low`` to ``high``."""
         made = self.empty(*shape, dtype=dtype, row_stride=row_stride, name=name)
@@ -167,7 +168,9 @@ def _strides(shape: tuple[int, ...], row_stride: int) -> tuple[int, ...]:
     if not shape:
         return ()
     strides = [1]
-    step = row_stride
+    step = row_stride or shape[-1]
+    if step < shape[-1]:
+        raise ValueError(f"row_stride {step} is less than the width {shape[-1]}")
     for extent in reversed(shape[1:-1] if len(shape) > 1 else ()):
         strides.append(step)
         step *= extent

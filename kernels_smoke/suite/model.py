@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 Inputs = Mapping[str, Any]  # what Kernel.inputs drew: tensors and plain values, by name
 Tensors = Mapping[str, "torch.Tensor"]
-Output = Union["tuple[tuple[int, ...], torch.dtype]", "tuple[tuple[int, ...], torch.dtype, int]"]
+Strides = Union[int, "tuple[int, ...]"]  # from row to row of the last dimension, or of all dimensions
+Output = Union["tuple[tuple[int, ...], torch.dtype]", "tuple[tuple[int, ...], torch.dtype, Strides]"]
 
 LEVELS = ("quick", "full", "deep")  # each runs what the one before it runs, and more
 Level = Literal["quick", "full", "deep"]
@@ -119,7 +120,8 @@ class Kernel:
     - ``module``: the dotted name of the module that holds the function and its kernels.
     - ``inputs(draw, **shape)``: draws the arguments; tensors come from ``draw`` alone, which guards them.
     - ``outputs(inputs)``: for each output its (shape, dtype), or (shape, dtype, row stride) when its rows lie further
-      apart than they are wide (0: they do not); the suite allocates and poisons them.
+      apart than they are wide (0: they do not; a tuple: strides of all dimensions); the suite allocates and poisons
+      them.
     - ``launch(module, inputs, outputs)``: one call of the public function of ``module``. It must not read a tensor's
       values on the host, because ahead-of-time compilation calls it with tensors that have none.
     - ``reference(inputs)``: the same function in plain, high-precision torch: what each output, and each input in
