@@ -18,6 +18,7 @@ from kernels_smoke.block_attention.cases_shared import (
     JAGGED,
     MANY,
     SHARED_MUTANTS,
+    STRIDES,
     WHOLE,
     case,
     draw_blocks,
@@ -50,11 +51,13 @@ def draw_inputs(
     head_stride: int = 0,
     token_stride: int = 0,
     out_stride: int = 0,
+    strides: Mapping[str, tuple[int, ...]] = {},
 ) -> Inputs:
     """Draw q, k, v and dout of sequences of ``lengths``, with ``heads`` heads of ``head_dim`` elements.
 
     ``rotary``: which elements are pairs; without it nothing is rotated. The angles are drawn from a whole turn.
-    ``scale`` 0 is the default. ``extreme``: see ``draw_extreme``. ``values``: standard deviation of v.
+    ``scale`` 0 is the default. ``extreme``: see ``draw_extreme``. ``values``: standard deviation of v. ``strides``: of
+    tensors by name.
     """
     shape = (sum(lengths), heads, head_dim)
     q, k = draw_extreme(draw, *shape) if extreme else (None, None)
@@ -65,22 +68,24 @@ def draw_inputs(
         turned = torch.cat((angles.cos(), angles.sin()), dim=1).to(angle_dtype)
         cos_sin = draw.place(turned, row_stride=angle_stride, name="cos_sin")
     return {
-        "q": draw_heads(draw, *shape, **apart, values=q, name="q"),
-        "k": draw_heads(draw, *shape, **apart, values=k, name="k"),
-        "v": draw_heads(draw, *shape, **apart, scale=values, name="v"),
-        "dout": draw_heads(draw, *shape, **apart, name="dout"),
+        "q": draw_heads(draw, *shape, **apart, values=q, strides=strides.get("q", ()), name="q"),
+        "k": draw_heads(draw, *shape, **apart, values=k, strides=strides.get("k", ()), name="k"),
+        "v": draw_heads(draw, *shape, **apart, scale=values, strides=strides.get("v", ()), name="v"),
+        "dout": draw_heads(draw, *shape, **apart, strides=strides.get("dout", ()), name="dout"),
         "cos_sin": cos_sin,
         "interleaved": rotary == "interleaved",
         "blocks": draw_blocks(draw, lengths),
         "scale": scale or head_dim**-0.5,
         "lengths": lengths,
         "out_stride": out_stride,
+        "strides": strides,
     }
 
 
 def outputs(inputs: Inputs) -> Mapping[str, Output]:
     """The gradients look like ``q``, with heads ``out_stride`` elements apart."""
-    return dict.fromkeys(GRADIENTS, (tuple(inputs["q"].shape), inputs["q"].dtype, inputs["out_stride"]))
+    q, strides = inputs["q"], inputs["strides"]
+    return {name: (tuple(q.shape), q.dtype, strides.get(name, inputs["out_stride"])) for name in GRADIENTS}
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
@@ -156,6 +161,7 @@ KERNEL = Kernel(
         exactly("fp32, scores of 6.7e7, many equal", lengths=(60,), heads=2, head_dim=64, extreme=True),
         exactly("fp32, values of 1e4", lengths=(64, 5), heads=1, head_dim=64, values=1e4),
         here("fp16, head of 128, a scale of 1", lengths=(65,), heads=1, head_dim=128, scale=1.0),
+        here("fp16, strides of their own", lengths=(70,), heads=2, head_dim=64, strides=STRIDES),
         here("fp16, no token", lengths=(0,), heads=2, head_dim=64),
         case("offsets above 2^31 in", "deep", lengths=(3,), heads=1, head_dim=64, head_stride=FAR),
         case("offsets above 2^31 out", "deep", lengths=(3,), heads=1, head_dim=64, out_stride=FAR),
@@ -191,6 +197,11 @@ KERNEL = Kernel(
             where=("interpret",),
             why="only float32 shows it, in which a GPU is not asked to multiply",
         ),
+        Mutant("k at the distances of q", "strides(q, k, v,", "strides(q, q, v,"),
+        Mutant("heads of v at the distance of q's", "v + head * v_head", "v + head * q_head"),
+        Mutant("dout at the distances of q", "strides(q, k, v, dout,", "strides(q, k, v, q,"),
+        Mutant("tokens of dk at the distance of dq's", "HEAD_DIM, dk_token", "HEAD_DIM, dq_token"),
+        Mutant("heads of dv at the distance of dq's", "dv + head * dv_head", "dv + head * dq_head"),
         Mutant("sines from the place of the cosines", "_load(cos_sin + HEAD_DIM // 2,", "_load(cos_sin,"),
         Mutant(
             "one tile for each program",

@@ -16,6 +16,7 @@ from kernels_smoke.block_attention.cases_shared import (
     JAGGED,
     MANY,
     SHARED_MUTANTS,
+    STRIDES,
     WHOLE,
     case,
     draw_blocks,
@@ -42,28 +43,32 @@ def draw_inputs(
     head_stride: int = 0,
     token_stride: int = 0,
     out_stride: int = 0,
+    strides: Mapping[str, tuple[int, ...]] = {},
 ) -> Inputs:
     """Draw q, k and v of sequences of ``lengths``, with ``heads`` heads of ``head_dim`` elements.
 
-    ``scale`` 0 is the default. ``extreme``: see ``draw_extreme``. ``values``: standard deviation of v.
+    ``scale`` 0 is the default. ``extreme``: see ``draw_extreme``. ``values``: standard deviation of v. ``strides``: of
+    tensors by name.
     """
     shape = (sum(lengths), heads, head_dim)
     q, k = draw_extreme(draw, *shape) if extreme else (None, None)
     apart = {"dtype": dtype, "head_stride": head_stride, "token_stride": token_stride}
     return {
-        "q": draw_heads(draw, *shape, **apart, values=q, name="q"),
-        "k": draw_heads(draw, *shape, **apart, values=k, name="k"),
-        "v": draw_heads(draw, *shape, **apart, scale=values, name="v"),
+        "q": draw_heads(draw, *shape, **apart, values=q, strides=strides.get("q", ()), name="q"),
+        "k": draw_heads(draw, *shape, **apart, values=k, strides=strides.get("k", ()), name="k"),
+        "v": draw_heads(draw, *shape, **apart, scale=values, strides=strides.get("v", ()), name="v"),
         "blocks": draw_blocks(draw, lengths),
         "scale": scale or head_dim**-0.5,
         "lengths": lengths,
         "out_stride": out_stride,
+        "strides": strides,
     }
 
 
 def outputs(inputs: Inputs) -> Mapping[str, Output]:
     """The result looks like ``q``, with heads ``out_stride`` elements apart."""
-    return {"out": (tuple(inputs["q"].shape), inputs["q"].dtype, inputs["out_stride"])}
+    strides = inputs["strides"].get("out", inputs["out_stride"])
+    return {"out": (tuple(inputs["q"].shape), inputs["q"].dtype, strides)}
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
@@ -110,6 +115,7 @@ KERNEL = Kernel(
         exactly("fp32, scores of 6.7e7, many equal", lengths=(60,), heads=2, head_dim=64, extreme=True),
         here("fp16, values of 1e4", lengths=(64, 5), heads=1, head_dim=64, values=1e4),
         here("fp16, head of 128, a scale of 1", lengths=(65,), heads=1, head_dim=128, scale=1.0),
+        here("fp16, strides of their own", lengths=(70,), heads=2, head_dim=64, strides=STRIDES),
         here("fp16, no token", lengths=(0,), heads=2, head_dim=64),
         case("offsets above 2^31 in", "deep", lengths=(3,), heads=1, head_dim=64, head_stride=FAR),
         case("offsets above 2^31 out", "deep", lengths=(3,), heads=1, head_dim=64, out_stride=FAR),
@@ -126,6 +132,9 @@ KERNEL = Kernel(
         Mutant("not divided by the sum", "* (1.0 / total)", "* 1.0"),
         Mutant("keys taken for values", "value = _load(v + head * v_head", "value = _load(k + head * k_head"),
         Mutant("heads at the queries' distance", "out + head * out_head", "out + head * q_head"),
+        Mutant("k at the distances of q", "strides(q, k, v, out)", "strides(q, q, v, out)"),
+        Mutant("heads of v at the distance of q's", "v + head * v_head", "v + head * q_head"),
+        Mutant("tokens of the result without gaps", "HEAD_DIM, out_token", "HEAD_DIM, heads * out_head"),
     ),
     speeds=(
         Speed("691,200 tokens, 4 heads of 128", {"lengths": WHOLE, "heads": 4, "head_dim": 128}, bar=1.05, work=work),

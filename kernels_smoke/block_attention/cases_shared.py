@@ -22,6 +22,11 @@ MANY = tuple(97 * number % 300 for number in range(60))  # some 9,000 tokens
 # mean of 600 tokens (here 23 to 1,177, each as often as its mirror image).
 WHOLE = (691_200,)
 BATCH = tuple(600 + sign * (number * 577 // 575) for number in range(576) for sign in (-1, 1))
+# Of 2 heads of 64, for each tensor others. They grow, so that who takes those of an earlier tensor stays within.
+STRIDES = {
+    name: (200 + 24 * number, 72 + 8 * number, 1)
+    for number, name in enumerate(("q", "k", "v", "out", "dout", "dq", "dk", "dv"))
+}
 FAR = 2**30 + 64  # elements from one token to the next, so that the third token lies beyond 2^31
 
 
@@ -35,16 +40,17 @@ def draw_heads(
     scale: float = 1.0,
     head_stride: int = 0,
     token_stride: int = 0,
+    strides: tuple[int, ...] = (),
     values: torch.Tensor | None = None,
     name: str,
 ) -> torch.Tensor:
     """Draw [tokens, heads, head_dim], normal with the standard deviation ``scale``.
 
     ``values``: these instead. ``head_stride`` and ``token_stride`` are elements from one head, and from one token, to
-    the next (not both).
+    the next (not both); ``strides`` are those of all dimensions.
     """
     shape: tuple[int, ...] = (tokens, heads * head_dim) if token_stride else (tokens, heads, head_dim)
-    row_stride = token_stride or head_stride
+    row_stride = strides or token_stride or head_stride
     if values is not None:
         made = draw.place(values.reshape(shape).to(dtype), row_stride=row_stride, name=name)
     else:
