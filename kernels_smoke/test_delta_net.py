@@ -106,6 +106,16 @@ def test_a_token_that_forgets_all_leaves_the_next_ones_alone(decay: float) -> No
     assert error(gated_delta_rule_chunk(**arguments), wanted) < 1e-3
 
 
+def test_a_state_that_nothing_changes_keeps_its_bits() -> None:
+    arguments = heads(45)
+    arguments["beta"].zero_()
+    arguments["log_decay"].zero_()
+    before = torch.randn(1, VALUE_HEADS, SIZE, SIZE, generator=torch.Generator().manual_seed(3)).to(DEVICE)
+    after = empty_state()
+    gated_delta_rule_chunk(**arguments, initial_state=before, final_state=after)
+    assert torch.equal(after, before)
+
+
 @pytest.mark.parametrize("chunk", [16, 32, 64])
 def test_chunks_of_any_size(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     choice = module.configure()

@@ -9,7 +9,7 @@ from types import ModuleType
 import torch
 
 from kernels_smoke.delta_net import reference
-from kernels_smoke.delta_net.cases_shared import BF16, FAINT, FAR, FP16, FP32, case, draw_heads, small
+from kernels_smoke.delta_net.cases_shared import BF16, FAINT, FAR, FP16, FP32, STRIDES, case, draw_heads, small
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
@@ -36,7 +36,9 @@ def draw_inputs(
     forgetting: float = 0.2,
     gate_stride: int = 0,
     query_scale: float | None = None,
+    key_scale: float | None = None,
     extremes: bool = False,
+    strides: Mapping[str, tuple[int, ...]] = {},
     batch: bool = True,
     initial: bool = True,
     in_place: bool = False,
@@ -62,7 +64,9 @@ def draw_inputs(
         gate_dtype=gate_dtype,
         gate_stride=gate_stride,
         query_scale=query_scale,
+        key_scale=key_scale,
         extremes=extremes,
+        strides=strides,
     )
     bounds = torch.tensor([0, *accumulate(lengths)], dtype=torch.int32)
     states = (len(lengths), heads[1], depth, width)
@@ -72,7 +76,7 @@ def draw_inputs(
         "initial_state": draw.normal(*states, dtype=FP32, scale=scale, name="initial_state") if initial else None,
         "states": states,
         "lengths": lengths,
-        "out_stride": out_stride,
+        "out_stride": strides.get("out", out_stride),
         "in_place": in_place,
     }
 
@@ -189,6 +193,8 @@ KERNEL = Kernel(
         small("float16, keys more than half alike", lengths=(50,), heads=(1, 1), common=2.0, **TINY),
         small("float16, all forgotten", lengths=(33,), heads=(1, 1), forgetting=100.0, **TINY),
         small("float16, values of 1000", lengths=(33,), heads=(1, 1), scale=1000.0, in_place=True, **TINY),
+        small("float16, gates too, strides of their own", lengths=(35, 20), gate_dtype=FP16, strides=STRIDES, **TINY),
+        small("float16, norms near 1e-3", lengths=(33,), heads=(1, 2), key_scale=1.8e-4, **TINY),
     ),
     mutants=(
         Mutant("state not decayed", "tile_k, state * of_state)", "tile_k, state)"),
@@ -223,6 +229,17 @@ KERNEL = Kernel(
         Mutant("strengths of another token", "beta + row * beta_stride", "beta + row * VALUE_HEADS"),
         Mutant("always the usual scale", "depth**-0.5 if scale is None else scale", "depth**-0.5"),
         Mutant("a norm of zero", "tl.sum(wide_k * wide_k, axis=1) + epsilon", "tl.sum(wide_k * wide_k, axis=1)"),
+        Mutant("another epsilon", "else scale, EPSILON", "else scale, 1e-5"),
+        Mutant(
+            "k at the distances of q in the preparation", "*k.stride()[:2], log_decay", "*q.stride()[:2], log_decay"
+        ),
+        Mutant("k at the distances of q", "*k.stride()[:2], *v.stride()", "*q.stride()[:2], *v.stride()"),
+        Mutant("strengths at the distance of decays", "beta.stride(0)", "log_decay.stride(0)"),
+        Mutant(
+            "tokens of the result without gaps",
+            "*out.stride()[:2]",
+            "value_heads * out.stride(1), out.stride(1)",
+        ),
         Mutant("deltas 0.3 % too large", "(delta * of_delta[None", "(1.003 * delta * of_delta[None"),
         Mutant("output stored behind the last token", "mask=present[None, :])", "mask=(row >= 0)[None, :])"),
     ),

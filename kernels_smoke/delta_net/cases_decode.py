@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from kernels_smoke.delta_net import reference
-from kernels_smoke.delta_net.cases_shared import BF16, FAINT, FAR, FP32, case, draw_heads, small
+from kernels_smoke.delta_net.cases_shared import BF16, FAINT, FAR, FP16, FP32, STRIDES, case, draw_heads, small
 from kernels_smoke.suite.compare import Exact, Near
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
@@ -39,7 +39,9 @@ def draw_inputs(
     forgetting: float = 0.2,
     gate_stride: int = 0,
     query_scale: float | None = None,
+    key_scale: float | None = None,
     extremes: bool = False,
+    strides: Mapping[str, tuple[int, ...]] = {},
     in_place: bool = False,
     missing: bool = False,
 ) -> Inputs:
@@ -65,7 +67,9 @@ def draw_inputs(
         gate_dtype=gate_dtype,
         gate_stride=gate_stride,
         query_scale=query_scale,
+        key_scale=key_scale,
         extremes=extremes,
+        strides=strides,
     )
     size = heads[1] * depth * width
     states = draw.normal(rows, size, dtype=FP32, scale=scale, row_stride=states_stride, name="states")
@@ -86,7 +90,7 @@ def draw_inputs(
         "state_indices_in": state_in,
         "state_indices_out": state_out,
         "row": (heads[1], depth, width),
-        "out_stride": out_stride,
+        "out_stride": strides.get("out", out_stride),
     }
 
 
@@ -207,6 +211,16 @@ KERNEL = Kernel(
         ),
         small("float32, begun anew here and there", requests=4, rows=12, steps=2, dtype=FP32, extremes=True, **TINY),
         small("float32, values of 1e4", requests=2, rows=4, dtype=FP32, scale=1e4, packed=True, **TINY),
+        small(
+            "float16, gates too, strides of their own",
+            requests=2,
+            rows=6,
+            steps=2,
+            gate_dtype=FP16,
+            strides=STRIDES,
+            **TINY,
+        ),
+        small("float16, norms near 1e-3", requests=2, rows=4, heads=(1, 2), key_scale=1.8e-4, **TINY),
         small("float16, no request", requests=0, rows=2, **TINY),
     ),
     mutants=(
@@ -220,6 +234,10 @@ KERNEL = Kernel(
         Mutant("strengths of another token", "token * beta_stride", "token * VALUE_HEADS"),
         Mutant("always the usual scale", "depth**-0.5 if scale is None else scale", "depth**-0.5"),
         Mutant("a norm of zero", "tl.sum(key * key, axis=0) + epsilon", "tl.sum(key * key, axis=0)"),
+        Mutant("another epsilon", "else scale, EPSILON", "else scale, 1e-5"),
+        Mutant("k at the distances of q", "*k.stride()[:2]", "*q.stride()[:2]"),
+        Mutant("strengths at the distance of decays", "beta.stride(0)", "log_decay.stride(0)"),
+        Mutant("tokens of the result without gaps", "token * out_stride", "token * VALUE_HEADS * out_head_stride"),
         Mutant("queries not normalized", "query *= tl.rsqrt", "query *= 1.0 + 0.0 * tl.rsqrt"),
         Mutant(
             "written to the row that was read",

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Case
+from kernels_smoke.suite.model import EVERYWHERE, Case, Strides
 
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 FAINT = 0.25  # of a usual row: a query may be nearly orthogonal to all that a state holds
+# Of 2 and 4 heads of 32, for each tensor others. They grow, so that who takes those of an earlier one stays within.
+STRIDES: Mapping[str, tuple[int, ...]] = {
+    **{name: (300 + 24 * number, 40 + 8 * number, 1) for number, name in enumerate(("q", "k", "v", "out"))},
+    "log_decay": (7, 1),
+    "beta": (9, 1),
+}
 FAR = 2**30 + 64  # elements from one row to the next, so that the third row lies beyond 2^31
 
 
@@ -41,7 +48,9 @@ def draw_heads(
     gate_dtype: torch.dtype | None,
     gate_stride: int,
     query_scale: float | None,
+    key_scale: float | None,
     extremes: bool,
+    strides: Mapping[str, tuple[int, ...]],
 ) -> dict[str, Any]:
     """Draw q, k, v, log_decay and beta.
 
@@ -50,11 +59,16 @@ def draw_heads(
     they are normalized, otherwise their norms are near 1, because longer keys let the state grow without end.
     ``common``: how much of one common vector each query and key has, beside its own; 1 makes them half alike.
     ``forgetting``: the greatest decay, as a negative logarithm. ``gate_stride``: elements from one token's gates to
-    those of the next. ``query_scale``: the argument ``scale``. ``extremes``: some tokens forget all, with decays of
-    -1e9 and minus infinity, and one has neither key nor query.
+    those of the next. ``query_scale``: the argument ``scale``. ``key_scale``: of queries and keys.
+    ``extremes``: some tokens forget all, with decays of -1e9 and minus infinity, and one has neither key nor query.
+    ``strides``: of tensors by name.
     """
     key_heads, value_heads = heads
-    of_keys = scale if normalize else depth**-0.5
+
+    def apart(name: str) -> Strides:
+        return strides.get(name, row_stride)
+
+    of_keys = key_scale or (scale if normalize else depth**-0.5)
     if packed:
         sizes = (key_heads * depth, key_heads * depth, value_heads * width)
         rows = draw.normal(tokens, sum(sizes), dtype=dtype, scale=scale, name="q, k and v")
@@ -64,17 +78,23 @@ def draw_heads(
         )
     else:
         q, k = (
-            draw.normal(tokens, key_heads, depth, dtype=dtype, scale=of_keys, row_stride=row_stride, name=name)
+            draw.normal(tokens, key_heads, depth, dtype=dtype, scale=of_keys, row_stride=apart(name), name=name)
             for name in ("q", "k")
         )
-        v = draw.normal(tokens, value_heads, width, dtype=dtype, scale=scale, row_stride=row_stride, name="v")
+        v = draw.normal(tokens, value_heads, width, dtype=dtype, scale=scale, row_stride=apart("v"), name="v")
     if common and draw.device != "meta":
         direction = torch.randn(depth, generator=draw.generator, device=draw.device) * (common * of_keys)
         q += direction.to(dtype)
         k += direction.to(dtype)
     log_decay, beta = (
         draw.uniform(
-            tokens, value_heads, low=low, high=high, dtype=gate_dtype or FP32, row_stride=gate_stride, name=name
+            tokens,
+            value_heads,
+            low=low,
+            high=high,
+            dtype=gate_dtype or FP32,
+            row_stride=strides.get(name, gate_stride),
+            name=name,
         )
         for name, low, high in (("log_decay", -forgetting, 0.0), ("beta", 0.0, 1.0))
     )
