@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -69,10 +69,11 @@ def main() -> None:
     jobs = [Job(entry.name, run, (entry.name, device, options.first_seed, seconds)) for entry in entries]
     found: dict[str, dict[str, Catches]] = {entry.name: {} for entry in entries}
     seeds = dict.fromkeys(found, 0)
+    planned = {entry.name: _planned(entry, device) for entry in entries}
     for child, message in messages(jobs, at_once=at_once, patience=PATIENCE):
         kernel = child.job.name
         if isinstance(message, Ended):
-            print("\n".join(lines(kernel, seeds[kernel], found[kernel], message.fault)), flush=True)
+            print("\n".join(lines(kernel, planned[kernel], seeds[kernel], found[kernel], message.fault)), flush=True)
         elif message["record"]["kind"] == "plan":
             seeds[kernel] += 1
         elif message["record"]["kind"] == "mutant" and message["record"]["outcome"] != "skip":
@@ -87,21 +88,35 @@ def run(connection: Connection, name: str, device: Where, first: int, seconds: f
 
     torch.set_num_threads(1)  # the others have the other processors
     seed, until = first, time.monotonic() + seconds
+    records: list[Mapping[str, Any]] = []
     while seed == first or time.monotonic() < until:
-        emit = partial(_send, connection, seed)
-        mutants(emit, kernels=[name], device=device, seed=seed)
+        records.clear()
+        mutants(partial(_send, connection, seed, records), kernels=[name], device=device, seed=seed)
+        planned = next(len(record["items"]) for record in records if record["kind"] == "plan")
+        if sum(record["kind"] == "mutant" for record in records) < planned:
+            raise RuntimeError(f"with seed {seed} one crashed, and nothing can be believed after it")
         seed += 1
 
 
-def _send(connection: Connection, seed: int, record: Mapping[str, Any]) -> None:
+def _send(connection: Connection, seed: int, records: list[Mapping[str, Any]], record: Mapping[str, Any]) -> None:
+    records.append(record)
     connection.send({"seed": seed, "record": record})
 
 
-def lines(kernel: str, seeds: int, mutants: Mapping[str, Catches], fault: str = "") -> Iterator[str]:
-    """The report of one kernel."""
+def _planned(entry: registry.Entry, device: Where) -> list[str]:
+    return [mutant.name for mutant in registry.load(entry).mutants if device in mutant.where]
+
+
+def lines(
+    kernel: str, planned: Sequence[str], seeds: int, mutants: Mapping[str, Catches], fault: str = ""
+) -> Iterator[str]:
+    """The report of one kernel, of whose mutants those ``planned`` should have been run."""
     missed = sum(bool(catches.missed) for catches in mutants.values())
-    result = f"{missed} not always caught" if missed else "all caught"
-    yield f"{kernel}: {len(mutants)} mutants, {seeds} seeds: {result}"
+    result = "all caught" if set(planned) <= set(mutants) else "not all run"
+    result = f"{missed} not always caught" if missed else result
+    yield f"{kernel}: {len(planned)} mutants, {seeds} seeds: {result}"
+    if left := [name for name in planned if name not in mutants]:
+        yield f"  not run: {', '.join(left)}"
     for name, catches in mutants.items():
         if catches.missed:
             some = ", ".join(str(seed) for seed in list(catches.missed)[:MOST_SEEDS])

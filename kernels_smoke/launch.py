@@ -74,9 +74,19 @@ def check_span(name: str, tensor: torch.Tensor) -> None:
     require(span < 2**31, f"the elements of {name} must lie within 2^31 of one another")
 
 
-def check_scale(scale: float) -> None:
+def check_scale(scale: float, name: str = "scale") -> None:
     """Raise ValueError unless ``scale`` is positive, and stays so, and finite, in float32."""
-    require(1e-37 < scale < 1e38, f"scale must be positive and finite in float32, not {scale}")
+    require(1e-37 < scale < 1e38, f"{name} must be positive and finite in float32, not {scale}")
+
+
+def check_apart(name: str, tensor: torch.Tensor, other_name: str, other: torch.Tensor) -> None:
+    """Raise ValueError when both tensors begin at the same place, or are contiguous and share memory."""
+    if "meta" in {tensor.device.type, other.device.type} or not (tensor.numel() and other.numel()):
+        return
+    first, second = sorted((tensor, other), key=torch.Tensor.data_ptr)
+    dense = first.is_contiguous() and second.is_contiguous()
+    end = first.data_ptr() + (first.nbytes if dense else 1)
+    require(end <= second.data_ptr(), f"{name} and {other_name} must not share memory")
 
 
 def check_written(name: str, tensor: torch.Tensor) -> None:

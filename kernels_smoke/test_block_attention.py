@@ -192,3 +192,21 @@ def test_angles_that_do_not_fit_are_refused() -> None:
         block_diagonal_attention_backward(q, k, v, dout, blocks_of(8), cos_sin=angles(7))
     with torch.no_grad(), pytest.raises(ValueError, match="cos_sin must have the shape \\(8, 64\\), not \\(1, 64\\)"):
         attend(q, k, v, blocks_of(8), cos_sin=angles(1))
+
+
+def test_gradients_may_not_share_memory() -> None:
+    q, k, v, dout = drawn(8)
+    one, other = torch.empty_like(q), torch.empty_like(q)
+    with pytest.raises(ValueError, match=r"out\[0\] and out\[2\] must not share memory"):
+        block_diagonal_attention_backward(q, k, v, dout, blocks_of(8), out=(one, other, one))
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [((1, 2, HEAD_DIM), r"k must have the shape \(8, 2, 64\)"), ((8, HEAD_DIM), "k must have the shape")],
+)
+def test_rotated_keys_are_not_broadcast(shape: tuple[int, ...], message: str) -> None:
+    q = torch.zeros(8, 2, HEAD_DIM, device=DEVICE, dtype=EXACT)
+    cos_sin = torch.zeros(8, HEAD_DIM, device=DEVICE, dtype=EXACT)
+    with pytest.raises(ValueError, match=message):
+        attend(q, q.new_zeros(shape), q, blocks_of(8), cos_sin=cos_sin)

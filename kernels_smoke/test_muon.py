@@ -125,7 +125,11 @@ def test_a_step_is_for_matrices_of_one_kind() -> None:
     with pytest.raises(ValueError, match="Muon is for matrices; weight is 1-dimensional"):
         muon_step(weight[0], weight[0], weight[0], learning_rate=0.1)
     with pytest.raises(ValueError, match=r"decay must be at least 0 and less than 1, not 1\.0"):
-        muon_step(weight, weight, weight, learning_rate=0.1, decay=1.0)
+        muon_step(weight, weight, weight.clone(), learning_rate=0.1, decay=1.0)
+    with pytest.raises(ValueError, match="weight and momentum must not share memory"):
+        muon_step(weight, weight.clone(), weight, learning_rate=0.1)
+    with pytest.raises(ValueError, match="elements of weight lie at the same place"):
+        muon_step(weight[:1].expand(4, 4), weight, weight, learning_rate=0.1)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from torch.autograd.function import once_differentiable
 
 from kernels_smoke.block_attention.block_diagonal_attention import block_diagonal_attention
 from kernels_smoke.block_attention.block_diagonal_attention_backward import block_diagonal_attention_backward
-from kernels_smoke.launch import check_rows, require
+from kernels_smoke.block_attention.blocks import check_heads
+from kernels_smoke.launch import check_rows
 
 
 def attend(
@@ -58,10 +59,7 @@ class _Attention(torch.autograd.Function):  # type: ignore[misc]  # where types 
         scale: float | None,
     ) -> torch.Tensor:
         if cos_sin is not None:
-            require(
-                q.ndim == k.ndim == 3,
-                f"q and k must be [tokens, heads, head_dim], not {q.ndim}- and {k.ndim}-dimensional",
-            )
+            check_heads(q, blocks, scale, q=q, k=k, v=v)
             check_rows("cos_sin", cos_sin, (q.shape[0], q.shape[2]), (q.dtype, torch.float32), q)
             q, k = (rotate(heads, cos_sin, interleaved=interleaved) for heads in (q, k))
         ctx.save_for_backward(q, k, v, blocks, cos_sin)

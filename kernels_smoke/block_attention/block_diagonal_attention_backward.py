@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 import triton
 import triton.language as tl
@@ -16,7 +18,7 @@ from kernels_smoke.block_attention.blocks import (
     check_heads,
     strides,
 )
-from kernels_smoke.launch import architecture, check_rows, check_written, on_device_of
+from kernels_smoke.launch import architecture, check_apart, check_rows, check_written, on_device_of
 
 
 def configure(head_dim: int, *, rotary: bool) -> Configuration:
@@ -150,6 +152,8 @@ def block_diagonal_attention_backward(
     scale = check_heads(q, blocks, scale, q=q, k=k, v=v, dout=dout, **results)
     for name, tensor in results.items():
         check_written(name, tensor)
+    for (name, tensor), (other_name, other) in itertools.combinations(results.items(), 2):
+        check_apart(name, tensor, other_name, other)
     tokens, heads, head_dim = q.shape
     if cos_sin is not None:
         check_rows("cos_sin", cos_sin, (tokens, head_dim), (q.dtype, torch.float32), q)

@@ -126,8 +126,8 @@ def gated_delta_rule_decode(
       request follow one another; bfloat16, float16 or float32, all of one dtype. A multiple of value heads shares each
       key head, in order. Depth and width are 16, 32, 64 or 128. The elements of a head are contiguous; heads and tokens
       may be at any distance.
-    - ``log_decay`` (at most 0; minus infinity begins anew) and ``beta``: [requests * steps, value heads], of that dtype
-      or float32.
+    - ``log_decay`` (at most 0; minus infinity begins anew, behind a finite state) and ``beta``: [requests * steps,
+      value heads], of that dtype or float32.
     - ``states``: [rows, value heads, depth, width], float32; a row is contiguous, rows may be at any distance.
     - ``state_indices_in``: [requests], ``state_indices_out``: [requests, steps]; int32 or int64, contiguous. A negative
       number is no row: such a state begins at zero, or is not kept. No row may be written for two tokens, nor be

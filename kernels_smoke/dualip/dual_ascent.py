@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ import torch
 from kernels_smoke.dualip.segments import Segments, segments
 from kernels_smoke.dualip.simplex_projection import simplex_projection
 from kernels_smoke.dualip.sparse_product import Compressed, sparse_product
-from kernels_smoke.launch import check_rows, require
+from kernels_smoke.launch import check_rows, check_scale, require
 
 
 @dataclass(frozen=True)
@@ -58,16 +59,18 @@ def linear_program(
 ) -> LinearProgram:
     """The program whose matrix is compressed by columns: ``offsets`` [variables + 1], ``indices`` (rows), ``values``.
 
-    ``cost``, ``values`` and ``limits`` (finite) are float32, ``indices`` int32, offsets int32 or int64. ``blocks``: the
-    offsets of the blocks of variables. Waits for the GPU. Raises ValueError when a shape, dtype, device or index is not
-    as said, or there is no variable or no limit.
+    ``cost``, ``values`` and ``limits`` are float32 and finite, ``indices`` int32, offsets int32 or int64. ``blocks``:
+    the offsets of the blocks of variables. Waits for the GPU. Raises ValueError when a shape, dtype, device or index is
+    not as said, the radius is not positive, or there is no variable or no limit.
     """
     require(cost.ndim == limits.ndim == indices.ndim == 1, "cost, limits and indices must be vectors")
     require(len(cost) > 0 and len(limits) > 0, "a program needs a variable and a limit")
     for name, tensor in (("cost", cost), ("limits", limits), ("values", values)):
         check_rows(name, tensor, tuple(tensor.shape), (torch.float32,), cost)
     check_rows("indices", indices, tuple(indices.shape), (torch.int32,), cost)
-    require(bool(torch.isfinite(limits).all()), "limits must be finite")
+    for name, tensor in (("cost", cost), ("limits", limits), ("values", values)):
+        require(bool(torch.isfinite(tensor).all()), f"{name} must be finite")
+    check_scale(radius, "radius")
     by_column, of_blocks = segments(offsets), segments(blocks)
     require(by_column.count == len(cost), f"offsets are for {by_column.count} variables, cost for {len(cost)}")
     require(of_blocks.elements == len(cost), f"blocks have {of_blocks.elements} variables, cost has {len(cost)}")
@@ -100,7 +103,8 @@ def dual_ascent(
     Nothing waits for the GPU, so that all of it can be captured in a graph.
     Raises ValueError when ``smoothing`` is empty or not positive, or there is no iteration.
     """
-    require(len(smoothing) > 0 and min(smoothing) > 0, f"smoothing must be positive numbers, not {tuple(smoothing)}")
+    positive = len(smoothing) > 0 and all(0 < strength < math.inf for strength in smoothing)
+    require(positive, f"smoothing must be positive numbers, not {tuple(smoothing)}")
     require(iterations > 0, f"iterations must be 1 or more, not {iterations}")
     scaled, scale = _rows_scaled(program)
     # At least the square of A's norm, and so of a row's, which is 1 where A has any effect.
@@ -168,9 +172,12 @@ def _members(segments: Segments) -> torch.Tensor:
 
 def _rows_scaled(program: LinearProgram) -> tuple[LinearProgram, torch.Tensor]:
     """The program with each row of A over its norm, and the factors [rows]; a row of zeros keeps the factor 1."""
-    squares = replace(program.rows, values=program.rows.values.square())
-    norms = torch.sqrt(sparse_product(squares, torch.ones_like(program.cost)))
-    scale = torch.where(norms > 0, 1 / norms, torch.ones_like(norms))
+    row, values = program.columns.indices.long(), program.rows.values
+    greatest = torch.zeros_like(program.limits).scatter_reduce(0, row, program.columns.values.abs(), "amax")
+    greatest = torch.where(greatest > 0, greatest, torch.ones_like(greatest))
+    shares = values / greatest[_members(program.rows.segments)]  # whose squares are in the range of float32
+    norms = torch.sqrt(sparse_product(replace(program.rows, values=shares.square()), torch.ones_like(program.cost)))
+    scale = torch.where(norms > 0, 1 / (norms * greatest), torch.ones_like(norms))
     by_column = program.columns.values * scale[program.columns.indices.long()]
     by_row = program.rows.values * scale[_members(program.rows.segments)]
     scaled = replace(

@@ -15,7 +15,7 @@ from kernels_smoke.dualip.segments import (
     check_segments,
     layout,
 )
-from kernels_smoke.launch import check_rows, on_device_of, require
+from kernels_smoke.launch import check_rows, check_scale, on_device_of, require
 
 LONGEST = 16384  # elements of a segment: one program holds whole segments in registers
 
@@ -90,7 +90,7 @@ def simplex_projection(
     """
     check_rows("values", values, (segments.elements,), (torch.float32,), values)
     check_segments("segments", segments, values)
-    require(radius > 0, f"radius must be positive, not {radius}")
+    check_scale(radius, "radius")
     require(segments.longest <= LONGEST, f"a segment has more than {LONGEST} elements")
     out = torch.empty_like(values) if out is None else out
     check_rows("out", out, (segments.elements,), (torch.float32,), values)

@@ -17,7 +17,7 @@ from kernels_smoke.dualip.segments import (
     check_segments,
     layout,
 )
-from kernels_smoke.launch import check_rows, on_device_of, require
+from kernels_smoke.launch import check_apart, check_rows, on_device_of
 
 TILE = 2048  # elements of a segment at a time; longer ones take several rounds
 
@@ -82,9 +82,9 @@ def sparse_product(matrix: Compressed, vector: torch.Tensor, *, out: torch.Tenso
     check_rows("indices", matrix.indices, (segments.elements,), (torch.int32,), vector)
     check_rows("vector", vector, (vector.numel(),), (torch.float32,), vector)
     check_segments("matrix", segments, vector)
-    require(out is not vector, "out must not be vector")
     out = vector.new_empty(segments.count) if out is None else out
     check_rows("out", out, (segments.count,), (torch.float32,), vector)
+    check_apart("out", out, "vector", vector)
     with on_device_of(vector):
         for members in segments.classes:
             choice = configure(members.length)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from kernels_smoke.launch import check_written, require
+from kernels_smoke.launch import check_apart, check_written, require
 from kernels_smoke.muon.newton_schulz import INPUTS, OUTPUTS, newton_schulz
 
 
@@ -31,8 +31,8 @@ def muon_step(
       is recorded for a gradient.
     - ``dtype``: that of the iteration, bfloat16 or float16.
 
-    Raises ValueError, before anything is changed, when a shape, dtype or device is not as said, elements of what is
-    written lie at the same place, or the momentum's decay is not in [0, 1).
+    Raises ValueError, before anything is changed, when a shape, dtype or device is not as said, what is written lies at
+    the same place, or the momentum's decay is not in [0, 1).
     """
     require(weight.dtype in INPUTS, f"weight must be {' or '.join(map(str, INPUTS))}, not {weight.dtype}")
     require(dtype in OUTPUTS, f"the iteration runs in {' or '.join(map(str, OUTPUTS))}, not in {dtype}")
@@ -43,6 +43,7 @@ def muon_step(
     check_written("weight", weight)
     check_written("momentum", momentum)
     require(weight.ndim >= 2, f"Muon is for matrices; weight is {weight.ndim}-dimensional")
+    check_apart("weight", weight, "momentum", momentum)
     require(0.0 <= decay < 1.0, f"decay must be at least 0 and less than 1, not {decay}")
 
     if not weight.numel():

@@ -66,7 +66,8 @@ def configure(matrices: int, rows: int, columns: int, *, described: bool) -> Con
     if interpreted():  # small, so that small cases have several tiles in both directions
         return Configuration(Tiles(32, 32, 32, 1, 4, 1, programs=1), Tiles(32, 64, 32, 4, 4, 1, halves=2, programs=1))
     side = triton.cdiv(rows, 128)
-    few = matrices * side * (side + 1) // 2 < 132  # too few large tiles to occupy every multiprocessor
+    # Half of a large tile would be padding, or there are too few of them to occupy every multiprocessor.
+    few = rows <= 64 or matrices * side * (side + 1) // 2 < 132
     if not described:  # 48 KiB of shared memory, which every GPU has
         tiles = Tiles(64, 64, 32, 8, 4, 4) if few else Tiles(128, 128, 32, 8, 8, 4)
         return Configuration(tiles, tiles)
@@ -226,7 +227,8 @@ def newton_schulz(
     - ``out``: the result, [..., m, n], bfloat16 or float16, with contiguous rows; the dtype of ``x`` unless said
       otherwise, and bfloat16 for float32.
 
-    Besides, memory for two of ``x`` and for two squares of its shorter side is allocated.
+    Besides, memory for two of ``x`` and for two squares of its shorter side is allocated, each padded to whole tiles:
+    of 64 rows and columns at least.
     Raises ValueError when a shape, dtype, device or stride is not as said, or ``steps`` is less than 1.
     """
     require(x.ndim >= 2, f"x must be a matrix or a batch of matrices, not {x.ndim}-dimensional")

@@ -20,6 +20,7 @@ A task is a function ``name(emit, **arguments)`` of a module of this package. A 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import importlib
 import json
@@ -38,6 +39,7 @@ from typing import Any, BinaryIO
 LAST_WORDS = 1500  # characters that are kept of the beginning of a child's output, and of its end
 GRACE = 5.0  # seconds in which a killed child must be gone; one that waits for a hung driver does not go
 CHUNK = 1 << 16
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 Emit = Callable[[dict[str, Any]], None]
 
@@ -153,6 +155,8 @@ def _child(task: dict[str, Any], writing: int, words: BinaryIO) -> None:
     status = 1
     try:
         os.setsid()
+        with contextlib.suppress(AttributeError):  # Linux has it: whatever kills the foreman, its children end with it
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)

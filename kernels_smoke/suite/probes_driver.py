@@ -46,8 +46,10 @@ def _lost(found: Answer, begun: float) -> dict[str, Any]:
 def _hangs(process: subprocess.Popen[bytes], patience: float) -> bool:
     try:
         process.wait(patience)
-    except subprocess.TimeoutExpired:
+    except BaseException as error:  # an interrupted run leaves no process behind, either
         process.kill()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
         with contextlib.suppress(subprocess.TimeoutExpired):  # inside the kernel even SIGKILL waits for the driver
             process.wait(1.0)
         return True

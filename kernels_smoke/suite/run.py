@@ -136,7 +136,7 @@ def _compile(options: Options, crew: Crew, entries: Sequence[Entry], document: D
 def _run(options: Options, crew: Crew, entries: Sequence[Entry], document: Document, facts: dict[str, Any]) -> None:
     target = ""
     if options.device == "cuda":  # while the foreman imports torch
-        answer = probes_driver.ask()
+        answer = probes_driver.ask(probes_driver.PATIENCE * options.slowness)
         document.add(answer["probe"])
         facts["driver"], facts["gpus"] = answer["driver"], answer["gpus"]
         target = answer["gpus"][0]["target"] if answer["gpus"] else ""

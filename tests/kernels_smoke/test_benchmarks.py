@@ -353,12 +353,14 @@ def test_a_mutant_that_a_seed_did_not_show_is_named_with_that_seed_and_one_that_
     for seed, by in enumerate(("65 x 1", "1 x 5", "65 x 1")):
         sure.add(seed, {"outcome": "caught", "caught_by": "65 x 1", "message": "out: 1 of 5 elements differ"})
         unsure.add(seed, {"outcome": "caught", "caught_by": by, "message": "out: 1 of 5 elements differ"})
-    first, *others = mutants_lines("newton_schulz", 3, {"a": sure, "b": unsure})
+    first, *others = mutants_lines("newton_schulz", ["a", "b"], 3, {"a": sure, "b": unsure})
     assert first == "newton_schulz: 2 mutants, 3 seeds: all caught"
     assert others == ["  b: first caught by 65 x 1 (2), 1 x 5 (1)"]
     unsure.add(3, {"outcome": "missed", "message": "every case passed"})
-    first, missed, *_ = mutants_lines("newton_schulz", 4, {"a": sure, "b": unsure})
-    assert first == "newton_schulz: 2 mutants, 4 seeds: 1 not always caught"
+    first, left, missed, *_ = mutants_lines("newton_schulz", ["a", "b", "c"], 4, {"a": sure, "b": unsure})
+    assert (first, left) == ("newton_schulz: 3 mutants, 4 seeds: 1 not always caught", "  not run: c")
+    first, *_ = mutants_lines("newton_schulz", ["a", "c"], 3, {"a": sure})
+    assert first == "newton_schulz: 2 mutants, 3 seeds: not all run"
     assert missed == "  missed with 1 seeds (3): b: missed: every case passed"
 
 
