@@ -97,10 +97,10 @@ class Foreman:
     def _fork(self, task: dict[str, Any]) -> None:
         reading, writing = os.pipe()
         words = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the child
-        pid = os.fork()
+        foreman, pid = os.getpid(), os.fork()
         if pid == 0:
             os.close(reading)
-            _child(task, writing, words)
+            _child(task, writing, words, foreman)
         os.close(writing)
         child = Child(task["id"], pid, reading, words, task["patience"], time.monotonic())
         self.children[reading] = child
@@ -150,13 +150,15 @@ def _last_words(file: BinaryIO) -> str:
     return (words + file.read()).decode(errors="replace")
 
 
-def _child(task: dict[str, Any], writing: int, words: BinaryIO) -> None:
+def _child(task: dict[str, Any], writing: int, words: BinaryIO, foreman: int) -> None:
     """Run one task in the process that was just forked. Does not return."""
     status = 1
     try:
         os.setsid()
         with contextlib.suppress(AttributeError):  # Linux has it: whatever kills the foreman, its children end with it
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != foreman:  # it was killed before this line
+            os._exit(status)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)

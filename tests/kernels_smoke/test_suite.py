@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,38 @@ def test_mutants_of_a_kernel_that_is_wrong_itself_show_nothing() -> None:
     (record,) = document["mutants"]
     assert (record["outcome"], record["caught_by"]) == ("error", "")
     assert record["message"].startswith("the kernel itself is not right: ")
+
+
+@pytest.mark.kernels
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
+def test_a_foreman_that_is_killed_takes_its_children_along() -> None:
+    command = [PYTHON, "-m", "kernels_smoke", "--device", "interpret", "--only", "hangs", "--patience", "100"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as suite:
+        foreman = wait_for_child(suite.pid)
+        child = wait_for_child(foreman)
+        os.kill(foreman, signal.SIGKILL)
+        assert suite.wait(timeout=20) == 3  # long before the child's patience ends
+    deadline = time.monotonic() + 20
+    while (state := state_of(child)) not in {"", "Z"}:
+        assert time.monotonic() < deadline, state
+        time.sleep(0.05)
+
+
+def wait_for_child(parent: int) -> int:
+    """The first child of a process, as soon as it has one."""
+    deadline = time.monotonic() + 60
+    while not (children := Path(f"/proc/{parent}/task/{parent}/children").read_text().split()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return int(children[0])
+
+
+def state_of(process: int) -> str:
+    """The letter of its state, such as Z for a zombie; nothing when it is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def test_without_torch_it_could_not_check_and_says_what_to_install() -> None:
