@@ -82,11 +82,8 @@ def main() -> None:
 
 def run(connection: Connection, name: str, device: Where, first: int, seconds: float) -> None:
     """Run the cases of a kernel on all of its mutants with one seed after another; send all records, with the seed."""
-    import torch  # noqa: PLC0415  # imported by now
+    from kernels_smoke.suite.correctness import mutants  # noqa: PLC0415  # imported by now
 
-    from kernels_smoke.suite.correctness import mutants  # noqa: PLC0415  # likewise
-
-    torch.set_num_threads(1)  # the others have the other processors
     seed, until = first, time.monotonic() + seconds
     records: list[Mapping[str, Any]] = []
     while seed == first or time.monotonic() < until:

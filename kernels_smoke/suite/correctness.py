@@ -9,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+import torch
+
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.foreman import Emit
 from kernels_smoke.suite.judge import judge
@@ -122,6 +124,8 @@ def _caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed:
 def run(kernel: Kernel, case: Case, device: Where, seed: int, module: ModuleType | None = None) -> dict[str, Any]:
     """The result of one case, whatever it raises, as a record without its names."""
     start = time.monotonic()
+    if device == "interpret":
+        torch.set_num_threads(1)  # for tensors this small, threads wait for each other longer than they work
     try:
         result = judge(kernel, case, device="cuda" if device == "cuda" else "cpu", seed=seed, module=module)
     except Exception as error:  # noqa: BLE001  # compilers and drivers raise anything; each is a result
