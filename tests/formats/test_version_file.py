@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from wheel_checks.errors import FormatError
@@ -24,6 +26,20 @@ def values(data: bytes) -> dict[str, object]:
 
 def test_torch() -> None:
     assert values(TORCH) == {"__version__": "2.11.0+cu130", "debug": False, "cuda": "13.0", "hip": None}
+
+
+def test_a_parser_that_miscounts_once_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, parse = [], ast.parse
+
+    def miscounts_once(data: bytes) -> ast.Module:
+        calls.append(data)
+        if len(calls) == 1:
+            raise SystemError("AST constructor recursion depth mismatch (before=75, after=73)")
+        return parse(data)
+
+    monkeypatch.setattr(ast, "parse", miscounts_once)
+    assert values(TORCH)["cuda"] == "13.0"
+    assert calls == [TORCH, TORCH]
 
 
 def test_only_plain_literals_at_the_top_level_count() -> None:

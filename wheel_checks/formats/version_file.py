@@ -43,11 +43,18 @@ def parse_version_file(member: str, data: bytes) -> VersionFile:
         # What the parser warns of (a stray backslash) is not ours to print. The filters are global to the process.
         with _WARNING_FILTERS, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(data)
+            tree = _parse(data)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error) or "nested too deeply"
         raise FormatError(f"{member} cannot be parsed as Python ({reason})", expected="plain assignments") from None
     return VersionFile(member, dict(_assignments(tree)))
+
+
+def _parse(data: bytes) -> ast.Module:
+    try:
+        return ast.parse(data)
+    except SystemError:  # "AST constructor recursion depth mismatch", by chance beside threads: python/cpython#106905
+        return ast.parse(data)
 
 
 def _assignments(tree: ast.Module) -> Iterator[tuple[str, Literal]]:
