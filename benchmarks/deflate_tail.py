@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.deflate_tail import inflate_tail
+from wheel_checks.formats.zip.deflate_tail import inflate_tail
 
 TAILS = (64, 128, 256, 512, 1024)  # KiB
 LAST = 64 * 1024

@@ -24,10 +24,10 @@ from packaging.requirements import Requirement
 
 from wheel_checks.facts.archive import Archive
 from wheel_checks.facts.elf_reading import MemberElf, read_member_elfs
-from wheel_checks.formats.elf import ElfFacts, Missing
-from wheel_checks.formats.elf_segments import PT_DYNAMIC
-from wheel_checks.formats.zip_directory import Member, read_directory
-from wheel_checks.formats.zip_end_record import find_end_record
+from wheel_checks.formats.elf.file import ElfFacts, Missing
+from wheel_checks.formats.elf.segments import PT_DYNAMIC
+from wheel_checks.formats.zip.directory import Member, read_directory
+from wheel_checks.formats.zip.end_record import find_end_record
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource, Cost
 from wheel_checks.sources.http import HttpClient

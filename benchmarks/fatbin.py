@@ -21,7 +21,7 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from wheel_checks.formats.fatbin import SECTIONS, FatbinScanner
+from wheel_checks.formats.gpu.fatbin import SECTIONS, FatbinScanner
 
 CHUNK = 1 << 20  # what ByteSource.stream gives
 FILES, TARGETS = 444, (80, 90, 100, 110, 120)  # as in libtorch_cuda.so of torch 2.11.0 for aarch64

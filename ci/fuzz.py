@@ -37,19 +37,14 @@ LARGEST_SEED = 200_000  # bytes
 
 def reader(name: str) -> Callable[[bytes], object]:
     """The function under test. Imported here so that only the child instruments it."""
-    from wheel_checks.formats import (  # noqa: PLC0415  # noqa: PLC0415
-        core_metadata,
-        deflate_tail,
-        elf,
-        elf_bytes,
-        fatbin,
-        ld_cache,
-        record,
-        version_file,
-        wheel_file,
-        zip_directory,
-        zip_end_record,
-    )
+    from wheel_checks.formats.elf import bytes as elf_bytes
+    from wheel_checks.formats.elf import file as elf
+    from wheel_checks.formats.elf import ld_cache
+    from wheel_checks.formats.gpu import fatbin
+    from wheel_checks.formats.wheel import core_metadata, record, version_file, wheel_file
+    from wheel_checks.formats.zip import deflate_tail
+    from wheel_checks.formats.zip import directory as zip_directory
+    from wheel_checks.formats.zip import end_record as zip_end_record
 
     def zip_archive(data: bytes) -> None:
         end = zip_end_record.find_end_record(data, len(data))
@@ -94,13 +89,13 @@ def seeds(name: str) -> list[bytes]:
 
 def fuzz(name: str, arguments: list[str]) -> None:
     """Run the fuzzer in this process; it ends the process."""
-    import atheris  # type: ignore[import-untyped]  # noqa: PLC0415  # only the child needs it; no dependency of ours
+    import atheris  # type: ignore[import-untyped]  # only the child needs it; no dependency of ours
 
     sys.path.insert(0, str(ROOT))
     with atheris.instrument_imports(include=["wheel_checks"]):
         read = reader(name)
-        from wheel_checks.errors import FormatError  # noqa: PLC0415
-        from wheel_checks.formats.elf_bytes import BytesNeeded  # noqa: PLC0415
+        from wheel_checks.errors import FormatError
+        from wheel_checks.formats.elf.bytes import BytesNeeded
 
     def one_input(data: bytes) -> None:
         with contextlib.suppress(FormatError, BytesNeeded):

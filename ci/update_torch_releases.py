@@ -18,9 +18,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from wheel_checks.facts.reading import Request, read_wheel
-from wheel_checks.formats.core_metadata import CoreMetadata
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.formats.wheel_name import parse_wheel_name
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata
+from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.sources.http import HttpClient
 from wheel_checks.sources.installer_config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex

@@ -20,7 +20,7 @@ from wheel_checks.facts.described_machine import cuda_of_driver
 from wheel_checks.facts.gpu_targets import Product, parse_gpu
 from wheel_checks.facts.wheel import Depth
 from wheel_checks.formats.toml_table import LARGEST, TomlTable, read_toml
-from wheel_checks.formats.variant_faults import name_pattern
+from wheel_checks.formats.wheel.variant_faults import name_pattern
 from wheel_checks.targets.target import parse_python
 from wheel_checks.targets.variant_machine import parse_cpu
 

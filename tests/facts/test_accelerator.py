@@ -12,7 +12,7 @@ from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.accelerator import AcceleratorFacts, judge
 from wheel_checks.facts.signals import marker_fault
 from wheel_checks.facts.summary import headline
-from wheel_checks.formats.version_file import VersionFile
+from wheel_checks.formats.wheel.version_file import VersionFile
 
 
 def judged(wheel: WheelBuilder) -> AcceleratorFacts:

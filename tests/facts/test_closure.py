@@ -15,8 +15,8 @@ import pytest
 from tests.support.environments import library
 from wheel_checks.facts.closure import LoaderEnvironment, Need, Status, SystemLibraries, close
 from wheel_checks.facts.installed_closure import installed_closure, loader_of, read_elfs
-from wheel_checks.formats.elf import ElfFacts, Part, read_elf
-from wheel_checks.formats.elf_bytes import KnownRegions, WholeFile
+from wheel_checks.formats.elf.bytes import KnownRegions, WholeFile
+from wheel_checks.formats.elf.file import ElfFacts, Part, read_elf
 from wheel_checks.sources.environment import find_environment
 
 LINUX = "/lib64/ld-linux-x86-64.so.2"

@@ -7,7 +7,7 @@ from packaging.requirements import Requirement
 
 from tests.support.facts import AARCH64, X86_64
 from wheel_checks.facts.accelerator import judge
-from wheel_checks.formats.version_file import VersionFile
+from wheel_checks.formats.wheel.version_file import VersionFile
 
 MEMBERS = {"cuda": "demo/libcudart.so.13", "rocm": "demo/libamdhip64.so", "cpu": "torch/lib/libtorch_cpu.so"}
 TEXTS: dict[str, dict[str, str | int | float | bool | None]] = {

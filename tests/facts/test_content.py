@@ -13,7 +13,7 @@ from tests.support.zips import ZipEntry, write_zip
 from wheel_checks.facts.archive import Archive
 from wheel_checks.facts.content import verify_content
 from wheel_checks.facts.wheel import Depth
-from wheel_checks.formats.zip_directory import EndRecord, Member
+from wheel_checks.formats.zip.directory import EndRecord, Member
 from wheel_checks.model import Unavailable
 
 

@@ -21,12 +21,12 @@ from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.facts.archive import Archive
 from wheel_checks.facts.elf_member import MAX_INFLATED, PartialMember
 from wheel_checks.facts.elf_reading import THOROUGH, Effort, MemberElf, Way, read_member_elfs
-from wheel_checks.formats.elf import LOADER_PARTS, ElfFacts, Missing, Part, read_elf
-from wheel_checks.formats.elf_bytes import BytesNeeded, WholeFile
-from wheel_checks.formats.local_header import read_local_header
-from wheel_checks.formats.member_data import inflate
-from wheel_checks.formats.zip_directory import read_directory
-from wheel_checks.formats.zip_end_record import find_end_record
+from wheel_checks.formats.elf.bytes import BytesNeeded, WholeFile
+from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Missing, Part, read_elf
+from wheel_checks.formats.zip.directory import read_directory
+from wheel_checks.formats.zip.end_record import find_end_record
+from wheel_checks.formats.zip.local_header import read_local_header
+from wheel_checks.formats.zip.member_data import inflate
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.http import HttpClient
 from wheel_checks.sources.local import LocalFile

@@ -13,7 +13,7 @@ from wheel_checks.facts.gpu_code import GpuCodeFacts, LibraryGpuCode, how_on, ru
 from wheel_checks.facts.gpu_targets import parse_gpu, parse_gpus
 from wheel_checks.facts.summary import summarize
 from wheel_checks.facts.wheel import WheelFacts
-from wheel_checks.formats.fatbin import GpuCode
+from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Report, Subject, Unavailable
 
 

@@ -19,7 +19,7 @@ from wheel_checks.facts import gpu_reading
 from wheel_checks.facts.gpu_code import GpuCodeFacts
 from wheel_checks.facts.gpu_reading import read_gpu_code, scan, search
 from wheel_checks.facts.wheel import Depth
-from wheel_checks.formats.fatbin import read_fatbins
+from wheel_checks.formats.gpu.fatbin import read_fatbins
 from wheel_checks.model import Unavailable
 
 LINKED = section(fat_binary("sm_90", "sm_100"), fat_binary("sm_90"))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wheel_checks.data import load
 from wheel_checks.errors import UsageError
 from wheel_checks.facts.gpu_targets import Product, coverage, parse_gpu, parse_gpus, products, runs_on
-from wheel_checks.formats.fatbin import GpuCode, GpuEntry
+from wheel_checks.formats.gpu.fatbin import GpuCode, GpuEntry
 
 quick = settings(deadline=None, max_examples=200)
 

@@ -18,8 +18,8 @@ from wheel_checks.facts.library_difference import (
     compare_links,
 )
 from wheel_checks.facts.wheel import Depth
-from wheel_checks.formats.elf import Missing
-from wheel_checks.formats.fatbin import GpuCode
+from wheel_checks.formats.elf.file import Missing
+from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Unavailable
 
 

@@ -16,9 +16,9 @@ from wheel_checks.facts.closure import Status
 from wheel_checks.facts.elf_reading import MemberElf, Way
 from wheel_checks.facts.linking import LaidOutWheel, LinkFacts, installed_path, lay_out, link
 from wheel_checks.facts.possible_needs import supposed_dynamic
-from wheel_checks.formats.elf import ElfFacts, Missing, read_elf
-from wheel_checks.formats.elf_bytes import ByteRange, WholeFile
-from wheel_checks.formats.elf_dynamic import DynamicFacts
+from wheel_checks.formats.elf.bytes import ByteRange, WholeFile
+from wheel_checks.formats.elf.dynamic import DynamicFacts
+from wheel_checks.formats.elf.file import ElfFacts, Missing, read_elf
 from wheel_checks.model import Unavailable
 
 MODULE = "torch/_C.cpython-312-aarch64-linux-gnu.so"

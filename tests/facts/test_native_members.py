@@ -11,7 +11,7 @@ from tests.support.facts import MemorySource
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.native_members import is_library, may_be_elf, read_native_members
 from wheel_checks.facts.reading import read_archive
-from wheel_checks.formats.zip_directory import Member
+from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
 
 LARGE = library("libx.so", contents={".text": bytes(range(256)) * 3_000})

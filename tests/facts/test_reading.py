@@ -17,8 +17,8 @@ from wheel_checks.facts.accelerator import AcceleratorFacts
 from wheel_checks.facts.reading import QUICK_BYTES, TAIL, Request, read_wheel
 from wheel_checks.facts.summary import headline, summarize
 from wheel_checks.facts.wheel import Depth
-from wheel_checks.formats.core_metadata import CoreMetadata
-from wheel_checks.formats.record import Record
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata
+from wheel_checks.formats.wheel.record import Record
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.local import LocalFile
 

@@ -17,7 +17,7 @@ from wheel_checks.facts.siblings import find_siblings
 from wheel_checks.facts.variant import VariantIndex
 from wheel_checks.facts.variant_reading import is_variants_file, variants_in_folder, variants_on_index
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.formats.wheel_name import parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.http import HttpClient
 from wheel_checks.sources.variant_files import VariantFiles

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from tests.support.wheels import WheelBuilder, torch_like
 from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.core_metadata import parse_core_metadata
-from wheel_checks.formats.file_signature import describe_head
-from wheel_checks.formats.local_header import disagreements, read_local_header
-from wheel_checks.formats.member_data import MAX_CHUNK, inflate, inflate_stream
-from wheel_checks.formats.record import parse_record
-from wheel_checks.formats.version_file import parse_version_file
-from wheel_checks.formats.wheel_file import parse_wheel_file
-from wheel_checks.formats.wheel_name import parse_wheel_name
-from wheel_checks.formats.zip_directory import EndRecord, Member, overlaps, read_directory
-from wheel_checks.formats.zip_end_record import EndRecordTruncatedError, find_end_record
+from wheel_checks.formats.wheel.core_metadata import parse_core_metadata
+from wheel_checks.formats.wheel.record import parse_record
+from wheel_checks.formats.wheel.version_file import parse_version_file
+from wheel_checks.formats.wheel.wheel_file import parse_wheel_file
+from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
+from wheel_checks.formats.zip.directory import EndRecord, Member, overlaps, read_directory
+from wheel_checks.formats.zip.end_record import EndRecordTruncatedError, find_end_record
+from wheel_checks.formats.zip.file_signature import describe_head
+from wheel_checks.formats.zip.local_header import disagreements, read_local_header
+from wheel_checks.formats.zip.member_data import MAX_CHUNK, inflate, inflate_stream
 
 # deadline=None: the machine that runs the tests may be busy.
 quick = settings(deadline=None, max_examples=150)

@@ -18,7 +18,7 @@ from packaging.version import Version
 
 from tests.support.facts import AARCH64, X86_64, judged, listed
 from tests.support.variants import PROVIDERS, document
-from wheel_checks.formats.variant_metadata import VariantMetadata, parse_variant_metadata
+from wheel_checks.formats.wheel.variant_metadata import VariantMetadata, parse_variant_metadata
 from wheel_checks.model import CheckResult, Outcome, Unavailable
 from wheel_checks.targets.variant_choice import MachineChoice, choose_for_machines
 from wheel_checks.targets.variant_machine import Machine

@@ -15,7 +15,7 @@ from tests.support.wheels import torch_like
 from wheel_checks.facts.gpu_targets import parse_gpus
 from wheel_checks.facts.variant import VariantIndex
 from wheel_checks.facts.wheel import Depth, WheelFacts
-from wheel_checks.formats.variant_metadata import parse_variant_metadata
+from wheel_checks.formats.wheel.variant_metadata import parse_variant_metadata
 from wheel_checks.model import Unavailable
 
 MEMBER = "demo-1.0.dist-info/variant.json"

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from tests.rules.case import ERROR, NOTE, WARNING, Case
 from tests.support.facts import AARCH64, X86_64, listed
 from tests.support.variants import document
-from wheel_checks.formats.variant_metadata import parse_variant_metadata
+from wheel_checks.formats.wheel.variant_metadata import parse_variant_metadata
 from wheel_checks.targets.variant_choice import MachineChoice, choose_for_machines
 from wheel_checks.targets.variant_machine import Machine
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from wheel_checks.formats.elf_versions import elf_hash
+from wheel_checks.formats.elf.versions import elf_hash
 
 X86_64, AARCH64, I386, S390, PPC = 62, 183, 3, 22, 20
 LOCAL, GLOBAL, WEAK = 0, 1, 2

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from wheel_checks.formats.zip_directory import DirectoryFault, EndRecord, Member, read_directory
-from wheel_checks.formats.zip_end_record import find_end_record
+from wheel_checks.formats.zip.directory import DirectoryFault, EndRecord, Member, read_directory
+from wheel_checks.formats.zip.end_record import find_end_record
 
 STORED, DEFLATED = 0, 8
 UTF8_FLAG, ENCRYPTED_FLAG = 0x800, 0x1

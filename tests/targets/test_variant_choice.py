@@ -21,7 +21,7 @@ from tests.support.facts import AARCH64, X86_64, listed
 from tests.support.variant_index import CU126, FIVE, Made, cuda, make_release
 from tests.support.variants import SCHEMA, document
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.formats.variant_metadata import VariantMetadata, parse_variant_metadata
+from wheel_checks.formats.wheel.variant_metadata import VariantMetadata, parse_variant_metadata
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.selection import Reason
 from wheel_checks.targets.variant_choice import (

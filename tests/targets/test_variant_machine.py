@@ -6,7 +6,7 @@ import pytest
 
 from wheel_checks.data import load
 from wheel_checks.errors import UsageError
-from wheel_checks.formats.variant_metadata import VariantProvider
+from wheel_checks.formats.wheel.variant_metadata import VariantProvider
 from wheel_checks.targets.variant_machine import Machine, cpu_of, parse_cpu
 
 GB200 = Machine("aarch64", "Grace", "GB200", 100, "580", "13.0")

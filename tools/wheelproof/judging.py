@@ -17,7 +17,7 @@ from wheel_checks.facts.siblings import find_siblings
 from wheel_checks.facts.summary import headline, summarize
 from wheel_checks.facts.wheel import Depth, WheelFacts
 from wheel_checks.formats.index_page import WHEEL_SUFFIX
-from wheel_checks.formats.variant_label import split_label
+from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.model import CheckResult, Rule, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.byte_source import ByteSource

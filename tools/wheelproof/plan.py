@@ -12,8 +12,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import NotFoundError, UsageError
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.formats.variant_label import is_variant
-from wheel_checks.formats.wheel_name import parse_wheel_name
+from wheel_checks.formats.wheel.variant_label import is_variant
+from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.selection import Choice, choose, release_wheels
 from wheel_checks.targets.target import Target, parse_targets, this_machine

@@ -10,7 +10,7 @@ from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.variant import VariantIndex
 from wheel_checks.facts.variant_reading import variants_in_folder, variants_on_index
 from wheel_checks.facts.wheel import WheelFacts
-from wheel_checks.formats.wheel_name import parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.model import CheckResult, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.credentials import redact_text

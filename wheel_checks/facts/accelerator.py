@@ -22,7 +22,7 @@ from wheel_checks.facts.signals import (
     requirement_signal,
     version_signal,
 )
-from wheel_checks.formats.version_file import VersionFile
+from wheel_checks.formats.wheel.version_file import VersionFile
 
 NONE = "none"
 LABELS = {CUDA: "CUDA", ROCM: "ROCm", XPU: "XPU", CPU: "CPU only", NONE: "no accelerator"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wheel_checks.formats.zip_directory import EndRecord, Member
+from wheel_checks.formats.zip.directory import EndRecord, Member
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ from enum import StrEnum
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.known_libraries import DRIVER, SYSTEM, plugin_feature, provider_of
-from wheel_checks.formats.elf import ElfFacts, Missing, Part
-from wheel_checks.formats.elf_dynamic import DynamicFacts
-from wheel_checks.formats.elf_search_path import expand_path
+from wheel_checks.formats.elf.dynamic import DynamicFacts
+from wheel_checks.formats.elf.file import ElfFacts, Missing, Part
+from wheel_checks.formats.elf.search_path import expand_path
 
 MAX_SEARCHES = 2_000_000  # of a soname, over all roots; a large environment takes ten thousand
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive import Archive, ArchiveFault
 from wheel_checks.facts.members import header_faults, sentence_about
-from wheel_checks.formats.local_header import read_local_header
-from wheel_checks.formats.member_data import inflate_stream
-from wheel_checks.formats.record import Record, RecordRow
-from wheel_checks.formats.zip_directory import Member
+from wheel_checks.formats.wheel.record import Record, RecordRow
+from wheel_checks.formats.zip.directory import Member
+from wheel_checks.formats.zip.local_header import read_local_header
+from wheel_checks.formats.zip.member_data import inflate_stream
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 

@@ -20,8 +20,8 @@ from wheel_checks.facts.native_members import read_native_members
 from wheel_checks.facts.reading import read_archive
 from wheel_checks.facts.resolution import Pins, is_pinned, metadata_reader, resolve_pins
 from wheel_checks.facts.wheel import WheelFacts
-from wheel_checks.formats.core_metadata import CoreMetadata
 from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.http import HttpClient
 from wheel_checks.targets.selection import Choice, choose

@@ -25,9 +25,9 @@ from wheel_checks.facts.library_difference import (
 from wheel_checks.facts.member_roles import Kind, members_by_role
 from wheel_checks.facts.signals import active_requirements
 from wheel_checks.facts.wheel import WheelFacts
-from wheel_checks.formats.core_metadata import CoreMetadata
-from wheel_checks.formats.wheel_name import WheelName
-from wheel_checks.formats.zip_directory import Member
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata
+from wheel_checks.formats.wheel.wheel_name import WheelName
+from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.of_wheel import markers_of_tags, target_of_tags
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.elf import ElfFacts, Part, read_elf_by_ranges
-from wheel_checks.formats.elf_header import MAGIC
+from wheel_checks.formats.elf.file import ElfFacts, Part, read_elf_by_ranges
+from wheel_checks.formats.elf.header import MAGIC
 from wheel_checks.sources.file_tree import FileTree
 
 _PARTS = frozenset({Part.DYNAMIC, Part.VERSIONS})

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.deflate_tail import Tail, inflate_tail
-from wheel_checks.formats.elf_bytes import ByteRange, BytesNeeded, KnownRegions
-from wheel_checks.formats.zip_directory import Member
+from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, KnownRegions
+from wheel_checks.formats.zip.deflate_tail import Tail, inflate_tail
+from wheel_checks.formats.zip.directory import Member
 
 MAX_INFLATED = 12 * 1024 * 1024  # bytes held of a head, and of a tail
 

@@ -3,7 +3,8 @@
 Where the parts of an ELF file lie decides what they cost. The program headers are in its first bytes; they tell where
 the dynamic section is, which tells the rest. Linkers put the names and the version needs in front, patchelf moves the
 names to the end; the dynamic section lies before the data, near the end of most libraries and in the middle of some.
-A deflated member is read from its start as far as that is cheap, its tail by :mod:`wheel_checks.formats.deflate_tail`.
+A deflated member is read from its start as far as that is cheap, its tail by
+:mod:`wheel_checks.formats.zip.deflate_tail`.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from enum import StrEnum
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive import Archive
 from wheel_checks.facts.elf_member import PartialMember
-from wheel_checks.formats.elf import LOADER_PARTS, ElfFacts, Part, read_elf, read_elf_by_ranges
-from wheel_checks.formats.elf_bytes import ByteRange, BytesNeeded, StreamKeeper, WholeFile
-from wheel_checks.formats.elf_header import SECTION_LAYOUT, read_header, table_sizes
-from wheel_checks.formats.elf_sections import SHT_DYNAMIC, SHT_DYNSYM
-from wheel_checks.formats.local_header import read_local_header
-from wheel_checks.formats.member_data import DEFLATED, STORED, inflate, inflate_stream
-from wheel_checks.formats.zip_directory import LOCAL_HEADER_SIZE, Member
+from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, StreamKeeper, WholeFile
+from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Part, read_elf, read_elf_by_ranges
+from wheel_checks.formats.elf.header import SECTION_LAYOUT, read_header, table_sizes
+from wheel_checks.formats.elf.sections import SHT_DYNAMIC, SHT_DYNSYM
+from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
+from wheel_checks.formats.zip.local_header import read_local_header
+from wheel_checks.formats.zip.member_data import DEFLATED, STORED, inflate, inflate_stream
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 

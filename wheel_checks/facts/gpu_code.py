@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wheel_checks.facts.accelerator import NONE, AcceleratorFacts
 from wheel_checks.facts.gpu_targets import Product, RunsHow, runs_on
 from wheel_checks.facts.signals import CUDA
-from wheel_checks.formats.fatbin import GpuCode
+from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Unavailable
 
 COMMON = 0.5

@@ -17,14 +17,14 @@ from wheel_checks.facts.elf_reading import MemberElf, read_member_elfs
 from wheel_checks.facts.gpu_code import GpuCodeFacts, LibraryGpuCode, is_for_others
 from wheel_checks.facts.native_members import may_be_elf
 from wheel_checks.facts.wheel import WheelFacts
-from wheel_checks.formats.elf import Missing, Part, read_elf
-from wheel_checks.formats.elf_bytes import StreamKeeper
-from wheel_checks.formats.elf_sections import Sections
-from wheel_checks.formats.fatbin import FatbinScanner, GpuCode, find_declared
-from wheel_checks.formats.fatbin_search import FatbinFinder
-from wheel_checks.formats.local_header import read_local_header
-from wheel_checks.formats.member_data import inflate_stream
-from wheel_checks.formats.zip_directory import LOCAL_HEADER_SIZE, Member
+from wheel_checks.formats.elf.bytes import StreamKeeper
+from wheel_checks.formats.elf.file import Missing, Part, read_elf
+from wheel_checks.formats.elf.sections import Sections
+from wheel_checks.formats.gpu.fatbin import FatbinScanner, GpuCode, find_declared
+from wheel_checks.formats.gpu.fatbin_search import FatbinFinder
+from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
+from wheel_checks.formats.zip.local_header import read_local_header
+from wheel_checks.formats.zip.member_data import inflate_stream
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 

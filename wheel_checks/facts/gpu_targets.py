@@ -22,7 +22,7 @@ from typing import Literal
 
 from wheel_checks.data import load
 from wheel_checks.errors import UsageError
-from wheel_checks.formats.fatbin import GpuCode, GpuEntry
+from wheel_checks.formats.gpu.fatbin import GpuCode, GpuEntry
 
 How = Literal["native", "jit", "none"]
 

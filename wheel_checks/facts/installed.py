@@ -11,8 +11,8 @@ from wheel_checks.facts.accelerator import AcceleratorFacts
 from wheel_checks.facts.closure import Closure
 from wheel_checks.facts.gpu_code import GpuCodeFacts
 from wheel_checks.facts.symbol_versions import LackingVersions
-from wheel_checks.formats.core_metadata import CoreMetadata
-from wheel_checks.formats.record import Record
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata
+from wheel_checks.formats.wheel.record import Record
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment
 from wheel_checks.targets.target import Target

@@ -14,8 +14,8 @@ from wheel_checks.facts.closure import Closure, LoaderEnvironment, Status, Syste
 from wheel_checks.facts.elf_file import read_elf_file
 from wheel_checks.facts.installed import WrongElf
 from wheel_checks.facts.known_libraries import preloader_of
-from wheel_checks.formats.elf import ElfFacts
-from wheel_checks.formats.ld_cache import MAX_SIZE, libraries_of, parse_ld_cache
+from wheel_checks.formats.elf.file import ElfFacts
+from wheel_checks.formats.elf.ld_cache import MAX_SIZE, libraries_of, parse_ld_cache
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment
 from wheel_checks.sources.file_tree import FileTree

@@ -14,9 +14,9 @@ from wheel_checks.facts.elf_file import read_elf_file
 from wheel_checks.facts.gpu_code import GpuCodeFacts, LibraryGpuCode
 from wheel_checks.facts.gpu_reading import LARGEST, cubins_beside, holds_code_as_data, loaded_spans, search_everywhere
 from wheel_checks.facts.installed import Distribution, RecordedFiles
-from wheel_checks.formats.elf import ElfFacts, Part
-from wheel_checks.formats.elf_sections import Sections
-from wheel_checks.formats.fatbin import FatbinScanner, GpuCode
+from wheel_checks.formats.elf.file import ElfFacts, Part
+from wheel_checks.formats.elf.sections import Sections
+from wheel_checks.formats.gpu.fatbin import FatbinScanner, GpuCode
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment
 from wheel_checks.sources.file_tree import FileTree

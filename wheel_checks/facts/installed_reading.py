@@ -23,11 +23,11 @@ from wheel_checks.facts.installed_record import compare, read_record, shared_fil
 from wheel_checks.facts.installed_requirements import Active, active_in, required_by, unmet
 from wheel_checks.facts.installed_versions import with_wrong_versions
 from wheel_checks.facts.symbol_versions import lacking_versions
-from wheel_checks.formats.core_metadata import MAX_SIZE as LARGEST_METADATA
-from wheel_checks.formats.core_metadata import CoreMetadata, parse_core_metadata
-from wheel_checks.formats.record import Record, RecordRow
-from wheel_checks.formats.version_file import MAX_SIZE as LARGEST_VERSION_FILE
-from wheel_checks.formats.version_file import parse_version_file
+from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
+from wheel_checks.formats.wheel.record import Record, RecordRow
+from wheel_checks.formats.wheel.version_file import MAX_SIZE as LARGEST_VERSION_FILE
+from wheel_checks.formats.wheel.version_file import parse_version_file
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment, PathEntry
 from wheel_checks.sources.file_tree import FileTree

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from wheel_checks.facts.installed import Distribution, RecordedFiles, SharedFile, WrongFile
-from wheel_checks.formats.record import MAX_SIZE, Record, RecordRow, parse_record
+from wheel_checks.formats.wheel.record import MAX_SIZE, Record, RecordRow, parse_record
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment, PathEntry
 from wheel_checks.sources.file_tree import FileTree

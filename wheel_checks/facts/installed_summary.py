@@ -11,7 +11,7 @@ from wheel_checks.facts.closure import Closure
 from wheel_checks.facts.gpu_targets import Product
 from wheel_checks.facts.installed import InstalledDistribution, InstalledEnvironment, RecordedFiles
 from wheel_checks.facts.summary import summarize_gpu_code
-from wheel_checks.formats.core_metadata import CoreMetadata
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Unavailable
 
 

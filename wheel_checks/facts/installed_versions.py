@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.facts.closure import Closure, Need, Status
 from wheel_checks.facts.installed import Distribution, RecordedFiles, UnmetRequirement
 from wheel_checks.facts.installed_requirements import Active, required_by
-from wheel_checks.formats.elf import ElfFacts, Missing
+from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.model import Unavailable
 
 _FOUND = (Status.RESOLVED, Status.PRELOAD, Status.SYSTEM)

@@ -15,10 +15,10 @@ from wheel_checks.facts.elf_reading import MemberElf
 from wheel_checks.facts.gpu_code import GpuCodeFacts
 from wheel_checks.facts.member_roles import role_of
 from wheel_checks.facts.native_members import is_library
-from wheel_checks.formats.elf import Missing
-from wheel_checks.formats.elf_dynamic import DynamicFacts
-from wheel_checks.formats.elf_versions import SymbolVersions
-from wheel_checks.formats.fatbin import GpuCode
+from wheel_checks.formats.elf.dynamic import DynamicFacts
+from wheel_checks.formats.elf.file import Missing
+from wheel_checks.formats.elf.versions import SymbolVersions
+from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Unavailable
 
 _NUMBERED = re.compile(r"([A-Z]+)_(\d+(?:\.\d+)*)")  # GLIBC_2.17, GLIBCXX_3.4.21, CXXABI_1.3.9

@@ -12,7 +12,7 @@ from wheel_checks.facts.closure import Closure, LoaderEnvironment, Need, Status,
 from wheel_checks.facts.elf_reading import MemberElf
 from wheel_checks.facts.known_libraries import preloader_of
 from wheel_checks.facts.possible_needs import supposed_dynamic
-from wheel_checks.formats.elf import ElfFacts, Missing, Part
+from wheel_checks.formats.elf.file import ElfFacts, Missing, Part
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import Target
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from enum import StrEnum
 
 from wheel_checks.facts.native_members import is_library, may_be_elf
-from wheel_checks.formats.zip_directory import Member
+from wheel_checks.formats.zip.directory import Member
 
 # PEP 3149 and what CPython does on Windows and for byte code: .cpython-312-aarch64-linux-gnu.so, .abi3.so,
 # .cp312-win_amd64.pyd, .cpython-312.pyc

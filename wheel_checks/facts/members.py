@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive import Archive, ArchiveFault
-from wheel_checks.formats.local_header import LocalHeader, disagreements, read_local_header
-from wheel_checks.formats.member_data import inflate
-from wheel_checks.formats.zip_directory import Member
+from wheel_checks.formats.zip.directory import Member
+from wheel_checks.formats.zip.local_header import LocalHeader, disagreements, read_local_header
+from wheel_checks.formats.zip.member_data import inflate
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from wheel_checks.facts.archive import Archive
 from wheel_checks.facts.elf_reading import THOROUGH, Effort, MemberElf, read_member_elfs
-from wheel_checks.formats.elf import LOADER_PARTS, Part
-from wheel_checks.formats.zip_directory import Member
+from wheel_checks.formats.elf.file import LOADER_PARTS, Part
+from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 

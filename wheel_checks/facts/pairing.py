@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.wheel_name import WheelName, parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.targets.of_wheel import target_of_tags
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
-from wheel_checks.formats.elf_dynamic import DynamicFacts
+from wheel_checks.formats.elf.dynamic import DynamicFacts
 
 _LIBRARY = re.compile(r"[\w.+-]+\.so(?:\.[\w.]+)?")
 # What auditwheel makes of libgomp.so.1: libgomp-a49a47f9.so.1.0.0. The old name stays in .dynstr, and nothing needs it.

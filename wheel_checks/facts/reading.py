@@ -16,17 +16,17 @@ from wheel_checks.facts.archive import Archive, ArchiveFault
 from wheel_checks.facts.content import verify_content
 from wheel_checks.facts.members import MemberContents, ranges_of, read_members
 from wheel_checks.facts.wheel import Depth, WheelFacts
-from wheel_checks.formats.core_metadata import CoreMetadata, parse_core_metadata
-from wheel_checks.formats.file_signature import describe_head
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.formats.record import Record, parse_record
-from wheel_checks.formats.variant_label import VARIANT_MEMBER
-from wheel_checks.formats.version_file import MAX_SIZE as LARGEST_VERSION_FILE
-from wheel_checks.formats.version_file import VersionFile, parse_version_file
-from wheel_checks.formats.wheel_file import parse_wheel_file
-from wheel_checks.formats.wheel_name import WheelName, parse_wheel_name
-from wheel_checks.formats.zip_directory import EndRecord, Member, overlaps, read_directory
-from wheel_checks.formats.zip_end_record import EndRecordTruncatedError, find_end_record
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
+from wheel_checks.formats.wheel.record import Record, parse_record
+from wheel_checks.formats.wheel.variant_label import VARIANT_MEMBER
+from wheel_checks.formats.wheel.version_file import MAX_SIZE as LARGEST_VERSION_FILE
+from wheel_checks.formats.wheel.version_file import VersionFile, parse_version_file
+from wheel_checks.formats.wheel.wheel_file import parse_wheel_file
+from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
+from wheel_checks.formats.zip.directory import EndRecord, Member, overlaps, read_directory
+from wheel_checks.formats.zip.end_record import EndRecordTruncatedError, find_end_record
+from wheel_checks.formats.zip.file_signature import describe_head
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 from wheel_checks.targets.of_wheel import markers_of_tags, target_of_tags
@@ -197,7 +197,7 @@ def _is_variant(name: WheelName | Unavailable) -> bool:
 
 def _variant(request: Request, name: WheelName | Unavailable, member: str, read: MemberContents) -> VariantFacts:
     from wheel_checks.facts.variant import VariantFacts  # noqa: PLC0415  # few wheels are variants
-    from wheel_checks.formats.variant_metadata import parse_variant_metadata  # noqa: PLC0415  # the same
+    from wheel_checks.formats.wheel.variant_metadata import parse_variant_metadata  # noqa: PLC0415  # the same
 
     label = "" if isinstance(name, Unavailable) else name.variant
     unknown = Unavailable("the wheel was not found on an index", "give its requirement with --index-url")
@@ -208,7 +208,7 @@ def _variant(request: Request, name: WheelName | Unavailable, member: str, read:
 def _with_elfs(facts: WheelFacts, source: ByteSource, archive: Archive, *, whole: bool) -> WheelFacts:
     """With what the loader goes by; of a variant, which may claim a level of the CPU, also the level that is marked."""
     from wheel_checks.facts.native_members import read_native_members  # noqa: PLC0415  # not for depth quick
-    from wheel_checks.formats.elf import LOADER_PARTS, Part  # noqa: PLC0415  # the same
+    from wheel_checks.formats.elf.file import LOADER_PARTS, Part  # noqa: PLC0415  # the same
 
     parts = LOADER_PARTS if facts.variant is None else LOADER_PARTS | {Part.ISA_LEVEL}
     return replace(facts, elfs=read_native_members(source, archive, whole=whole, parts=parts))

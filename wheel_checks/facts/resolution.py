@@ -12,8 +12,8 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import FormatError, NotFoundError
 from wheel_checks.facts.reading import Request, read_wheel
 from wheel_checks.facts.signals import marker_fault
-from wheel_checks.formats.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.http import HttpClient
 from wheel_checks.targets.selection import Choice, choose

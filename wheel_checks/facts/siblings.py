@@ -10,7 +10,7 @@ from wheel_checks.facts.accelerator import AcceleratorFacts
 from wheel_checks.facts.signals import requirement_signal
 from wheel_checks.facts.wheel import Sibling, WheelFacts
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.formats.wheel_name import WheelName, parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.target import Target

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.data import load
-from wheel_checks.formats.version_file import VersionFile
+from wheel_checks.formats.wheel.version_file import VersionFile
 
 CUDA, ROCM, XPU, CPU = "cuda", "rocm", "xpu", "cpu"
 GPU = (CUDA, ROCM, XPU)  # in the order in which they are named when a wheel serves several

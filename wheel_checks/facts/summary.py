@@ -9,7 +9,7 @@ from wheel_checks.facts.accelerator import AcceleratorFacts
 from wheel_checks.facts.archive import Archive
 from wheel_checks.facts.signals import CUDA, active_requirements
 from wheel_checks.facts.wheel import WheelFacts
-from wheel_checks.formats.wheel_name import WheelName
+from wheel_checks.formats.wheel.wheel_name import WheelName
 from wheel_checks.model import Unavailable
 
 if TYPE_CHECKING:  # depth quick need not load what follows links and reads GPU code

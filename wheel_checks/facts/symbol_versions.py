@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from wheel_checks.facts.closure import Need
-from wheel_checks.formats.elf import ElfFacts
-from wheel_checks.formats.elf_versions import SymbolVersions
+from wheel_checks.formats.elf.file import ElfFacts
+from wheel_checks.formats.elf.versions import SymbolVersions
 
 
 @dataclass(frozen=True, slots=True)

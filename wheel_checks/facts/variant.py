@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from wheel_checks.formats.variant_metadata import Variant, VariantMetadata
+from wheel_checks.formats.wheel.variant_metadata import Variant, VariantMetadata
 from wheel_checks.model import Unavailable
 
 

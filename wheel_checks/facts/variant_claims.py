@@ -17,7 +17,7 @@ from packaging.version import InvalidVersion, Version
 
 from wheel_checks.data import load
 from wheel_checks.facts.gpu_targets import Product
-from wheel_checks.formats.variant_metadata import Variant, VariantProperty
+from wheel_checks.formats.wheel.variant_metadata import Variant, VariantProperty
 from wheel_checks.targets.variant_machine import NVIDIA, Machine, cpu_of
 
 LOWER, UPPER, SM_ARCH = "cuda_version_lower_bound", "cuda_version_upper_bound", "sm_arch"

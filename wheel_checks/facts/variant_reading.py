@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion, Version
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.variant import VariantIndex
 from wheel_checks.formats.index_page import VARIANTS_SUFFIX, IndexFile
-from wheel_checks.formats.wheel_name import WheelName, parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.variant_files import VariantFiles
 

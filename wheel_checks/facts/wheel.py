@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.facts.accelerator import AcceleratorFacts
 from wheel_checks.facts.archive import Archive
-from wheel_checks.formats.core_metadata import CoreMetadata
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.formats.record import Record
-from wheel_checks.formats.version_file import VersionFile
-from wheel_checks.formats.wheel_file import WheelFile
-from wheel_checks.formats.wheel_name import WheelName
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata
+from wheel_checks.formats.wheel.record import Record
+from wheel_checks.formats.wheel.version_file import VersionFile
+from wheel_checks.formats.wheel.wheel_file import WheelFile
+from wheel_checks.formats.wheel.wheel_name import WheelName
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import Target
 

@@ -12,10 +12,10 @@ from packaging.version import Version
 from wheel_checks.data import load
 from wheel_checks.expectations import Expectations
 from wheel_checks.facts.wheel import WheelFacts
-from wheel_checks.formats.elf import ElfFacts, Missing
-from wheel_checks.formats.elf_dynamic import DynamicFacts
-from wheel_checks.formats.elf_segments import Segments
-from wheel_checks.formats.elf_versions import SymbolVersions
+from wheel_checks.formats.elf.dynamic import DynamicFacts
+from wheel_checks.formats.elf.file import ElfFacts, Missing
+from wheel_checks.formats.elf.segments import Segments
+from wheel_checks.formats.elf.versions import SymbolVersions
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
 

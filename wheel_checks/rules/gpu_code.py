@@ -11,7 +11,7 @@ from wheel_checks.facts.accelerator import NONE
 from wheel_checks.facts.gpu_code import COMMON, is_for_others, share_of
 from wheel_checks.facts.gpu_targets import Product
 from wheel_checks.facts.wheel import WheelFacts
-from wheel_checks.formats.fatbin import GpuCode
+from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.rules.gpu_findings import (

@@ -9,7 +9,7 @@ from wheel_checks.errors import WheelproofError
 from wheel_checks.expectations import Expectations
 from wheel_checks.facts.gpu_code import GpuCodeFacts, runs_how
 from wheel_checks.facts.gpu_targets import Product, coverage, products, runs_on
-from wheel_checks.formats.fatbin import GpuCode
+from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 
 RARE = 0.02

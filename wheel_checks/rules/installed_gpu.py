@@ -10,7 +10,7 @@ from wheel_checks.expectations import Expectations
 from wheel_checks.facts.gpu_code import GpuCodeFacts, is_for_others
 from wheel_checks.facts.gpu_targets import Product
 from wheel_checks.facts.installed import InstalledDistribution, InstalledEnvironment
-from wheel_checks.formats.fatbin import GpuCode
+from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.rules.gpu_findings import (

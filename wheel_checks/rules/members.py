@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from wheel_checks.expectations import Expectations
 from wheel_checks.facts.wheel import WheelFacts
-from wheel_checks.formats.zip_directory import Member
+from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, need
 from wheel_checks.registry import rule
 

@@ -11,7 +11,7 @@ from packaging.tags import Tag
 
 from wheel_checks.expectations import Expectations
 from wheel_checks.facts.release import ReleaseFacts, ReleaseFile
-from wheel_checks.formats.core_metadata import CoreMetadata
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.release_expectation import Agreement, Parity

@@ -21,9 +21,9 @@ from wheel_checks.facts.variant_claims import (
     sm_claims,
 )
 from wheel_checks.facts.wheel import WheelFacts
-from wheel_checks.formats.elf import ElfFacts, Missing
-from wheel_checks.formats.fatbin import GpuCode
-from wheel_checks.formats.variant_metadata import Variant, VariantProperty
+from wheel_checks.formats.elf.file import ElfFacts, Missing
+from wheel_checks.formats.gpu.fatbin import GpuCode
+from wheel_checks.formats.wheel.variant_metadata import Variant, VariantProperty
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.rules.gpu_findings import DECLARED, labels_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wheel_checks.facts.gpu_targets import Product, runs_on
 from wheel_checks.facts.variant_claims import sm_claims
-from wheel_checks.formats.variant_metadata import Variant, VariantMetadata
+from wheel_checks.formats.wheel.variant_metadata import Variant, VariantMetadata
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.rules.variant_remedies import claimed_labels, fix_for, remedies_for
 from wheel_checks.targets.selection import Reason

@@ -12,7 +12,7 @@ from wheel_checks.data import load
 from wheel_checks.facts.described_machine import cuda_of_driver, default_driver
 from wheel_checks.facts.gpu_targets import Product, runs_on
 from wheel_checks.facts.variant_claims import LOWER, SM_ARCH, UPPER, SmClaim, sm_claims
-from wheel_checks.formats.variant_metadata import Variant, VariantMetadata, revisions
+from wheel_checks.formats.wheel.variant_metadata import Variant, VariantMetadata, revisions
 from wheel_checks.model import Fix
 from wheel_checks.targets.selection import Reason
 from wheel_checks.targets.variant_choice import Lack, MachineChoice, Why

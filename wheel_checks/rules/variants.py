@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from wheel_checks.expectations import Expectations
 from wheel_checks.facts.variant import VariantFacts, VariantIndex
 from wheel_checks.facts.wheel import WheelFacts
-from wheel_checks.formats.variant_faults import name_pattern, shown
-from wheel_checks.formats.variant_label import VARIANT_MEMBER
-from wheel_checks.formats.variant_metadata import (
+from wheel_checks.formats.wheel.variant_faults import name_pattern, shown
+from wheel_checks.formats.wheel.variant_label import VARIANT_MEMBER
+from wheel_checks.formats.wheel.variant_metadata import (
     Variant,
     VariantMetadata,
     VariantProperty,

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from wheel_checks.errors import FormatError, NotFoundError
-from wheel_checks.formats.elf_bytes import BytesNeeded, WholeFile
-from wheel_checks.formats.elf_header import HEAD, MAGIC, read_header
+from wheel_checks.formats.elf.bytes import BytesNeeded, WholeFile
+from wheel_checks.formats.elf.header import HEAD, MAGIC, read_header
 from wheel_checks.sources.file_tree import FileTree
 
 EXPECTED = "an interpreter, a virtual environment, a folder made by --target, or the root folder of a container"

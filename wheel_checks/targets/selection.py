@@ -23,7 +23,7 @@ from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import UsageError
 from wheel_checks.formats.index_page import WHEEL_SUFFIX, IndexFile, file_from_url, is_file_of, sdist_version
-from wheel_checks.formats.variant_label import split_label
+from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.targets.target import Target
 
 _MOST_TAGS = 1000  # compressed tag sets multiply: a hostile name of 255 characters would expand to 64,000 tags

@@ -20,9 +20,9 @@ from packaging.version import Version
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.index_page import WHEEL_SUFFIX, IndexFile
-from wheel_checks.formats.variant_label import is_variant, split_label
-from wheel_checks.formats.variant_metadata import Variant, VariantMetadata
-from wheel_checks.formats.wheel_name import parse_wheel_name
+from wheel_checks.formats.wheel.variant_label import is_variant, split_label
+from wheel_checks.formats.wheel.variant_metadata import Variant, VariantMetadata
+from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.selection import Choice, Reason, choose
 from wheel_checks.targets.target import Target

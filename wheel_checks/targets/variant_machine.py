@@ -13,7 +13,7 @@ from typing import Any
 
 from wheel_checks.data import load
 from wheel_checks.errors import UsageError
-from wheel_checks.formats.variant_metadata import VariantProvider
+from wheel_checks.formats.wheel.variant_metadata import VariantProvider
 
 NVIDIA = "nvidia"
 """The namespace of NVIDIA's properties: a variant that has some is made for a GPU."""

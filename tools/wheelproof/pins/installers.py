@@ -24,7 +24,7 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import DeadlineError, FormatError, OfflineError, SourceError
 from wheel_checks.facts.stack import Conflict
-from wheel_checks.formats.wheel_name import parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.sources.credentials import redact_text
 from wheel_checks.sources.uv_explanation import explain
 from wheel_checks.sources.uv_process import find_uv

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from wheel_checks.facts.described_machine import describe_machines
 from wheel_checks.facts.release import ReleaseFacts
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.formats.variant_metadata import VariantMetadata
+from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import parse_targets
 from wheel_checks.targets.variant_choice import MachineChoice, choose_for_machines

@@ -17,7 +17,7 @@ from wheel_checks.facts.dependencies import Dependencies
 from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile, lay_out, release_version
 from wheel_checks.facts.wheel import Depth
 from wheel_checks.formats.index_page import IndexFile, is_variants_file_of
-from wheel_checks.formats.variant_label import is_variant
+from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.release_expectation import ExpectedPlatform, ReleaseExpectation
 from wheel_checks.runner import run_rules

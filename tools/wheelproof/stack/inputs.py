@@ -11,7 +11,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import FormatError, UsageError
-from wheel_checks.formats.wheel_name import parse_wheel_name
+from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheelproof.asked import Asked
 
 _LARGEST = 1 << 20  # bytes of a file of requirements

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.stack import StackFacts, StackPackage
-from wheel_checks.formats.variant_label import is_variant
+from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.model import CheckResult, Report, Rule, Severity, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.credentials import redact_text

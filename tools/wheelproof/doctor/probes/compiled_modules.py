@@ -15,11 +15,11 @@ from pathlib import Path
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.elf_file import read_elf_file
 from wheel_checks.facts.host.software import UnresolvedSymbol
-from wheel_checks.formats.elf import ElfFacts, Part
-from wheel_checks.formats.elf_bytes import WholeFile
-from wheel_checks.formats.elf_dynamic import DynamicFacts
-from wheel_checks.formats.elf_gnu_hash import ExportedSymbols
-from wheel_checks.formats.elf_symbols import DynamicSymbols
+from wheel_checks.formats.elf.bytes import WholeFile
+from wheel_checks.formats.elf.dynamic import DynamicFacts
+from wheel_checks.formats.elf.file import ElfFacts, Part
+from wheel_checks.formats.elf.gnu_hash import ExportedSymbols
+from wheel_checks.formats.elf.symbols import DynamicSymbols
 from wheel_checks.sources.file_tree import FileTree
 
 MOST_MODULES = 64

@@ -14,9 +14,9 @@ from fnmatch import fnmatchcase
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.elf_file import read_elf_file
 from wheel_checks.facts.host.software import CudaLibrary
-from wheel_checks.formats.elf import ElfFacts, Part
-from wheel_checks.formats.elf_dynamic import DynamicFacts
-from wheel_checks.formats.ld_cache import MAX_SIZE, libraries_of, parse_ld_cache
+from wheel_checks.formats.elf.dynamic import DynamicFacts
+from wheel_checks.formats.elf.file import ElfFacts, Part
+from wheel_checks.formats.elf.ld_cache import MAX_SIZE, libraries_of, parse_ld_cache
 from wheel_checks.sources.file_tree import FileTree
 from wheelproof.doctor.probes.distributions import folder_names
 

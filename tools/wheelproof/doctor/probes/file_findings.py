@@ -10,8 +10,8 @@ from wheel_checks.expectations import Expectations
 from wheel_checks.facts.elf_file import read_elf_file
 from wheel_checks.facts.host.software import FileFinding
 from wheel_checks.facts.installed import Distribution, InstalledDistribution, InstalledEnvironment, RecordedFiles
-from wheel_checks.formats.elf import ElfFacts, Part
-from wheel_checks.formats.elf_segments import Segments
+from wheel_checks.formats.elf.file import ElfFacts, Part
+from wheel_checks.formats.elf.segments import Segments
 from wheel_checks.model import CheckResult, Outcome
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.file_tree import FileTree

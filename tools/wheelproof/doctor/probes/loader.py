@@ -15,7 +15,7 @@ from pathlib import Path
 from wheel_checks.facts.elf_file import read_elf_file
 from wheel_checks.facts.host.probes import ChildEnd
 from wheel_checks.facts.host.software import Installed, Interpreter, Loader, TorchFiles
-from wheel_checks.formats.elf import ElfFacts, Part
+from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.file_tree import FileTree
 from wheelproof.doctor.children import Budget, run_child

@@ -14,7 +14,7 @@ from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.elf_file import read_elf_file
 from wheel_checks.facts.host.probes import ChildEnd
 from wheel_checks.facts.host.software import Interpreter
-from wheel_checks.formats.elf import ElfFacts, Part
+from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.sources.file_tree import FileTree

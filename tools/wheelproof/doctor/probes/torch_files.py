@@ -12,12 +12,12 @@ from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.elf_file import read_elf_file
 from wheel_checks.facts.host.software import ShadowModule, TorchFiles
 from wheel_checks.facts.signals import marker_fault
-from wheel_checks.formats.elf import ElfFacts, Part
-from wheel_checks.formats.elf_dynamic import DynamicFacts
-from wheel_checks.formats.elf_search_path import expand_path
-from wheel_checks.formats.fatbin import find_declared
-from wheel_checks.formats.version_file import MAX_SIZE as LARGEST_VERSION_FILE
-from wheel_checks.formats.version_file import parse_version_file
+from wheel_checks.formats.elf.dynamic import DynamicFacts
+from wheel_checks.formats.elf.file import ElfFacts, Part
+from wheel_checks.formats.elf.search_path import expand_path
+from wheel_checks.formats.gpu.fatbin import find_declared
+from wheel_checks.formats.wheel.version_file import MAX_SIZE as LARGEST_VERSION_FILE
+from wheel_checks.formats.wheel.version_file import parse_version_file
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.file_tree import FileTree
 from wheel_checks.targets.target import Target

@@ -1,0 +1,186 @@
+"""ELF files (System V gABI, with the GNU extensions): bytes in, facts out, from a whole file or from parts of one.
+
+    facts = read_elf(WholeFile(data))
+    facts.dynamic.needed        # ("libc10.so", "libc.so.6")
+
+What cannot be told from the bytes at hand is :class:`Missing` and says which bytes it needs; what rests on uncertain
+bytes is listed in ``possible``. What the loader reads (program headers, PT_DYNAMIC) goes before the section table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from wheel_checks.errors import FormatError
+from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, ElfBytes, KnownRegions, merge
+from wheel_checks.formats.elf.dynamic import DynamicFacts, DynamicTable, read_dynamic, read_dynamic_table
+from wheel_checks.formats.elf.header import ElfHeader, read_header
+from wheel_checks.formats.elf.notes import read_build_id, read_isa_level
+from wheel_checks.formats.elf.reader import Reader
+from wheel_checks.formats.elf.sections import Sections, read_sections
+from wheel_checks.formats.elf.segments import Segments, read_interpreter, read_segments
+from wheel_checks.formats.elf.symbols import DynamicSymbols, read_symbols
+from wheel_checks.formats.elf.versions import SymbolVersions, read_versions
+
+MAX_ROUNDS = 24  # of asking for bytes; real files take five at most
+
+T = TypeVar("T")
+
+
+class Part(StrEnum):
+    """The parts of the facts that can be asked for one by one; the header always comes along."""
+
+    SEGMENTS = "segments"
+    INTERPRETER = "interpreter"
+    DYNAMIC = "dynamic"
+    VERSIONS = "versions"
+    BUILD_ID = "build_id"
+    ISA_LEVEL = "isa_level"
+    SECTIONS = "sections"
+    SYMBOLS = "symbols"
+
+
+LOADER_PARTS = frozenset({Part.SEGMENTS, Part.INTERPRETER, Part.DYNAMIC, Part.VERSIONS})
+"""What the loader goes by: everything to judge linking, and never the section table of a file that has segments."""
+ALL_PARTS = frozenset(Part) - {Part.SYMBOLS}
+"""Everything that is cheap to read. Symbols take whole tables, tens of megabytes of the largest libraries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A part that was not read: for want of the bytes in ``ranges``, or, when there are none, of being asked for."""
+
+    ranges: tuple[ByteRange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ElfFacts:
+    """What an ELF file says of itself. None stands for what the file does not have.
+
+    ``isa_level`` is the level of x86-64 (1 to 4) that the file is marked to need.
+    ``possible`` are the parts that rest on bytes which might be others.
+    """
+
+    header: ElfHeader
+    segments: Segments | Missing
+    interpreter: str | Missing | None
+    dynamic: DynamicFacts | Missing | None
+    versions: SymbolVersions | Missing
+    build_id: str | Missing | None
+    isa_level: int | Missing | None
+    sections: Sections | Missing
+    symbols: DynamicSymbols | Missing | None
+    possible: frozenset[Part]
+
+    @property
+    def missing(self) -> frozenset[Part]:
+        """The parts that were asked for and need more bytes."""
+        return frozenset(part for part in Part if isinstance(value := getattr(self, part), Missing) and value.ranges)
+
+    @property
+    def needed_ranges(self) -> tuple[ByteRange, ...]:
+        """What to fetch next, for all missing parts together. More may be needed then."""
+        return merge(
+            piece for part in Part if isinstance(value := getattr(self, part), Missing) for piece in value.ranges
+        )
+
+
+def read_elf(view: ElfBytes, parts: Collection[Part] = ALL_PARTS) -> ElfFacts:
+    """The ``parts`` of the facts that the known bytes tell.
+
+    Raises BytesNeeded when not even the header is known, and FormatError, naming the field, when what is known of the
+    parts asked for is corrupt. Time and memory are bounded by what the parts have in the file, whatever it claims.
+    """
+    header, _ = read_header(view)
+    possible: set[Part] = set()
+    return ElfFacts(
+        header=header,
+        segments=_told(view, Part.SEGMENTS, parts, possible, read_segments),
+        interpreter=_told(view, Part.INTERPRETER, parts, possible, _interpreter),
+        dynamic=_told(view, Part.DYNAMIC, parts, possible, _dynamic),
+        versions=_told(view, Part.VERSIONS, parts, possible, _versions),
+        build_id=_told(view, Part.BUILD_ID, parts, possible, _build_id),
+        isa_level=_told(view, Part.ISA_LEVEL, parts, possible, _isa_level),
+        sections=_told(view, Part.SECTIONS, parts, possible, read_sections),
+        symbols=_told(view, Part.SYMBOLS, parts, possible, _symbols),
+        possible=frozenset(possible),
+    )
+
+
+def read_elf_by_ranges(
+    size: int, read_many: Callable[[Sequence[tuple[int, int]]], Sequence[bytes]], parts: Collection[Part] = ALL_PARTS
+) -> ElfFacts:
+    """The ``parts`` of a file of ``size`` bytes, complete; ``read_many`` returns the bytes of each (offset, length).
+
+    Raises FormatError as :func:`read_elf` does, and for a file so scattered that it takes more than MAX_ROUNDS calls,
+    and whatever ``read_many`` raises.
+    """
+    known = KnownRegions(size)
+    for _ in range(MAX_ROUNDS):
+        try:
+            facts = read_elf(known, parts)
+            ranges = facts.needed_ranges
+            if not ranges:
+                return facts
+        except BytesNeeded as needed:
+            ranges = needed.ranges
+        for piece, data in zip(ranges, read_many(ranges), strict=True):
+            known.add(piece.offset, data)
+    raise FormatError(
+        f"the structures of the ELF file are scattered over more than {MAX_ROUNDS} places that lead to one another",
+        expected="tables that each lie in one place",
+    )
+
+
+def _told(
+    view: ElfBytes,
+    part: Part,
+    asked: Collection[Part],
+    possible: set[Part],
+    read: Callable[[Reader, ElfHeader], T],
+) -> T | Missing:
+    """What ``read`` tells of one part. It reads all that the part rests on anew, so that its certainty is its own."""
+    if part not in asked:
+        return Missing()
+    try:
+        header, reader = read_header(view)
+        value = read(reader, header)
+    except BytesNeeded as needed:
+        return Missing(needed.ranges)
+    if not reader.certain:
+        possible.add(part)
+    return value
+
+
+def _interpreter(reader: Reader, header: ElfHeader) -> str | None:
+    return read_interpreter(reader, read_segments(reader, header))
+
+
+def _build_id(reader: Reader, header: ElfHeader) -> str | None:
+    return read_build_id(reader, header, read_segments(reader, header))
+
+
+def _isa_level(reader: Reader, header: ElfHeader) -> int | None:
+    return read_isa_level(reader, header, read_segments(reader, header))
+
+
+def _table(reader: Reader, header: ElfHeader) -> DynamicTable | None:
+    return read_dynamic_table(reader, header, read_segments(reader, header))
+
+
+def _dynamic(reader: Reader, header: ElfHeader) -> DynamicFacts | None:
+    table = _table(reader, header)
+    return read_dynamic(table) if table else None
+
+
+def _versions(reader: Reader, header: ElfHeader) -> SymbolVersions:
+    table = _table(reader, header)
+    return read_versions(table) if table else SymbolVersions()
+
+
+def _symbols(reader: Reader, header: ElfHeader) -> DynamicSymbols | None:
+    table = _table(reader, header)
+    return read_symbols(table, header) if table else None

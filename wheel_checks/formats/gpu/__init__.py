@@ -1,0 +1,1 @@
+"""GPU code inside libraries: CUDA's fat binaries."""

@@ -1,0 +1,1 @@
+"""The files of a wheel's dist-info folder, wheel names, and wheel variants."""

@@ -1,0 +1,77 @@
+"""The local header in front of each member of a zip archive (PKWARE APPNOTE 6.3.10, 4.3.7)."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from wheel_checks.errors import FormatError
+from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member, widen
+
+_HEADER = struct.Struct("<4s2x2H4x3I2H")
+_SIGNATURE = b"PK\3\4"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalHeader:
+    """What the archive says about a member just before its data. ``header_size`` is where the data begins, in bytes."""
+
+    name: bytes
+    method: int
+    flags: int
+    crc32: int
+    compressed_size: int
+    size: int
+    header_size: int
+
+    @property
+    def has_data_descriptor(self) -> bool:
+        """True when checksum and sizes follow the data, so that here they may be 0 (bit 3 of the flags)."""
+        return bool(self.flags & 0x8)
+
+
+def read_local_header(data: bytes) -> LocalHeader:
+    """The local header at the beginning of ``data``, which may end before the member's data or go on into it.
+
+    Raises FormatError when it is malformed or when ``data`` ends within the part that matters: 30 bytes and the name,
+    and the extra fields when a size is zip64's. ``30 + 2 * 65535`` bytes are always enough.
+    """
+    if not data.startswith(_SIGNATURE) or len(data) < LOCAL_HEADER_SIZE:
+        raise FormatError(
+            f"no local header where the central directory says (found {data[:4]!r})",
+            expected=f"{_SIGNATURE!r} and {LOCAL_HEADER_SIZE - 4} more bytes",
+        )
+    _, flags, method, crc32, packed, size, name_size, extra_size = _HEADER.unpack_from(data)
+    header_size = LOCAL_HEADER_SIZE + name_size + extra_size
+    needed = header_size if 0xFFFFFFFF in (packed, size) else LOCAL_HEADER_SIZE + name_size
+    if len(data) < needed:
+        raise FormatError(f"the local header is cut off after {len(data)} bytes", expected=f"{needed} bytes")
+    name = data[LOCAL_HEADER_SIZE : LOCAL_HEADER_SIZE + name_size]
+    if needed == header_size:
+        try:
+            size, packed = widen(data[LOCAL_HEADER_SIZE + name_size : header_size], size, packed)
+        except FormatError as fault:
+            raise FormatError(f"the local header of {name.decode('utf-8', 'replace')!r} {fault.what}") from None
+    return LocalHeader(name, method, flags, crc32, packed, size, header_size)
+
+
+def disagreements(header: LocalHeader, member: Member) -> tuple[str, ...]:
+    """What the local header says otherwise than the central directory: "method 0, the directory says 8".
+
+    Checksum and sizes are not compared when a data descriptor holds them. Unpackers that stream trust the local header,
+    others the directory: when the two differ, they unpack different files.
+    """
+    pairs = [
+        ("name", header.name.decode("utf-8", "replace"), member.raw_name.decode("utf-8", "replace"))
+        if header.name != member.raw_name
+        else ("name", "", ""),
+        ("method", header.method, member.method),
+        ("encryption flag", header.flags & 1, member.flags & 1),
+    ]
+    if not header.has_data_descriptor:
+        pairs += [
+            ("CRC-32", f"{header.crc32:08x}", f"{member.crc32:08x}"),
+            ("compressed size", header.compressed_size, member.compressed_size),
+            ("size", header.size, member.size),
+        ]
+    return tuple(f"{what} {here!r}, the directory says {there!r}" for what, here, there in pairs if here != there)
