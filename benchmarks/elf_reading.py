@@ -22,8 +22,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from wheel_checks.facts.archive import Archive
-from wheel_checks.facts.elf_reading import MemberElf, read_member_elfs
+from wheel_checks.facts.archive.archive import Archive
+from wheel_checks.facts.elf.reading import MemberElf, read_member_elfs
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.formats.elf.segments import PT_DYNAMIC
 from wheel_checks.formats.zip.directory import Member, read_directory

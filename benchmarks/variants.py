@@ -26,8 +26,8 @@ from variantlib.variants_json import VariantsJson
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
 
-from wheel_checks.facts.described_machine import describe_machines  # noqa: E402  # found by the line above
-from wheel_checks.facts.gpu_targets import products  # noqa: E402  # as above
+from wheel_checks.facts.gpu.targets import products  # noqa: E402  # as above
+from wheel_checks.facts.variants.described_machine import describe_machines  # noqa: E402  # found by the line above
 from wheel_checks.formats.index_page import IndexFile  # noqa: E402  # as above
 from wheel_checks.formats.wheel.variant_metadata import parse_variant_metadata  # noqa: E402  # as above
 from wheel_checks.targets.target import parse_targets  # noqa: E402  # as above

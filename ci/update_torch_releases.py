@@ -17,7 +17,7 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from wheel_checks.facts.reading import Request, read_wheel
+from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name

@@ -16,8 +16,8 @@ from tests.support.probing import known, probe
 from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.error_codes import error_name, error_text
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import CRASHED, HUNG, CudaProbe
-from wheel_checks.facts.host.symptoms import symptoms
 from wheel_checks.facts.host.visible import read_selection
 from wheel_checks.model import Unavailable
 from wheelproof.doctor.answers import INSIDE

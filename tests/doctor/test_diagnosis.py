@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.hosts import cuda_fails, grace, healthy, hgx, kernel_fails, with_cpu_torch, without_gpu
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import Counterfactual
-from wheel_checks.facts.host.symptoms import symptoms
 from wheel_checks.model import CheckResult, Evidence, Outcome, Severity
 from wheel_checks.rules.doctor.cause import Cause, Layer
 from wheelproof.doctor.diagnosis import Diagnosis, diagnose, observed_symptoms

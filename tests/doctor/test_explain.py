@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from wheel_checks.data import load
-from wheel_checks.facts.log import LARGEST, LONGEST_LINE, parse_log
+from wheel_checks.facts.host.log.facts import LARGEST, LONGEST_LINE, parse_log
 from wheel_checks.rules.doctor.cause import Layer, rule_id
 from wheel_checks.rules.doctor.log_texts import recognise
 from wheelproof.cli.main import main

@@ -19,7 +19,7 @@ from tests.support.installation import compile_library, found, installed, interp
 from tests.support.patients import MACHINE, NCCL, PLATFORM, TAG, Patient, nccl_wheel, torch_wheel, triton_wheel
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.host.software import Installed, Interpreter
-from wheel_checks.facts.host.timeline import replacement
+from wheel_checks.facts.host.torch.timeline import replacement
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.file_tree import FileTree
 from wheelproof.doctor.probes.file_findings import CUT_OFF, PRESENT

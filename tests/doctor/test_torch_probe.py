@@ -12,8 +12,8 @@ import pytest
 from tests.support.probing import probe
 from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
-from wheel_checks.facts.host.symptoms import symptoms
 from wheel_checks.model import Unavailable
 from wheelproof.doctor.answers import INSIDE
 from wheelproof.doctor.probes import dangerous

@@ -14,7 +14,7 @@ import pytest
 from kernels_smoke.suite.gpu_state import Monitor, explain, reasons
 from tests.support.smoke import document
 from tests.support.torch_worker import found
-from wheel_checks.facts.smoke_document import parse_smoke_document
+from wheel_checks.facts.kernels.document import parse_smoke_document
 
 GPU = """
 import torch

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Wheelproof
 from tests.support.shells import fish_offers, line_after_tab
 from wheel_checks.catalogue import all_rules
-from wheel_checks.facts.gpu_targets import parse_gpu
+from wheel_checks.facts.gpu.targets import parse_gpu
 from wheelproof.cli.main import COMMANDS
 from wheelproof.manual.model import Kind
 from wheelproof.manual.reading import METAVARS, read_manual

@@ -10,7 +10,7 @@ import pytest
 
 from tests.rules.matrix_cases import cell, made
 from tests.support.facts import judged
-from wheel_checks.expectations import parse_expectation
+from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.matrix import CellFacts
 from wheel_checks.model import Outcome, Unavailable
 from wheelproof.matrix.facts import cell_facts, with_references

@@ -9,8 +9,8 @@ import pytest
 from tests.support.facts import listed
 from tests.support.releases import expectation_text
 from wheel_checks.errors import NotFoundError, UsageError
+from wheel_checks.facts.release_expectation import parse_release_expectation
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.release_expectation import parse_release_expectation
 from wheelproof.release.plan import Candidate, find_files
 
 ONE, TWO = "demo-1.0-py3-none-any.whl", "demo-2.0-py3-none-any.whl"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.rules.case import NOTE, Case
-from wheel_checks.facts.log import parse_log
+from wheel_checks.facts.host.log.facts import parse_log
 
 STUB = "the loader takes the toolkit's stub of libcuda (34)"
 

@@ -12,8 +12,8 @@ from tests.rules.gpu_code_cases import gpus
 from tests.support.environments import MODULE, Installed, distribution_facts, installed_facts, library
 from tests.support.fatbin import fat_binary, section
 from tests.support.wheels import WheelBuilder, record_row
-from wheel_checks.expectations import AcceleratorExpectation
-from wheel_checks.facts.installed import InstalledDistribution, InstalledEnvironment
+from wheel_checks.facts.expectations import AcceleratorExpectation
+from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
 
 Build = Callable[[Installed], object]
 NCCL = "nvidia/nccl/lib/libnccl.so.2"

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.rules.case import NOTE, WARNING, Case
 from tests.support.smoke import case, compiled, document, fault, parsed, probe, speed
-from wheel_checks.facts.smoke import InstallationFacts, KernelFacts, TargetFacts
+from wheel_checks.facts.kernels.facts import InstallationFacts, KernelFacts, TargetFacts
 
 PYTHON = "/opt/venv/bin/python"
 REPLAY = "wheelproof smoke --device cuda --level full --only norm --seed 123"

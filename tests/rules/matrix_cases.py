@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.rules.case import NOTE, Case
 from tests.support.smoke import case, compiled, document, parsed, probe
-from wheel_checks.expectations import parse_expectation
+from wheel_checks.facts.expectations import parse_expectation
+from wheel_checks.facts.kernels.facts import SmokeDocument
 from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, machine_code
-from wheel_checks.facts.smoke import SmokeDocument
 from wheel_checks.model import Unavailable
 
 CUDA, CPU = Build("cuda", "13.0", "2.11.0+cu130"), Build("cpu", "", "2.11.0+cpu")

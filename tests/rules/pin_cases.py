@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.rules.case import NOTE, WARNING, Case
-from wheel_checks.facts.pins import PinnedRequirement, PinNotice, RequirementFile
+from wheel_checks.facts.pins.facts import PinnedRequirement, PinNotice, RequirementFile
 from wheel_checks.model import Location
 
 HERE = Location(path="requirements.txt", line=3, column=1)

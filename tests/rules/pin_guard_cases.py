@@ -5,7 +5,7 @@ from __future__ import annotations
 from packaging.requirements import Requirement
 
 from tests.rules.case import NOTE, WARNING, Case
-from wheel_checks.facts.pin_guard import GuardFacts, GuardSetting, Kind
+from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
 
 CUDA = {"torch": "2.7.0+cu128"}
 OWN_CACHE = GuardSetting(Kind.CACHE, "UV_CACHE_DIR", path="/cache/torch-2.7.0+cu128/uv")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.facts import facts_of, findings
 from tests.support.wheels import WheelBuilder, torch_like
-from wheel_checks.expectations import parse_expectation
+from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.model import Fix
 
 

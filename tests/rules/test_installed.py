@@ -9,8 +9,8 @@ from tests.rules.installed_cases import CASES, env, nccl, user, wheel
 from tests.support.environments import installed_facts
 from tests.support.facts import findings
 from wheel_checks.catalogue import all_rules
-from wheel_checks.facts.installed import InstalledEnvironment
-from wheel_checks.facts.reinstall import reinstall
+from wheel_checks.facts.installed.facts import InstalledEnvironment
+from wheel_checks.facts.installed.reinstall import reinstall
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

@@ -9,7 +9,7 @@ import pytest
 from tests.rules.kernel_cases import PYTHON, REPLAY, installation, kernel, target
 from tests.support.facts import findings, judged
 from tests.support.smoke import case, compiled, fault, probe, speed
-from wheel_checks.facts.smoke import InstallationFacts, NoDocument
+from wheel_checks.facts.kernels.facts import InstallationFacts, NoDocument
 from wheel_checks.model import CheckResult, Evidence, Fix, Outcome
 
 

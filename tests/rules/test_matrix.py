@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.rules.matrix_cases import CPU, beside, cell, made
 from tests.support.facts import judged
+from wheel_checks.facts.kernels.facts import SmokeDocument
 from wheel_checks.facts.matrix import Step, compare_code, machine_code
-from wheel_checks.facts.smoke import SmokeDocument
 from wheel_checks.model import Evidence, Fix, Outcome, Unavailable
 
 

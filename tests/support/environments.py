@@ -18,8 +18,8 @@ from typing import Any, Self
 
 from tests.support.elf import AARCH64, X86_64, Elf
 from tests.support.wheels import WheelBuilder, record_row
-from wheel_checks.facts.installed import InstalledDistribution, InstalledEnvironment
-from wheel_checks.facts.installed_reading import Reading, read_installed
+from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
+from wheel_checks.facts.installed.reading import Reading, read_installed
 from wheel_checks.sources.environment import Environment, find_environment
 
 MACHINES = {"x86_64": X86_64, "aarch64": AARCH64}

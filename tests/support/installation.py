@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wheel_checks.catalogue import select_rules
-from wheel_checks.expectations import Expectations
+from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Installed, Interpreter, Loader
 from wheel_checks.model import CheckResult, Outcome, Severity

@@ -13,9 +13,9 @@ from packaging.version import Version
 
 from tests.support.facts import facts_of
 from tests.support.wheels import WheelBuilder
-from wheel_checks.facts.accelerator import AcceleratorFacts
+from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
 from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile, Told, lay_out
-from wheel_checks.release_expectation import parse_release_expectation
+from wheel_checks.facts.release_expectation import parse_release_expectation
 
 TODAY = date(2026, 11, 20)
 BOTH: dict[str, dict[str, Any]] = {"x86_64": {}, "aarch64": {}}

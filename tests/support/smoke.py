@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from wheel_checks.facts.smoke import SmokeDocument
-from wheel_checks.facts.smoke_document import parse_smoke_document
+from wheel_checks.facts.kernels.document import parse_smoke_document
+from wheel_checks.facts.kernels.facts import SmokeDocument
 
 H200 = {
     "index": 0,

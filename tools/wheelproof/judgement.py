@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.wheel import Depth, WheelFacts
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.wheel import Depth, WheelFacts
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.model import FailOn, Subject
 from wheel_checks.targets.target import Target
 
 if TYPE_CHECKING:  # depth quick need not load them
-    from wheel_checks.facts.gpu_targets import Product
+    from wheel_checks.facts.gpu.targets import Product
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from packaging.requirements import Requirement
 
 from wheel_checks.errors import NotFoundError
-from wheel_checks.facts.dependencies import Dependencies, Resolved
+from wheel_checks.facts.wheel.dependencies import Dependencies, Resolved
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.sources.http import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig

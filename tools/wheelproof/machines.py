@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wheelproof.cli.options import ListAction
 
 if TYPE_CHECKING:  # only a run that describes a machine needs the tables
-    from wheel_checks.facts.gpu_targets import Product
+    from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.targets.variant_machine import Machine
 
 
@@ -33,7 +33,7 @@ def described_by(arguments: argparse.Namespace, gpus: Sequence[Product]) -> tupl
     """The machines that the options of a command describe, () for none. Raises UsageError for what is not known."""
     if not gpus and not arguments.driver and not arguments.cpu:
         return ()
-    from wheel_checks.facts.described_machine import describe_machines  # noqa: PLC0415  # only where one is described
+    from wheel_checks.facts.variants.described_machine import describe_machines  # noqa: PLC0415  # only where one is described
     from wheel_checks.targets.target import parse_platform  # noqa: PLC0415  # as above
 
     typed = [machine for text in arguments.platform for machine, _ in parse_platform(text)]

@@ -20,8 +20,8 @@ from wheel_checks.targets.target import Target, parse_targets, this_machine
 from wheelproof.judgement import PlannedWheel
 
 if TYPE_CHECKING:  # few releases have variants
-    from wheel_checks.facts.gpu_targets import Product
-    from wheel_checks.facts.variant import VariantIndex
+    from wheel_checks.facts.gpu.targets import Product
+    from wheel_checks.facts.variants.facts import VariantIndex
     from wheel_checks.sources.variant_files import VariantFiles
     from wheel_checks.targets.variant_choice import MachineChoice
     from wheel_checks.targets.variant_machine import Machine
@@ -158,7 +158,7 @@ def _for_machines(
 
 def _gpus_by_wheel(choices: Iterable[MachineChoice]) -> dict[tuple[str, str], tuple[Product, ...]]:
     """The GPUs whose machines take each wheel: it need not run on the others."""
-    from wheel_checks.facts.gpu_targets import Product  # noqa: PLC0415  # only where machines are described
+    from wheel_checks.facts.gpu.targets import Product  # noqa: PLC0415  # only where machines are described
 
     found: dict[tuple[str, str], tuple[Product, ...]] = {}
     for made in choices:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from wheel_checks.expectations import Expectations
+from wheel_checks.facts.expectations import Expectations
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.registry import rule
 from wheel_checks.targets.selection import Choice, Reason

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from wheel_checks.data import load
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.wheel import WheelFacts
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.wheel import WheelFacts
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.formats.elf.segments import Segments

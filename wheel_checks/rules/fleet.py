@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from wheel_checks.expectations import Expectations
+from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.fleet import Difference, FleetFacts, by_deviating, by_kinds
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule

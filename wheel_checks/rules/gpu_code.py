@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.accelerator import NONE
-from wheel_checks.facts.gpu_code import COMMON, is_for_others, share_of
-from wheel_checks.facts.gpu_targets import Product
-from wheel_checks.facts.wheel import WheelFacts
+from wheel_checks.facts.accelerator.accelerator import NONE
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.gpu.code import COMMON, is_for_others, share_of
+from wheel_checks.facts.gpu.targets import Product
+from wheel_checks.facts.wheel.wheel import WheelFacts
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
@@ -33,7 +33,7 @@ def _wanted(wheel: WheelFacts, expectations: Expectations) -> tuple[Product, ...
     variant = wheel.variant.variant if wheel.variant else None
     if variant is None or isinstance(variant, Unavailable):
         return gpus
-    from wheel_checks.facts.variant_claims import claimed_gpus  # noqa: PLC0415  # few wheels are variants
+    from wheel_checks.facts.variants.claims import claimed_gpus  # noqa: PLC0415  # few wheels are variants
 
     return claimed_gpus(variant, gpus) or need(Unavailable(f"the variant does not claim {named(gpus)}"))
 

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from wheel_checks.errors import WheelproofError
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.gpu_code import GpuCodeFacts, runs_how
-from wheel_checks.facts.gpu_targets import Product, coverage, products, runs_on
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.gpu.code import GpuCodeFacts, runs_how
+from wheel_checks.facts.gpu.targets import Product, coverage, products, runs_on
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.installed import Distribution, InstalledDistribution, WrongFile
-from wheel_checks.facts.reinstall import install, reinstall
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.installed.facts import Distribution, InstalledDistribution, WrongFile
+from wheel_checks.facts.installed.reinstall import install, reinstall
 from wheel_checks.model import Evidence, Finding, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
 

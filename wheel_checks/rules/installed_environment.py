@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.closure import Need, Status
-from wheel_checks.facts.installed import Distribution, InstalledEnvironment, RecordedFiles
-from wheel_checks.facts.reinstall import install, reinstall, uninstall
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.installed.facts import Distribution, InstalledEnvironment, RecordedFiles
+from wheel_checks.facts.installed.reinstall import install, reinstall, uninstall
+from wheel_checks.facts.links.closure import Need, Status
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, need
 from wheel_checks.registry import rule
 

@@ -6,10 +6,10 @@ import posixpath
 import shlex
 from collections.abc import Iterable, Sequence
 
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.gpu_code import GpuCodeFacts, is_for_others
-from wheel_checks.facts.gpu_targets import Product
-from wheel_checks.facts.installed import InstalledDistribution, InstalledEnvironment
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.gpu.code import GpuCodeFacts, is_for_others
+from wheel_checks.facts.gpu.targets import Product
+from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule

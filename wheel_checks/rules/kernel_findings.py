@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from wheel_checks.facts.smoke import Note
+from wheel_checks.facts.kernels.facts import Note
 from wheel_checks.model import Evidence, Fix
 
 SHOWN_LINES = 12

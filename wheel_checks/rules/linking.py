@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.closure import Need, Status
-from wheel_checks.facts.linking import LinkFacts
-from wheel_checks.facts.symbol_versions import lacking_versions
-from wheel_checks.facts.wheel import WheelFacts
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.links.closure import Need, Status
+from wheel_checks.facts.links.linking import LinkFacts
+from wheel_checks.facts.links.symbol_versions import lacking_versions
+from wheel_checks.facts.wheel.wheel import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
 

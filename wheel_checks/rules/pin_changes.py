@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.pin_changes import Fate, PackageChange, Survival
-from wheel_checks.facts.signals import GPU
+from wheel_checks.facts.accelerator.signals import GPU
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.pins.changes import Fate, PackageChange, Survival
 from wheel_checks.facts.stack import Conflict
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
 from wheel_checks.registry import rule

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from packaging.version import Version
 
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.pin_guard import GuardFacts, GuardSetting, Kind
-from wheel_checks.facts.resolution import exact_pin
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
+from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity
 from wheel_checks.registry import rule
 

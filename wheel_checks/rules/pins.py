@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.pins import BUILD, CONDA, PinnedRequirement, RequirementFile
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.pins.facts import BUILD, CONDA, PinnedRequirement, RequirementFile
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.registry import rule
 

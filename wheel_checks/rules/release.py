@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from packaging.tags import Tag
 
-from wheel_checks.expectations import Expectations
+from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.release import ReleaseFacts, ReleaseFile
+from wheel_checks.facts.release_expectation import Agreement, Parity
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule
-from wheel_checks.release_expectation import Agreement, Parity
 from wheel_checks.rules.variant_findings import falls_through, is_for_gpu, runs_nowhere, taken
 from wheel_checks.targets.variant_choice import MachineChoice
 

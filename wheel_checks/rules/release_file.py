@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.accelerator import AcceleratorFacts
+from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
+from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.release import FileInRelease, Told
+from wheel_checks.facts.release_expectation import ExpectedPlatform
 from wheel_checks.formats.index_page import is_file_of
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule
-from wheel_checks.release_expectation import ExpectedPlatform
 
 KIND = "release-file"
 

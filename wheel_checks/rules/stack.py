@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from packaging.version import Version
 
 from wheel_checks.data import load
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.accelerator import LABELS, AcceleratorFacts
-from wheel_checks.facts.resolution import exact_pin
-from wheel_checks.facts.signals import CPU, CUDA, GPU
+from wheel_checks.facts.accelerator.accelerator import LABELS, AcceleratorFacts
+from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
+from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack import NO_FILE, SDIST, StackFacts, StackPackage, unfulfilled
+from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.registry import rule
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from packaging.tags import Tag
 
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.accelerator import NONE, AcceleratorFacts
-from wheel_checks.facts.gpu_targets import runs_on
-from wheel_checks.facts.signals import CUDA
-from wheel_checks.facts.variant_claims import (
+from wheel_checks.facts.accelerator.accelerator import NONE, AcceleratorFacts
+from wheel_checks.facts.accelerator.signals import CUDA
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.gpu.targets import runs_on
+from wheel_checks.facts.variants.claims import (
     SM_ARCH,
     CudaClaim,
     SmClaim,
@@ -20,7 +20,7 @@ from wheel_checks.facts.variant_claims import (
     known_namespaces,
     sm_claims,
 )
-from wheel_checks.facts.wheel import WheelFacts
+from wheel_checks.facts.wheel.wheel import WheelFacts
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.formats.wheel.variant_metadata import Variant, VariantProperty

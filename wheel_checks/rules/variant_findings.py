@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wheel_checks.facts.gpu_targets import Product, runs_on
-from wheel_checks.facts.variant_claims import sm_claims
+from wheel_checks.facts.gpu.targets import Product, runs_on
+from wheel_checks.facts.variants.claims import sm_claims
 from wheel_checks.formats.wheel.variant_metadata import Variant, VariantMetadata
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.rules.variant_remedies import claimed_labels, fix_for, remedies_for

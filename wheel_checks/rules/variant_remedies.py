@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.data import load
-from wheel_checks.facts.described_machine import cuda_of_driver, default_driver
-from wheel_checks.facts.gpu_targets import Product, runs_on
-from wheel_checks.facts.variant_claims import LOWER, SM_ARCH, UPPER, SmClaim, sm_claims
+from wheel_checks.facts.gpu.targets import Product, runs_on
+from wheel_checks.facts.variants.claims import LOWER, SM_ARCH, UPPER, SmClaim, sm_claims
+from wheel_checks.facts.variants.described_machine import cuda_of_driver, default_driver
 from wheel_checks.formats.wheel.variant_metadata import Variant, VariantMetadata, revisions
 from wheel_checks.model import Fix
 from wheel_checks.targets.selection import Reason

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _read(file: str) -> bytes:
     """What is to be explained, and one byte more than that at most. Raises UsageError, WheelproofError."""
     from wheel_checks.errors import UsageError, WheelproofError  # noqa: PLC0415  # not for --help
-    from wheel_checks.facts.log import LARGEST  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.host.log.facts import LARGEST  # noqa: PLC0415  # not for --help
 
     if file == "-" and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError(

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Judge each requirement, and print the report. Raises WheelproofError."""
     from wheel_checks.catalogue import select_rules  # noqa: PLC0415  # not for --help
-    from wheel_checks.expectations import Expectations  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.expectations import Expectations  # noqa: PLC0415  # not for --help
     from wheel_checks.model import Report  # noqa: PLC0415  # not for --help
     from wheelproof.pins.environment import installed_version  # noqa: PLC0415  # not for --help
     from wheelproof.pins.explain import explain_requirement  # noqa: PLC0415  # not for --help

@@ -101,7 +101,7 @@ def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
 def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
     from wheel_checks.catalogue import select_rules  # noqa: PLC0415  # not for --help
     from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
-    from wheel_checks.expectations import Expectations  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.expectations import Expectations  # noqa: PLC0415  # not for --help
     from wheel_checks.model import Report, Subject  # noqa: PLC0415  # not for --help
     from wheel_checks.runner import run_rules  # noqa: PLC0415  # not for --help
     from wheelproof.pins.guard_check import read_guard  # noqa: PLC0415  # not for --help

@@ -103,7 +103,7 @@ def _check(arguments: argparse.Namespace) -> None:
 def _request(arguments: argparse.Namespace, python: str) -> SmokeRequest:
     from dataclasses import replace  # noqa: PLC0415  # not for --help
 
-    from wheel_checks.facts.compile_targets import parse_target  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.gpu.compile_targets import parse_target  # noqa: PLC0415  # not for --help
     from wheelproof.smoke.request import SmokeRequest  # noqa: PLC0415  # not for --help
 
     request = SmokeRequest(

@@ -16,7 +16,7 @@ from wheelproof.cli.options import ListAction, OutputOptions
 from wheelproof.cli.progress import Progress
 
 if TYPE_CHECKING:  # a command that only shows its help needs none of these
-    from wheel_checks.facts.dependencies import Dependencies
+    from wheel_checks.facts.wheel.dependencies import Dependencies
     from wheel_checks.sources.http import HttpClient
     from wheel_checks.sources.installer_config import IndexConfig
     from wheel_checks.sources.simple_index import SimpleIndex

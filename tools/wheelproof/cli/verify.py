@@ -77,9 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge the targets and print the report. Raises WheelproofError."""
-    from wheel_checks.expectations import Expectations, parse_expectation, parse_size  # noqa: PLC0415  # not for --help
-    from wheel_checks.facts.gpu_targets import parse_gpus  # noqa: PLC0415  # not for --help
-    from wheel_checks.facts.wheel import Depth  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.expectations import Expectations, parse_expectation, parse_size  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.gpu.targets import parse_gpus  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.wheel.wheel import Depth  # noqa: PLC0415  # not for --help
     from wheelproof.judgement import Judgement  # noqa: PLC0415  # not for --help
     from wheelproof.plan import Wanted  # noqa: PLC0415  # not for --help
     from wheelproof.verify.run import verify  # noqa: PLC0415  # not for --help

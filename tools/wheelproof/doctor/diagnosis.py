@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.presence import may_have_gpu
 from wheel_checks.facts.host.probes import Counterfactual
-from wheel_checks.facts.host.symptoms import symptoms
 from wheel_checks.model import CheckResult, Evidence, Outcome, Severity
 from wheel_checks.rules.doctor.cause import CAUSES, Cause
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from wheel_checks.catalogue import select_rules
-from wheel_checks.expectations import Expectations
+from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import CheckResult, FailOn, Report, Subject
 from wheel_checks.rules.doctor.cause import KIND

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from wheel_checks.catalogue import select_rules
-from wheel_checks.expectations import Expectations
+from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.advice import check_torch
 from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.comparable import comparable

@@ -12,7 +12,7 @@ from typing import Any
 
 from wheel_checks.catalogue import get_rule, select_rules
 from wheel_checks.errors import FormatError
-from wheel_checks.expectations import Expectations
+from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.fleet import (
     Difference,
     FleetFacts,

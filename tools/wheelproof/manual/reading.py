@@ -96,7 +96,7 @@ def _rules() -> tuple[str, ...]:
 
 def _gpus() -> tuple[str, ...]:
     """The names of the products, spelt as one word, which is understood as well."""
-    from wheel_checks.facts.gpu_targets import products  # noqa: PLC0415  # reads the table of products
+    from wheel_checks.facts.gpu.targets import products  # noqa: PLC0415  # reads the table of products
 
     return tuple(product.name.replace(" ", "-") for product in products())
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from wheel_checks.facts.accelerator.signals import leading_version
+from wheel_checks.facts.kernels.document import parse_smoke_document
+from wheel_checks.facts.kernels.facts import SmokeDocument
 from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step
-from wheel_checks.facts.signals import leading_version
-from wheel_checks.facts.smoke import SmokeDocument
-from wheel_checks.facts.smoke_document import parse_smoke_document
 from wheel_checks.model import Unavailable
 from wheelproof.matrix.model import Cell, Smoke
 from wheelproof.matrix.run import Died

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from packaging.specifiers import SpecifierSet
 
 from wheel_checks.errors import UsageError
-from wheel_checks.expectations import AcceleratorExpectation
+from wheel_checks.facts.expectations import AcceleratorExpectation
 from wheel_checks.targets.target import Target, parse_platform, parse_python
 
 CUDA = AcceleratorExpectation("cuda", SpecifierSet())

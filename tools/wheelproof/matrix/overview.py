@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from wheel_checks.facts.kernels.facts import Ending, SmokeDocument
 from wheel_checks.facts.matrix import CellFacts, ImportProof, compare_code
-from wheel_checks.facts.smoke import Ending, SmokeDocument
 from wheel_checks.model import Overview, Report, Table, Unavailable
 
 _GOOD = (Ending.PASS, Ending.SKIP)

@@ -17,8 +17,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import FormatError, UsageError
-from wheel_checks.expectations import parse_expectation
-from wheel_checks.facts.compile_targets import parse_target
+from wheel_checks.facts.expectations import parse_expectation
+from wheel_checks.facts.gpu.compile_targets import parse_target
 from wheel_checks.formats.toml_table import LARGEST, TomlTable, read_toml
 from wheel_checks.targets.target import OLDEST_GLIBC, parse_python
 from wheelproof.matrix.model import CUDA, GPU_RUNNER, Cell, Known, Matrix, Smoke

@@ -7,9 +7,9 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from wheel_checks.catalogue import get_rule, select_rules
-from wheel_checks.expectations import Expectations
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.kernels.facts import SmokeDocument
 from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode
-from wheel_checks.facts.smoke import SmokeDocument
 from wheel_checks.model import (
     CheckResult,
     Evidence,

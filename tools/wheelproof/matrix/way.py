@@ -14,7 +14,7 @@ from typing import Any
 
 import wheel_checks
 import wheelproof
-from wheel_checks.facts.compile_targets import parse_target
+from wheel_checks.facts.gpu.compile_targets import parse_target
 from wheel_checks.sources.credentials import redact_text
 from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
 from wheel_checks.sources.resolver import resolve

@@ -11,8 +11,8 @@ from packaging.version import InvalidVersion, Version
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.pins import PinnedRequirement, PinNotice, RequirementFile
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.pins.facts import PinnedRequirement, PinNotice, RequirementFile
 from wheel_checks.model import Location, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheelproof.pins.documents.constraints import as_pep508

@@ -18,7 +18,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError, UsageError
-from wheel_checks.facts.pin_guard import GuardFacts, GuardSetting, Kind
+from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
 from wheel_checks.sources.uv_process import find_uv
 from wheelproof.pins.documents import requirements
 from wheelproof.pins.documents.source import decode

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import UsageError, WheelproofError
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.pin_changes import Fate, PackageChange
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.pins.changes import Fate, PackageChange
 from wheel_checks.facts.stack import LinkedPackage
 from wheel_checks.model import FailOn, Report, Subject
 from wheel_checks.runner import run_rules

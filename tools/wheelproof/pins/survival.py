@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.pin_changes import Survival
+from wheel_checks.facts.pins.changes import Survival
 
 _EXPECTED_SPEC = "a requirement as torch>=2.7 or >=2.7 (PEP 508)"
 

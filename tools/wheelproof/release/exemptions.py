@@ -7,8 +7,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from wheel_checks.facts.release import ReleaseFacts
+from wheel_checks.facts.release_expectation import Exemption
 from wheel_checks.model import CheckResult, Outcome, Subject
-from wheel_checks.release_expectation import Exemption
 
 
 def exempt(subject: Subject, release: ReleaseFacts) -> Subject:

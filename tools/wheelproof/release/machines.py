@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from packaging.requirements import Requirement
 
-from wheel_checks.facts.described_machine import describe_machines
 from wheel_checks.facts.release import ReleaseFacts
+from wheel_checks.facts.variants.described_machine import describe_machines
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 from wheel_checks.model import Unavailable

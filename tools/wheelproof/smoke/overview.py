@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from wheel_checks.facts.smoke import (
+from wheel_checks.facts.kernels.facts import (
     COMPILE,
     INTERPRET,
     CaseRun,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wheel_checks.facts.smoke import CUDA
+from wheel_checks.facts.kernels.facts import CUDA
 
 # Seconds after which nothing can be expected any more. The suite has deadlines of its own for everything that it
 # starts, and takes 4 s to minutes; a first import of torch from a slow file system takes a minute or two.

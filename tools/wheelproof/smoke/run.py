@@ -11,16 +11,16 @@ from typing import Any
 
 from wheel_checks.catalogue import get_rule, select_rules
 from wheel_checks.errors import FormatError, UsageError
-from wheel_checks.expectations import Expectations
-from wheel_checks.facts.compile_targets import products_of
-from wheel_checks.facts.smoke import (
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.gpu.compile_targets import products_of
+from wheel_checks.facts.kernels.document import parse_smoke_document
+from wheel_checks.facts.kernels.facts import (
     InstallationFacts,
     KernelFacts,
     NoDocument,
     SmokeDocument,
     TargetFacts,
 )
-from wheel_checks.facts.smoke_document import parse_smoke_document
 from wheel_checks.model import FailOn, Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheelproof import __version__

@@ -12,8 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import NotFoundError
-from wheel_checks.facts.siblings import find_siblings
-from wheel_checks.facts.signals import CPU, GPU
+from wheel_checks.facts.accelerator.signals import CPU, GPU
 from wheel_checks.facts.stack import (
     NO_FILE,
     SDIST,
@@ -27,6 +26,7 @@ from wheel_checks.facts.stack import (
     find_demands,
     gpu_builds,
 )
+from wheel_checks.facts.wheel.siblings import find_siblings
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.pylock import LockedPackage
 from wheel_checks.model import Unavailable

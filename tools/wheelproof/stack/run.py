@@ -30,7 +30,7 @@ from wheelproof.stack.packages import Pick, build_facts, conflict_of, pick_wheel
 from wheelproof.stack.table import headline, package_facts, table
 
 if TYPE_CHECKING:  # few packages have variants
-    from wheel_checks.facts.variant import VariantIndex
+    from wheel_checks.facts.variants.facts import VariantIndex
     from wheel_checks.sources.variant_files import VariantFiles
     from wheel_checks.targets.variant_choice import MachineChoice
     from wheel_checks.targets.variant_machine import Machine

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.installed import InstalledDistribution, InstalledEnvironment
-from wheel_checks.facts.installed_reading import Reading, read_installed
-from wheel_checks.facts.installed_summary import headline, summarize, summarize_distribution
-from wheel_checks.facts.wheel import Depth
+from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
+from wheel_checks.facts.installed.reading import Reading, read_installed
+from wheel_checks.facts.installed.summary import headline, summarize, summarize_distribution
+from wheel_checks.facts.wheel.wheel import Depth
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.credentials import redact_text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import UsageError, WheelproofError
-from wheel_checks.expectations import Expectations
+from wheel_checks.facts.expectations import Expectations
 from wheel_checks.model import Outcome, Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.credentials import redact_text
@@ -22,7 +22,7 @@ from wheelproof.judging import compare_siblings, judge_wheels, local_bytes, unre
 from wheelproof.plan import Plan, Wanted, plan
 
 if TYPE_CHECKING:  # depth quick need not load what follows links
-    from wheel_checks.facts.dependencies import Dependencies
+    from wheel_checks.facts.wheel.dependencies import Dependencies
     from wheel_checks.sources.variant_files import VariantFiles
 
 KINDS = ("wheel", "release", "requirement")  # what rules of this command judge

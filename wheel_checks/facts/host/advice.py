@@ -34,7 +34,7 @@ from wheel_checks.facts.host.tables import (
     host_gpus,
     oldest_driver,
 )
-from wheel_checks.facts.host.torch_choice import (
+from wheel_checks.facts.host.torch.choice import (
     MACHINES,
     Build,
     choose,
@@ -46,7 +46,7 @@ from wheel_checks.facts.host.torch_choice import (
     public,
     python_tag,
 )
-from wheel_checks.facts.host.torch_fit import gpus_without_code, torch_files
+from wheel_checks.facts.host.torch.fit import gpus_without_code, torch_files
 from wheel_checks.facts.host.triton_use import release_that_knows, role_for, variable_of
 from wheel_checks.model import Fix, Unavailable
 

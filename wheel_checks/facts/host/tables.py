@@ -9,7 +9,7 @@ from functools import cache
 from packaging.version import Version
 
 from wheel_checks.data import load
-from wheel_checks.facts.gpu_targets import Product
+from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import KernelDriver
 from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe, TorchProbe

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class UnexplainedSymptom:
-    """A symptom of ``wheel_checks.facts.host.symptoms`` that no finding explains, and the raw facts to report."""
+    """A symptom of ``wheel_checks.facts.host.log.symptoms`` that no finding explains, and the raw facts to report."""
 
     symptom: str
     phrase: str

@@ -32,9 +32,9 @@ class Layer(enum.IntEnum):
 class Cause:
     """What a finding of a rule explains.
 
-    ``explains`` are symptoms (see ``wheel_checks.facts.host.symptoms``); a name that ends in ``:*`` stands for all that
-    begin so. ``certain`` is False where the finding is a conclusion and not an observation. ``tested`` says how far the
-    rule could be tested without the hardware.
+    ``explains`` are symptoms (see ``wheel_checks.facts.host.log.symptoms``); a name that ends in ``:*`` stands for all
+    that begin so. ``certain`` is False where the finding is a conclusion and not an observation. ``tested`` says how far
+    the rule could be tested without the hardware.
     """
 
     catalogue: str

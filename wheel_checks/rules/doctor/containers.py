@@ -7,8 +7,8 @@ from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import DeviceNode
+from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.machine import Container
-from wheel_checks.facts.host.symptoms import symptoms
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.doctor.cause import Layer, cause
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.symptoms import symptoms
+from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.rules.doctor.cause import Layer, cause
 

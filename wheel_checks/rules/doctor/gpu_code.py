@@ -7,13 +7,13 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from wheel_checks.facts.gpu_targets import runs_on
+from wheel_checks.facts.gpu.targets import runs_on
 from wheel_checks.facts.host.advice import is_old_jetson, newer_ptxas, reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.tables import host_gpus
-from wheel_checks.facts.host.torch_choice import public
-from wheel_checks.facts.host.torch_fit import gpus_of_entry
+from wheel_checks.facts.host.torch.choice import public
+from wheel_checks.facts.host.torch.fit import gpus_of_entry
 from wheel_checks.facts.host.triton_use import ptxas_for, target, weight
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.rules.doctor.cause import Layer, cause

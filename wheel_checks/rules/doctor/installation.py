@@ -12,8 +12,8 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.facts.host.advice import install, uninstall
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.software import FileFinding
-from wheel_checks.facts.host.symptoms import symptoms
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
 from wheel_checks.rules.doctor.cause import Layer, cause
 from wheel_checks.rules.doctor.installation_evidence import (

@@ -13,9 +13,9 @@ from packaging.version import InvalidVersion, Version
 from wheel_checks.facts.host.advice import install, reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import MissingLibrary, Package, TorchFiles
-from wheel_checks.facts.host.torch_choice import COMPANIONS, companions, public
-from wheel_checks.facts.host.torch_fit import cuda_major
-from wheel_checks.facts.host.torch_origin import origin
+from wheel_checks.facts.host.torch.choice import COMPANIONS, companions, public
+from wheel_checks.facts.host.torch.fit import cuda_major
+from wheel_checks.facts.host.torch.origin import origin
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.rules.doctor.cause import Layer, cause
 from wheel_checks.rules.doctor.installation_evidence import (

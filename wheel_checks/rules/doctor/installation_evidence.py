@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from wheel_checks.facts.host.advice import install
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
 from wheel_checks.facts.host.software import FileFinding, Installed, Loader, MissingLibrary, Package
-from wheel_checks.facts.host.symptoms import symptoms
 from wheel_checks.model import Fix, Severity, need
 
 IMPORT_FAILS = ("torch:import", "torch:signal", "torch:hang")

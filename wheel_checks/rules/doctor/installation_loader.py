@@ -10,9 +10,9 @@ from typing import Any
 from wheel_checks.facts.host.advice import install, is_of_conda
 from wheel_checks.facts.host.commands import install_with_conda
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.software import CudaLibrary, Interpreter
-from wheel_checks.facts.host.symptoms import symptoms
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.doctor.cause import Layer, cause
 from wheel_checks.rules.doctor.installation_evidence import (

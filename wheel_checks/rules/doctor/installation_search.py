@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from wheel_checks.expectations import Expectations
+from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.advice import RECOMMENDED_PYTHON, new_environment, uninstall
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.software import Interpreter, Package, ShadowModule
-from wheel_checks.facts.host.symptoms import symptoms
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.rules.doctor.cause import CAUSES, KIND, Cause, Layer, cause

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 from wheel_checks.data import load
-from wheel_checks.facts.log import Log
+from wheel_checks.facts.host.log.facts import Log
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.registry import rule
 from wheel_checks.rules.doctor.cause import Layer, rule_id

@@ -15,7 +15,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import may_have_gpu
 from wheel_checks.facts.host.software import Ptxas, TritonFacts
 from wheel_checks.facts.host.tables import HostGpu, driver_cuda
-from wheel_checks.facts.host.torch_fit import is_cpu_build, torch_files
+from wheel_checks.facts.host.torch.fit import is_cpu_build, torch_files
 from wheel_checks.facts.host.triton_use import (
     kernel_words,
     ptxas_for,

@@ -8,8 +8,8 @@ from typing import Any
 
 from wheel_checks.facts.host.error_codes import error_text
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlGpu, TorchProbe
-from wheel_checks.facts.host.symptoms import symptoms
 from wheel_checks.facts.host.visible import VARIABLE, read_selection
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.doctor.cause import Layer, cause

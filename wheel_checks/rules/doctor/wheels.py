@@ -15,9 +15,9 @@ from wheel_checks.facts.host.machine import Container
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.software import TorchFiles
 from wheel_checks.facts.host.tables import driver_cuda, host_gpus, oldest_driver
-from wheel_checks.facts.host.torch_choice import public
-from wheel_checks.facts.host.torch_fit import cuda_major, driver_behind, torch_package
-from wheel_checks.facts.host.torch_origin import conda_cpu_builds, cpu_settings, origin
+from wheel_checks.facts.host.torch.choice import public
+from wheel_checks.facts.host.torch.fit import cuda_major, driver_behind, torch_package
+from wheel_checks.facts.host.torch.origin import conda_cpu_builds, cpu_settings, origin
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
 from wheel_checks.rules.doctor.cause import Layer, cause
 from wheel_checks.rules.doctor.torch_evidence import (

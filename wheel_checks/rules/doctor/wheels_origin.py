@@ -9,10 +9,10 @@ from wheel_checks.data import load
 from wheel_checks.facts.host.advice import reinstall_torch, right_build, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Package, TorchFiles
-from wheel_checks.facts.host.timeline import Replacement, asked_for, history, replacement
-from wheel_checks.facts.host.torch_choice import machine_of, public
-from wheel_checks.facts.host.torch_fit import cuda_major, gpus_without_code, misfit, torch_package
-from wheel_checks.facts.host.torch_origin import automatic_settings, newest_release, origin, outbid_index
+from wheel_checks.facts.host.torch.choice import machine_of, public
+from wheel_checks.facts.host.torch.fit import cuda_major, gpus_without_code, misfit, torch_package
+from wheel_checks.facts.host.torch.origin import automatic_settings, newest_release, origin, outbid_index
+from wheel_checks.facts.host.torch.timeline import Replacement, asked_for, history, replacement
 from wheel_checks.model import Evidence, Finding, Fix
 from wheel_checks.rules.doctor.cause import Layer, cause
 from wheel_checks.rules.doctor.torch_evidence import code_list, gpu_names, installed_torch, version_file

@@ -12,8 +12,8 @@ from wheel_checks.facts.host.advice import RECOMMENDED_PYTHON, is_old_jetson, ne
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import shows_gpu
 from wheel_checks.facts.host.probes import TorchProbe
-from wheel_checks.facts.host.torch_choice import MACHINES, libc_of, machine_of, python_tag
-from wheel_checks.facts.host.torch_fit import gpus_of_entry
+from wheel_checks.facts.host.torch.choice import MACHINES, libc_of, machine_of, python_tag
+from wheel_checks.facts.host.torch.fit import gpus_of_entry
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.rules.doctor.cause import Layer, cause
 from wheel_checks.rules.doctor.torch_evidence import code_list, gpu_names, installed_torch, version_file

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.elf_file import read_elf_file
+from wheel_checks.facts.elf.file import read_elf_file
 from wheel_checks.facts.host.software import UnresolvedSymbol
 from wheel_checks.formats.elf.bytes import WholeFile
 from wheel_checks.formats.elf.dynamic import DynamicFacts

@@ -12,7 +12,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 
 from wheel_checks.errors import FormatError, SourceError
-from wheel_checks.facts.elf_file import read_elf_file
+from wheel_checks.facts.elf.file import read_elf_file
 from wheel_checks.facts.host.software import CudaLibrary
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Part

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from wheel_checks.facts.closure import Closure, Status
-from wheel_checks.facts.host.extension_code import read_extension_code
 from wheel_checks.facts.host.software import Installed, MissingLibrary, Package, TorchFiles, UnresolvedSymbol
-from wheel_checks.facts.installed import InstalledEnvironment, RecordedFiles
-from wheel_checks.facts.installed_reading import Reading, read_installed
+from wheel_checks.facts.host.torch.extension_code import read_extension_code
+from wheel_checks.facts.installed.facts import InstalledEnvironment, RecordedFiles
+from wheel_checks.facts.installed.reading import Reading, read_installed
+from wheel_checks.facts.links.closure import Closure, Status
 from wheel_checks.sources.environment import Environment, PathEntry
 from wheel_checks.sources.file_tree import FileTree
 from wheel_checks.targets.target import this_machine

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from wheel_checks.facts.elf_file import read_elf_file
+from wheel_checks.facts.elf.file import read_elf_file
 from wheel_checks.facts.host.probes import ChildEnd
 from wheel_checks.facts.host.software import Installed, Interpreter, Loader, TorchFiles
 from wheel_checks.formats.elf.file import ElfFacts, Part

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wheel_checks.errors import WheelproofError
-from wheel_checks.facts.elf_file import read_elf_file
+from wheel_checks.facts.elf.file import read_elf_file
 from wheel_checks.facts.host.probes import ChildEnd
 from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.formats.elf.file import ElfFacts, Part

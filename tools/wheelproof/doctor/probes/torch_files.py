@@ -9,9 +9,9 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import FormatError, SourceError
-from wheel_checks.facts.elf_file import read_elf_file
+from wheel_checks.facts.accelerator.signals import marker_fault
+from wheel_checks.facts.elf.file import read_elf_file
 from wheel_checks.facts.host.software import ShadowModule, TorchFiles
-from wheel_checks.facts.signals import marker_fault
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.formats.elf.search_path import expand_path

@@ -1,0 +1,275 @@
+"""The GPU code of wheels: which members have some, what they have, and what is read for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.elf import Elf
+from tests.support.facts import MemorySource, archive_of, facts_of
+from tests.support.fatbin import fat_binary, section
+from tests.support.wheels import WheelBuilder, torch_like
+from wheel_checks.errors import FormatError, SourceError
+from wheel_checks.facts.gpu import reading as gpu_reading
+from wheel_checks.facts.gpu.code import GpuCodeFacts
+from wheel_checks.facts.gpu.reading import read_gpu_code, scan, search
+from wheel_checks.facts.wheel.wheel import Depth
+from wheel_checks.formats.gpu.fatbin import read_fatbins
+from wheel_checks.model import Unavailable
+
+LINKED = section(fat_binary("sm_90", "sm_100"), fat_binary("sm_90"))
+RELOCATABLE = section(fat_binary("sm_80"))
+NOISE = random.Random(7).randbytes(1 << 20)  # what no compressor shortens, the same in every run
+LINUX = "cp312-cp312-manylinux_2_28_x86_64"
+
+
+def library(**sections: bytes) -> bytes:
+    """A shared library; ``nv_fatbin`` and ``nv_relfatbin`` are what it holds of GPU code."""
+    names = {"nv_fatbin": ".nv_fatbin", "nv_relfatbin": "__nv_relfatbin"}
+    return Elf(contents={names[name]: content for name, content in sections.items()}).build().data
+
+
+def far(*, gpu_code: bytes = b"") -> bytes:
+    """A library whose section headers are a megabyte of incompressible bytes away from both of its ends."""
+    return Elf(contents={".rodata": NOISE, ".nv_fatbin": gpu_code}).build().data + NOISE
+
+
+def read(wheel: WheelBuilder, *, exact: bool = True) -> GpuCodeFacts:
+    """The GPU code of a wheel."""
+    archive = archive_of(facts_of(wheel))
+    return read_gpu_code(MemorySource(wheel.build(), remote=True), archive, exact=exact)
+
+
+def cuda_wheel(**members: bytes) -> WheelBuilder:
+    """A wheel with these libraries: ``_C=...`` is demo/_C.so."""
+    wheel = WheelBuilder("demo", "1.0", LINUX)
+    for name, data in members.items():
+        wheel.add(f"demo/{name}.so", data)
+    return wheel
+
+
+def counts(facts: GpuCodeFacts) -> dict[str, dict[str, int] | str]:
+    """What is known of each library, or why nothing is."""
+    return {
+        item.member: item.code.reason if isinstance(item.code, Unavailable) else dict(item.code.counts)
+        for item in facts.libraries
+    }
+
+
+def test_libraries_with_gpu_code_and_without() -> None:
+    found = read(cuda_wheel(_host=library(), _C=library(nv_fatbin=LINKED)))
+
+    assert counts(found) == {"demo/_C.so": {"sm_90": 2, "sm_100": 1}}
+    assert found.main is not None
+    assert found.main[1].certainty == "exact"
+    assert found.main[1].containers == {frozenset({"sm_90", "sm_100"}): 1, frozenset({"sm_90"}): 1}
+
+
+def test_relocatable_code_counts_only_where_nothing_else_is_loaded() -> None:
+    both = library(nv_relfatbin=RELOCATABLE, nv_fatbin=LINKED)
+
+    found = read(cuda_wheel(_both=both, _objects=library(nv_relfatbin=RELOCATABLE)))
+
+    assert counts(found) == {"demo/_both.so": {"sm_90": 2, "sm_100": 1}, "demo/_objects.so": {"sm_80": 1}}
+
+
+def test_section_headers_far_from_the_end_are_waited_for() -> None:
+    found = read(cuda_wheel(_C=far(gpu_code=LINKED), _host=far()))
+
+    assert counts(found) == {"demo/_C.so": {"sm_90": 2, "sm_100": 1}, "demo/_host.so": {}}
+    assert found.libraries[0].bytes_read > len(NOISE)
+    assert [member for member, _ in found.known] == ["demo/_C.so"]
+
+
+def test_a_library_is_read_no_further_than_its_gpu_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.support.facts.CHUNK", 4096)
+    elf = Elf(contents={".nv_fatbin": LINKED, ".rodata": NOISE}).build().data
+
+    (read_library,) = read(cuda_wheel(_C=elf)).libraries
+
+    assert 0 < read_library.bytes_read < 20_000
+
+
+def test_code_that_a_library_keeps_as_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wheel_checks.facts.gpu.reading._MUCH_DATA", 10_000)
+    kept = section(*[fat_binary("sm_100")] * 100)
+    fft = Elf(contents={".nv_fatbin": section(fat_binary("sm_75")), ".ldata": kept}).build().data
+    host = Elf(contents={".data": kept}).build().data  # nothing says that it has any code
+    found = {"sm_75": 1, "sm_100": 100}
+
+    assert counts(read(cuda_wheel(_fft=fft, _host=host))) == {"demo/_fft.so": found}
+    headers_unknown = fft + NOISE
+    assert counts(read(cuda_wheel(_far=headers_unknown))) == {"demo/_far.so": found}
+
+
+def test_stored_members_are_read_too() -> None:
+    wheel = WheelBuilder("demo", "1.0", LINUX).add("demo/_C.so", library(nv_fatbin=LINKED), method=0)
+
+    assert counts(read(wheel)) == {"demo/_C.so": {"sm_90": 2, "sm_100": 1}}
+
+
+def test_fat_binaries_and_cubins_of_their_own() -> None:
+    wheel = WheelBuilder("demo", "1.0", LINUX).add("demo/k.fatbin", LINKED)
+    wheel.add("demo/cubins/a.cubin", b"a").add("demo/cubins/b.cubin", b"b")
+
+    found = read(wheel)
+
+    assert counts(found) == {
+        "demo/k.fatbin": {"sm_90": 2, "sm_100": 1},
+        "demo/cubins/*.cubin": "a cubin of its own does not tell the a or f of its target",
+    }
+    assert found.verdict == found.main
+
+
+def test_unsound_gpu_code_is_told_with_its_reason() -> None:
+    broken = bytearray(LINKED)
+    broken[0] = 1
+
+    (found,) = read(cuda_wheel(_C=library(nv_fatbin=bytes(broken)))).libraries
+
+    assert isinstance(found.code, Unavailable)
+    assert "has magic 0xBA55ED01; expected 0xBA55ED50" in found.code.reason
+
+
+def test_a_broken_member_is_told_with_its_reason() -> None:
+    wheel = cuda_wheel().add("demo/_C.so", far(gpu_code=LINKED), directory={"crc32": 1})
+
+    (found,) = read(wheel).libraries
+
+    assert isinstance(found.code, Unavailable)
+    assert "has CRC-32" in found.code.reason
+
+
+def test_members_on_the_same_bytes_are_not_read_over_and_over() -> None:
+    wheel = cuda_wheel(_C=far(gpu_code=LINKED))
+    archive = archive_of(facts_of(wheel))
+    member = next(member for member in archive.members if member.name == "demo/_C.so")
+    members = tuple(member._replace(name=f"demo/_{number}.so") for number in range(20))
+
+    found = read_gpu_code(MemorySource(wheel.build()), replace(archive, members=members), exact=True)
+
+    first, second, *_ = counts(found).values()
+    assert first == {"sm_90": 2, "sm_100": 1}
+    assert "more than is read" in second
+    assert len(found.unread) == 19
+
+
+def test_not_exact_small_libraries_are_read_and_big_ones_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_reading, "CHEAP", 100_000)
+    found = read(cuda_wheel(_C=library(nv_fatbin=LINKED), _big=far()), exact=False)
+
+    assert counts(found) == {
+        "demo/_C.so": {"sm_90": 2, "sm_100": 1},
+        "demo/_big.so": "its section headers lie too far from its end",
+    }
+    assert isinstance(found.verdict, Unavailable)
+    assert found.verdict.hint == "--depth gpu reads it whole"
+
+
+def torch_that_declares(labels: str) -> WheelBuilder:
+    """A torch whose libtorch_python.so names these architectures."""
+    python = Elf(contents={".rodata": b"\0" + labels.encode() + b"\0"}).build().data
+    cuda = library(nv_fatbin=LINKED)
+    return (
+        WheelBuilder("torch", "2.11.0", LINUX)
+        .add("torch/lib/libtorch_cuda.so", cuda)
+        .add("torch/lib/libtorch_python.so", python)
+    )
+
+
+def test_not_exact_the_declared_list_is_enough() -> None:
+    found = read(torch_that_declares("sm_90 sm_100"), exact=False)
+
+    assert found.libraries == ()
+    assert found.declared is not None
+    assert found.verdict == ("", found.declared)
+    assert found.declared.sass == ("sm_90", "sm_100")
+
+
+def test_exact_both_are_known_and_the_code_counts() -> None:
+    found = read(torch_that_declares("sm_90 sm_100"))
+
+    assert found.declared is not None
+    assert found.verdict == found.main == ("torch/lib/libtorch_cuda.so", found.libraries[0].code)
+
+
+def test_depths() -> None:
+    wheel = cuda_wheel(_C=library(nv_fatbin=LINKED))
+
+    assert isinstance(facts_of(wheel).gpu_code, Unavailable)
+    assert isinstance(facts_of(wheel, depth=Depth.LINKS).gpu_code, Unavailable)
+    for wanted in ({"depth": Depth.GPU}, {"depth": Depth.FULL}, {"gpu_code": True}):
+        found = facts_of(wheel, **wanted).gpu_code
+        assert isinstance(found, GpuCodeFacts)
+        assert counts(found) == {"demo/_C.so": {"sm_90": 2, "sm_100": 1}}
+
+
+def test_nothing_is_read_of_a_cpu_wheel_unless_all_is() -> None:
+    wheel = torch_like("cpu", "2.10.0", "aarch64")
+
+    assert facts_of(wheel, gpu_code=True).gpu_code == Unavailable("the wheel is CPU only")
+    assert isinstance(facts_of(wheel, depth=Depth.GPU).gpu_code, GpuCodeFacts)
+
+
+def test_what_reading_costs_is_counted() -> None:
+    wheel = cuda_wheel(_C=library(nv_fatbin=LINKED) + NOISE)
+
+    quick, deep = facts_of(wheel, remote=True), facts_of(wheel, remote=True, depth=Depth.GPU)
+
+    assert deep.bytes_read > quick.bytes_read + len(NOISE)
+
+
+def test_a_source_that_fails_is_an_error() -> None:
+    class Failing(MemorySource):
+        def stream(self, offset: int, length: int) -> Iterator[bytes]:
+            yield self.read(offset, length // 2)
+            raise SourceError("the server went away")
+
+    wheel = cuda_wheel(_C=library(nv_fatbin=LINKED))
+    with pytest.raises(SourceError, match="went away"):
+        read_gpu_code(Failing(wheel.build()), archive_of(facts_of(wheel)), exact=True)
+
+
+@settings(max_examples=100, deadline=None)
+@given(before=st.binary(max_size=100), chunk=st.integers(1, 400), after=st.binary(max_size=100))
+def test_scanning_spans_in_chunks_of_any_size(before: bytes, chunk: int, after: bytes) -> None:
+    data = before + LINKED + after + RELOCATABLE
+    spans = [(len(data) - len(RELOCATABLE), len(RELOCATABLE)), (len(before), len(LINKED))]
+    pieces = (data[start : start + chunk] for start in range(0, len(data), chunk))
+
+    code = scan(pieces, len(data), spans)
+
+    assert sum(code.counts.values()) == len(read_fatbins(LINKED)) + len(read_fatbins(RELOCATABLE))
+
+
+@pytest.mark.parametrize("spans", [[(0, 100), (50, 10)], [(90, 20)]])
+def test_spans_that_overlap_or_leave_the_file(spans: list[tuple[int, int]]) -> None:
+    with pytest.raises(FormatError, match="a place of their own inside the file of 0x64 bytes"):
+        scan([bytes(100)], 100, spans)
+
+
+def test_a_file_shorter_than_it_claims() -> None:
+    with pytest.raises(FormatError, match="ends at byte 10"):
+        scan([bytes(10)], 100, [(0, 100)])
+
+
+ELF = Elf(contents={".nv_fatbin": LINKED}).build()
+patches = st.lists(st.tuples(st.integers(0, len(ELF.data) - 1), st.binary(min_size=1, max_size=8)), max_size=4)
+
+
+@settings(max_examples=200, deadline=None)
+@given(patches=patches, headers=st.integers(0, 1 << 40) | st.just(ELF.value("e_shoff")))
+def test_a_damaged_library_is_read_or_refused(patches: list[tuple[int, bytes]], headers: int) -> None:
+    data = bytearray(ELF.data)
+    for offset, patch in patches:
+        data[offset : offset + len(patch)] = patch[: len(data) - offset]
+    try:
+        code = search([bytes(data)], len(data), headers)
+    except FormatError:
+        return
+    assert isinstance(code, Unavailable) or sum(code.counts.values()) <= len(data) // 64

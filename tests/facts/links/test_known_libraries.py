@@ -1,0 +1,47 @@
+"""The tables of driver and system libraries, plugins and preloads."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheel_checks.data import load
+from wheel_checks.facts.links.known_libraries import plugin_feature, preloader_of, provider_of
+
+
+@pytest.mark.parametrize(
+    ("soname", "provider"),
+    [
+        ("libcuda.so.1", "driver"),
+        ("libnvidia-ml.so.1", "driver"),
+        ("libnvidia-ptxjitcompiler.so.1", "driver"),
+        ("libc.so.6", "system"),
+        ("libstdc++.so.6", "system"),
+        ("ld-linux-aarch64.so.1", "system"),
+        ("libcudart.so.13", ""),
+        ("libnvrtc.so.13", ""),
+        ("libgomp.so.1", ""),
+        ("libz-1a2b3c4d.so.1", ""),
+        ("xlibc.so.6", ""),
+    ],
+)
+def test_who_brings_a_library(soname: str, provider: str) -> None:
+    assert provider_of(soname) == provider
+
+
+def test_an_older_policy_promises_less() -> None:
+    assert [provider_of("libmvec.so.1", glibc) for glibc in ((2, 17), (2, 28), None)] == ["", "system", "system"]
+
+
+def test_plugins_and_preloads_are_told_by_their_paths() -> None:
+    assert "InfiniBand" in plugin_feature("nvidia/nvshmem/lib/nvshmem_transport_ibrc.so.3")
+    assert plugin_feature("nvidia/nvshmem/lib/libnvshmem_host.so.3") == ""
+    assert "Triton" in plugin_feature("/env/lib/python3.12/site-packages/triton/plugins/libMLIRDialectPlugin.so")
+    assert preloader_of("/site/nvidia/cu13/lib/libcublas.so.13") == "torch"
+    assert preloader_of("/site/nvidia/cu13/lib/libcudart_static.a") == ""
+
+
+def test_every_row_names_its_source_with_a_date() -> None:
+    rows = [row for table in load("libraries").values() for row in table]
+
+    assert rows
+    assert [row for row in rows if "pattern" not in row or not row.get("source")] == []

@@ -1,0 +1,1 @@
+"""The archive that a wheel is: its members and what reading every byte finds."""

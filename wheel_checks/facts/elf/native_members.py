@@ -1,0 +1,71 @@
+"""Which members of a wheel may be ELF files, and what these say of themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+
+from wheel_checks.facts.archive.archive import Archive
+from wheel_checks.facts.elf.reading import THOROUGH, Effort, MemberElf, read_member_elfs
+from wheel_checks.formats.elf.file import LOADER_PARTS, Part
+from wheel_checks.formats.zip.directory import Member
+from wheel_checks.model import Unavailable
+from wheel_checks.sources.byte_source import ByteSource
+
+STREAMED = 0  # compressed bytes up to which a member is streamed when head and tail do not tell enough
+
+_LIBRARY = re.compile(r"\.so(?:\.[\w.]+)?$")
+_SMALLEST = 64  # bytes of an ELF header
+_UNIX_EXECUTABLE = 0o111
+
+
+def is_library(name: str) -> bool:
+    """True for names such as libfoo.so, libfoo.so.1.2 and _C.cpython-312-x86_64-linux-gnu.so."""
+    return bool(_LIBRARY.search(name))
+
+
+def may_be_elf(member: Member) -> bool:
+    """True for libraries by their name, and for programs such as ptxas: executable, without an extension."""
+    if member.is_directory or member.size < _SMALLEST:
+        return False
+    executable = member.create_system == 3 and (member.external_attributes >> 16) & _UNIX_EXECUTABLE
+    return is_library(member.name) or bool(executable and "." not in member.name.rpartition("/")[2])
+
+
+def read_native_members(
+    source: ByteSource,
+    archive: Archive,
+    *,
+    effort: Effort = THOROUGH,
+    whole: bool = False,
+    programs: bool = True,
+    parts: Collection[Part] = LOADER_PARTS,
+) -> tuple[MemberElf, ...]:
+    """The loader's facts of every ELF file of the wheel; ``whole`` streams what head and tail do not tell.
+
+    ``parts`` may be other facts than the loader's.
+    A member that is named like a library and is none comes along as Unavailable; other members that are no ELF files
+    do not, nor do programs unless these are wanted. Copies, which wheels have instead of symbolic links, are read once
+    (but for ``whole``), by the word of the directory's checksums. Raises SourceError when bytes cannot be had.
+    """
+    members = [m for m in archive.members if may_be_elf(m) and (programs or is_library(m.name))]
+    stream = max((member.compressed_size for member in members), default=0) if whole else STREAMED
+    originals: dict[tuple[int, ...], Member] = {}
+    for member in members:
+        originals.setdefault(_content(member, whole=whole), member)
+    read = read_member_elfs(source, archive, list(originals.values()), parts, effort=effort, stream=stream)
+    elfs = dict(zip(originals, read, strict=True))
+    found = [_as(member, elfs[_content(member, whole=whole)]) for member in members]
+    return tuple(item for item in found if is_library(item.member.name) or not isinstance(item.facts, Unavailable))
+
+
+def _content(member: Member, *, whole: bool) -> tuple[int, ...]:
+    """The same for members that have the same content, or for ``whole`` the same place."""
+    content = (member.crc32, member.size, member.compressed_size, member.method, member.flags)
+    return (*content, member.header_offset) if whole else content
+
+
+def _as(member: Member, elf: MemberElf) -> MemberElf:
+    """What is known of ``member``, of which ``elf`` is a copy, or is it itself."""
+    return elf if elf.member is member else replace(elf, member=member, bytes_read=0)

@@ -1,0 +1,355 @@
+"""Reads the ELF files of one wheel in the cheapest way: small ones whole, big ones by their heads and tails.
+
+Where the parts of an ELF file lie decides what they cost. The program headers are in its first bytes; they tell where
+the dynamic section is, which tells the rest. Linkers put the names and the version needs in front, patchelf moves the
+names to the end; the dynamic section lies before the data, near the end of most libraries and in the middle of some.
+A deflated member is read from its start as far as that is cheap, its tail by
+:mod:`wheel_checks.formats.zip.deflate_tail`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from wheel_checks.errors import FormatError
+from wheel_checks.facts.archive.archive import Archive
+from wheel_checks.facts.elf.member import PartialMember
+from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, StreamKeeper, WholeFile
+from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Part, read_elf, read_elf_by_ranges
+from wheel_checks.formats.elf.header import SECTION_LAYOUT, read_header, table_sizes
+from wheel_checks.formats.elf.sections import SHT_DYNAMIC, SHT_DYNSYM
+from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
+from wheel_checks.formats.zip.local_header import read_local_header
+from wheel_checks.formats.zip.member_data import DEFLATED, STORED, inflate, inflate_stream
+from wheel_checks.model import Unavailable
+from wheel_checks.sources.byte_source import ByteSource
+
+WHOLE = 96 * 1024  # compressed bytes up to which a member is read whole: head and tail would not be less
+_WHOLE_INFLATED = 8 * 1024 * 1024  # bytes
+_FIRST_HEAD = 8 * 1024  # compressed bytes: the program headers, and all names of small libraries
+_EXTRA_ROOM = 128  # bytes for the extra fields of a local header; when they take more, the first read is a bit shorter
+_AT_ONCE = 12  # members read together
+_MAX_ROUNDS = 24
+_FIRST_SECTIONS = 48  # among which the dynamic symbols are sought; they stand near the front, and files have about 35
+_MAX_STREAMS = 3  # of one member: what one tells may lead back to earlier bytes
+
+
+_NOT_SOUGHT = Unavailable("the names that are possible are sought only where the dynamic section is missing")
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How many compressed bytes of the head and tail of one member may be read.
+
+    ``parts`` for the facts themselves; ``names``, when these stay out of reach, for the names that are possible; and
+    ``place`` while it is not known where those are: section headers that a tail of some size leaves uncertain are
+    copied from far before, and a longer one seldom helps.
+    """
+
+    parts: int
+    names: int
+    place: int
+
+
+THOROUGH = Effort(384 * 1024, 1280 * 1024, 1280 * 1024)  # for the wheel that is judged; .dynstr takes up to 1 MiB
+THRIFTY = Effort(192 * 1024, 512 * 1024, 160 * 1024)  # for the thirty wheels that it requires
+
+
+class Way(StrEnum):
+    """How a member was read: by its ranges (stored), whole, by its head, also by its tail, or also streamed."""
+
+    RANGES = "ranges"
+    WHOLE = "whole"
+    HEAD = "head"
+    TAIL = "tail"
+    STREAMED = "streamed"
+
+
+@dataclass(frozen=True, slots=True)
+class MemberElf:
+    """What is known of one member, and what that took.
+
+    ``facts`` is Unavailable for what is no ELF file or a corrupt one. Parts that would have taken more than was allowed
+    are ``Missing`` in it, with the ranges that they need; all others are certain. When the dynamic section is missing,
+    ``possible_names`` are the strings of .dynstr that could be libraries or search paths: whatever the file needs is
+    one of these (or, as linkers merge strings, the end of one); it may need fewer. ``bytes_read`` are the bytes of the
+    archive that were asked for, whether or not the cache held them.
+    """
+
+    member: Member
+    facts: ElfFacts | Unavailable
+    way: Way
+    bytes_read: int
+    possible_names: tuple[str, ...] | Unavailable = _NOT_SOUGHT
+
+    @property
+    def complete(self) -> bool:
+        """True when every part that was asked for is there."""
+        return not isinstance(self.facts, Unavailable) and not self.facts.missing
+
+
+def read_member_elfs(
+    source: ByteSource,
+    archive: Archive,
+    members: Sequence[Member],
+    parts: Collection[Part] = LOADER_PARTS,
+    *,
+    effort: Effort = THOROUGH,
+    stream: int = 0,
+) -> list[MemberElf]:
+    """The ``parts`` of the ELF facts of each of ``members``, in order; what all need next is requested together.
+
+    Of a big deflated member only head and tail are read, as far as ``effort`` allows. When these do not tell all parts,
+    a member of at most ``stream`` compressed bytes is streamed until they are known; of others the rest stays missing,
+    and the names that are possible are sought. Memory is bounded: 12 members at a
+    time, of each at most 12 MiB of head and as much of tail.
+    Raises SourceError when bytes cannot be had.
+    """
+    results: list[MemberElf] = []
+    for first in range(0, len(members), _AT_ONCE):
+        batch = [_Reading(member, parts, effort) for member in members[first : first + _AT_ONCE]]
+        _begin(source, batch, archive.end.directory_offset)
+        _read_on(source, batch)
+        for reading in batch:
+            for _ in range(_MAX_STREAMS):
+                if reading.wants_more and reading.member.compressed_size <= stream:
+                    reading.stream(source)
+                    _read_on(source, [reading])
+        for reading in batch:
+            reading.seek_names()
+        _read_on(source, batch)
+        results += [reading.result() for reading in batch]
+    return results
+
+
+def _begin(source: ByteSource, batch: Sequence[_Reading], directory_offset: int) -> None:
+    """Read the local header of each member with the first of its data, or with all of it."""
+    ranges = []
+    for reading in batch:
+        member = reading.member
+        body = member.compressed_size if reading.is_small else min(_FIRST_HEAD, member.compressed_size)
+        length = LOCAL_HEADER_SIZE + len(member.raw_name) + _EXTRA_ROOM + body
+        ranges.append((member.header_offset, max(0, min(length, directory_offset - member.header_offset))))
+    pieces = iter(source.read_many([span for span in ranges if span[1]]))
+    for reading, (_, length) in zip(batch, ranges, strict=True):
+        reading.begin(source, next(pieces) if length else b"", directory_offset)
+
+
+def _read_on(source: ByteSource, batch: Sequence[_Reading]) -> None:
+    """Read more of the heads and tails, one request round for all, until nothing is needed or allowed."""
+    for _ in range(_MAX_ROUNDS):
+        wanted = [(reading, reading.next_ranges()) for reading in batch]
+        pieces = iter(source.read_many([span for _, ranges in wanted for span in ranges if span[1]]))
+        for reading, ranges in wanted:
+            if ranges:
+                head, tail = (next(pieces) if length else b"" for _, length in ranges)
+                reading.take(head, tail)
+        if not any(ranges for _, ranges in wanted):
+            break
+
+
+class _Reading:
+    """The reading of one member, round by round."""
+
+    def __init__(self, member: Member, parts: Collection[Part], effort: Effort) -> None:
+        self.member = member
+        self._parts = parts
+        self._effort = effort
+        self._allowed = effort.parts
+        self._facts: ElfFacts | Unavailable = Unavailable(f"{member.name} was not read")
+        self._way = Way.WHOLE
+        self._bytes_read = 0
+        self._partial: PartialMember | None = None  # only while more may be read
+        self._needed: tuple[ByteRange, ...] = ()
+        self._doubt = ""
+        self._seeks_names = False
+        self._names: tuple[str, ...] | Unavailable = _NOT_SOUGHT
+
+    @property
+    def is_small(self) -> bool:
+        """True when the member is to be read whole."""
+        return (
+            self.member.method == DEFLATED
+            and self.member.compressed_size <= WHOLE
+            and self.member.size <= _WHOLE_INFLATED
+        )
+
+    @property
+    def wants_more(self) -> bool:
+        """True when parts are missing that head and tail did not tell."""
+        return bool(self._partial and self._needed)
+
+    def result(self) -> MemberElf:
+        """What is known by now."""
+        if self._doubt and self._needed:
+            self._facts = Unavailable(f"{self._doubt} as its tail reads", "streaming the member would make sure")
+        return MemberElf(self.member, self._facts, self._way, self._bytes_read, self._names)
+
+    def begin(self, source: ByteSource, data: bytes, directory_offset: int) -> None:
+        """Take the local header and what follows it."""
+        member = self.member
+        self._bytes_read = len(data)
+        try:
+            header = read_local_header(data)
+            start = member.header_offset + header.header_size
+            if start + member.compressed_size > directory_offset:
+                raise FormatError(f"{member.name!r} reaches into the central directory")  # noqa: TRY301  # one handler for all that is wrong with a member
+            body = data[header.header_size : header.header_size + member.compressed_size]
+            if member.method == STORED and not member.is_encrypted and member.size == member.compressed_size:
+                self._read_stored(source, start)
+            elif len(body) == member.compressed_size or member.method != DEFLATED or member.is_encrypted:
+                self._facts = read_elf(WholeFile(inflate(member, body, _WHOLE_INFLATED)), self._parts)
+            else:
+                self._partial = PartialMember(member, start)
+                self._way = Way.HEAD
+                self._partial.extend_head(body)
+                self._look()
+        except FormatError as error:
+            self._fail(error)
+
+    def next_ranges(self) -> list[tuple[int, int]]:
+        """The ``(offset, length)`` in the archive to add to the head and to the tail; none when that is enough."""
+        partial = self._partial
+        if partial is None or not self._needed:
+            return []
+        wish = partial.wish_for(self._needed)
+        if wish.head + wish.tail > self._allowed:
+            return []
+        end = partial.data_offset + self.member.compressed_size
+        return [
+            (partial.data_offset + partial.head_packed, wish.head - partial.head_packed),
+            (end - wish.tail, wish.tail - len(partial.tail_packed)),
+        ]
+
+    def take(self, head: bytes, tail: bytes) -> None:
+        """Take what was read of :meth:`next_ranges`."""
+        if self._partial is None:
+            return
+        self._bytes_read += len(head) + len(tail)
+        try:
+            if head:
+                self._partial.extend_head(head)
+            if tail:
+                self._partial.extend_tail(tail)
+            self._look()
+        except FormatError as error:
+            self._fail(error)
+
+    def stream(self, source: ByteSource) -> None:
+        """Stream the member until the ranges have passed that are needed, in bounded memory."""
+        partial = self._partial
+        if partial is None:
+            return
+        self._way = Way.STREAMED
+        keeper = StreamKeeper(self.member.size, self._needed)
+
+        def counted(chunks: Iterable[bytes]) -> Iterator[bytes]:
+            for chunk in chunks:
+                self._bytes_read += len(chunk)
+                yield chunk
+
+        chunks = source.stream(partial.data_offset, self.member.compressed_size)
+        try:
+            for piece in inflate_stream(self.member, counted(chunks)):
+                keeper.feed(piece)
+                if keeper.done:
+                    break
+            for span in self._needed:
+                partial.learned.add(span.offset, keeper.regions.read(*span))
+            self._look()
+        except FormatError as error:
+            self._fail(error)
+        finally:
+            if isinstance(chunks, Generator):
+                chunks.close()  # now, not at some later time: a connection hangs on it
+
+    def seek_names(self) -> None:
+        """From now on look for names that are possible, if the dynamic section is wanted and missing."""
+        if self._partial is None or self._doubt or Part.DYNAMIC not in self._parts:
+            return
+        self._seeks_names = True
+        self._names = Unavailable("the strings of .dynstr would take too many bytes", "allow more effort, or streaming")
+        try:
+            self._look()
+        except FormatError as error:
+            self._fail(error)
+
+    def _look(self) -> None:
+        """Read what the bytes at hand tell, and note what they lack."""
+        partial = self._partial
+        if partial is None:
+            return
+        try:
+            if self._seeks_names:
+                self._allowed = self._effort.place
+                place = _dynamic_strings(partial)
+                self._allowed = self._effort.names
+                self._names, self._needed = _names_at(partial, place), ()
+            else:
+                self._facts = read_elf(partial, self._parts)
+                self._needed = self._facts.needed_ranges
+        except BytesNeeded as needed:
+            self._needed = needed.ranges
+        except FormatError as error:
+            if not partial.tail_served or not partial.trust_tail:
+                raise
+            partial.trust_tail = False  # perhaps the tail was inflated from a wrong start
+            self._doubt = f"{self.member.name} cannot be read as an ELF file: {error},"
+            self._look()
+            return
+        if self._way is Way.HEAD and partial.tail_served and partial.trust_tail:
+            self._way = Way.TAIL
+        if not self._needed:
+            self._partial = None
+
+    def _read_stored(self, source: ByteSource, start: int) -> None:
+        def read_many(ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+            self._bytes_read += sum(length for _, length in ranges)
+            return source.read_many([(start + offset, length) for offset, length in ranges])
+
+        self._way = Way.RANGES
+        self._facts = read_elf_by_ranges(self.member.size, read_many, self._parts)
+
+    def _fail(self, error: FormatError) -> None:
+        self._facts = Unavailable(f"{self.member.name} cannot be read as an ELF file: {error}")
+        self._partial, self._needed = None, ()
+
+
+def _names_at(view: PartialMember, place: tuple[int, int] | None) -> tuple[str, ...] | Unavailable:
+    """The dynamic strings at ``place`` that may be libraries or search paths. Raises BytesNeeded."""
+    if place is None:
+        return Unavailable("the section headers tell of no dynamic symbols")
+    # No mangled name of C++ has a dot before a word or a slash in it.
+    strings = view.read(*place).split(b"\0")
+    return tuple(s.decode("utf-8", "backslashreplace") for s in strings if b".so" in s or b"/" in s)
+
+
+def _dynamic_strings(view: PartialMember) -> tuple[int, int] | None:
+    """Offset and size of the string table of dynamic symbols and dynamic section, by as few section headers as will do.
+
+    Names of sections are not read: strip and patchelf may leave them far from everything else. Raises BytesNeeded and
+    FormatError.
+    """
+    header, reader = read_header(view)
+    count, size = table_sizes(reader, header).sections, reader.struct(SECTION_LAYOUT).size
+
+    def section(number: int) -> tuple[int, ...]:
+        return reader.unpack(SECTION_LAYOUT, header.sections_offset + number * size, f"section header {number}")
+
+    unknown: list[ByteRange] = []
+    for number in range(min(count, _FIRST_SECTIONS)):
+        try:
+            _, kind, _, _, _, _, link, *_ = section(number)
+        except BytesNeeded as needed:
+            unknown += needed.ranges
+            continue
+        if kind in (SHT_DYNSYM, SHT_DYNAMIC) and link < count:
+            offset, length = section(link)[4:6]
+            if offset + length > view.size:
+                raise FormatError(f"section {link} ends at {offset + length:#x}", expected=f"at most {view.size:#x}")
+            return offset, length
+    if unknown:
+        raise BytesNeeded(unknown)
+    return None

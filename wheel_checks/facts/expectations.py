@@ -1,0 +1,84 @@
+"""What a user demands of a wheel: ``--expect`` and ``--max-size``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+
+from wheel_checks.errors import UsageError
+from wheel_checks.facts.accelerator.accelerator import LABELS
+from wheel_checks.facts.accelerator.signals import GPU
+
+if TYPE_CHECKING:  # most runs name no GPU
+    from wheel_checks.facts.gpu.targets import Product
+
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class AcceleratorExpectation:
+    """An accelerator (cuda, rocm, xpu, cpu, none) and the versions of it that will do (all when empty)."""
+
+    accelerator: str
+    versions: SpecifierSet
+
+    def __str__(self) -> str:
+        return f"{self.accelerator}{self.versions}"
+
+    def accepts_version(self, version: str) -> bool | None:
+        """Whether ``version`` will do; None when the wheel tells too little ("13" against ``>=13.1``, or nothing)."""
+        if not self.versions:
+            return True
+        if not version:
+            return None
+        if "." not in version:  # only the major is known: sure when both ends of it get the same answer
+            lowest, highest = (self.versions.contains(Version(f"{version}.{minor}")) for minor in (0, 999))
+            return lowest if lowest == highest else None
+        return self.versions.contains(Version(version))
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """What the rules hold a wheel against. ``max_size`` is in bytes; None demands nothing.
+
+    ``explain`` are sonames whose search is to be told; ``gpus`` are those that the wheel must run on.
+    """
+
+    accelerator: AcceleratorExpectation | None = None
+    max_size: int | None = None
+    explain: tuple[str, ...] = ()
+    gpus: tuple[Product, ...] = ()
+
+
+def parse_expectation(text: str) -> AcceleratorExpectation:
+    """Parse ``cuda``, ``cuda==13.0``, ``cuda>=13``, ``cpu``, ... Raises UsageError."""
+    match = re.fullmatch(r"\s*([a-z]+)\s*(.*?)\s*", text, re.IGNORECASE)
+    accelerator = match.group(1).lower() if match else ""
+    if match is None or accelerator not in LABELS:
+        raise UsageError(
+            f"--expect {text!r} names no accelerator",
+            expected=", ".join(LABELS),
+            hint="for example --expect cuda==13.0",
+        )
+    try:
+        versions = SpecifierSet(match.group(2))
+    except InvalidSpecifier:
+        raise UsageError(
+            f"--expect {text!r} has no valid version condition", expected="a form such as cuda==13.0 or cuda>=12.8"
+        ) from None
+    if versions and accelerator not in GPU:
+        raise UsageError(f"--expect {text!r} demands a version", expected=f"plain {accelerator}, which has none")
+    return AcceleratorExpectation(accelerator, versions)
+
+
+def parse_size(text: str) -> int:
+    """Bytes of ``900MB`` (powers of ten), ``2GiB`` (powers of two) or plain ``1000``. Raises UsageError."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{text!r} is no size", expected="a form such as 900MB, 2GiB or a number of bytes")
+    number, prefix, binary = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index((prefix or " ").lower()))

@@ -1,0 +1,1 @@
+"""An environment: what is installed, its files, links, GPU code and requirements."""

@@ -1,0 +1,87 @@
+"""Holds what each installed distribution requires against what is installed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.facts.accelerator.signals import marker_fault
+from wheel_checks.facts.installed.facts import Distribution, UnmetRequirement
+from wheel_checks.model import Unavailable
+
+Active = Mapping[str, Sequence[Requirement]]
+"""The requirements of each distribution, by its normalized name, that hold in the environment."""
+
+
+def active_in(distributions: Iterable[Distribution], markers: Mapping[str, str]) -> Active:
+    """What each distribution requires in an environment with these marker variables (PEP 508).
+
+    An extra counts where another distribution asks for it (``cuda-toolkit[cublas]``); those that a user asked for are
+    recorded nowhere. One whose marker cannot be evaluated is left out.
+    """
+    required = {d.name: _requirements(d) for d in distributions if not d.shadowed_by}
+    extras: defaultdict[str, set[str]] = defaultdict(set)
+    while True:
+        active = {
+            name: [r for r in requirements if _holds(r, markers, extras[name])]
+            for name, requirements in required.items()
+        }
+        asked = {(canonicalize_name(r.name), extra) for rs in active.values() for r in rs for extra in r.extras}
+        new = {(name, extra) for name, extra in asked if name in required and extra not in extras[name]}
+        if not new:
+            return active
+        for name, extra in new:
+            extras[name].add(extra)
+
+
+def unmet(active: Active, distributions: Iterable[Distribution]) -> dict[str, tuple[UnmetRequirement, ...]]:
+    """The requirements that what is installed does not meet, by the name of the distribution that has them."""
+    versions = {d.name: d.version for d in distributions if not d.shadowed_by}
+    failing = {
+        name: tuple(
+            UnmetRequirement(requirement, found)
+            for requirement in requirements
+            if not _met(requirement, found := versions.get(canonicalize_name(requirement.name), ""))
+        )
+        for name, requirements in active.items()
+    }
+    return {name: requirements for name, requirements in failing.items() if requirements}
+
+
+def required_by(name: str, active: Active) -> dict[str, None]:
+    """The names of all that a distribution requires, directly and through others, nearest first; itself included."""
+    reached = {name: None}
+    queue = [name]
+    for current in queue:
+        for requirement in active.get(current, ()):
+            other = canonicalize_name(requirement.name)
+            if other not in reached:
+                reached[other] = None
+                queue.append(other)
+    return reached
+
+
+def _requirements(distribution: Distribution) -> tuple[Requirement, ...]:
+    return () if isinstance(distribution.metadata, Unavailable) else distribution.metadata.requirements
+
+
+def _holds(requirement: Requirement, markers: Mapping[str, str], extras: Iterable[str]) -> bool:
+    if requirement.marker is None:
+        return True
+    if marker_fault(requirement, markers):
+        return False
+    return any(requirement.marker.evaluate({**markers, "extra": extra}) for extra in ("", *extras))
+
+
+def _met(requirement: Requirement, version: str) -> bool:
+    """Whether the installed version will do. One that is no PEP 440 version, or came from a URL, counts as given."""
+    if not version:
+        return False
+    try:
+        return requirement.specifier.contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        return True

@@ -1,0 +1,1 @@
+"""The link closure: which library provides what another one needs."""

@@ -1,0 +1,1 @@
+"""Requirements that could replace torch, the guard against it, and planned changes."""

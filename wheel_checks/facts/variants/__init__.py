@@ -1,0 +1,1 @@
+"""Wheel variants (PEP 825): claims, documents, and machines as people describe them."""

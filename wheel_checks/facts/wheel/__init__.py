@@ -1,0 +1,1 @@
+"""One wheel, and the wheels that it requires."""

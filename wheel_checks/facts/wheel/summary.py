@@ -1,0 +1,188 @@
+"""The facts of a wheel as the report shows them: JSON-ready, and one sentence for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
+from wheel_checks.facts.accelerator.signals import CUDA, active_requirements
+from wheel_checks.facts.archive.archive import Archive
+from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.formats.wheel.wheel_name import WheelName
+from wheel_checks.model import Unavailable
+
+if TYPE_CHECKING:  # depth quick need not load what follows links and reads GPU code
+    from wheel_checks.facts.gpu.code import GpuCodeFacts
+    from wheel_checks.facts.gpu.targets import Product
+    from wheel_checks.facts.links.linking import LinkFacts
+    from wheel_checks.facts.variants.facts import VariantFacts
+
+
+def headline(wheel: WheelFacts) -> str:
+    """For people: "CUDA 13.0 (2.11.0+cu130)", "CPU only (2.10.0+cpu)", "not a readable wheel"."""
+    facts = wheel.accelerator
+    if isinstance(facts, Unavailable):
+        return "not a readable wheel"
+    told = f"{facts.label} ({facts.local_version})" if facts.local_version else facts.label
+    return f"{told}, variant {wheel.variant.label}" if wheel.variant and wheel.variant.label else told
+
+
+def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]:
+    """Facts for the report's ``subjects[].facts``. Sizes in bytes; a fact that could not be had is left out.
+
+    ``gpus`` are the products of which to tell how the wheel runs on them.
+    """
+    facts: dict[str, Any] = {"location": wheel.location, "size": wheel.size}
+    if isinstance(wheel.name, WheelName):
+        facts |= _of_name(wheel.name)
+    if wheel.target is not None:
+        facts |= {"target": wheel.target.label, "machine": wheel.target.machine}
+    if digest := _sha256(wheel):
+        facts["sha256"] = digest
+    if isinstance(wheel.accelerator, AcceleratorFacts):
+        facts |= _of_accelerator(wheel.accelerator)
+    if isinstance(wheel.archive, Archive):
+        facts["members"] = len(wheel.archive.members)
+        facts["unpacked_size"] = sum(member.size for member in wheel.archive.members)
+    if not isinstance(wheel.metadata, Unavailable) and wheel.target is not None:
+        active = active_requirements(wheel.metadata.requirements, wheel.target.markers())
+        facts["requirements"] = [str(requirement) for requirement in active]
+    if not isinstance(wheel.metadata, Unavailable) and wheel.metadata.requires_python:
+        facts["requires_python"] = wheel.metadata.requires_python
+    if wheel.variant is not None:
+        facts["variant"] = _of_variant(wheel.variant)
+    facts |= _of_libraries(wheel, gpus) | _of_listing(wheel)
+    return facts | {
+        "bytes_read": wheel.bytes_read,
+        "bytes_cached": wheel.bytes_cached,
+        "requests": wheel.requests,
+        "seconds": round(wheel.seconds, 3),
+    }
+
+
+def _of_variant(found: VariantFacts) -> dict[str, Any]:
+    """Label and properties of a variant wheel, and the revision of the drafts that describes it."""
+    facts: dict[str, Any] = {"label": found.label}
+    if not isinstance(found.metadata, Unavailable):
+        facts["schema"] = found.metadata.schema
+    if not isinstance(found.variant, Unavailable):
+        facts["properties"] = list(map(str, found.variant.properties))
+    return facts
+
+
+def _of_name(name: WheelName) -> dict[str, Any]:
+    tags = sorted(map(str, name.tags))
+    return {
+        "name": name.distribution,
+        "version": name.version,
+        "build": name.build,
+        "tags": tags,
+        "python": ".".join(sorted({tag.interpreter for tag in name.tags})),
+        "platform": ".".join(sorted({tag.platform for tag in name.tags})),
+    }
+
+
+def _of_accelerator(found: AcceleratorFacts) -> dict[str, Any]:
+    facts: dict[str, Any] = {"accelerator": found.accelerator, "accelerator_version": found.version}
+    if found.accelerator == CUDA and found.version:
+        facts["cuda"] = found.version
+    if found.others:
+        facts["other_accelerators"] = list(found.others)
+    if found.local_version:
+        facts["local_version"] = found.local_version
+    facts["signals"] = [
+        {"name": s.name, "says": list(s.accelerators), "version": s.version, "detail": s.detail, "source": s.source}
+        for s in found.signals
+    ]
+    return facts
+
+
+def _of_libraries(wheel: WheelFacts, gpus: Sequence[Product]) -> dict[str, Any]:
+    """What the wheel links to and which GPU code it has, as far as that was read."""
+    facts = {} if isinstance(wheel.links, Unavailable) else {"links": _of_links(wheel.links)}
+    return (
+        facts
+        if isinstance(wheel.gpu_code, Unavailable)
+        else facts | {"gpu_code": summarize_gpu_code(wheel.gpu_code, gpus)}
+    )
+
+
+def _of_links(links: LinkFacts) -> dict[str, Any]:
+    """Every DT_NEEDED with its status, the file that satisfies it and the wheel that brings that."""
+    needs = [
+        {
+            "elf": item.elf,
+            "of": links.owners[item.elf],
+            "needs": item.soname,
+            "status": str(item.status),
+            "by": item.by,
+            "wheel": links.owners.get(item.by, ""),
+            "how": item.how,
+            "certain": item.certain,
+        }
+        for item in links.closure.needs
+    ]
+    return {
+        "resolved_by": links.how,
+        "wheels": list(links.wheels),
+        "needs": needs,
+        "orphans": list(links.closure.orphans),
+        "unread": list(links.closure.unread),
+        "not_followed": list(links.not_followed),
+        "absent": _absent(links),
+    }
+
+
+def summarize_gpu_code(found: GpuCodeFacts, gpus: Sequence[Product]) -> dict[str, Any]:
+    """What it is judged by, every library with GPU code, and how it runs on each of ``gpus``."""
+    from wheel_checks.facts.gpu.code import how_on  # noqa: PLC0415  # depth quick need not load it
+
+    verdict = found.verdict
+    facts: dict[str, Any] = {"sass": [], "ptx": [], "certainty": "exact"}
+    if isinstance(verdict, Unavailable):
+        facts = {"unavailable": verdict.reason}
+    elif verdict is not None:
+        whole = found.whole if verdict == found.main else verdict[1]
+        facts = {"sass": list(whole.sass), "ptx": list(whole.ptx), "certainty": whole.certainty}
+    if found.declared:
+        facts["declared"] = [*found.declared.sass, *found.declared.ptx]
+    if gpus:
+        facts["products"] = [
+            {"name": gpu.name, "capability": gpu.capability, "runs": how.how, "code": how.label, "why": how.why}
+            for gpu, how in how_on(found, gpus)
+        ]
+    known = [
+        {
+            "member": library.member,
+            "sass": list(library.code.sass),
+            "ptx": list(library.code.ptx),
+            "entries": dict(library.code.counts),
+            "certainty": library.code.certainty,
+            "bytes_read": library.bytes_read,
+        }
+        for library in found.libraries
+        if not isinstance(library.code, Unavailable) and library.code.counts
+    ]
+    unread = [{"member": member, "unavailable": reason.reason} for member, reason in found.unread]
+    return facts | {"libraries": [*known, *unread]}
+
+
+def _absent(links: LinkFacts) -> list[dict[str, str]]:
+    """The required packages of which no wheel fits the target."""
+    return [] if isinstance(links.absent, Unavailable) else [{"name": a.name, "why": a.why} for a in links.absent]
+
+
+def _of_listing(wheel: WheelFacts) -> dict[str, Any]:
+    listing = wheel.listing
+    if listing is None:
+        return {}
+    facts: dict[str, Any] = {"index": listing.index, "yanked": listing.yanked is not None}
+    if listing.upload_time:
+        facts["upload_time"] = listing.upload_time
+    return facts
+
+
+def _sha256(wheel: WheelFacts) -> str:
+    """The digest of the file where it was read whole, else the index's word."""
+    return wheel.content_sha256 or (wheel.listing.hashes.get("sha256", "") if wheel.listing else "")

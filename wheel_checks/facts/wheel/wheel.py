@@ -1,0 +1,104 @@
+"""Everything that the rules may know about one wheel."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
+from wheel_checks.facts.archive.archive import Archive
+from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata
+from wheel_checks.formats.wheel.record import Record
+from wheel_checks.formats.wheel.version_file import VersionFile
+from wheel_checks.formats.wheel.wheel_file import WheelFile
+from wheel_checks.formats.wheel.wheel_name import WheelName
+from wheel_checks.model import Unavailable
+from wheel_checks.targets.target import Target
+
+if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF files and GPU code
+    from wheel_checks.facts.elf.reading import MemberElf
+    from wheel_checks.facts.gpu.code import GpuCodeFacts
+    from wheel_checks.facts.links.linking import LinkFacts
+    from wheel_checks.facts.variants.facts import VariantFacts
+
+_NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
+_NO_LINKS = Unavailable("what libraries link to is not followed at depth quick", "--depth links")
+_NO_GPU_CODE = Unavailable("GPU code is not read at this depth", "--depth gpu")
+
+
+class Depth(enum.StrEnum):
+    """How deep to look: quick reads the directory and small members, links also every ELF file and the wheels that it
+    links to, gpu also the GPU code, full every byte.
+    """
+
+    QUICK = "quick"
+    LINKS = "links"
+    GPU = "gpu"
+    FULL = "full"
+
+    def includes(self, other: Depth) -> bool:
+        """True when this depth reads what ``other`` reads."""
+        return list(Depth).index(self) >= list(Depth).index(other)
+
+
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """A wheel of the same release, Python and ABI for another machine.
+
+    ``certainty`` is "exact" when that wheel was read in this run, "declared" when its accelerator follows from
+    requirements whose markers were evaluated for its machine.
+    """
+
+    file_name: str
+    machine: str
+    accelerator: str
+    accelerator_version: str
+    certainty: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class WheelFacts:
+    """One wheel. What could not be had is ``Unavailable``, with the reason.
+
+    ``broken`` is the sentence that says why the archive cannot be read at all ("" when it can).
+    ``variant`` is None for a wheel that is no variant: neither a label in its name nor a ``variant.json``.
+    ``target`` is the platform and Python for which markers were evaluated (None: no single target is meant).
+    ``dist_infos`` are the names of all top-level ``*.dist-info`` folders; ``sidecar`` is the METADATA that the index
+    serves beside the wheel (PEP 658); ``hash_faults`` are ``(member, sentence)`` of contents that match neither RECORD
+    nor CRC; ``content_sha256`` is the digest of the file itself, "" unless it was read whole.
+    """
+
+    file_name: str
+    location: str
+    size: int
+    name: WheelName | Unavailable
+    archive: Archive | Unavailable
+    metadata: CoreMetadata | Unavailable
+    sidecar: CoreMetadata | Unavailable
+    wheel_file: WheelFile | Unavailable
+    record: Record | Unavailable
+    hash_faults: tuple[tuple[str, str], ...] | Unavailable
+    accelerator: AcceleratorFacts | Unavailable
+    version_files: tuple[VersionFile, ...] = ()
+    dist_infos: tuple[str, ...] = ()
+    listing: IndexFile | None = None
+    target: Target | None = None
+    siblings: tuple[Sibling, ...] = ()
+    elfs: tuple[MemberElf, ...] | Unavailable = _NO_ELFS
+    links: LinkFacts | Unavailable = _NO_LINKS
+    gpu_code: GpuCodeFacts | Unavailable = _NO_GPU_CODE
+    variant: VariantFacts | None = None
+    content_sha256: str = ""
+    broken: str = ""
+    bytes_read: int = 0
+    bytes_cached: int = 0
+    requests: int = 0
+    seconds: float = 0.0
+
+    def without_members(self) -> WheelFacts:
+        """What comparing wheels with each other needs; the members of a whole release would fill the memory."""
+        dropped = Unavailable("the members were judged already, and not kept")
+        return replace(self, archive=dropped, record=dropped, elfs=dropped, links=dropped, gpu_code=dropped)
