@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run, Wheelproof
-from tests.rules.installed_cases import NCCL, kernels, nccl, user, wheel
+from tests.rules.installed.installed_cases import NCCL, kernels, nccl, user, wheel
 from tests.support.environments import MODULE, Installed, library
 
 

@@ -11,7 +11,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import Counterfactual
 from wheel_checks.model import CheckResult, Evidence, Outcome, Severity
-from wheel_checks.rules.doctor.cause import Cause, Layer
+from wheel_checks.rules.host.cause import Cause, Layer
 from wheelproof.doctor.diagnosis import Diagnosis, diagnose, observed_symptoms
 
 CAUSES = {

@@ -15,8 +15,8 @@ import pytest
 
 from wheel_checks.data import load
 from wheel_checks.facts.host.log.facts import LARGEST, LONGEST_LINE, parse_log
-from wheel_checks.rules.doctor.cause import Layer, rule_id
-from wheel_checks.rules.doctor.log_texts import recognise
+from wheel_checks.rules.host.cause import Layer, rule_id
+from wheel_checks.rules.host.log_texts import recognise
 from wheelproof.cli.main import main
 from wheelproof.explain import explain
 

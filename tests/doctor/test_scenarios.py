@@ -14,7 +14,7 @@ from wheel_checks.facts.host.codec import from_json, to_json
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.redaction import redact
 from wheel_checks.model import CheckResult, Outcome, Severity
-from wheel_checks.rules.doctor.cause import CAUSES, KIND, rule_id
+from wheel_checks.rules.host.cause import CAUSES, KIND, rule_id
 from wheelproof.doctor.run import examine
 
 SCENARIOS = scenarios()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.rules.doctor_wheels_cases import behind, left_behind, of_package_index, replaced_by, with_cpu_variable
+from tests.rules.host.wheels_cases import behind, left_behind, of_package_index, replaced_by, with_cpu_variable
 from tests.support.environments import Installed as Folder
 from tests.support.facts import findings
 from tests.support.hosts import grace, healthy, in_container, package, replaced, with_packages, with_torch

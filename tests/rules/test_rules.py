@@ -6,40 +6,36 @@ from itertools import chain
 
 import pytest
 
-from tests.rules import (
+from tests.rules import choice_cases, fleet_cases, matrix_cases, stack_cases
+from tests.rules.case import Case
+from tests.rules.host import container_cases as doctor_container_cases
+from tests.rules.host import driver_cases as doctor_driver_cases
+from tests.rules.host import fabric_cases as doctor_fabric_cases
+from tests.rules.host import host_gpu_code_cases as doctor_gpu_code_cases
+from tests.rules.host import installation_cases as doctor_installation_cases
+from tests.rules.host import log_cases as doctor_log_cases
+from tests.rules.host import triton_cases as doctor_triton_cases
+from tests.rules.host import undecided_cases as doctor_undecided_cases
+from tests.rules.host import visibility_cases as doctor_visibility_cases
+from tests.rules.host import wheels_cases as doctor_wheels_cases
+from tests.rules.installed import installed_cases
+from tests.rules.kernels import kernel_cases
+from tests.rules.pins import change_cases as pin_change_cases
+from tests.rules.pins import guard_cases as pin_guard_cases
+from tests.rules.pins import requirement_cases as pin_cases
+from tests.rules.release import parity_cases, release_cases
+from tests.rules.variants import coverage_cases as variant_coverage_cases
+from tests.rules.variants import variant_cases
+from tests.rules.wheel import (
     accelerator_cases,
     archive_cases,
-    choice_cases,
-    doctor_container_cases,
-    doctor_driver_cases,
-    doctor_fabric_cases,
-    doctor_gpu_code_cases,
-    doctor_installation_cases,
-    doctor_log_cases,
-    doctor_triton_cases,
-    doctor_undecided_cases,
-    doctor_visibility_cases,
-    doctor_wheels_cases,
     elf_cases,
-    fleet_cases,
     gpu_code_cases,
     identity_cases,
-    installed_cases,
-    kernel_cases,
     linking_cases,
-    matrix_cases,
     metadata_cases,
-    parity_cases,
-    pin_cases,
-    pin_change_cases,
-    pin_guard_cases,
     record_cases,
-    release_cases,
-    stack_cases,
-    variant_cases,
-    variant_coverage_cases,
 )
-from tests.rules.case import Case
 from tests.support.facts import findings, judged
 from wheel_checks.catalogue import all_rules
 from wheel_checks.errors import NotFoundError

@@ -10,7 +10,7 @@ from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.log.facts import LARGEST, Log, parse_log
 from wheel_checks.model import FailOn, Overview, Report, Subject
-from wheel_checks.rules.doctor.log_texts import Recognition, recognise
+from wheel_checks.rules.host.log_texts import Recognition, recognise
 from wheel_checks.runner import run_rules
 from wheelproof import __version__
 

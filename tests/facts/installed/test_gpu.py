@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.rules.installed_cases import cuda, kernels, wheel
+from tests.rules.installed.installed_cases import cuda, kernels, wheel
 from tests.support.elf import AARCH64, Elf
 from tests.support.environments import Installed, library
 from tests.support.fatbin import Image, fat_binary, section

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.rules.installed_cases import nccl, user, wheel
+from tests.rules.installed.installed_cases import nccl, user, wheel
 from tests.support.environments import MODULE, Installed, ld_cache, library
 from wheel_checks.facts.installed.facts import InstalledEnvironment, RecordedFiles
 from wheel_checks.facts.installed.reading import Reading, read_installed

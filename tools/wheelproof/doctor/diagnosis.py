@@ -19,7 +19,7 @@ from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.presence import may_have_gpu
 from wheel_checks.facts.host.probes import Counterfactual
 from wheel_checks.model import CheckResult, Evidence, Outcome, Severity
-from wheel_checks.rules.doctor.cause import CAUSES, Cause
+from wheel_checks.rules.host.cause import CAUSES, Cause
 
 HARMLESS = "harmless:"
 PROVEN, CERTAIN, LIKELY = "proven", "certain", "likely"

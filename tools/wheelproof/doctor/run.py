@@ -9,7 +9,7 @@ from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import CheckResult, FailOn, Report, Subject
-from wheel_checks.rules.doctor.cause import KIND
+from wheel_checks.rules.host.cause import KIND
 from wheel_checks.runner import run_rules
 from wheelproof import __version__
 from wheelproof.doctor import summary

@@ -1,0 +1,110 @@
+"""What could not be checked about the kernels is undecided; what there was nothing of is skipped with its reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.rules.kernels.kernel_cases import PYTHON, REPLAY, installation, kernel, target
+from tests.support.facts import findings, judged
+from tests.support.smoke import case, compiled, fault, probe, speed
+from wheel_checks.facts.kernels.facts import InstallationFacts, NoDocument
+from wheel_checks.model import CheckResult, Evidence, Fix, Outcome
+
+
+def only(rule: str, facts: Any) -> CheckResult:
+    (result,) = judged(rule, facts)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("rule", "facts", "message"),
+    [
+        ("KRN101", installation(probe("torch", "error", "torch is missing")), "torch is missing"),
+        ("KRN199", installation(probe("calibration", "error", "no memory is free")), "no memory is free"),
+        ("KRN001", installation(probe("suite", "error", "it ended with exit code 1")), "it ended with exit code 1"),
+        (
+            "KRN001",
+            installation(probe("torch"), verdict="undecided", message="nothing was checked"),
+            "the suite could not decide: nothing was checked",
+        ),
+        ("KRN204", kernel(case("norm", outcome="error", message="no memory")), "1 of 1 cases not checked: plain"),
+        ("KRN204", kernel(speed("norm", outcome="error")), "1 of 1 runs not checked: 16384x4096"),
+        ("KRN401", target(compiled("mm", outcome="error", message="no compiler")), "mm / plain: _mm: no compiler"),
+    ],
+)
+def test_what_could_not_be_checked_is_undecided(rule: str, facts: Any, message: str) -> None:
+    result = only(rule, facts)
+
+    assert (result.outcome, result.message) == (Outcome.ERROR, message)
+
+
+def test_a_suite_without_a_report_is_undecided_with_its_last_words() -> None:
+    outcome = NoDocument("the suite ended by SIGSEGV, without a report", "one\ntwo\n", "Look there.")
+    result = only("KRN001", InstallationFacts(PYTHON, outcome))
+
+    assert (result.outcome, result.message) == (Outcome.ERROR, "the suite ended by SIGSEGV, without a report")
+    assert result.evidence == (
+        Evidence("interpreter", PYTHON),
+        Evidence("last words", "one"),
+        Evidence("last words", "two"),
+    )
+    assert result.fix == Fix("Look there.")
+
+
+def test_what_is_wrong_counts_beside_what_could_not_be_checked() -> None:
+    facts = kernel(case("norm", "a", "refused"), case("norm", "b", "error"))
+
+    assert [result.outcome for result in judged("KRN204", facts)] == [Outcome.FAIL, Outcome.ERROR]
+
+
+@pytest.mark.parametrize(
+    ("rule", "facts", "message"),
+    [
+        ("KRN111", installation(probe("torch")), "this run had no such probe"),
+        ("KRN111", installation(probe("nccl", "skip", "there is one GPU")), "there is one GPU"),
+        ("KRN201", kernel(case("norm", outcome="skip", message="no fp8 here")), "no fp8 here"),
+        ("KRN201", kernel(), "this run had no case of it"),
+        ("KRN301", kernel(case("norm")), "this run had no timed run of it"),
+        (
+            "KRN402",
+            target(compiled("mm", outcome="skip", registers=None, message="cuobjdump is missing")),
+            "cuobjdump is missing",
+        ),
+    ],
+)
+def test_what_there_was_nothing_of_is_skipped_with_its_reason(rule: str, facts: Any, message: str) -> None:
+    result = only(rule, facts)
+
+    assert (result.outcome, result.message) == (Outcome.SKIP, message)
+
+
+def test_a_wrong_result_can_be_repeated_with_its_inputs() -> None:
+    (result,) = findings("KRN201", kernel(case("norm", outcome="wrong")))
+
+    assert result.fix == Fix("Repeat it alone, with the same inputs:", (REPLAY,))
+
+
+def test_commands_and_sentences_of_the_advice_are_told_apart() -> None:
+    advice = ["apt-get install gcc", "in a container, add it to the image", "/opt/venv/bin/python -m pip install x"]
+    (result,) = findings("KRN108", installation(probe("c_compiler", "fail", "there is none", fix=advice)))
+
+    assert result.fix == Fix("in a container, add it to the image", (advice[0], advice[2]))
+
+
+def test_what_a_whole_target_lacks_is_said_once_with_its_fix() -> None:
+    records = [
+        compiled(name, "sm_121", "fail", [fault("unknown_to_ptxas", "unknown", "pip install 'triton>=3.7.1'")])
+        for name in ("a", "b", "c")
+    ]
+    (result,) = findings("KRN405", target(*records, name="sm_121"))
+
+    assert result.fix == Fix("run this:", ("pip install 'triton>=3.7.1'",))
+
+
+def test_of_long_last_words_the_end_is_shown() -> None:
+    words = "\n".join(f"line {number}" for number in range(100))
+    (result,) = findings("KRN202", kernel(case("norm", outcome="crash", evidence={"last words": words})))
+
+    assert [item.value for item in result.evidence[1:]] == [f"line {number}" for number in range(88, 100)]

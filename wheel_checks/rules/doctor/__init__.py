@@ -1,1 +1,0 @@
-"""The rules of the doctor, one module per section of the catalogue of failures. They judge ``HostFacts``."""

@@ -1,0 +1,1 @@
+"""Containers, schedulers and sandboxes: access to the GPU, and their limits."""

@@ -1,0 +1,131 @@
+"""Section E, its second half: limits, WSL and MPS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.log.symptoms import symptoms
+from wheel_checks.model import Evidence, Finding, Fix, Severity, need
+from wheel_checks.rules.host.cause import Layer, cause
+
+SMALL_SHM = 1 << 30  # bytes: DataLoader workers and NCCL share memory there; Docker's default is 64 MB
+SMALL_MEMLOCK = 64 << 20  # bytes: registering memory for InfiniBand locks all of it
+
+
+def _has_gpu(facts: HostFacts) -> bool:
+    return any(device.is_nvidia_gpu for device in need(facts.pci))
+
+
+@cause(
+    "E13",
+    "shared memory is large enough",
+    Severity.WARNING,
+    layer=Layer.CONTAINER,
+    explains=("torch:signal",),
+    why="Data loaders and NCCL share memory through /dev/shm. Docker gives a container 64 MB, and a process that "
+    "touches more dies of a bus error.",
+    example="Bus error (core dumped) in a DataLoader; NCCL: unhandled system error",
+    fix="Start the container with --shm-size=16g or --ipc=host.",
+    sources="nixl#441",
+    tested="a real mount of 64 KB; facts",
+)
+def small_shared_memory(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A container with a GPU whose /dev/shm is small."""
+    limits, container = need(facts.limits), need(facts.container)
+    if container.kind and _has_gpu(facts) and limits.shm_bytes < SMALL_SHM:
+        yield Finding(
+            f"shared memory has {limits.shm_bytes / 1e6:,.0f} MB; what needs more dies of a bus error",
+            (Evidence("the mount dev/shm", f"{limits.shm_bytes:,} bytes", "statvfs"),),
+            Fix("Start the container with more.", ("docker run --shm-size=16g --gpus all ...",)),
+            severity=None if "torch:signal" in symptoms(facts) else Severity.NOTE,
+        )
+
+
+@cause(
+    "E14",
+    "memory may be locked for RDMA",
+    Severity.NOTE,
+    layer=Layer.CONTAINER,
+    explains=(),
+    why="InfiniBand and GPUDirect register memory by locking it; RLIMIT_MEMLOCK of 8 MB makes ibv_reg_mr fail.",
+    example="ibv_reg_mr failed: Cannot allocate memory",
+    fix="Start the container with --ulimit memlock=-1, or raise the limit for the service.",
+    sources="nixl#441",
+    tested="a real RLIMIT_MEMLOCK; facts",
+)
+def small_memory_lock(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A machine with InfiniBand modules whose limit is small."""
+    limits, driver = need(facts.limits), need(facts.driver)
+    rdma = sorted({"ib_umad", "ib_uverbs", "mlx5_ib", "nvidia_peermem"} & set(driver.modules))
+    if rdma and limits.memlock_bytes is not None and limits.memlock_bytes < SMALL_MEMLOCK and _has_gpu(facts):
+        yield Finding(
+            f"only {limits.memlock_bytes / 1e6:,.0f} MB may be locked, and {', '.join(rdma)} is loaded: registering "
+            "memory for RDMA will fail",
+            (Evidence("RLIMIT_MEMLOCK", f"{limits.memlock_bytes:,} bytes", "getrlimit"),),
+            Fix("Raise it.", ("docker run --ulimit memlock=-1 ...",)),
+        )
+
+
+@cause(
+    "E15",
+    "in WSL there is Windows' driver, and it is found",
+    layer=Layer.USERSPACE,
+    explains=("cuda:*", "nvml:*", "torch:unavailable", "torch:init", "kernel:failed"),
+    why="In WSL the driver is Windows'; its libcuda lies in /usr/lib/wsl/lib. A Linux driver that was installed "
+    "inside of WSL shadows it, and without an entry for the loader it is not found.",
+    example="libcuda.so.1: cannot open shared object file, in WSL, while nvidia-smi.exe works",
+    fix="Remove the Linux driver from WSL, and let ldconfig know /usr/lib/wsl/lib.",
+    sources="WSL#8587, pytorch#97501",
+    tested="facts alone; no Windows here",
+)
+def wsl_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """WSL where libcuda is found elsewhere first, or not at all."""
+    if not need(facts.system).wsl:
+        return
+    loader, cuda = need(facts.loader), need(facts.cuda)
+    own = [
+        lib for lib in loader.cuda_libraries if lib.name == "libcuda.so.1" and not lib.path.startswith("/usr/lib/wsl/")
+    ]
+    shipped = any(lib.path.startswith("/usr/lib/wsl/") for lib in loader.cuda_libraries)
+    if cuda.code == 0 or not shipped:
+        return
+    commands = ["echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/wsl.conf", "sudo ldconfig"]
+    if own:
+        commands.insert(0, "sudo apt-get purge 'libnvidia-compute-*' 'nvidia-driver-*'")
+        message = f"a Linux driver inside of WSL ({own[0].path}) shadows Windows' own in /usr/lib/wsl/lib"
+    else:
+        message = "Windows' driver is in /usr/lib/wsl/lib, and the loader does not look there"
+    evidence = [Evidence("libcuda.so.1", lib.path, lib.where) for lib in loader.cuda_libraries[:4]]
+    yield Finding(message, tuple(evidence), Fix("Use Windows' driver.", tuple(commands)))
+
+
+@cause(
+    "E16",
+    "MPS has its daemon",
+    layer=Layer.VISIBILITY,
+    explains=("cuda:805", "cuda:807", "torch:unavailable", "torch:init", "kernel:failed"),
+    why="When an MPS control pipe is named or left behind, CUDA connects to its daemon; when that is gone, cuInit "
+    "fails.",
+    example="Error 805: MPS client failed to connect to the MPS control daemon",
+    fix="Start the daemon, or remove what is left of it.",
+    sources="ApeRAG#120, vss#70",
+    tested="a stub driver for 805; facts of the pipe",
+)
+def mps_without_daemon(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """805 or 807 of cuInit."""
+    cuda, services = need(facts.cuda), need(facts.services)
+    if cuda.code not in {805, 807}:
+        return
+    pipe = facts.variables.get("CUDA_MPS_PIPE_DIRECTORY", "") or services.mps_control
+    running = [name for name in services.processes if name.startswith("nvidia-cuda-mps")]
+    evidence = [Evidence("cuInit", str(cuda.code), cuda.library)]
+    evidence += [Evidence("MPS pipe", pipe)] if pipe else []
+    evidence += [Evidence("MPS daemon", ", ".join(running) or "is not running")]
+    fixes = ("unset CUDA_MPS_PIPE_DIRECTORY",) if "CUDA_MPS_PIPE_DIRECTORY" in facts.variables else ()
+    yield Finding(
+        f"CUDA wants to go through MPS and cannot reach its daemon (cuInit {cuda.code})",
+        tuple(evidence),
+        Fix("Start the daemon, or do without it.", ("nvidia-cuda-mps-control -d", *fixes)),
+    )

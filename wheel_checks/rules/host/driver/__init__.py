@@ -1,0 +1,1 @@
+"""The GPU, the kernel, NVIDIA's driver and its libraries."""

@@ -1,0 +1,413 @@
+"""Section C, its first half: the GPU, the kernel, and the kernel's side of NVIDIA's driver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from wheel_checks.facts.host.advice import newer_driver
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.gpu import PciDevice
+from wheel_checks.facts.host.pci_names import needs_open_modules
+from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.rules.host.cause import Layer, cause
+
+NO_CUDA = ("nvml:*", "cuda:*", "torch:unavailable", "torch:init", "kernel:failed")
+
+
+def _gpus(facts: HostFacts) -> list[PciDevice]:
+    return [device for device in need(facts.pci) if device.is_nvidia_gpu]
+
+
+def _in_container(facts: HostFacts) -> bool:
+    return not isinstance(facts.container, Unavailable) and bool(facts.container.kind)
+
+
+def _shown(device: PciDevice) -> Evidence:
+    return Evidence(device.name or "NVIDIA GPU", f"{device.vendor}:{device.device} at {device.address}", "/sys/bus/pci")
+
+
+def _cuda_code(facts: HostFacts) -> int | None:
+    return facts.cuda.code if isinstance(facts.cuda, CudaProbe) else None
+
+
+@cause(
+    "C01",
+    "a machine with a CUDA torch has a GPU",
+    Severity.NOTE,
+    layer=Layer.HARDWARE,
+    explains=NO_CUDA,
+    why="Without an NVIDIA GPU on the PCI bus no driver and no wheel can help. On a laptop or a CI machine that is as "
+    "it should be; in a cloud it is the wrong instance, or a GPU that was not passed through.",
+    example="torch.cuda.is_available() is False on a virtual machine without a GPU",
+    fix="Choose an instance with a GPU, or pass one through; or take the CPU wheel if none is meant.",
+    sources="generic",
+    tested="this project's own machines, which have none; facts",
+)
+def no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """No GPU on the bus, no Tegra, no WSL; an error when a kernel driver waits for one."""
+    if isinstance(facts.pci, Unavailable) or _gpus(facts):
+        return
+    system, driver = need(facts.system), need(facts.driver)
+    if system.tegra or system.wsl or _in_container(facts):  # a sandbox may hide the bus
+        return
+    seen = isinstance(facts.cuda, CudaProbe) and facts.cuda.gpus
+    if seen:
+        return
+    waiting = Severity.ERROR if driver.version else None
+    yield Finding(
+        "there is no NVIDIA GPU on this machine's PCI bus" + (", and its driver is loaded" if waiting else ""),
+        (Evidence("PCI", "no device of vendor 10de and class 0300 or 0302", "/sys/bus/pci/devices"),),
+        Fix("Use a machine, or an instance type, with an NVIDIA GPU."),
+        severity=waiting,
+    )
+
+
+@cause(
+    "C02",
+    "the NVIDIA driver is installed",
+    layer=Layer.KERNEL,
+    explains=NO_CUDA,
+    why="A wheel brings all of CUDA but the driver: the kernel modules and libcuda.so.1 come from the operating "
+    "system.",
+    example="RuntimeError: Found no NVIDIA driver on your system",
+    fix="Install the driver with its open kernel modules, and reboot.",
+    sources="torch's own text",
+    tested="a fake root with a GPU and nothing else",
+)
+def driver_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A GPU, no module loaded, and none built for any kernel."""
+    driver, gpus = need(facts.driver), _gpus(facts)
+    if not gpus or "nvidia" in driver.modules or driver.version or driver.built_for or _in_container(facts):
+        return
+    if any(gpu.driver in {"nouveau", "vfio-pci", "nova_core"} for gpu in gpus):
+        return  # C03 says what holds them
+    yield Finding(
+        "the GPU is there, and no NVIDIA driver is installed",
+        (_shown(gpus[0]), Evidence("kernel module", "none is loaded, none is built", "/sys/module, /lib/modules")),
+        Fix("Install the driver.", newer_driver(facts)),
+    )
+
+
+@cause(
+    "C03",
+    "NVIDIA's driver holds the GPU",
+    layer=Layer.KERNEL,
+    explains=NO_CUDA,
+    why="One driver binds a device. nouveau knows no CUDA, and vfio-pci gives the GPU to a virtual machine.",
+    example="NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver",
+    fix="Keep nouveau from loading, and reboot; or release the GPU from the virtual machine.",
+    sources="oneflow#3106",
+    tested="a fake root whose driver links name nouveau and vfio-pci",
+)
+def foreign_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """GPUs that are bound to something else."""
+    held = [gpu for gpu in _gpus(facts) if gpu.driver in {"nouveau", "vfio-pci", "nova_core"}]
+    if not held or len(held) < len(_gpus(facts)):
+        return
+    kind = held[0].driver
+    if kind == "vfio-pci":
+        fix = Fix("It is passed through to a virtual machine: stop that, or use CUDA inside of it.")
+    else:
+        fix = Fix(
+            f"Keep {kind} from loading.",
+            (
+                f"printf 'blacklist {kind}\\noptions {kind} modeset=0\\n' | sudo tee /etc/modprobe.d/no-{kind}.conf",
+                "sudo update-initramfs -u  # on Fedora and RHEL: sudo dracut --force",
+                "sudo reboot",
+            ),
+        )
+    yield Finding(f"{kind} holds the GPU, not NVIDIA's driver", (_shown(held[0]), Evidence("bound to", kind)), fix)
+
+
+@cause(
+    "C04",
+    "the kernel accepts the module's signature",
+    layer=Layer.KERNEL,
+    explains=NO_CUDA,
+    why="With Secure Boot the kernel loads only signed modules, and one that was built here is signed with a key that "
+    "the firmware must be told of first (MOK).",
+    example="modprobe: ERROR: could not insert 'nvidia': Key was rejected by service",
+    fix="Enrol the key and confirm it at the next boot, or install modules that the distribution signed.",
+    sources="canonical/nvidia-graphics-drivers#62",
+    tested="a fake root with the firmware's variable; no machine with Secure Boot",
+)
+def secure_boot(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Secure Boot is on, a module is built for this kernel, and it is not loaded."""
+    system, driver = need(facts.system), need(facts.driver)
+    rejected = [line for line in driver.kernel_messages if "Key was rejected" in line or "module verification" in line]
+    enforced = system.secure_boot or system.lockdown in {"integrity", "confidentiality"}
+    if not _gpus(facts) or "nvidia" in driver.modules or not enforced or system.kernel not in driver.built_for:
+        return
+    yield Finding(
+        f"Secure Boot keeps the NVIDIA module out: it is built for {system.kernel} and not loaded",
+        (
+            Evidence("Secure Boot", "on" if system.secure_boot else f"lockdown {system.lockdown}", "firmware"),
+            *(Evidence("kernel", line) for line in rejected[-1:]),
+        ),
+        Fix(
+            "Enrol the key that signed it, and confirm it when the machine boots.",
+            ("sudo mokutil --import /var/lib/shim-signed/mok/MOK.der", "sudo reboot"),
+        ),
+    )
+
+
+@cause(
+    "C05",
+    "the module is built for the running kernel",
+    layer=Layer.KERNEL,
+    explains=NO_CUDA,
+    why="A kernel update needs the module built anew; without headers of the new kernel DKMS fails quietly.",
+    example="no GPU after unattended-upgrades and a reboot",
+    fix="Install the kernel's headers and let DKMS build the module.",
+    sources="generic",
+    tested="a fake root with modules of another kernel",
+)
+def module_for_another_kernel(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A module for other kernels, and none for this one."""
+    system, driver = need(facts.system), need(facts.driver)
+    others = [release for release in driver.built_for if release != system.kernel]
+    if not _gpus(facts) or "nvidia" in driver.modules or _in_container(facts) or system.kernel in driver.built_for:
+        return
+    if others:
+        yield Finding(
+            f"the NVIDIA module is built for {', '.join(others[:3])}, and kernel {system.kernel} runs",
+            (Evidence("running kernel", system.kernel, "uname"), Evidence("built for", ", ".join(others[:6]))),
+            Fix(
+                "Build it for this kernel.",
+                (
+                    f"sudo apt-get install linux-headers-{system.kernel}",
+                    f"sudo dkms autoinstall -k {system.kernel}",
+                    "sudo modprobe nvidia",
+                ),
+            ),
+        )
+
+
+@cause(
+    "C06",
+    "the driver's kernel side and its libraries are of one version",
+    layer=Layer.KERNEL,
+    explains=NO_CUDA,
+    why="An update replaces the libraries at once and the loaded module at the next boot; until then they refuse each "
+    "other.",
+    example="Failed to initialize NVML: Driver/library version mismatch; cuInit 803",
+    fix="Reboot, or unload and load the modules; hold the packages where updates run unattended.",
+    sources="ubuntu-server-docs PR369, truenas-nvidia-drivers#19",
+    tested="stub libraries with versioned file names, and NVML 18 of a stub",
+)
+def version_mismatch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Two versions: the loaded module's, and that of the driver's own libraries."""
+    driver, loader = need(facts.driver), need(facts.loader)
+    libraries = [lib for lib in loader.cuda_libraries if lib.kind == "driver" and lib.version]
+    other = [lib for lib in libraries if lib.version != driver.version]
+    nvml = facts.nvml.code if isinstance(facts.nvml, NvmlProbe) else 0
+    refused = nvml == 18 or _cuda_code(facts) == 803
+    if not driver.version or not other or not refused or any(lib.version == driver.version for lib in libraries):
+        return
+    yield Finding(
+        f"the kernel runs driver {driver.version}, its libraries are {other[0].version}: they refuse each other",
+        (
+            Evidence("loaded module", driver.version, "/sys/module/nvidia/version"),
+            Evidence(other[0].name, other[0].version, other[0].path),
+        ),
+        Fix(
+            "Reboot; or, with nothing running on the GPU, load the new modules.",
+            (
+                "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia",
+                "sudo reboot  # when a module is in use",
+            )
+            if not _in_container(facts)
+            else ("restart the container: the host's driver was updated under it",),
+        ),
+    )
+
+
+@cause(
+    "C07",
+    "the GPU has the kernel modules that it needs",
+    layer=Layer.KERNEL,
+    explains=NO_CUDA,
+    why="GH200 and everything of Blackwell are driven by the open kernel modules alone; the proprietary ones load and "
+    "find no device.",
+    example="RmInitAdapter failed! (0x62:...); nvidia-smi: No devices were found",
+    fix="Install the open modules of the same driver.",
+    sources="start-technologies PR3693, start-technologies#3465, cloud-native-docs PR6",
+    tested="a fake root with a GB200 and the proprietary module's line",
+)
+def proprietary_module(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The proprietary module beside a GPU that needs the open one."""
+    driver = need(facts.driver)
+    needing = [gpu for gpu in _gpus(facts) if needs_open_modules(gpu.device)]
+    if driver.open is not False or not needing:
+        return
+    shown = [line for line in driver.kernel_messages if "RmInitAdapter" in line or "requires use of the" in line]
+    yield Finding(
+        f"{needing[0].name or 'this GPU'} needs the open kernel modules, and the proprietary ones are loaded",
+        (
+            _shown(needing[0]),
+            Evidence("module", driver.version_line, "/proc/driver/nvidia/version"),
+            *(Evidence("kernel", line) for line in shown[-1:]),
+        ),
+        Fix("Install the open modules.", newer_driver(facts)),
+    )
+
+
+@cause(
+    "C08",
+    "the module for unified memory is loaded",
+    layer=Layer.KERNEL,
+    explains=("cuda:999", "cuda:304", "torch:unavailable", "torch:init", "kernel:failed"),
+    why="CUDA needs nvidia_uvm and its node; nvidia-smi needs neither, so that all looks well.",
+    example="CUDA unknown error (999), while nvidia-smi lists the GPUs",
+    fix="Load the module and make its node; give the node to the container.",
+    sources="pytorch#49081",
+    tested="a fake root without the module; a stub driver for 999",
+)
+def uvm_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A cuInit that fails where nvidia_uvm or its node is missing."""
+    driver, nodes = need(facts.driver), need(facts.nodes)
+    if _cuda_code(facts) not in {999, 304} or not driver.version:
+        return
+    node = next((one for one in nodes if one.path == "/dev/nvidia-uvm"), None)
+    lost_node = node is None or node.error == "ENOENT"
+    control = any(one.path == "/dev/nvidiactl" and one.error != "ENOENT" for one in nodes)
+    if not control or ("nvidia_uvm" in driver.modules and not lost_node):
+        return
+    if _in_container(facts):
+        fix = Fix("Give it to the container, too.", ("docker run --gpus all ...  # or --device /dev/nvidia-uvm",))
+    else:
+        fix = Fix("Load it, and make its node.", ("sudo nvidia-modprobe -u -c0",))
+    what = "/dev/nvidia-uvm is missing" if "nvidia_uvm" in driver.modules else "the module nvidia_uvm is not loaded"
+    evidence = (Evidence("nvidia_uvm", "loaded" if "nvidia_uvm" in driver.modules else "not loaded", "/sys/module"),)
+    yield Finding(f"{what}, and CUDA cannot start without it", evidence, fix)
+
+
+@cause(
+    "C09",
+    "the module for unified memory is in order",
+    layer=Layer.KERNEL,
+    explains=("cuda:999", "torch:unavailable", "torch:init", "kernel:failed"),
+    why="After a suspend nvidia_uvm may be left in a state in which cuInit gives 999 until it is loaded anew.",
+    example="CUDA unknown error after the laptop slept",
+    fix="Unload and load nvidia_uvm.",
+    sources="pytorch#159954, pytorch#49081",
+    tested="a stub driver for 999; no machine that was suspended",
+    certain=False,
+)
+def uvm_stale(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """999 of cuInit although everything is there."""
+    driver, nodes = need(facts.driver), need(facts.nodes)
+    there = any(one.path == "/dev/nvidia-uvm" and not one.error for one in nodes) and "nvidia_uvm" in driver.modules
+    if _cuda_code(facts) != 999 or not there or isinstance(facts.nvml, Unavailable) or facts.nvml.code:
+        return
+    if any(fact.proves for fact in facts.counterfactuals):
+        return
+    if any("hmm" in line.lower() for line in driver.kernel_messages):
+        return  # C22 says what that means
+    said = [line for line in driver.kernel_messages if re.search(r"uvm|suspend|resume", line, re.IGNORECASE)]
+    yield Finding(
+        "cuInit gives 999 although NVML, the module nvidia_uvm and its node are there: most often it is stale after a "
+        "suspend",
+        (Evidence("cuInit", "999"), *(Evidence("kernel", line) for line in said[-2:])),
+        Fix("Load the module anew.", ("sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm",)),
+    )
+
+
+@cause(
+    "C16",
+    "the GPU answers on the bus",
+    layer=Layer.HARDWARE,
+    explains=(*NO_CUDA, "cuda:fewer"),
+    why="A GPU that falls off the bus (Xid 79) reads all ones until the machine is power-cycled: a fault of power, "
+    "cooling, the slot, or the GPU.",
+    example="NVRM: Xid (PCI:0000:18:00): 79, GPU has fallen off the bus",
+    fix="Power the machine off and on; when it comes back, reseat or replace the GPU.",
+    sources="NVSentinel#155, open-gpu-kernel-modules#387",
+    tested="a fake root whose configuration space reads ones; a stub for NVML 15",
+)
+def fallen_off_the_bus(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A configuration space of ones, or NVML's GPU_IS_LOST, or Xid 79."""
+    driver = need(facts.driver)
+    gone = [gpu for gpu in _gpus(facts) if gpu.gone]
+    lost = isinstance(facts.nvml, NvmlProbe) and (
+        facts.nvml.code == 15 or any(gpu.error == 15 for gpu in facts.nvml.gpus)
+    )
+    said = [line for line in driver.kernel_messages if re.search(r"Xid.*: 79\b|fallen off the bus", line)]
+    if not gone and not lost:
+        return
+    evidence = [Evidence("configuration space", "all ones", gpu.address) for gpu in gone]
+    evidence += [Evidence("NVML", "15 (GPU is lost)")] if lost else []
+    evidence += [Evidence("kernel", line) for line in said[-1:]]
+    yield Finding(
+        "a GPU has fallen off the bus" + (f": {gone[0].address}" if gone else ""),
+        tuple(evidence),
+        Fix("Power the machine off and on (a reboot does not do); if it comes back, reseat or replace the GPU."),
+    )
+
+
+@cause(
+    "C17",
+    "every GPU of the machine is seen",
+    layer=Layer.KERNEL,
+    explains=("cuda:fewer",),
+    why="One GPU that failed to start is missing from NVML and CUDA, and work that counts on eight gets seven.",
+    example="7 of 8 GPUs in nvidia-smi",
+    fix="Read the kernel's log for that GPU; drain the machine.",
+    sources="gpu-operator#2511",
+    tested="facts and a stub that lists fewer devices",
+)
+def partial_gpus(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Fewer GPUs at NVML than on the bus, outside of containers."""
+    gpus = _gpus(facts)
+    if _in_container(facts) or isinstance(facts.nvml, Unavailable) or facts.nvml.code or not facts.nvml.gpus:
+        return
+    bound = [gpu for gpu in gpus if gpu.driver == "nvidia"]
+    if "SLURM_JOB_ID" in facts.variables or len(facts.nvml.gpus) >= len(bound) or any(gpu.gone for gpu in gpus):
+        return
+    driver = need(facts.driver)
+    said = [line for line in driver.kernel_messages if "RmInitAdapter" in line or "Xid" in line]
+    yield Finding(
+        f"{len(bound)} GPUs are on the bus, and NVML sees {len(facts.nvml.gpus)}",
+        (
+            Evidence("PCI", str(len(bound)), "/sys/bus/pci/devices"),
+            Evidence("/proc/driver/nvidia/gpus", str(driver.gpus)),
+            Evidence("NVML", str(len(facts.nvml.gpus))),
+            *(Evidence("kernel", line) for line in said[-2:]),
+        ),
+        Fix("See why it failed to start; then drain the machine.", ("sudo dmesg | grep -i -E 'nvrm|xid'",)),
+    )
+
+
+@cause(
+    "C18",
+    "the driver answers",
+    layer=Layer.KERNEL,
+    explains=("nvml:hang", "cuda:hang", "torch:hang"),
+    why="A wedged GPU or driver never answers: every process that asks it waits in the kernel, and cannot be killed.",
+    example="torch.cuda.is_available() never returns",
+    fix="Reset the GPU or reboot; drain the node.",
+    sources="returnn#1756",
+    tested="a stub driver that hangs in cuInit; no wedged GPU",
+)
+def driver_hangs(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The probe of NVML or CUDA was killed at its deadline, and no variable is guilty."""
+    probes = [("NVML", facts.nvml), ("cuInit", facts.cuda)]
+    hanging = [(name, probe) for name, probe in probes if not isinstance(probe, Unavailable) and probe.end.hang]
+    if not hanging or any(fact.proves for fact in facts.counterfactuals):
+        return
+    name, probe = hanging[0]
+    waits = Evidence("waits in", probe.end.waits_in, "/proc/PID/wchan")
+    yield Finding(
+        f"the driver does not answer: {name} did not come back within {probe.end.seconds:.0f} s",
+        (
+            *(Evidence(other, f"no answer in {one.end.seconds:.0f} s") for other, one in hanging),
+            *([waits] if probe.end.waits_in else []),
+        ),
+        Fix(
+            "Look for what happened, then reset or reboot.",
+            ("sudo dmesg | grep -i -E 'nvrm|xid'", "sudo nvidia-smi -r  # with nothing running", "sudo reboot"),
+        ),
+    )

@@ -1,0 +1,325 @@
+"""Section D: the NVSwitch fabric, IMEX, confidential computing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.gpu import Services
+from wheel_checks.facts.host.pci_names import needs_subnet_manager
+from wheel_checks.facts.host.probes import CudaProbe, NvmlGpu, NvmlProbe
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.rules.host.cause import Layer, cause
+
+NOT_INITIALIZED = 802  # CUDA_ERROR_SYSTEM_NOT_READY
+IN_PROGRESS, COMPLETED = 2, 3  # nvmlGpuFabricState_t
+NO_CUDA = ("cuda:802", "torch:unavailable", "torch:init", "kernel:failed")
+IMEX_MAJOR, IMEX_NODE = "nvidia-caps-imex-channels", "/dev/nvidia-caps-imex-channels/channel0"
+
+
+def _code(facts: HostFacts) -> int | None:
+    return facts.cuda.code if isinstance(facts.cuda, CudaProbe) else None
+
+
+def _gpus(facts: HostFacts) -> tuple[NvmlGpu, ...]:
+    return facts.nvml.gpus if isinstance(facts.nvml, NvmlProbe) else ()
+
+
+def _in_container(facts: HostFacts) -> bool:
+    return not isinstance(facts.container, Unavailable) and bool(facts.container.kind)
+
+
+def _has_switches(facts: HostFacts) -> bool:
+    """NVSwitches on the bus, or their nodes; the majors are there on every machine."""
+    on_bus = any(device.is_nvswitch for device in need(facts.pci))
+    return on_bus or any(node.path.startswith("/dev/nvidia-nvswitch") for node in need(facts.nodes))
+
+
+def _states(facts: HostFacts) -> Iterator[Evidence]:
+    names = {0: "not supported", 1: "not started", 2: "in progress", 3: "completed"}
+    for gpu in _gpus(facts)[:2]:
+        if gpu.fabric_state is not None:
+            yield Evidence(
+                f"fabric state of GPU {gpu.index}", names.get(gpu.fabric_state, str(gpu.fabric_state)), "NVML"
+            )
+
+
+def _connecting(facts: HostFacts) -> bool:
+    return any(gpu.fabric_state in {1, IN_PROGRESS} for gpu in _gpus(facts))
+
+
+def _branch(facts: HostFacts) -> str:
+    return need(facts.driver).version.partition(".")[0]
+
+
+@cause(
+    "D01",
+    "the fabric manager runs",
+    layer=Layer.FABRIC,
+    explains=NO_CUDA,
+    why="GPUs behind NVSwitches wait until the fabric manager has set the switches up; until then cuInit gives 802, "
+    "while nvidia-smi shows nothing unusual.",
+    example="Error 802: system not yet initialized, on HGX H100, H200 or B200",
+    fix="Install the fabric manager of exactly the driver's version, and start it.",
+    sources="pytorch#35710, aws dcv#33, jax PR34113",
+    tested="a stub driver for 802 and NVML's fabric state; no HGX machine without its manager",
+)
+def manager_not_running(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """802, switches, and no manager among the processes."""
+    services = need(facts.services)
+    if _code(facts) != NOT_INITIALIZED or _in_container(facts) or "nv-fabricmanager" in services.processes:
+        return
+    if not _has_switches(facts) and not _connecting(facts):
+        return
+    version, branch = need(facts.driver).version, _branch(facts)
+    if services.fabric_manager and services.fabric_manager != version:
+        return  # D02 says why it does not
+    install = () if services.fabric_manager else (f"sudo apt-get install nvidia-fabricmanager-{branch}={version}-1",)
+    yield Finding(
+        "the fabric manager does not run: the GPUs wait for their NVSwitches, and cuInit gives 802",
+        (
+            Evidence("cuInit", "802"),
+            *_states(facts),
+            Evidence("nv-fabricmanager", "not among the processes", "/proc"),
+            Evidence("package", services.fabric_manager or "not installed"),
+        ),
+        Fix("Start it (in the driver's version).", (*install, "sudo systemctl enable --now nvidia-fabricmanager")),
+    )
+
+
+@cause(
+    "D02",
+    "the fabric manager has the driver's version",
+    layer=Layer.FABRIC,
+    explains=NO_CUDA,
+    why="The fabric manager refuses a driver of any other version, down to the last digit, and ends.",
+    example="fabric manager NVIDIA GPU driver interface version 530.30.02 don't match with driver version 530.41.03",
+    fix="Install exactly the driver's version.",
+    sources="gpu-operator#544",
+    tested="a fake root with dpkg's file; facts",
+)
+def manager_of_another_version(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Two versions, on a machine with switches where CUDA is not ready."""
+    services, driver = need(facts.services), need(facts.driver)
+    if not services.fabric_manager or not driver.version or services.fabric_manager == driver.version:
+        return
+    if _has_switches(facts) and _code(facts) == NOT_INITIALIZED:
+        branch = _branch(facts)
+        yield Finding(
+            f"the fabric manager is {services.fabric_manager}, the driver {driver.version}: it ends at once",
+            (
+                Evidence("nvidia-fabricmanager", services.fabric_manager, "/var/lib/dpkg/status"),
+                Evidence("driver", driver.version, "/sys/module/nvidia/version"),
+            ),
+            Fix(
+                "Install the driver's version.",
+                (
+                    f"sudo apt-get install --allow-downgrades nvidia-fabricmanager-{branch}={driver.version}-1",
+                    "sudo systemctl restart nvidia-fabricmanager",
+                ),
+            ),
+        )
+
+
+@cause(
+    "D03",
+    "NVLink's subnet manager runs where NVLink 5 needs it",
+    layer=Layer.FABRIC,
+    explains=NO_CUDA,
+    why="On HGX B200 and B300 the fabric manager works through nvlsm, which speaks InfiniBand's management protocol "
+    "and needs ib_umad.",
+    example="the fabric manager ends with NV_WARN_NOTHING_TO_DO on a B200 machine; cuInit gives 802",
+    fix="Install nvlsm and load ib_umad and mlx5_ib.",
+    sources="gpu-operator#2781, siderolabs/extensions PR717",
+    tested="facts; no B200 machine",
+)
+def subnet_manager_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """802 on a B200 or B300 without nvlsm or ib_umad."""
+    services, driver = need(facts.services), need(facts.driver)
+    boards = [device for device in need(facts.pci) if device.is_nvidia_gpu and needs_subnet_manager(device.device)]
+    if _code(facts) != NOT_INITIALIZED or not boards or len(boards) < 2 or _in_container(facts):
+        return
+    lacking = [name for name in ("ib_umad", "mlx5_ib") if name not in driver.modules]
+    if "nvlsm" not in services.processes or lacking:
+        yield Finding(
+            f"{boards[0].name} needs NVLink's subnet manager"
+            + (f", and {', '.join(lacking)} is not loaded" if lacking else ", and nvlsm does not run"),
+            (
+                Evidence("nvlsm", "runs" if "nvlsm" in services.processes else "does not run", "/proc"),
+                Evidence("modules", ", ".join(sorted({"ib_umad", "mlx5_ib"} & set(driver.modules))) or "neither"),
+            ),
+            Fix(
+                "Install and load what it needs.",
+                (
+                    'sudo apt-get install nvlsm "linux-modules-extra-$(uname -r)"',
+                    "sudo modprobe ib_umad && sudo modprobe mlx5_ib",
+                    "sudo systemctl restart nvidia-fabricmanager",
+                ),
+            ),
+        )
+
+
+@cause(
+    "D04",
+    "a confidential GPU is set ready",
+    layer=Layer.FABRIC,
+    explains=(*NO_CUDA, "cuda:no-device", "cuda:100"),
+    why="In confidential computing a GPU takes no work until its attestation was accepted and it is set ready.",
+    example="is_available() is False in a confidential virtual machine",
+    fix="Attest the GPU, then set it ready.",
+    sources="nvtrust#56, nvtrust#37, nvtrust#39",
+    tested="a stub NVML that says not ready; no confidential machine",
+)
+def confidential_not_ready(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """NVML says that the GPUs are not ready."""
+    if isinstance(facts.nvml, NvmlProbe) and facts.nvml.confidential_ready is False:
+        yield Finding(
+            "the GPU is in confidential mode and not set ready",
+            (Evidence("confidential computing, GPUs ready", "no", "nvmlSystemGetConfComputeGpusReadyState"),),
+            Fix("After attestation, set it ready.", ("sudo nvidia-smi conf-compute -srs 1",)),
+        )
+
+
+@cause(
+    "D05",
+    "the provider's fabric is up",
+    layer=Layer.FABRIC,
+    explains=NO_CUDA,
+    why="In a container or a rented virtual machine the fabric manager is the provider's. 802 there cannot be mended "
+    "from inside.",
+    example="802 in a hosted notebook, on one node and not on another",
+    fix="Take another node, and report this one.",
+    sources="huggingface_hub#4128, huggingface_hub#4134",
+    tested="a stub driver for 802 and facts of a container",
+)
+def hosted_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """802 inside of a container."""
+    if _code(facts) == NOT_INITIALIZED and _in_container(facts):
+        container = need(facts.container)
+        yield Finding(
+            "the host's NVSwitch fabric is not ready (cuInit 802), and a container cannot mend that",
+            (
+                Evidence("cuInit", "802"),
+                *_states(facts),
+                Evidence("container", container.kind, ", ".join(container.marks)),
+            ),
+            Fix(
+                "Try again on another node, and tell the provider: cuInit gives CUDA_ERROR_SYSTEM_NOT_READY (802), so "
+                "its fabric manager or its partition is not up."
+            ),
+        )
+
+
+@cause(
+    "D06",
+    "a fabric manager on a machine without switches is harmless",
+    Severity.NOTE,
+    layer=Layer.FABRIC,
+    explains=(),
+    why="On a machine without NVSwitches the fabric manager ends with an error, and nothing needs it.",
+    example="nvidia-fabricmanager.service: failed, on a machine with PCIe GPUs where CUDA works",
+    fix="Nothing; disable the service if its failure disturbs.",
+    sources="gpu-operator#610",
+    tested="facts",
+)
+def manager_without_switches(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The package is installed, there are no switches, and CUDA works."""
+    services = need(facts.services)
+    connected = any(gpu.fabric_state == COMPLETED for gpu in _gpus(facts))
+    idle = bool(services.fabric_manager) and "nv-fabricmanager" not in services.processes
+    if idle and _code(facts) == 0 and not _has_switches(facts) and not connected:
+        yield Finding(
+            "harmless: the fabric manager is installed and does not run; this machine has no NVSwitch to manage",
+            (Evidence("nvidia-fabricmanager", services.fabric_manager), Evidence("cuInit", "0")),
+        )
+
+
+@cause(
+    "D07",
+    "the IMEX channel is there",
+    Severity.WARNING,
+    layer=Layer.FABRIC,
+    explains=("torch:compute",),
+    why="GPUs of several trays (GB200 and GB300 NVL72) share memory through an IMEX channel, a device node. Without it "
+    "cuMemCreate with fabric handles gives 800, and NCCL fails across trays.",
+    example="CUDA_ERROR_NOT_PERMITTED (800) in cuMemCreate; NCCL MNNVL",
+    fix="Make the channel's node; in a container, ask for the channel.",
+    sources="mscclpp#467, nccl#1483, nccl#1632, nvbandwidth#39",
+    tested="a fake root without the node; no NVL72",
+)
+def imex_channel_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """GPUs that belong to a fabric across machines, and no channel or none that may be opened."""
+    driver, nodes = need(facts.driver), need(facts.nodes)
+    multi_node = any(
+        device.is_nvidia_gpu and device.name in {"NVIDIA GB200", "NVIDIA GB300"} for device in need(facts.pci)
+    )
+    if not multi_node or IMEX_MAJOR not in driver.majors:
+        return
+    channel = next((node for node in nodes if node.path == IMEX_NODE), None)
+    if channel is not None and not channel.error:
+        return
+    state = "missing" if channel is None else channel.error
+    if _in_container(facts):
+        fix = Fix("Ask for the channel.", ("docker run --gpus all -e NVIDIA_IMEX_CHANNELS=0 ...",))
+    else:
+        fix = Fix("Make its node.", ("sudo nvidia-modprobe -s -i 0:1",))
+    what = "missing" if channel is None else f"closed to this user ({state})"
+    yield Finding(
+        f"the IMEX channel {IMEX_NODE} is {what}: GPUs of other trays cannot share memory with this one",
+        (Evidence(IMEX_MAJOR, "registered", "/proc/devices"), Evidence(IMEX_NODE, state)),
+        fix,
+    )
+
+
+@cause(
+    "D08",
+    "the NVLink fabric is whole",
+    Severity.WARNING,
+    layer=Layer.FABRIC,
+    explains=("torch:compute", "torch:signal"),
+    why="With some links of an NVLink domain down, NCCL over several trays may crash instead of going around them.",
+    example="SIGSEGV in NCCL from 44 ranks on; healthMask 0xaa",
+    fix="Use NCCL_MNNVL_ENABLE=0 until the links are repaired.",
+    sources="nccl#2186",
+    tested="a stub NVML's health mask",
+)
+def degraded_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A health mask whose lowest two bits say degraded bandwidth (nvml.h, NVML_GPU_FABRIC_HEALTH_MASK_DEGRADED_BW)."""
+    degraded = [gpu for gpu in _gpus(facts) if gpu.fabric_health is not None and gpu.fabric_health & 0b11 == 1]
+    if degraded:
+        masks = (Evidence(f"GPU {gpu.index}", f"health mask {gpu.fabric_health:#x}", "NVML") for gpu in degraded[:4])
+        yield Finding(
+            f"the NVLink fabric is degraded at {len(degraded)} of {len(_gpus(facts))} GPUs",
+            tuple(masks),
+            Fix("Keep NCCL off it until it is repaired.", ("export NCCL_MNNVL_ENABLE=0",)),
+        )
+
+
+@cause(
+    "D09",
+    "the IMEX domain is up",
+    Severity.WARNING,
+    layer=Layer.FABRIC,
+    explains=("torch:compute",),
+    why="Multicast over NVLink (NVLS) across trays needs the IMEX daemon of every tray; without them NCCL gets 802 "
+    "from a CUDA that otherwise works.",
+    example="NCCL: Cuda failure 802 on GB200, while cuInit is fine",
+    fix="Start nvidia-imex on every tray; NCCL_NVLS_ENABLE=0 until then.",
+    sources="nccl#1769",
+    tested="facts; no NVL72",
+)
+def imex_domain_down(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """CUDA works, the fabric of a GB200 or GB300 is not connected, and the daemon does not run."""
+    services: Services = need(facts.services)
+    if _code(facts) != 0 or "nvidia-imex" in services.processes or not services.imex_nodes or _in_container(facts):
+        return
+    if any(gpu.fabric_state is not None and gpu.fabric_state != COMPLETED for gpu in _gpus(facts)):
+        yield Finding(
+            "the IMEX domain is configured and its daemon does not run here: NVLS across trays will fail with 802",
+            (*_states(facts), Evidence("nodes", f"{len(services.imex_nodes)} configured", "/etc/nvidia-imex")),
+            Fix(
+                "Start it on every tray.",
+                ("sudo systemctl enable --now nvidia-imex", "export NCCL_NVLS_ENABLE=0  # until then"),
+            ),
+        )

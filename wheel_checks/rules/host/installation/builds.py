@@ -1,0 +1,281 @@
+"""Section B, its third part: companions and extensions that were built for another torch, or for another CUDA."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.facts.host.advice import install, reinstall_torch
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.software import MissingLibrary, Package, TorchFiles
+from wheel_checks.facts.host.torch.choice import COMPANIONS, companions, public
+from wheel_checks.facts.host.torch.fit import cuda_major
+from wheel_checks.facts.host.torch.origin import origin
+from wheel_checks.model import Evidence, Finding, Fix, Severity
+from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.installation.evidence import (
+    file_name,
+    installed,
+    listed,
+    missing_of_torch,
+)
+
+# Libraries whose soname has the major version of CUDA, since CUDA 12; that of others (cuFFT, cuSPARSE) has its own.
+_OF_CUDA = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink|cupti)\.so\.(\d{2})(?:\.|$)")
+_BEYOND_TORCH = {"libnvpl_blas": "nvpl-blas", "libnvpl_lapack": "nvpl-lapack", "libcudss": "nvidia-cudss-cu"}
+_NAMESPACES = re.compile(r"_Z(?:T[VTIS]|GV)?N[rVK]*")
+
+
+def _torch(facts: HostFacts) -> TorchFiles | None:
+    """The torch that extensions meet; None when it is itself the wrong one and will be replaced with its companions."""
+    return None if origin(facts) else installed(facts).torch
+
+
+@cause(
+    "B05",
+    "extensions are built for the CUDA of torch",
+    layer=Layer.FILES,
+    explains=(),
+    why="An extension's wheel links the runtime of one major version of CUDA. With a torch for another one the library "
+    "is nowhere, and the extension cannot be imported.",
+    example="ImportError: libcudart.so.12: cannot open shared object file, of an extension beside torch for CUDA 13",
+    fix="Install the extension's build for torch's CUDA, or compile it against the installed torch.",
+    sources="nixl#1705, sglang PR22719",
+    tested="an environment with a module that needs the other runtime; xformers 0.0.35 beside torch 2.14.0 for CUDA 13",
+)
+def other_cuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Extension modules, not libraries that are chosen by name, which need a runtime of another major version."""
+    torch = _torch(facts)
+    if torch is None or not torch.cuda:
+        return
+    told = {package.name for package, _ in _mismatched(facts, torch)}  # B13 says more
+    for library in installed(facts).missing:
+        found = _OF_CUDA.match(library.soname)
+        package = installed(facts).named(library.user)
+        modules = [path for path in library.needed_by if not file_name(path).startswith("lib")]
+        if package is None or package.name in told or found is None or not modules or _is_of_torch(package):
+            continue
+        if int(found[1]) != cuda_major(torch.cuda):
+            told.add(package.name)
+            yield Finding(
+                f"{package.name} {package.version} is built for CUDA {int(found[1])}, torch {torch.version} for CUDA "
+                f"{torch.cuda}: {file_name(modules[0])} needs {library.soname}, which is nowhere",
+                (_needs(library, modules), Evidence("torch", f"CUDA {torch.cuda}", f"{torch.folder}/version.py")),
+                _rebuild(facts, package, torch),
+            )
+
+
+def _needs(library: MissingLibrary, modules: list[str]) -> Evidence:
+    return Evidence(f"needs {library.soname}", listed(modules, len(modules)), modules[0])
+
+
+def _is_of_torch(package: Package) -> bool:
+    """True for torch itself, Triton and NVIDIA's libraries: for those others speak."""
+    return package.name == "torch" or package.name.startswith(("nvidia-", "cuda-", "triton", "pytorch-triton"))
+
+
+def _rebuild(facts: HostFacts, package: Package, torch: TorchFiles) -> Fix:
+    """Compile an extension against the installed torch. Which wheels its authors offer is not known here."""
+    command = (
+        f"{install(facts, package.name, force=True, no_deps=True)} --no-build-isolation --no-binary {package.name}"
+    )
+    summary = (
+        f"Install a wheel of {package.name} for torch {public(torch.version)}"
+        + (f" and CUDA {torch.cuda}" if torch.cuda else "")
+        + ", where its authors offer one; else compile it against this torch (needs nvcc and a C++ compiler)."
+    )
+    return Fix(summary, (command,))
+
+
+@cause(
+    "B13",
+    "torchvision and torchaudio are of the release that belongs to torch",
+    layer=Layer.FILES,
+    explains=(),
+    why="Their C++ code is compiled against one release of torch, which their metadata pin. With another one it cannot "
+    "be loaded, and what it registers is missing.",
+    example="RuntimeError: operator torchvision::nms does not exist",
+    fix="Install the releases that belong together, all from one index.",
+    sources="pytorch#157648, vision#8985",
+    tested="an environment with the companion of another torch, and the fix run; torchvision 0.24.1, torch 2.14.0",
+)
+def companion_release(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A companion whose requirement of torch the installed one does not meet."""
+    torch = _torch(facts)
+    if torch is None:
+        return
+    for package, wanted in _mismatched(facts, torch):
+        symbol = next((one for one in installed(facts).unresolved if one.distribution == package.name), None)
+        evidence = [
+            Evidence(package.name, f"requires {wanted}", f"METADATA of {package.name} {package.version}"),
+            Evidence("torch", torch.version, f"{torch.folder}/version.py"),
+        ]
+        if symbol:
+            evidence.append(Evidence("missing in torch", readable(symbol.symbol), symbol.path))
+        yield Finding(
+            f"{package.name} {package.version} is made for {wanted}, and torch {torch.version} is installed",
+            tuple(evidence),
+            _companions(facts, torch),
+        )
+
+
+def _mismatched(facts: HostFacts, torch: TorchFiles) -> Iterator[tuple[Package, str]]:
+    """The companions that require another torch, and which one."""
+    try:
+        version = Version(torch.version)
+    except InvalidVersion:
+        return
+    for package in installed(facts).packages:
+        for text in package.requires if package.name in COMPANIONS else ():
+            try:
+                requirement = Requirement(text)
+            except InvalidRequirement:
+                continue
+            wanted = requirement.specifier
+            if canonicalize_name(requirement.name) == "torch" and not wanted.contains(version, prereleases=True):
+                yield package, f"torch{wanted}"
+
+
+def _companions(facts: HostFacts, torch: TorchFiles) -> Fix:
+    """The companions that belong to this torch, from the index that it came from; past the table, torch and all."""
+    wanted = companions(public(torch.version), installed(facts))
+    package = installed(facts).named("torch")
+    if not wanted:
+        return reinstall_torch(facts)
+    build = package.version.partition("+")[2] if package else ""
+    command = install(facts, *wanted, force=True, no_deps=True, index=build if re.fullmatch(r"cu\d{3}", build) else "")
+    return Fix(f"Install what belongs to torch {public(torch.version)}: {' and '.join(wanted)}.", (command,))
+
+
+@cause(
+    "B14",
+    "torch, torchvision and torchaudio are built for the same accelerator",
+    layer=Layer.FILES,
+    explains=(),
+    why="torchvision refuses a torch of another major version of CUDA, torchaudio any other version. A torchvision for "
+    "the CPU imports, and its operators fail on GPU tensors.",
+    example="PyTorch and TorchAudio were compiled with different CUDA versions",
+    fix="Install all of them from the same index.",
+    sources="TTS-WebUI#433; torchvision/extension.py, torchaudio/_extension/utils.py",
+    tested="facts; what torchvision 0.29.2 and torchaudio 2.11.0 check was read in their source",
+)
+def companion_build(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A companion of the right release for another CUDA, or for the CPU."""
+    torch = _torch(facts)
+    if torch is None or not torch.cuda:
+        return
+    mismatched = {package.name for package, _ in _mismatched(facts, torch)}
+    own = f"cu{torch.cuda.replace('.', '')}"
+    for package in installed(facts).packages:
+        if package.name not in COMPANIONS or package.name in mismatched or package.build in {"", own}:
+            continue
+        other_major = cuda_major(package.build) != cuda_major(own)
+        if package.build == "cpu" and package.name != "torchvision":
+            continue  # torchaudio computes with torch's own operators
+        if package.build != "cpu" and package.name == "torchvision" and not other_major:
+            continue  # it accepts its own major version
+        yield Finding(
+            f"{package.name} {package.version} is built for {_accelerator(package.build)}, torch {torch.version} for "
+            f"CUDA {torch.cuda}",
+            (
+                Evidence(package.name, package.build, f"{package.folder}/{package.name}/version.py"),
+                Evidence("torch", own, f"{torch.folder}/version.py"),
+            ),
+            _companions(facts, torch),
+            severity=Severity.WARNING if package.build == "cpu" else Severity.ERROR,
+        )
+
+
+def _accelerator(build: str) -> str:
+    if build == "cpu":
+        return "the CPU"
+    digits = build.removeprefix("cu")
+    return f"CUDA {digits[:-1]}.{digits[-1]}" if build.startswith("cu") and len(digits) > 2 else build
+
+
+@cause(
+    "B15",
+    "extensions find the symbols of torch that they were compiled against",
+    layer=Layer.FILES,
+    explains=(),
+    why="The C++ names in torch's libraries change with every release, and with the compiler's C++ ABI. An extension "
+    "for another torch names some that are gone, and the loader refuses it.",
+    example="flash_attn_2_cuda.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationESs",
+    fix="Install the extension's wheel for this torch, or compile it without build isolation.",
+    sources="flash-attention#975, flash-attention#1644, flash-attention#1832",
+    tested="modules compiled by gcc against two versions of a library, and the real loader's answer; no real extension",
+)
+def foreign_symbols(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Undefined symbols of torch's namespaces that none of its libraries defines."""
+    torch = _torch(facts)
+    if torch is None:
+        return
+    mismatched = {package.name for package, _ in _mismatched(facts, torch)}
+    told = set(mismatched)
+    for symbol in installed(facts).unresolved:
+        package = installed(facts).named(symbol.distribution)
+        if package is None or package.name in told:
+            continue
+        told.add(package.name)
+        more = f" and {symbol.count - 1:,} more" if symbol.count > 1 else ""
+        yield Finding(
+            f"{package.name} {package.version} was compiled against another torch: {file_name(symbol.path)} needs "
+            f"{readable(symbol.symbol)}{more}, which torch {torch.version} does not have",
+            (
+                Evidence("undefined symbol", symbol.symbol, symbol.path),
+                Evidence("searched", "the dynamic symbols of all libraries of torch", f"{torch.folder}/lib"),
+            ),
+            _companions(facts, torch) if package.name in COMPANIONS else _rebuild(facts, package, torch),
+        )
+
+
+def readable(symbol: str) -> str:
+    """The nested name in a mangled C++ symbol: ``c10::Error`` of _ZN3c105ErrorC2E...; the symbol where it has none."""
+    prefix = _NAMESPACES.match(symbol)
+    rest, parts = symbol[prefix.end() :] if prefix else "", []
+    while found := re.match(r"[1-9]\d{0,3}", rest):
+        length = int(found[0])
+        parts.append(rest[found.end() : found.end() + length])
+        rest = rest[found.end() + length :]
+    return "::".join(parts) or symbol
+
+
+@cause(
+    "B23",
+    "libraries that torch's wheel needs and does not require are installed",
+    layer=Layer.FILES,
+    explains=("torch:import",),
+    why="Builds of torch for NVIDIA's Grace and Jetson link NVPL and cuDSS, and some wheels do not say so in their "
+    "metadata.",
+    example="libnvpl_lapack_lp64_gomp.so.0: cannot open shared object file",
+    fix="Install them.",
+    sources="microduck_rl#38",
+    tested="facts; an environment with such a library; no such wheel",
+)
+def undeclared_libraries(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """NVPL or cuDSS, needed by torch and nowhere."""
+    torch, package = installed(facts).torch, installed(facts).named("torch")
+    declared = " ".join(package.requires if package else ())
+    bringers = ((library, _distribution_of(library, torch)) for library in missing_of_torch(facts))
+    missing = {library: name for library, name in bringers if name and name not in declared}
+    if torch is None or not missing:
+        return
+    names = sorted(set(missing.values()))
+    yield Finding(
+        f"torch {torch.version} needs {next(iter(missing)).soname}, which is nowhere, and does not require it",
+        tuple(_needs(library, list(library.needed_by)) for library in missing),
+        Fix(f"Install {' and '.join(names)}.", (install(facts, *names),)),
+    )
+
+
+def _distribution_of(library: MissingLibrary, torch: TorchFiles | None) -> str:
+    """What brings NVPL or cuDSS; "" for any other library, and for one that a distribution has lost."""
+    name = next((name for prefix, name in _BEYOND_TORCH.items() if library.soname.startswith(prefix)), "")
+    if library.owner or not torch:
+        return ""
+    return f"{name}{cuda_major(torch.cuda)}" if name.endswith("-cu") else name

@@ -1,0 +1,382 @@
+"""Section B, its first part: files of the installation that are gone, cut off, overwritten or left over."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from wheel_checks.facts.host.advice import install, uninstall
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.log.symptoms import symptoms
+from wheel_checks.facts.host.software import FileFinding
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
+from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.installation.evidence import (
+    again,
+    complaints,
+    file_name,
+    files,
+    findings,
+    import_failed,
+    installed,
+    is_library,
+    listed,
+    mend,
+    missing_of,
+    missing_of_torch,
+    was_imported,
+    weight,
+    without_suffix,
+)
+
+# NVIDIA's packages that have the same paths for CUDA 12 and 13; the others have folders of their own since CUDA 13.
+SHARED_PATHS = {"nvidia-cudnn", "nvidia-cusparselt", "nvidia-nccl", "nvidia-nvshmem"}
+_WITH_SUFFIX = re.compile(r"nvidia-.+-cu\d{2}")
+_OPENED_BY_NAME = re.compile(r"libcudnn_|libnvrtc-builtins|libtorch_|\.cpython-|\.abi3\.")
+_BREAKS_IMPORT = re.compile(r"undefined symbol|cannot open shared object|version `?'?\S+'? not found")
+
+
+def _shares_paths(name: str) -> bool:
+    return without_suffix(name) in SHARED_PATHS and _WITH_SUFFIX.fullmatch(name) is not None
+
+
+def _lost_to_sibling(finding: FileFinding) -> bool:
+    """Whether files are gone as an uninstall takes them: libraries, and headers or modules beside them."""
+    return (
+        _shares_paths(finding.subject)
+        and any(map(is_library, finding.paths))
+        and not all(map(is_library, finding.paths))
+    )
+
+
+@cause(
+    "B01",
+    "no uninstall has taken files of a package that shares its paths",
+    layer=Layer.FILES,
+    explains=("torch:import",),
+    why="NVIDIA's packages of cuDNN, NCCL, NVSHMEM and cuSPARSELt for CUDA 12 and for CUDA 13 install the same "
+    "paths. Uninstalling one deletes them for both, and installers still call the other one satisfied.",
+    example="ImportError: libnvshmem_host.so.3: cannot open shared object file, after nvidia-nvshmem-cu12 was removed",
+    fix="Install the one that torch requires again, without its dependencies.",
+    sources="sglang PR31035",
+    tested="a real uninstall by pip of one of two packages that share paths, and the fix run",
+)
+def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Libraries of such a package are gone together with what lies beside them."""
+    required = _required_by_torch(facts)
+    for finding in findings(facts, "WHL702"):
+        package = installed(facts).named(finding.subject)
+        if package is None or not _lost_to_sibling(finding):
+            continue
+        family = without_suffix(package.name)
+        siblings = [one for one in installed(facts).packages if without_suffix(one.name) == family and one != package]
+        if package.name not in required and any(one.name in required for one in siblings):
+            continue  # the one that is needed tells of it
+        evidence = [Evidence("missing", listed(finding.paths, finding.count), finding.paths[0])]
+        evidence += [Evidence("shares its paths", f"{one.name} {one.version}", one.folder) for one in siblings]
+        evidence += _needed_by(facts, finding)
+        other = siblings[0].name if siblings else f"{family} of another CUDA"
+        fix = mend(facts, finding, f"Install {package.name} {package.version} again.")
+        if siblings:
+            fix = Fix(
+                f"Remove {other}, then {fix.summary[0].lower()}{fix.summary[1:]}",
+                (uninstall(facts, other), *fix.commands),
+            )
+        yield Finding(
+            f"{files(finding.count)} of {package.name} {package.version} {_are(finding.count)} gone, of paths that it "
+            f"shares with {other}: uninstalling either one deletes them for both",
+            tuple(evidence),
+            fix,
+            severity=weight(facts, broken=not was_imported(facts)),
+        )
+
+
+@cause(
+    "B02",
+    "the files that were installed are still there",
+    layer=Layer.FILES,
+    explains=("torch:import",),
+    why="An installation that was killed, a full disk, or an image build that trims what it takes for ballast leaves "
+    "the metadata, and installers go by the metadata: they say that the requirement is satisfied.",
+    example="libcudnn.so.9: cannot open shared object file, although nvidia-cudnn-cu13 is installed",
+    fix="Install the distribution again, without its dependencies.",
+    sources="sglang PR22719",
+    tested="environments with deleted libraries, whose import really fails, and the fix run",
+)
+def payload_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Files of RECORD that are gone: an error when a library is needed or the import fails, else a note."""
+    found = [one for one in findings(facts, "WHL702") if not _lost_to_sibling(one)]
+    for finding in sorted(found, key=lambda one: not _is_named(facts, one)):
+        libraries = [path for path in finding.paths if is_library(path)]
+        needed = missing_of(facts, finding.subject)
+        opened = any(_OPENED_BY_NAME.search(file_name(path)) for path in libraries) and not was_imported(facts)
+        guilty = bool(needed) or opened or (import_failed(facts) and (bool(libraries) or _is_named(facts, finding)))
+        if not guilty and not libraries:
+            continue  # headers, tests, documents: what torch does not run
+        package = installed(facts).named(finding.subject)
+        label = f"{finding.subject} {package.version}" if package else finding.subject
+        yield Finding(
+            f"{files(finding.count)} of {label} {_are(finding.count)} gone, though it counts as installed",
+            (Evidence("missing", listed(finding.paths, finding.count), finding.paths[0]), *_needed_by(facts, finding)),
+            mend(facts, finding, f"Install {label} again."),
+            severity=weight(facts, broken=guilty),
+        )
+
+
+def _is_named(facts: HostFacts, finding: FileFinding) -> bool:
+    """Whether a complaint names one of the files, or the module that it is."""
+    told = complaints(facts)
+    names = {file_name(path) for path in finding.paths}
+    modules = {name.removesuffix(".py") for name in names if name.endswith(".py")}
+    modules |= {path.split("/")[-2] for path in finding.paths if path.endswith("/__init__.py")}
+    return any(name in told for name in names) or any(f"'{name}'" in told or f".{name}'" in told for name in modules)
+
+
+def _needed_by(facts: HostFacts, finding: FileFinding) -> Iterator[Evidence]:
+    for library in missing_of(facts, finding.subject)[:3]:
+        yield Evidence(f"needs {library.soname}", listed(library.needed_by, len(library.needed_by)), "DT_NEEDED")
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+@cause(
+    "B03",
+    "NVIDIA's libraries are of the releases that torch requires",
+    layer=Layer.FILES,
+    explains=("torch:import", "torch:compute"),
+    why="torch is built against exact releases of NVIDIA's libraries. A later installation of something else replaces "
+    "one of them, and the loader takes it as long as the file has the name.",
+    example="undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12",
+    fix="Install the pinned releases again, without their dependencies.",
+    sources="pytorch#134929, pytorch#144244, pytorch#111469, cuvs PR1794",
+    tested="environments with another release than the pinned one, and with none, and the fix run; no crash of a GPU",
+)
+def pin_drift(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """What torch requires of NVIDIA's and has not: an error when it is missing or the import fails, else a note."""
+    torch = installed(facts).named("torch")
+    drifted = list(_drifted(facts))
+    if torch is None or not drifted:
+        return
+    absent = [name for name, _, have in drifted if not have]
+    unfound = [library for library in missing_of_torch(facts) if not library.owner]
+    broken = bool(absent and unfound) or bool(was_imported(facts) and "torch:compute" in symptoms(facts))
+    told = complaints(facts)
+    broken = broken or (import_failed(facts) and _BREAKS_IMPORT.search(told) is not None)
+    evidence = [
+        Evidence(name, f"wanted {wanted}, {have or 'not installed'}", "METADATA") for name, wanted, have in drifted
+    ]
+    if unfound:
+        evidence.append(Evidence("not found", ", ".join(library.soname for library in unfound[:5]), "needed by torch"))
+    pins = [f"{name}{wanted}" for name, wanted, _ in drifted]
+    have = drifted[0][2]
+    yield Finding(
+        f"torch {torch.version} requires {pins[0]}, and {have or 'none'} is installed"
+        + (f"; {len(drifted) - 1} more do not fit either" if len(drifted) > 1 else ""),
+        tuple(evidence),
+        Fix("Install what torch requires.", (install(facts, *pins, force=True, no_deps=True),)),
+        severity=Severity.ERROR if broken else Severity.NOTE,
+    )
+
+
+def _drifted(facts: HostFacts) -> Iterator[tuple[str, str, str]]:
+    """(name, specifier, installed version) of each unmet requirement of torch and of cuda-toolkit."""
+    for finding in findings(facts, "WHL705"):
+        text = dict(finding.evidence).get("Requires-Dist", "")
+        if finding.subject not in {"torch", "cuda-toolkit"}:
+            continue
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        name = canonicalize_name(requirement.name)
+        if name.startswith(("nvidia-", "cuda-")):
+            present = installed(facts).named(name)
+            yield name, str(requirement.specifier), present.version if present else ""
+
+
+@cause(
+    "B04",
+    "no two packages have overwritten each other's libraries",
+    layer=Layer.FILES,
+    explains=("torch:import", "torch:signal", "torch:init"),
+    why="Packages of one library for two releases of CUDA install the same paths. Both are installed, one file is "
+    "there: that of whichever came last, which may lack what the other's user needs.",
+    example="undefined symbol: ncclCommRegister, with nvidia-nccl-cu11 and nvidia-nccl-cu12 installed",
+    fix="Uninstall the one that torch does not require, then install the other one again.",
+    sources="returnn#1802, pytorch#119932, pytorch#119072, nccl#1180, nccl#1784",
+    tested="environments with two such packages, and the fix run; no import of a CUDA torch",
+)
+def two_owners(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Native files with two owners and different content; Triton's are H16's."""
+    required = _required_by_torch(facts)
+    for finding in findings(facts, "WHL713"):
+        owners = [one for name in finding.distributions if (one := installed(facts).named(name))]
+        libraries = [path for path in finding.paths if is_library(path)]
+        if len(owners) < 2 or not libraries or any("triton" in one.name for one in owners):
+            continue
+        kept = next((one for one in owners if one.name in required), owners[0])
+        others = [one.name for one in owners if one is not kept]
+        overwritten = any(
+            path in finding.paths for one in findings(facts, "WHL703") if one.subject == kept.name for path in one.paths
+        )
+        yield Finding(
+            f"{' and '.join(f'{one.name} {one.version}' for one in owners)} both own {listed(libraries, finding.count)}"
+            + (f": what {kept.name} had installed is overwritten" if overwritten else ""),
+            (
+                Evidence("files", listed(libraries, finding.count), libraries[0]),
+                Evidence("owners", ", ".join(one.name for one in owners), "RECORD of each"),
+                *(Evidence("required by torch", kept.name, "METADATA") for _ in (1,) if kept.name in required),
+            ),
+            Fix(f"Keep {kept.name}.", (uninstall(facts, *others), again(facts, kept.name))),
+            severity=_weight_of_overwriting(facts, overwritten=overwritten),
+        )
+
+
+def _weight_of_overwriting(facts: HostFacts, *, overwritten: bool) -> Severity:
+    """A torch that was imported with it lives with it, until one of the two is uninstalled."""
+    if was_imported(facts):
+        return Severity.ERROR if "torch:init" in symptoms(facts) and overwritten else Severity.NOTE
+    return weight(facts, broken=overwritten)
+
+
+def _required_by_torch(facts: HostFacts) -> set[str]:
+    torch = installed(facts).named("torch")
+    names = (re.match(r"[\w.-]+", text) for text in (torch.requires if torch else ()))
+    return {canonicalize_name(name[0]) for name in names if name}
+
+
+@cause(
+    "B06",
+    "the libraries are whole, and for this machine",
+    layer=Layer.FILES,
+    explains=("torch:import", "torch:signal"),
+    why="A download that broke off, a full disk or a quota leaves a file that is too short. The loader says so only "
+    "when it is loaded, or dies of SIGBUS. With uv the file in the cache is the same one, and has to go, too.",
+    example="ImportError: libcublasLt.so.13: file too short; invalid ELF header",
+    fix="See whether the disk is full; then install the distribution again, not from the cache.",
+    sources="SPICE#4, mlverse/torch#677",
+    tested="libraries that were really cut off, seen by the real loader, and the fix run",
+)
+def cut_off(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Libraries that end before their segments do, that are no ELF files, or that are for another machine."""
+    damaged: dict[str, list[tuple[str, str]]] = {}
+    for owner, path, reason in _damaged(facts):
+        damaged.setdefault(owner, []).append((path, reason))
+    sizes = {label: value for finding in findings(facts, "WHL703") for label, value in finding.evidence}
+    for owner, broken in damaged.items():
+        path, reason = broken[0]
+        package = installed(facts).named(owner)
+        fix = Fix(f"Remove {path}: it belongs to no distribution.", (f"rm {shlex.quote(path)}",))
+        if package:
+            summary = f"See whether the disk is full (df -h {shlex.quote(package.folder)}); then install it again."
+            fix = Fix(summary, (_not_from_cache(again(facts, owner)),))
+        told = [Evidence("size", value, label) for label, value in sizes.items() if path.endswith(f"/{label}")]
+        more = f", and {len(broken) - 1} more" if len(broken) > 1 else ""
+        yield Finding(
+            f"{file_name(path)}{f' of {owner} {package.version}' if package else ''} cannot be loaded: {reason}{more}",
+            (*(Evidence("file", one) for one, _ in broken[:3]), *told, *_said_by_loader(facts)),
+            fix,
+        )
+
+
+def _damaged(facts: HostFacts) -> Iterator[tuple[str, str, str]]:
+    """(distribution, path, reason) of each damaged library once; what was compared with RECORD goes first."""
+    seen = set()
+    for finding in findings(facts, "WHL703"):  # files of another size that are whole were stripped or patched
+        for path, reason in (value.split(": ", 1) for label, value in finding.evidence if label == "cut off"):
+            seen.add(path)
+            yield finding.subject, path, reason
+    for finding in findings(facts, "WHL722"):
+        if finding.paths and finding.paths[0] not in seen:
+            yield next(iter(finding.distributions), ""), finding.paths[0], finding.message.partition(": ")[2]
+
+
+def damaged_files(facts: HostFacts) -> set[str]:
+    """The names of the damaged libraries."""
+    return {file_name(path) for _, path, _ in _damaged(facts)}
+
+
+def _said_by_loader(facts: HostFacts) -> Iterator[Evidence]:
+    if not isinstance(facts.loader, Unavailable) and facts.loader.error:
+        yield Evidence("loader", facts.loader.error.splitlines()[0], "ld.so")
+
+
+def _not_from_cache(command: str) -> str:
+    if command.startswith("conda"):
+        return command
+    return f"{command} {'--no-cache' if command.startswith('uv ') else '--no-cache-dir'}"
+
+
+@cause(
+    "B09",
+    "no remains of an interrupted uninstall",
+    layer=Layer.FILES,
+    explains=("torch:missing", "torch:import"),
+    why="pip renames what it removes (torch becomes ~orch) and deletes it at the end. After an interruption the rest "
+    "stays, and what was to be installed in its place may be missing.",
+    example="WARNING: Ignoring invalid distribution ~orch",
+    fix="Delete the folders whose names begin with ~, and install again what was being replaced.",
+    sources="pip's own behaviour",
+    tested="folders in a real environment, pip's real warning, and the fix run",
+)
+def leftovers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Names that begin with ~: an error when torch is the one and is gone or broken, else a note."""
+    for finding in findings(facts, "WHL712"):
+        of_torch = any(file_name(path).startswith("~orch") for path in finding.paths)
+        guilty = of_torch and (import_failed(facts) or "torch:missing" in symptoms(facts))
+        commands = [f"rm -r -- {shlex.quote(path)}" for path in finding.paths]
+        if guilty:
+            torch = installed(facts).named("torch")
+            commands.append(again(facts, "torch") if torch else install(facts, "torch"))
+        yield Finding(
+            f"an interrupted uninstall left {listed(finding.paths, finding.count)}",
+            (Evidence("entries", listed(finding.paths, finding.count), finding.paths[0].rpartition("/")[0]),),
+            Fix("Delete them" + (", and install torch again." if guilty else "."), tuple(commands)),
+            severity=Severity.ERROR if guilty else Severity.NOTE,
+        )
+
+
+@cause(
+    "B10",
+    "each distribution has one set of metadata",
+    layer=Layer.FILES,
+    explains=("torch:import",),
+    why="Two dist-info folders claim the same files. Which version a tool reports is chance, and what is installed may "
+    "be a mixture of both.",
+    example="torch-2.10.0.dist-info beside torch-2.11.0.dist-info",
+    fix="Remove the folder of the version that is not there, and install the other one again.",
+    sources="cutlass#3132",
+    tested="environments with two folders, and the fix run",
+)
+def two_dist_infos(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A second folder of torch, a companion or a library of NVIDIA's."""
+    torch = installed(facts).torch
+    for finding in findings(facts, "WHL710"):
+        names = [file_name(folder).partition("-")[0] for folder in finding.paths]
+        name = canonicalize_name(names[0]) if names else ""
+        if not any(package.name == name for package in installed(facts).packages):
+            continue
+        version = torch.version.partition("+")[0] if torch and name == "torch" else ""
+        kept = next((p for p in finding.paths if version and f"-{version}" in file_name(p)), max(finding.paths))
+        pin = file_name(kept).removesuffix(".dist-info").partition("-")[2]
+        others = [path for path in finding.paths if path != kept]
+        command = install(facts, f"{name}=={pin}", force=True, no_deps=True)
+        evidence = [Evidence("folders", listed(finding.paths, finding.count), kept.rpartition("/")[0])]
+        evidence += [Evidence("version.py", torch.version, torch.folder)] if torch and version else []
+        seen = symptoms(facts)
+        yield Finding(
+            f"{name} has {len(finding.paths)} dist-info folders: {listed(finding.paths, finding.count)}",
+            tuple(evidence),
+            Fix(
+                f"Keep {file_name(kept)}, and install it again.",
+                (*(f"rm -r {shlex.quote(path)}" for path in others), command),
+            ),
+            severity=Severity.ERROR if import_failed(facts) else Severity.NOTE if seen else Severity.WARNING,
+        )

@@ -1,0 +1,110 @@
+"""What a log says: its texts are compared with those that the causes of the catalogue are known by."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import accumulate
+from typing import Any
+
+from wheel_checks.data import load
+from wheel_checks.facts.host.log.facts import Log
+from wheel_checks.model import Evidence, Finding, Fix, Severity
+from wheel_checks.registry import rule
+from wheel_checks.rules.host.cause import Layer, rule_id
+
+RECOGNISED = "DOC901"
+HARMLESS = "harmless:"
+
+_FIELD = re.compile(r"\{(\w+)\}")
+_SAFE = re.compile(r"[\w.+/=-]+", re.ASCII)  # what of a log may stand in a command to copy
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """An entry of the table and the first line of the log that has one of its texts; ``groups`` are what it named."""
+
+    entry: Mapping[str, Any]
+    line: int
+    quote: str
+    groups: Mapping[str, str]
+
+    @property
+    def says(self) -> str:
+        """The cause, in a sentence."""
+        return " ".join(_filled(self.entry["says"], self.groups).split()).rstrip(" :")
+
+    @property
+    def harmless(self) -> bool:
+        """Whether the text is known and means nothing."""
+        return bool(self.entry["says"].startswith(HARMLESS))
+
+    @property
+    def fix(self) -> Fix:
+        """What to do; commands for which the log named nothing, or nothing safe, are left out."""
+        commands = (
+            _filled(command, self.groups)
+            for command in self.entry.get("commands", ())
+            if all(_SAFE.fullmatch(self.groups.get(name, "")) for name in _FIELD.findall(command))
+        )
+        return Fix(_filled(self.entry["fix"], self.groups), tuple(commands))
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """Small is the root: the deepest layer, then the first line."""
+        return self.harmless, Layer[self.entry["layer"]], self.line
+
+
+@lru_cache(maxsize=1)  # the rule and the headline ask for the same log
+def recognise(log: Log) -> tuple[Recognition, ...]:
+    """The causes whose texts the log has, the one that the others most likely follow from first."""
+    text = "\n".join(log.lines)
+    starts = list(accumulate((len(line) + 1 for line in log.lines), initial=0))
+    found = []
+    for number, entry in enumerate(load("log_texts")["entry"]):
+        matches = [match for pattern in _patterns()[number] if (match := pattern.search(text))]
+        if matches:
+            first = min(matches, key=re.Match.start)
+            line = bisect_right(starts, first.start())
+            groups = {name: value for name, value in first.groupdict().items() if value}
+            found.append(Recognition(entry, line, log.lines[line - 1], groups))
+    return tuple(sorted(found, key=lambda one: one.rank))
+
+
+@rule(
+    RECOGNISED,
+    "the log has no text of a known cause",
+    Severity.ERROR,
+    why="Most failures of an installation end in one of a few hundred texts, and each text has few causes. Of several "
+    "in one log the deepest layer comes first, as in a diagnosis of the doctor: a driver that fails makes torch, and "
+    "then Triton, fail. A text is no proof: the doctor, on that machine, has more to go by.",
+    example="line 7: ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'",
+    fix="Do what the finding says, or run `wheelproof doctor` on the machine of the log.",
+    kind="log",
+)
+def recognised(log: Log, _expectations: Any) -> Iterator[Finding]:
+    """One finding for each cause: the first is the root, the others are what else the log shows."""
+    for number, one in enumerate(recognise(log)):
+        pages = ", ".join(f"{rule_id(name)} ({name})" for name in one.entry["catalogue"])
+        severity = Severity.NOTE if one.harmless else Severity.WARNING if number else Severity.ERROR
+        yield Finding(
+            one.says if one.harmless or not number else f"also in this log: {one.says}",
+            (Evidence(f"line {one.line}", one.quote), Evidence("see", pages, "`wheelproof rules`")),
+            one.fix,
+            severity=severity,
+        )
+
+
+def _filled(text: str, groups: Mapping[str, str]) -> str:
+    return _FIELD.sub(lambda field: groups.get(field[1], ""), text)
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], ...], ...]:
+    """The texts of every entry; a line is what ^ and $ go by."""
+    return tuple(
+        tuple(re.compile(text, re.MULTILINE) for text in entry["texts"]) for entry in load("log_texts")["entry"]
+    )

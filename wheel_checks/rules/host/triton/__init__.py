@@ -1,0 +1,1 @@
+"""Triton and its compiler, and what they need around them."""

@@ -1,0 +1,411 @@
+"""Section H, its second half: Triton itself, its ptxas, and how it goes with torch, the GPU and the driver."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.facts.host.advice import install, newer_driver, newer_ptxas, uninstall
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.presence import may_have_gpu
+from wheel_checks.facts.host.software import Ptxas, TritonFacts
+from wheel_checks.facts.host.tables import HostGpu, driver_cuda
+from wheel_checks.facts.host.torch.fit import is_cpu_build, torch_files
+from wheel_checks.facts.host.triton_use import (
+    kernel_words,
+    ptxas_for,
+    release_for_torch,
+    role_for,
+    target,
+    told,
+    triton_gpus,
+    variable_of,
+    weight,
+)
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.rules.host.cause import Layer, cause
+
+KERNEL = ("kernel:failed",)
+UNKNOWN_GPU = r"is not defined for option|[Ii]nternal Triton PTX codegen error|ptxas"
+INVALID_IMAGE = r"image is invalid|no kernel image|\[CUDA\].*(invalid|kernel image)"
+WRONG_API = r"ImportError|cannot import|AttributeError|TypeError|unexpected keyword|positional argument|ModuleNotFound"
+OPTED = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")
+
+
+def _triton(facts: HostFacts) -> TritonFacts | None:
+    return need(facts.triton)
+
+
+def _that_knows(triton: TritonFacts, sm: int) -> Ptxas | None:
+    """Any ptxas of those that were found that knows the GPU."""
+    return next((one for one in triton.ptxas if target(sm) in one.knows), None)
+
+
+def _ptxas_evidence(ptxas: Ptxas) -> Evidence:
+    return Evidence(ptxas.role, ptxas.version or ptxas.error, ptxas.path)
+
+
+@cause(
+    "H05",
+    "Triton's ptxas knows the GPU",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="Triton brings its own assembler, which is as old as the release. A GPU that came later it does not know, "
+    "whatever CUDA is installed beside it.",
+    example="ptxas fatal : Value 'sm_121a' is not defined for option 'gpu-name'",
+    fix="Take a newer ptxas by the variable that this Triton reads for this GPU, or the torch with a newer Triton.",
+    sources="triton#8539, vllm PR31338, sglang#14075, flashinfer#4217",
+    tested="the real ptxas of Triton 3.6.0, 3.7.1 and 3.9.0, which tell without a GPU; facts",
+)
+def ptxas_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """For every GPU, the ptxas that Triton takes for it; silent where H06 knows better."""
+    triton, severity = _triton(facts), weight(facts, UNKNOWN_GPU)
+    if triton is None or severity is None:
+        return
+    for gpu in triton_gpus(facts):
+        ptxas = ptxas_for(triton, gpu.sm)
+        if ptxas is None or not ptxas.knows or target(gpu.sm) in ptxas.knows or _ignored(facts, triton, gpu):
+            continue
+        yield Finding(
+            f"Triton {triton.version} compiles for {gpu.product} with ptxas {ptxas.version}, which does not know "
+            f"{target(gpu.sm)}",
+            (_ptxas_evidence(ptxas), Evidence("newest that it knows", ptxas.knows[-1], ptxas.path), *told(facts)),
+            _better_ptxas(facts, triton, ptxas, gpu),
+            severity=severity,
+        )
+
+
+def _better_ptxas(facts: HostFacts, triton: TritonFacts, ptxas: Ptxas, gpu: HostGpu) -> Fix:
+    role, other = role_for(triton, gpu.sm), _that_knows(triton, gpu.sm)
+    if other is not None and ptxas.role in OPTED and other.role == role:
+        return Fix(f"Triton's own {role} {other.version} knows it.", (f"unset {ptxas.role}",))
+    if other is not None:
+        return Fix(
+            f"{other.path} ({other.version}) knows it.", (f"export {variable_of(role)}={shlex.quote(other.path)}",)
+        )
+    return newer_ptxas(facts, triton, gpu.sm)
+
+
+def _ignored(facts: HostFacts, triton: TritonFacts, gpu: HostGpu) -> Ptxas | None:
+    """The ptxas that a variable names in vain for this GPU, and that knows it."""
+    other = OPTED[role_for(triton, gpu.sm) == "ptxas"]
+    if not role_for(triton, gpu.sm) or not facts.variables.get(other) or facts.variables.get(_other(other)):
+        return None
+    return next((one for one in triton.ptxas if one.role == other and target(gpu.sm) in one.knows), None)
+
+
+def _other(variable: str) -> str:
+    return OPTED[variable == OPTED[0]]
+
+
+@cause(
+    "H06",
+    "the variable for ptxas is the one that Triton reads",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="Triton has two ptxas, and a variable for each: from Hopper (3.9) or Blackwell (3.6 to 3.8) on it takes "
+    "the one called ptxas-blackwell, and TRITON_PTXAS_PATH does nothing. A path that does not answer is passed over "
+    "silently.",
+    example="TRITON_PTXAS_PATH is set, and the error still comes from the ptxas of Triton",
+    fix="Set TRITON_PTXAS_BLACKWELL_PATH for these GPUs.",
+    sources="triton-inference-server#8632",
+    tested="the sources of Triton 3.6.0, 3.7.1 and 3.9.0; facts",
+)
+def ignored_variable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The other variable is set, and would help; or the right one names what does not run."""
+    triton, severity = _triton(facts), weight(facts, UNKNOWN_GPU)
+    if triton is None or severity is None:
+        return
+    for gpu in triton_gpus(facts):
+        right, known = variable_of(role_for(triton, gpu.sm)), _ignored(facts, triton, gpu)
+        if known is not None and (taken := ptxas_for(triton, gpu.sm)) and target(gpu.sm) not in taken.knows:
+            yield Finding(
+                f"Triton {triton.version} does not read {known.role} for {gpu.product}, only {right}",
+                (
+                    Evidence(known.role, known.path, facts.variables_origin.get(known.role, "environment")),
+                    Evidence("ptxas-blackwell from", f"sm_{triton.blackwell_from}", f"{triton.folder}/backends/nvidia"),
+                    _ptxas_evidence(taken),
+                    *told(facts),
+                ),
+                Fix("Set the one that it reads.", (f"export {right}={shlex.quote(known.path)}",)),
+                severity=severity,
+            )
+    for one in triton.ptxas:
+        if one.role in OPTED and one.error and not _refused(one):
+            yield Finding(
+                f"{one.role} names {one.path}, which does not answer: Triton takes its own instead, silently",
+                (_ptxas_evidence(one),),
+                Fix("Name one that runs, or none.", (f"unset {one.role}",)),
+                severity=Severity.NOTE,
+            )
+
+
+@cause(
+    "H07",
+    "the driver loads what Triton's ptxas makes",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="A driver loads machine code that an assembler of its own major version of CUDA made. From Hopper on, Triton "
+    "3.9 takes one of CUDA 13, whatever CUDA torch was built for. (Inferred for 3.9; reported for older ones.)",
+    example="RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
+    fix="Install a newer driver, or name a ptxas of the driver's major version.",
+    sources="triton#4172, triton#2971, pytorch#119054",
+    tested="facts; no such driver was at hand",
+    certain=False,
+)
+def cubin_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The major version of ptxas is above the driver's."""
+    triton, driver, severity = _triton(facts), driver_cuda(facts), weight(facts, INVALID_IMAGE)
+    if triton is None or driver is None or severity is None:
+        return
+    for gpu in triton_gpus(facts):
+        ptxas = ptxas_for(triton, gpu.sm)
+        if ptxas is None or not ptxas.version or _major(ptxas.version) <= driver.major:
+            continue
+        fitting = (one for one in triton.ptxas if one.version and _major(one.version) <= driver.major)
+        other = next((one for one in fitting if target(gpu.sm) in one.knows), None)
+        yield Finding(
+            f"ptxas {ptxas.version}, which Triton {triton.version} takes for {gpu.product}, makes code for CUDA "
+            f"{_major(ptxas.version)}, and the driver supports {driver.version}",
+            (_ptxas_evidence(ptxas), Evidence("driver", driver.version, driver.source), *told(facts)),
+            Fix(
+                f"Take the ptxas {other.version} of this Triton; better is a newer driver.",
+                (f"export {variable_of(role_for(triton, gpu.sm))}={shlex.quote(other.path)}",),
+            )
+            if other
+            else Fix("Install a newer driver.", newer_driver(facts)),
+            severity=severity,
+        )
+
+
+def _major(version: str) -> int:
+    return int(version.partition(".")[0])
+
+
+@cause(
+    "H08",
+    "the driver compiles the PTX that it is given",
+    layer=Layer.CODE,
+    explains=("kernel:failed", "torch:compute"),
+    why="Code that is there only as PTX is compiled by the driver, and PTX of a newer CUDA than its own it refuses, "
+    "even where machine code of that CUDA would run.",
+    example="the provided PTX was compiled with an unsupported toolchain (222)",
+    fix="Install a newer driver, or a torch for the driver's CUDA.",
+    sources="gpu-burn#112, ctransformers#87",
+    tested="facts; no such driver was at hand",
+)
+def ptx_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """What torch or the kernel say."""
+    computed = "" if isinstance(facts.torch, Unavailable) else facts.torch.computes or ""
+    said = re.search(r".*(?:unsupported toolchain|UNSUPPORTED_PTX_VERSION).*", f"{computed}\n{kernel_words(facts)}")
+    driver = driver_cuda(facts)
+    if said:
+        supported = f", which supports CUDA {driver.version}" if driver else ""
+        yield Finding(
+            f"the driver{supported}, refuses PTX of a newer CUDA (222)",
+            (
+                Evidence("said", said[0].strip()),
+                *((Evidence("driver", driver.version, driver.source),) if driver else ()),
+            ),
+            Fix("Install a newer driver.", newer_driver(facts)),
+        )
+
+
+def _refused(ptxas: Ptxas) -> bool:
+    """Whether it cannot even be started: Triton fails then, instead of taking the next."""
+    return "Permission denied" in ptxas.error or "Exec format error" in ptxas.error
+
+
+@cause(
+    "H12",
+    "Triton's ptxas may be executed",
+    layer=Layer.FILES,
+    explains=KERNEL,
+    why="Copying an environment through an archive or a file system without modes loses the executable bit of ptxas; a "
+    "mount with noexec has the same effect, and so has a ptxas of another machine.",
+    example="PermissionError: [Errno 13] Permission denied: '.../triton/backends/nvidia/bin/ptxas'",
+    fix="Give it back, or reinstall Triton.",
+    sources="facebookexperimental/triton PR704",
+    tested="files without the bit; facts",
+)
+def ptxas_not_executable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """One that Triton takes for the GPUs here, or any when they are unknown."""
+    triton, severity = _triton(facts), weight(facts, r"Permission denied|PermissionError|Exec format|ptxas")
+    if triton is None or severity is None:
+        return
+    roles = {role_for(triton, gpu.sm) for gpu in triton_gpus(facts)} or {"ptxas", "ptxas-blackwell"}
+    for one in triton.ptxas:
+        if not _refused(one) or one.role not in {*roles, *map(variable_of, roles)}:
+            continue
+        if one.role in OPTED:
+            fix = Fix("Let Triton take its own.", (f"unset {one.role}",))
+        elif "Exec format" in one.error:
+            fix = Fix(
+                "Install the Triton for this machine.", (install(facts, f"triton=={triton.version}", force=True),)
+            )
+        else:
+            again = install(facts, f"triton=={triton.version}", force=True, no_deps=True)
+            fix = Fix(f"Give the bit back; else reinstall: {again}", (f"chmod +x {shlex.quote(one.path)}",))
+        yield Finding(
+            f"{one.path} cannot be executed, and Triton needs it",
+            (_ptxas_evidence(one), *told(facts)),
+            fix,
+            severity=severity,
+        )
+
+
+@cause(
+    "H14",
+    "Triton is installed",
+    layer=Layer.FILES,
+    explains=("triton:missing", "kernel:failed"),
+    why="torch.compile and many packages need Triton. The metadata of torch for aarch64 up to 2.10 do not require it, "
+    "and an installation without dependencies leaves it out.",
+    example="torch._inductor.exc.TritonMissing: Cannot find a working triton installation",
+    fix="Install exactly the release that torch is made for.",
+    sources="pytorch#143406",
+    tested="environments without it; facts",
+)
+def triton_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """No triton/, a torch for CUDA, and maybe a GPU."""
+    torch = torch_files(facts)
+    if _triton(facts) is not None or torch is None or is_cpu_build(torch) or not may_have_gpu(facts):
+        return
+    release = release_for_torch(torch.version)
+    wanted = torch.triton or (f"triton=={release}" if release else "triton")
+    told_by = "METADATA of torch" if torch.triton else "table of Triton's releases; METADATA of torch has none"
+    yield Finding(
+        f"Triton is not installed, and torch {torch.version} needs {wanted} for torch.compile and kernels",
+        (Evidence("requirement", wanted, told_by), Evidence("torch", torch.folder)),
+        Fix("Install it.", (install(facts, wanted),)),
+    )
+
+
+@cause(
+    "H15",
+    "Triton is the release that torch was made for",
+    layer=Layer.FILES,
+    explains=("kernel:failed", "torch:import"),
+    why="torch's compiler uses Triton's internals, which change with every release. Its metadata pin the one that "
+    "fits, and a later installation of something else replaces it.",
+    example="ImportError: cannot import name 'AttrsDescriptor' from 'triton.backends.compiler'",
+    fix="Install the pinned release.",
+    sources="ComfyUI#7106",
+    tested="facts",
+)
+def wrong_release(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The version of triton/ is outside of torch's own requirement."""
+    triton, torch = _triton(facts), torch_files(facts)
+    if triton is None or torch is None or not torch.triton or len(triton.owners) > 1:
+        return
+    try:
+        fits = Requirement(torch.triton).specifier.contains(Version(triton.version), prereleases=True)
+    except (InvalidRequirement, InvalidVersion):
+        return
+    if not fits:
+        yield Finding(
+            f"Triton is {triton.version}, and torch {torch.version} is made for {torch.triton}",
+            (
+                Evidence("triton", triton.version, triton.folder),
+                Evidence("requirement", torch.triton, "METADATA of torch"),
+            ),
+            Fix("Install the one that torch names.", (install(facts, torch.triton),)),
+            severity=_or_note(facts),
+        )
+
+
+def _or_note(facts: HostFacts) -> Severity:
+    """An error when torch or the kernel fails to import or call something, else a note: it may be fine."""
+    broken = not isinstance(facts.torch, Unavailable) and bool(facts.torch.error)
+    return Severity.ERROR if broken or weight(facts, WRONG_API) is Severity.ERROR else Severity.NOTE
+
+
+@cause(
+    "H16",
+    "one distribution owns triton/",
+    layer=Layer.FILES,
+    explains=("kernel:failed", "torch:import"),
+    why="triton, pytorch-triton and their builds for other GPUs all install the folder triton/. The one that was "
+    "installed later has overwritten files of the other, and removing one breaks both. (Inferred: the mechanism is "
+    "that of the libraries of NVIDIA's that share paths.)",
+    example="triton 3.6.0 and pytorch-triton-rocm 3.5.1 are both installed",
+    fix="Uninstall all of them, then install the one that torch requires.",
+    sources="the mechanism of sglang PR31035",
+    tested="RECORDs on a fake root; facts",
+    certain=False,
+)
+def two_owners(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Several RECORDs list triton/__init__.py."""
+    triton, torch = _triton(facts), torch_files(facts)
+    if triton is None or len(triton.owners) < 2:
+        return
+    wanted = torch.triton if torch and torch.triton else "triton"
+    yield Finding(
+        f"{' and '.join(triton.owners)} both own the folder triton/: its files are a mixture",
+        (Evidence("triton/__init__.py", triton.version, triton.folder), Evidence("RECORD", ", ".join(triton.owners))),
+        Fix(
+            "Remove all, and install the one that torch requires.",
+            (uninstall(facts, *triton.owners), install(facts, wanted)),
+        ),
+        severity=_or_note(facts),
+    )
+
+
+@cause(
+    "H17",
+    "Triton's cache is of this GPU",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="Before 3.0 Triton's cache did not tell GPUs apart: a home folder that moved between machines brought code for "
+    "another one along.",
+    example="RuntimeError: Triton Error [CUDA]: device kernel image is invalid, after a move to another machine",
+    fix="Empty the cache.",
+    sources="triton#1323",
+    tested="metadata of real caches; facts; no such old Triton was run",
+    certain=False,
+)
+def stale_cache(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """An old Triton, a cache for other GPUs only, and a kernel that says that its image is invalid."""
+    triton, gpus = _triton(facts), triton_gpus(facts)
+    if triton is None or not gpus or not triton.cached_targets or weight(facts, INVALID_IMAGE) is not Severity.ERROR:
+        return
+    here = {f"sm_{gpu.sm}" for gpu in gpus}
+    if re.match(r"[12]\.", triton.version) and not here & set(triton.cached_targets):
+        held = ", ".join(triton.cached_targets)
+        yield Finding(
+            f"Triton's cache {triton.cache} holds code for {held}, and this is {gpus[0].product}",
+            (Evidence("cache", held, triton.cache), *told(facts)),
+            Fix("Empty it.", (f"rm -rf {shlex.quote(triton.cache)}",)),
+        )
+
+
+@cause(
+    "H18",
+    "Triton links against the libcuda that there is",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="Older releases of Triton link their helper with -lcuda, which needs a file libcuda.so; a driver's libraries "
+    "often come without that link. Newer ones ask for libcuda.so.1.",
+    example="/usr/bin/ld: cannot find -lcuda: No such file or directory",
+    fix="Make the link beside libcuda.so.1, or take a newer torch and Triton.",
+    sources="mamba#123, triton PR3053",
+    tested="facts; no such old Triton was run",
+)
+def links_with_lcuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The linker said so."""
+    triton, loader = _triton(facts), need(facts.loader)
+    said = re.search(r".*cannot find -lcuda\b.*", kernel_words(facts))
+    if triton is None or not said:
+        return
+    drivers = [one for one in loader.cuda_libraries if one.name == "libcuda.so.1" and one.kind == "driver"]
+    links = tuple(f"sudo ln -s libcuda.so.1 {one.path.rpartition('/')[0]}/libcuda.so" for one in drivers[:1])
+    yield Finding(
+        f"Triton {triton.version} links with -lcuda, and there is no libcuda.so beside libcuda.so.1",
+        (Evidence("linker", said[0].strip()), *(Evidence(one.name, one.path, one.where) for one in drivers[:1])),
+        Fix("Make the link.", links),
+    )

@@ -1,0 +1,288 @@
+"""Section H, its first half: what Triton needs around it: a C compiler, headers, libcuda, a cache."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.software import TritonFacts
+from wheel_checks.facts.host.triton_use import told, weight
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.rules.host.cause import Layer, cause
+
+KERNEL = ("kernel:failed",)
+DEBIAN = {"debian", "ubuntu", "pop", "linuxmint"}
+RED_HAT = {"rhel", "rocky", "almalinux", "fedora", "centos", "amzn"}
+NETWORK = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb3", "9p", "fuse.sshfs", "fuse.juicefs"}
+NO_LINKER = r"cannot find .?ld\b|unable to execute .?ld\b|collect2: fatal error: cannot find"
+LOCAL_CACHE = 'export TRITON_CACHE_DIR="/tmp/triton-$(id -u)"'
+
+
+def _triton(facts: HostFacts) -> TritonFacts | None:
+    return need(facts.triton)
+
+
+def _package(facts: HostFacts, debian: str, red_hat: str) -> tuple[str, ...]:
+    """The command that installs a package of the operating system, where its installer is known."""
+    if isinstance(facts.system, Unavailable):
+        return ()
+    sudo = "" if facts.system.root else "sudo "
+    if facts.system.os_id in DEBIAN:
+        return (f"{sudo}apt-get install -y {debian}",)
+    return (f"{sudo}dnf install -y {red_hat}",) if facts.system.os_id in RED_HAT else ()
+
+
+@cause(
+    "H01",
+    "Triton finds a C compiler",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="Triton compiles a helper in C when it first runs, so it needs a C compiler: CC, else gcc, else clang on PATH. "
+    "Images made for running leave it out.",
+    example="RuntimeError: Failed to find C compiler. Please specify via CC environment variable",
+    fix="Install gcc, or name a compiler in CC.",
+    sources="ml-cross-entropy#5, runtime/build.py of Triton 3.9",
+    tested="folders of PATH on a fake root; facts",
+)
+def no_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Neither CC, gcc nor clang; or one that finds no linker."""
+    triton = _triton(facts)
+    if triton is None:
+        return
+    if triton.compiler:
+        if weight(facts, NO_LINKER) is Severity.ERROR:
+            yield Finding(
+                f"the C compiler {triton.compiler} cannot link: it finds no `ld`",
+                (Evidence("PATH", facts.variables.get("PATH", ""), "environment"), *told(facts)),
+                Fix("Install the linker, or put its folder on PATH.", _package(facts, "binutils", "binutils")),
+            )
+        return
+    severity = weight(facts, "Failed to find C compiler")
+    if severity is None:
+        return
+    yield Finding(
+        "there is no C compiler: neither CC nor gcc nor clang on PATH, and Triton needs one",
+        (Evidence("PATH", facts.variables.get("PATH", ""), "environment"), *told(facts)),
+        Fix("Install one (in conda: conda install -c conda-forge gcc).", _package(facts, "gcc", "gcc")),
+        severity=severity,
+    )
+
+
+@cause(
+    "H02",
+    "Python's headers are there",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="The helper that Triton compiles includes Python.h. The Python of a distribution has it in a package of its "
+    "own; those of uv and conda bring it along.",
+    example="fatal error: Python.h: No such file or directory",
+    fix="Install the headers of this Python, or take a Python that has them.",
+    sources="sglang PR18644, tabbyAPI PR456",
+    tested="facts",
+)
+def no_headers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """No Python.h where sysconfig says that it is."""
+    triton, python = _triton(facts), need(facts.interpreter)
+    severity = weight(facts, r"Python\.h")
+    if triton is None or python.python_h or severity is None:
+        return
+    version = ".".join(python.version.split(".")[:2])
+    fix = Fix(f"Take a Python that has them, such as uv's own {version}.", (f"uv python install {version}",))
+    if python.include.startswith("/usr/include/"):
+        commands = _package(facts, f"python{version}-dev", f"python{version}-devel")
+        fix = Fix("Install them.", commands) if commands else fix
+    yield Finding(
+        f"Python.h is missing in {python.include}, and Triton's helper is compiled with it",
+        (Evidence("include", python.include, python.path), *told(facts)),
+        fix,
+        severity=severity,
+    )
+
+
+def _driver_folders(facts: HostFacts) -> list[str]:
+    """Where libcuda.so.1 lies, LD_LIBRARY_PATH included."""
+    libraries = need(facts.loader).cuda_libraries
+    return [one.path.rpartition("/")[0] for one in libraries if one.name == "libcuda.so.1" and one.kind != "stub"]
+
+
+@cause(
+    "H03",
+    "Triton finds libcuda",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="Triton looks for libcuda.so.1 by `/sbin/ldconfig -p`, so in the loader's cache, and then in LD_LIBRARY_PATH. "
+    "A libcuda that was mounted into a container later is in neither, while CUDA itself works.",
+    example="AssertionError: libcuda.so cannot found!",
+    fix="Refresh the cache, or name the folder in TRITON_LIBCUDA_PATH.",
+    sources="triton PR1981, triton PR2019, pytorch#107960",
+    tested="facts",
+)
+def libcuda_not_cached(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A libcuda that is on disk, and neither in the cache nor in LD_LIBRARY_PATH."""
+    triton, loader, folders = _triton(facts), need(facts.loader), _driver_folders(facts)
+    searched = [entry.rstrip("/") for entry in facts.variables.get("LD_LIBRARY_PATH", "").split(":")]
+    if triton is None or loader.cached_libcuda or not loader.has_ldconfig or facts.variables.get("TRITON_LIBCUDA_PATH"):
+        return
+    severity = weight(facts, r"libcuda\.so cannot found|libcuda\.so")
+    if severity is not None and folders and not set(folders) & set(searched):
+        yield Finding(
+            f"libcuda.so.1 is in {folders[0]}, and the loader's cache, where Triton looks, does not list it",
+            (Evidence("/sbin/ldconfig -p", "no libcuda.so.1", "ld.so.cache"), *told(facts)),
+            Fix("Name its folder to Triton (or, as root, run ldconfig).", (_name_libcuda(folders[0]),)),
+            severity=severity,
+        )
+
+
+@cause(
+    "H04",
+    "/sbin/ldconfig is there for Triton",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="Triton runs /sbin/ldconfig to find libcuda; NixOS and images without a shell do not have it.",
+    example="FileNotFoundError: [Errno 2] No such file or directory: '/sbin/ldconfig'",
+    fix="Name the folder of libcuda.so.1 in TRITON_LIBCUDA_PATH.",
+    sources="triton#2878, kernels PR670",
+    tested="facts",
+)
+def no_ldconfig(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """No ldconfig, and no variable that makes it unnecessary."""
+    triton, loader = _triton(facts), need(facts.loader)
+    severity = weight(facts, "/sbin/ldconfig")
+    if triton is None or loader.has_ldconfig or facts.variables.get("TRITON_LIBCUDA_PATH") or severity is None:
+        return
+    folders = _driver_folders(facts)
+    yield Finding(
+        "there is no /sbin/ldconfig, which Triton runs to find libcuda",
+        (Evidence("/sbin/ldconfig", "no such file"), *told(facts)),
+        Fix("Name the folder of libcuda.so.1 to Triton.", tuple(_name_libcuda(folder) for folder in folders[:1])),
+        severity=severity,
+    )
+
+
+def _name_libcuda(folder: str) -> str:
+    return f"export TRITON_LIBCUDA_PATH={shlex.quote(folder)}"
+
+
+@cause(
+    "H09",
+    "Triton's cache can be written",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="Triton writes what it compiles below TRITON_CACHE_DIR, else TRITON_HOME, else HOME. Containers that run as "
+    "any user often have HOME=/ or none, and read-only file systems.",
+    example="PermissionError: [Errno 13] Permission denied: '/.triton'",
+    fix="Name a folder that can be written in TRITON_CACHE_DIR.",
+    sources="fms-hf-tuning#367, triton#518",
+    tested="a file in the way, a read-only mount, modes; facts",
+)
+def cache_not_writable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """By mode, mount, or lack of space; or the kernel's own error names the folder, where the files look innocent."""
+    triton = _triton(facts)
+    if triton is None:
+        return
+    itself = rf"(FileNotFoundError|PermissionError|NotADirectoryError|OSError).*{re.escape(triton.cache)}"
+    words = r"PermissionError|Permission denied|Read-only file system|No space left|NotADirectory"
+    refused = weight(facts, itself) is Severity.ERROR
+    severity = weight(facts, rf"{words}|{itself}")
+    if severity is None or not (triton.cache_error or refused):
+        return
+    named = [name for name in ("TRITON_CACHE_DIR", "TRITON_HOME", "HOME") if name in facts.variables][:1]
+    yield Finding(
+        f"Triton cannot write its cache {triton.cache}" + (f": {triton.cache_error}" if triton.cache_error else ""),
+        (*(Evidence(name, facts.variables[name], "environment") for name in named), *told(facts)),
+        Fix("Put it where this user may write.", (LOCAL_CACHE,)),
+        severity=severity,
+    )
+
+
+@cause(
+    "H10",
+    "Triton's cache is on a file system that many may write at once",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="Triton replaces files of its cache while other processes read them. On network file systems those processes "
+    "then see stale handles, or files that vanish.",
+    example="OSError: [Errno 116] Stale file handle, below ~/.triton/cache",
+    fix="Put the cache on a local disk.",
+    sources="pytorch#173679, triton#4002",
+    tested="mount tables; facts; no race was made",
+)
+def cache_on_network(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A network file system, and a kernel that failed with the words for it."""
+    triton = _triton(facts)
+    words = r"Stale file handle|Errno 116|FileNotFoundError.*(triton|cache)|Device or resource busy.*\.nfs"
+    if triton is not None and triton.cache_type in NETWORK and weight(facts, words) is Severity.ERROR:
+        yield Finding(
+            f"Triton's cache {triton.cache} is on a network file system ({triton.cache_type})",
+            (Evidence("file system", triton.cache_type, "/proc/self/mountinfo"), *told(facts)),
+            Fix("Put it on a local disk.", (LOCAL_CACHE,)),
+        )
+
+
+@cause(
+    "H11",
+    "libraries may be loaded from Triton's cache and from TMPDIR",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="Triton loads the helper that it compiled from its cache, and torch.compile its own from TMPDIR. A mount with "
+    "noexec forbids that.",
+    example="ImportError: ...: failed to map segment from shared object",
+    fix="Put the cache, or TMPDIR, on a mount without noexec.",
+    sources="pytorch PR184362, pytorch#123054",
+    tested="a real noexec mount; facts",
+)
+def noexec(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The cache alone is an error; a temporary folder matters to torch.compile only, which was not tried."""
+    triton = _triton(facts)
+    severity = weight(facts, "failed to map segment|Operation not permitted")
+    if triton is None:
+        return
+    if triton.cache_noexec and severity is not None:
+        yield Finding(
+            f"Triton's cache {triton.cache} is on a mount with noexec: what it compiled cannot be loaded",
+            (Evidence("mount", f"{triton.cache_type}, noexec", "/proc/self/mountinfo"), *told(facts)),
+            Fix(
+                "Put it on a mount that allows it.",
+                (
+                    "findmnt --target /var/tmp -no OPTIONS  # has to be without noexec",
+                    'export TRITON_CACHE_DIR="/var/tmp/triton-$(id -u)"',
+                ),
+            ),
+            severity=severity,
+        )
+    if triton.temporary_noexec and severity is not None and not facts.variables.get("TORCHINDUCTOR_CACHE_DIR"):
+        folder = facts.variables.get("TMPDIR") or "/tmp"  # noqa: S108  # as tempfile does
+        yield Finding(
+            f"{folder} is on a mount with noexec: torch.compile loads what it compiled from there",
+            (Evidence("TMPDIR", facts.variables.get("TMPDIR", "not set"), "environment"),),
+            Fix("Give torch.compile another folder.", ('export TORCHINDUCTOR_CACHE_DIR="$HOME/.cache/torchinductor"',)),
+            severity=Severity.NOTE,
+        )
+
+
+@cause(
+    "H13",
+    "CC names a compiler",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="Triton runs the value of CC as one program, without options and without looking whether it is one.",
+    example="CC=/usr/bin, or CC='ccache gcc': PermissionError or FileNotFoundError when a kernel is first run",
+    fix="Unset CC, or give it the path of a compiler.",
+    sources="triton-windows#30, triton-windows#91",
+    tested="folders, files and options as values of CC, on a fake root; facts",
+)
+def wrong_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """CC that is no program."""
+    triton = _triton(facts)
+    severity = weight(facts, r"PermissionError|FileNotFoundError|NotADirectory|Exec format|No such file")
+    if triton is None or not triton.compiler_fault or severity is None:
+        return
+    yield Finding(
+        f'CC is "{triton.compiler}", which Triton cannot run: {triton.compiler_fault}',
+        (Evidence("CC", triton.compiler, facts.variables_origin.get("CC", "environment")), *told(facts)),
+        Fix("Let Triton look for gcc or clang itself.", ("unset CC",)),
+        severity=severity,
+    )

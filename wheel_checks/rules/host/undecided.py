@@ -1,0 +1,81 @@
+"""What the doctor could not decide, and what stands before every other question: is there a torch at all?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.host.advice import reinstall_torch
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.presence import may_have_gpu
+from wheel_checks.facts.host.unexplained import UnexplainedSymptom
+from wheel_checks.model import Evidence, Finding, Fix, Severity, need
+from wheel_checks.registry import rule
+from wheel_checks.rules.host.cause import CAUSES, KIND, Cause, Layer
+
+TORCH_MISSING = "DOC002"
+
+REPORT = Fix(
+    "keep the facts, from which names, tokens and identifiers are removed, and report them together with this message",
+    ("wheelproof doctor --save-facts facts.json",),
+)
+
+
+@rule(
+    "DOC000",
+    "every symptom has a known cause",
+    Severity.ERROR,
+    why="A doctor that guesses is worse than one that says that it does not know. A symptom that no finding explains "
+    "makes the diagnosis undecided (exit code 3), with the raw facts that were observed.",
+    example="cuInit gives 719, and nothing that was looked at explains it",
+    fix="Report the facts (`wheelproof doctor --save-facts FILE`): they become a test, and the cause a rule.",
+    kind="symptom",
+)
+def unexplained_symptom(facts: UnexplainedSymptom, _expectations: Expectations) -> Iterator[Finding]:
+    """The symptom itself; this rule is asked only when nothing explains it."""
+    evidence = tuple(Evidence(label, value) for label, value in facts.observed)
+    yield Finding(f"{facts.phrase}, and no known cause explains it", evidence, REPORT, undecided=True)
+
+
+@rule(
+    "DOC001",
+    "everything that was asked for could be read",
+    Severity.ERROR,
+    why="What was not read cannot be judged: a reader that ran out of time or crashed leaves the diagnosis undecided "
+    "(exit code 3) unless a cause was found without it.",
+    example="the section cuda was not read: the time of --timeout was over",
+    fix="Give it more time (--timeout SECONDS); a reader that crashed is a defect of wheelproof, please report it.",
+    kind=KIND,
+)
+def unread_section(facts: HostFacts, _expectations: Expectations) -> Iterator[Finding]:
+    """One finding for each section."""
+    for section, reason in facts.unread.items():
+        yield Finding(f"the section {section} was not read: {reason}", undecided=True)
+
+
+CAUSES[TORCH_MISSING] = Cause("", Layer.TRITON, ("torch:missing",))  # whatever else explains it is the better answer
+
+
+@rule(
+    TORCH_MISSING,
+    "torch is installed",
+    Severity.ERROR,
+    why="Several environments on one machine are the rule, and the one that is looked at may not be the one that is "
+    "meant: the finding says which interpreter it was, and why that one. Without a GPU the absence of torch is only "
+    "a note.",
+    example="torch is not installed for /usr/bin/python3",
+    fix="Name the interpreter that is meant (--python PATH), or install torch for this one.",
+    kind=KIND,
+)
+def torch_missing(facts: HostFacts, _expectations: Expectations) -> Iterator[Finding]:
+    """Nothing when torch is there, or when it is unknown what is installed."""
+    installed, interpreter = need(facts.installed), need(facts.interpreter)
+    if installed.torch is not None:
+        return
+    advised = reinstall_torch(facts)
+    yield Finding(
+        f"torch is not installed for {interpreter.path}",
+        (Evidence("interpreter", interpreter.path, interpreter.found), Evidence("site-packages", interpreter.purelib)),
+        Fix(f"If another interpreter is meant, name it: --python PATH. Else: {advised.summary}", advised.commands),
+        severity=None if may_have_gpu(facts) else Severity.NOTE,
+    )

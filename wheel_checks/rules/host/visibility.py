@@ -1,0 +1,356 @@
+"""Section F: variables and states of a GPU that hide it, or keep it from a process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from wheel_checks.facts.host.error_codes import error_text
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.log.symptoms import symptoms
+from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlGpu, TorchProbe
+from wheel_checks.facts.host.visible import VARIABLE, read_selection
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.rules.host.cause import Layer, cause
+
+GIB = 1 << 30
+TOO_LITTLE = GIB  # of free memory: a context alone takes about half of it
+EXCLUSIVE, PROHIBITED = 3, 2  # values of nvmlComputeMode_t
+MODES = {PROHIBITED: "PROHIBITED", EXCLUSIVE: "EXCLUSIVE_PROCESS"}
+NO_GPU = ("cuda:100", "cuda:101", "cuda:no-device")
+LIST_GPUS = "nvidia-smi -L"
+FIRST_MIG_DEVICE = (
+    f"export {VARIABLE}=$({LIST_GPUS} | sed -n 's/.*UUID: \\(MIG-[^)]*\\)).*/\\1/p' | head -n 1)  # the first of them"
+)
+_HIDES_ALL = re.compile(r"\s*(?:|-\d+.*|none|void|NoDevFiles)\s*", re.IGNORECASE)
+
+
+@cause(
+    "F01",
+    "CUDA_VISIBLE_DEVICES does not hide every GPU",
+    layer=Layer.VISIBILITY,
+    explains=(*NO_GPU, "torch:unavailable", "torch:init"),
+    why="An empty CUDA_VISIBLE_DEVICES, or -1, hides all GPUs from CUDA, while nvidia-smi, which does not read it, "
+    "shows them. It is often left behind by a line in a start-up file that once kept a program off the GPU.",
+    example='CUDA_VISIBLE_DEVICES="" python train.py',
+    fix="Unset the variable, and remove it from the file that sets it.",
+    sources="pytorch/examples#115, AReaL PR38",
+    tested="stub drivers that read the variable as CUDA does",
+)
+def hidden(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A value that selects nothing, where CUDA finds no device, and the variable makes a difference."""
+    value, cuda = facts.variables.get(VARIABLE), need(facts.cuda)
+    if value is None or not _HIDES_ALL.fullmatch(value) or not _sees_none(cuda):
+        return
+    given = facts.variables.get("NVIDIA_VISIBLE_DEVICES", "")
+    if not value.strip() and given not in {"", "void", "none"} and _in_container(facts):
+        return  # E12: the platform does it
+    trial = _trial(facts)
+    if not _makes_a_difference(trial, facts):
+        return
+    state = f'is "{value.strip()}"' if value.strip() else "is empty"
+    evidence = (_setting(facts, value), *_proof(trial), Evidence("cuInit", error_text(cuda.code), cuda.library))
+    yield Finding(f"{VARIABLE} {state}: that hides every GPU from CUDA", evidence, _unset(facts))
+
+
+@cause(
+    "F02",
+    "CUDA_VISIBLE_DEVICES names GPUs that exist",
+    layer=Layer.VISIBILITY,
+    explains=(*NO_GPU, "cuda:fewer", "torch:unavailable", "torch:init"),
+    why="CUDA reads the list up to the first entry that is invalid, and silently ignores the rest; an entry that is "
+    "there twice makes it ignore all. A number that is too high, or the UUID of another machine, thus hides GPUs.",
+    example="CUDA_VISIBLE_DEVICES=0,9,1 on a machine with eight GPUs shows one GPU",
+    fix="Name GPUs that `nvidia-smi -L` lists, by number or UUID.",
+    sources="pytorch PR92315",
+    tested="stub drivers that read the variable as CUDA does",
+)
+def names_no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """An entry that no GPU matches, where CUDA sees fewer GPUs for it."""
+    value, cuda = facts.variables.get(VARIABLE), need(facts.cuda)
+    if value is None or _HIDES_ALL.fullmatch(value):
+        return
+    if not _sees_none(cuda) and "cuda:fewer" not in symptoms(facts):
+        return
+    gpus, trial = _nvml_gpus(facts), _trial(facts)
+    selection = read_selection(value, [gpu.uuid for gpu in gpus])
+    if gpus and selection.invalid:
+        message = f'{VARIABLE} is "{value}", and CUDA ignores it from "{selection.invalid}" on: {selection.why}'
+        if not selection.chosen:
+            message = f'{VARIABLE} is "{value}", which selects no GPU: {selection.why}'
+    elif trial and trial.proves:
+        message = f'{VARIABLE} is "{value}", and CUDA finds no such device'
+    else:
+        return
+    seen = Evidence("CUDA sees", _count(len(cuda.gpus)), cuda.library)
+    there = len(gpus) or (trial.after[1] if trial else 0)
+    right = f"export {VARIABLE}={','.join(str(number) for number in range(there))}"
+    fix = Fix(f"Name GPUs that exist{_where_set(facts)}.", (LIST_GPUS, right))
+    yield Finding(message, (_setting(facts, value), *_proof(trial), seen), fix)
+
+
+@cause(
+    "F03",
+    "a GPU in MIG mode has instances",
+    layer=Layer.VISIBILITY,
+    explains=(*NO_GPU, "cuda:fewer", "torch:unavailable", "torch:init"),
+    why="In MIG mode a GPU is used through its instances only. After MIG was enabled (and after each reboot, since "
+    "instances are not kept) there are none, and CUDA does not see the GPU at all.",
+    example="nvidia-smi shows MIG M. Enabled and no MIG devices; cuInit gives 100",
+    fix="Create GPU and compute instances, or disable MIG.",
+    sources="pytorch#115340",
+    tested="stub drivers; no GPU in MIG mode",
+)
+def mig_without_instances(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """MIG without a device: on all GPUs when CUDA sees none, on any when it sees fewer."""
+    cuda, gpus = need(facts.cuda), _nvml_gpus(facts)
+    empty = [gpu for gpu in gpus if gpu.mig_enabled and not gpu.mig_devices]
+    if not empty or not ((_sees_none(cuda) and empty == gpus) or "cuda:fewer" in symptoms(facts)):
+        return
+    indices = ",".join(str(gpu.index) for gpu in empty)
+    yield Finding(
+        f"{_names(empty)}: in MIG mode without any instance, and thus invisible to CUDA",
+        tuple(Evidence(f"GPU {gpu.index}", "MIG enabled, 0 MIG devices", "NVML") for gpu in empty),
+        Fix(
+            "Divide the GPU into instances, or use it as a whole.",
+            (
+                f"sudo nvidia-smi -i {indices} -mig 0  # either: as a whole",
+                f"sudo nvidia-smi mig -i {indices} -lgip  # or: see which profiles there are,",
+                f"sudo nvidia-smi mig -i {indices} -cgi 9,9 -C  # and create two instances of profile 9",
+            ),
+        ),
+    )
+
+
+@cause(
+    "F04",
+    "a process that wants several GPUs does not run in MIG mode",
+    Severity.WARNING,
+    layer=Layer.VISIBILITY,
+    explains=("cuda:fewer", "torch:init", "torch:compute"),
+    why="A process can use one MIG device. CUDA shows the first one, and nothing else, whatever NVML counts; a program "
+    "that takes NVML's number fails.",
+    example="device < num_gpus INTERNAL ASSERT FAILED",
+    fix="Name the MIG device that is meant, one for each process; disable MIG for a process that needs whole GPUs.",
+    sources="pytorch#130181, pytorch#102715, pytorch#95784",
+    tested="stub drivers; no GPU in MIG mode",
+)
+def one_mig_device(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """MIG devices, of which CUDA sees one, where that is fewer than expected or torch trips over it."""
+    divided = [gpu for gpu in _nvml_gpus(facts) if gpu.mig_enabled and gpu.mig_devices]
+    if not divided or len(need(facts.cuda).gpus) != 1:
+        return
+    if "cuda:fewer" not in symptoms(facts) and "INTERNAL ASSERT FAILED" not in _torch_says(facts):
+        return
+    devices = sum(gpu.mig_devices or 0 for gpu in divided)
+    yield Finding(
+        f"MIG is enabled: of {devices} MIG devices CUDA shows a process one",
+        tuple(Evidence(f"GPU {gpu.index}", f"{gpu.mig_devices} MIG devices", "NVML") for gpu in divided),
+        Fix("Name the MIG device that is meant, for each process its own.", (LIST_GPUS, FIRST_MIG_DEVICE)),
+    )
+
+
+@cause(
+    "F05",
+    "the GPU's compute mode lets this process in",
+    layer=Layer.VISIBILITY,
+    explains=("cuda:46", "torch:init", "torch:compute", "kernel:failed"),
+    why="In the mode EXCLUSIVE_PROCESS one process may use the GPU, in PROHIBITED none. Counting devices still works, "
+    "so that torch.cuda.is_available() is True and the first computation fails.",
+    example="CUDA error: all CUDA-capable devices are busy or unavailable",
+    fix="Set the mode DEFAULT, or end the process that has the GPU, or let MPS share it.",
+    sources="pytorch#3871, pytorch#2704",
+    tested="stub drivers and facts; the mode was not changed on a real GPU",
+)
+def exclusive(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The mode PROHIBITED where nothing computed, or an exclusive one where CUDA says "busy or unavailable"."""
+    gpu = _first_gpu(facts)
+    if gpu is None or gpu.compute_mode not in MODES or _computed(facts):
+        return
+    refused = "busy or unavailable" in _torch_says(facts) or need(facts.cuda).code == 46
+    if not refused and gpu.compute_mode != PROHIBITED:
+        return
+    held = f", and held by process {', '.join(map(str, gpu.processes))}" if gpu.processes else ""
+    if gpu.compute_mode == PROHIBITED:
+        held = ": no process may use it"
+    says = [Evidence("torch", _torch_says(facts))] if refused and _torch_says(facts) else []
+    yield Finding(
+        f"{_names([gpu])} is in compute mode {MODES[gpu.compute_mode]}{held}",
+        (Evidence("compute mode", MODES[gpu.compute_mode], "NVML"), *says),
+        Fix(
+            "Let several processes use the GPU (an administrator may have meant it otherwise).",
+            (f"sudo nvidia-smi -i {gpu.index} -c DEFAULT",),
+        ),
+    )
+
+
+@cause(
+    "F06",
+    "other processes leave memory on the GPU",
+    layer=Layer.VISIBILITY,
+    explains=("cuda:2", "torch:init", "torch:compute", "kernel:failed"),
+    why="A GPU whose memory is held by another process (a notebook that was left running, another user, another "
+    "container) fails at the very first allocation. Processes of other containers hold memory without being listed.",
+    example="CUDA out of memory at start, 300 MiB of 140 GiB free",
+    fix="End the process that holds the memory, or take another GPU.",
+    sources="generic",
+    tested="facts and stub drivers; no GPU was filled",
+)
+def memory_held(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A GPU that has almost no free memory, and CUDA or torch that says "out of memory"."""
+    gpu = _first_gpu(facts)
+    if gpu is None or gpu.memory_free is None or gpu.memory_total is None or gpu.memory_free >= TOO_LITTLE:
+        return
+    if "out of memory" not in _torch_says(facts).lower() and need(facts.cuda).code != 2:
+        return
+    pids = ",".join(map(str, gpu.processes))
+    look = (
+        f"ps -o pid,user,etime,args -p {pids}"
+        if pids
+        else "nvidia-smi --query-compute-apps=pid,used_memory --format=csv"
+    )
+    who = f"process {pids.replace(',', ', ')}" if pids else "processes that are not listed here (another container's?)"
+    yield Finding(
+        f"{_names([gpu])} is full: {gpu.memory_free >> 20} MiB of {gpu.memory_total >> 20} MiB are free; {who}",
+        (
+            Evidence("free memory", f"{gpu.memory_free >> 20} MiB", "NVML"),
+            Evidence("total memory", f"{gpu.memory_total >> 20} MiB", "NVML"),
+            Evidence("processes", pids or "none is listed", "NVML"),
+        ),
+        Fix("See who holds the memory; end that process, wait for it, or take another GPU.", (look,)),
+    )
+
+
+@cause(
+    "F07",
+    "the GPU tells how much memory it has",
+    Severity.NOTE,
+    layer=Layer.VISIBILITY,
+    explains=(),
+    why="A GPU that shares its memory with the CPU (GB10, Jetson) has none of its own to tell: NVML answers "
+    "NOT_SUPPORTED and nvidia-smi shows [N/A]. CUDA and torch are fine; tools that insist on a number crash.",
+    example="pynvml.NVMLError_NotSupported: Not Supported",
+    fix="Nothing; where a tool needs the number, it is the machine's memory (/proc/meminfo).",
+    sources="cosmos#180, gpud PR1170, nvitop PR208",
+    tested="stub drivers; no GPU with unified memory",
+)
+def unified_memory(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A GPU that NVML knows, and whose memory it does not."""
+    gpus = [gpu for gpu in _nvml_gpus(facts) if gpu.memory_total is None and not gpu.error]
+    if gpus:
+        yield Finding(
+            f"harmless: NVML does not tell the memory of {_names(gpus)}, which uses the machine's own",
+            tuple(Evidence(f"GPU {gpu.index}", error_text(3, "nvml"), "nvmlDeviceGetMemoryInfo") for gpu in gpus),
+        )
+
+
+@cause(
+    "F08",
+    "no row of GPU memory waits to be replaced",
+    layer=Layer.HARDWARE,
+    explains=("cuda:214", "torch:init", "torch:compute", "kernel:failed"),
+    certain=False,
+    why="A GPU replaces rows of memory that had uncorrectable errors, at its next reset; until then they are in use. "
+    "When the replacement itself failed, the GPU is to be exchanged. That programs fail for it is inferred from NVML's "
+    "documentation.",
+    example="Xid 63 or 64, CUDA error: uncorrectable ECC error encountered",
+    fix="Take the GPU out of use and reset it; exchange it when remapping has failed.",
+    sources="NVML documentation (inferred)",
+    tested="stub drivers; no GPU with such errors",
+)
+def rows_to_remap(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Remapping that is pending or has failed, unless something else is failing that does not speak of ECC."""
+    says = _torch_says(facts)
+    if says and "ECC" not in says:
+        return
+    for gpu in _nvml_gpus(facts):
+        if not (gpu.remap_pending or gpu.remap_failure):
+            continue
+        state = "has failed: the GPU is to be exchanged" if gpu.remap_failure else "is pending: the GPU must be reset"
+        yield Finding(
+            f"{_names([gpu])} has memory errors, and the remapping of rows {state}",
+            (Evidence("remapped rows", "failure" if gpu.remap_failure else "pending", "nvmlDeviceGetRemappedRows"),),
+            Fix(
+                "End all processes on the GPU, then reset it.",
+                (f"nvidia-smi -i {gpu.index} -q -d ROW_REMAPPER", f"sudo nvidia-smi -i {gpu.index} -r"),
+            ),
+            severity=Severity.ERROR if gpu.remap_failure else Severity.WARNING,
+        )
+
+
+def _sees_none(cuda: CudaProbe) -> bool:
+    return cuda.outcome in {(100, 0), (101, 0), (0, 0)}
+
+
+def _trial(facts: HostFacts) -> Counterfactual | None:
+    """The CUDA probe without CUDA_VISIBLE_DEVICES."""
+    return next((trial for trial in facts.counterfactuals if trial.variable == VARIABLE), None)
+
+
+def _makes_a_difference(trial: Counterfactual | None, facts: HostFacts) -> bool:
+    """Whether CUDA answers otherwise without the variable; when that was not tried, whether there is a GPU to hide."""
+    if trial is not None:
+        return trial.after != trial.before
+    pci = () if isinstance(facts.pci, Unavailable) else facts.pci
+    return bool(_nvml_gpus(facts)) or any(device.is_nvidia_gpu for device in pci)
+
+
+def _proof(trial: Counterfactual | None) -> list[Evidence]:
+    return [Evidence(trial.label, trial.summary, "the CUDA probe, again")] if trial else []
+
+
+def _setting(facts: HostFacts, value: str) -> Evidence:
+    return Evidence(VARIABLE, f'"{value}"', facts.variables_origin.get(VARIABLE, "environment"))
+
+
+def _unset(facts: HostFacts) -> Fix:
+    return Fix(f"Unset the variable{_where_set(facts)}.", (f"unset {VARIABLE}",))
+
+
+def _where_set(facts: HostFacts) -> str:
+    """Where else the variable has to change, for a fix that lasts."""
+    origin = facts.variables_origin.get(VARIABLE)
+    if origin is None:
+        return ""
+    if origin == "/proc/1/environ":
+        return ", and start the container without it: it comes from the image, or from the options it was started with"
+    return f", also in {origin}, which sets it"
+
+
+def _in_container(facts: HostFacts) -> bool:
+    return not isinstance(facts.container, Unavailable) and bool(facts.container.kind)
+
+
+def _nvml_gpus(facts: HostFacts) -> list[NvmlGpu]:
+    return [] if isinstance(facts.nvml, Unavailable) else list(facts.nvml.gpus)
+
+
+def _first_gpu(facts: HostFacts) -> NvmlGpu | None:
+    """The GPU that torch uses first: CUDA's first, which need not be NVML's."""
+    gpus = _nvml_gpus(facts)
+    seen = () if isinstance(facts.cuda, Unavailable) else facts.cuda.gpus
+    same = (gpu for gpu in gpus if seen and gpu.uuid and gpu.uuid == seen[0].uuid)
+    return next(same, gpus[0] if gpus else None)
+
+
+def _torch_says(facts: HostFacts) -> str:
+    """What failed in torch or in the kernel, "" when nothing did or nothing was tried."""
+    said = []
+    if isinstance(facts.torch, TorchProbe):
+        said += [facts.torch.error, facts.torch.init_error, facts.torch.computes or ""]
+    if not isinstance(facts.kernel, Unavailable):
+        said.append(facts.kernel.error)
+    return next(filter(None, said), "")
+
+
+def _computed(facts: HostFacts) -> bool:
+    return isinstance(facts.torch, TorchProbe) and facts.torch.computes == ""
+
+
+def _names(gpus: Sequence[NvmlGpu]) -> str:
+    return ", ".join(f"GPU {gpu.index} ({gpu.name})" for gpu in gpus)
+
+
+def _count(number: int) -> str:
+    return f"{number} GPU{'' if number == 1 else 's'}"

@@ -1,0 +1,228 @@
+"""Section A, its first part: a build of torch that does not fit the driver, the GPU or the machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from packaging.version import Version
+
+from wheel_checks.data import load
+from wheel_checks.facts.host.advice import newer_driver, reinstall_torch
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.machine import Container
+from wheel_checks.facts.host.probes import TorchProbe
+from wheel_checks.facts.host.software import TorchFiles
+from wheel_checks.facts.host.tables import driver_cuda, host_gpus, oldest_driver
+from wheel_checks.facts.host.torch.choice import public
+from wheel_checks.facts.host.torch.fit import cuda_major, driver_behind, torch_package
+from wheel_checks.facts.host.torch.origin import conda_cpu_builds, cpu_settings, origin
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
+from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.torch_evidence import (
+    driver_shown,
+    gpu_names,
+    installed_torch,
+    missing_library,
+    version_file,
+)
+
+NO_CUDA = (
+    "torch:cpu-build",
+    "torch:unavailable",
+    "torch:init",
+    "triton:missing",
+)  # a build for the CPU needs no Triton
+COMPATIBILITY = "NVIDIA, CUDA Compatibility"
+CUDA_OF_AARCH64 = 13  # of the first wheel for aarch64 with CUDA on the package index, torch 2.11
+
+
+@cause(
+    "A01",
+    "on aarch64, torch before 2.11 does not come from the package index",
+    layer=Layer.WHEEL,
+    explains=NO_CUDA,
+    why="Until torch 2.10 the wheels for Linux on aarch64 on the package index are builds for the CPU, under the same "
+    "version as the CUDA builds for x86_64. METADATA hides it: only torch/version.py says +cpu.",
+    example="pip install torch==2.10.0 on a GH200: AssertionError: Torch not compiled with CUDA enabled",
+    fix="Install the same release from PyTorch's own index, or torch 2.11 or later.",
+    sources="pytorch#168065, pytorch#160162",
+    tested="facts of a Grace host with the version.py and METADATA of the real wheel; no such host",
+)
+def cpu_wheel_of_aarch64(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A CPU build whose METADATA names no build, on aarch64."""
+    torch = installed_torch(facts)
+    if torch is None or origin(facts) != "A01":
+        return
+    fix, driver = reinstall_torch(facts), driver_cuda(facts)
+    if driver and driver.major >= CUDA_OF_AARCH64:
+        newer = "Or take torch 2.11 or later, which is for CUDA on the package index too."
+        fix = Fix(f"{fix.summary} {newer}", fix.commands)
+    yield Finding(
+        f"torch {public(torch.version)} from the package index is a build for the CPU on aarch64; "
+        "a CUDA build was expected",
+        (
+            version_file(torch),
+            Evidence("METADATA", f"{public(torch.version)}: it does not name the build", "torch's dist-info"),
+            *missing_library(torch),
+            gpu_names(facts),
+        ),
+        fix,
+    )
+
+
+@cause(
+    "A02",
+    "torch is not a build for the CPU alone",
+    layer=Layer.WHEEL,
+    explains=NO_CUDA,
+    why="PyTorch's own index has builds for the CPU, which a setting of pip or uv, a lock file that was made on a "
+    "machine without a GPU, or a Dockerfile asks for. They install and compute without a word, on the CPU.",
+    example="PIP_INDEX_URL ends in /whl/cpu; uv with torch-backend = cpu; torch 2.11.0+cpu in a lock file",
+    fix="Correct the setting, then install the build for this driver and GPU.",
+    sources="uv#15446",
+    tested="facts",
+)
+def cpu_build(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A CPU build that was asked for, or whose origin is unknown."""
+    torch = installed_torch(facts)
+    if torch is None or origin(facts) != "A02":
+        return
+    settings, package = cpu_settings(facts), torch_package(facts)
+    evidence = [version_file(torch), *missing_library(torch), gpu_names(facts)]
+    message = f"torch {torch.version} is a build for the CPU; a CUDA build was expected"
+    fix = reinstall_torch(facts)
+    if settings:
+        evidence += [Evidence(f"{one.tool} {one.name}", one.value, one.source) for one in settings]
+        message += f": {settings[0].source or settings[0].tool} asks for it"
+        variables = [one.source for one in settings if one.source in facts.variables]
+        summary = f"Correct the setting in {', '.join(dict.fromkeys(one.source for one in settings))}. {fix.summary}"
+        fix = Fix(summary, (*(f"unset {name}" for name in dict.fromkeys(variables)), *fix.commands))
+    elif package is not None:
+        source = f"{package.url or package.version}, by {package.installer or 'an unknown installer'}"
+        evidence.append(Evidence("installed", source, "torch's dist-info"))
+    yield Finding(message, tuple(evidence), fix)
+
+
+@cause(
+    "A05",
+    "the driver is new enough for the CUDA that torch is built for",
+    layer=Layer.WHEEL,
+    explains=("torch:unavailable", "torch:init"),
+    why="A driver runs programs of its own major version of CUDA and of older ones. torch 2.11 and later on the "
+    "package index are built for CUDA 13, which needs driver 580.",
+    example="The NVIDIA driver on your system is too old (found version 12080)",
+    fix="Install a build of torch for the driver's CUDA, or a newer driver.",
+    sources="pytorch PR162531; NVIDIA, CUDA Compatibility, Minor Version Compatibility",
+    tested="facts; no machine with an old driver",
+)
+def driver_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The CUDA of torch is of a newer major version than that of the driver."""
+    torch = installed_torch(facts)
+    if torch is None or origin(facts) != "A05" or (driver := driver_behind(facts, torch)) is None:
+        return
+    wanted, fix = cuda_major(torch.cuda), reinstall_torch(facts)
+    oldest = oldest_driver(wanted)
+    needed = f"driver {oldest} or newer" if oldest else "a newer driver"
+    table = load("drivers")["major"]
+    yield Finding(
+        f"the driver is too old for torch {torch.version}: it supports CUDA {driver.version}, "
+        f"and CUDA {wanted} needs {needed}",
+        (
+            version_file(torch),
+            driver_shown(driver),
+            *(Evidence(f"CUDA {row['cuda']}", f"driver {row['driver']} or newer", COMPATIBILITY) for row in table),
+        ),
+        Fix(f"{fix.summary} Or install {needed}{_how_to_get_a_driver(facts)}.", fix.commands),
+    )
+
+
+def _how_to_get_a_driver(facts: HostFacts) -> str:
+    command = next(iter(newer_driver(facts)), "")
+    if command:
+        return f": `{command}`; for a GPU of a data centre whose driver is not yours, there is NVIDIA's cuda-compat"
+    inside = isinstance(facts.container, Container) and bool(facts.container.kind)
+    return " on the host of this container" if inside else ""
+
+
+@cause(
+    "A06",
+    "torch is built for a CUDA that the driver itself supports",
+    Severity.NOTE,
+    layer=Layer.WHEEL,
+    explains=(),
+    why="A driver runs what any release of its major version of CUDA made (minor-version compatibility), so this is "
+    "no fault, though some tools warn of it. Only PTX that the newer toolkit made, and calls that are newer than the "
+    "driver, fail.",
+    example="torch for CUDA 13.2 with driver 580, which supports 13.0",
+    fix="Nothing need be done.",
+    sources="NVIDIA, CUDA Compatibility, Minor Version Compatibility; cuda-doctor's README",
+    tested="facts",
+)
+def minor_version_compatibility(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The same major version, and a newer minor one than the driver's."""
+    torch, driver = installed_torch(facts), driver_cuda(facts)
+    if torch is None or driver is None or not re.fullmatch(r"\d+\.\d+", torch.cuda):
+        return
+    wanted, own = Version(torch.cuda), Version(driver.version)
+    if wanted.major == own.major and wanted > own:
+        yield Finding(
+            f"harmless: torch is built for CUDA {torch.cuda}, and the driver supports {driver.version}: "
+            "only the major version counts",
+            (version_file(torch), driver_shown(driver)),
+            Fix("Nothing need be done."),
+        )
+
+
+@cause(
+    "A14",
+    "conda has chosen a CUDA build of torch",
+    layer=Layer.WHEEL,
+    explains=NO_CUDA,
+    why="conda's solver takes a CUDA build only where it sees a driver (the virtual package __cuda). On a login node "
+    "or in an image build there is none, so it takes the build for the CPU.",
+    example="mamba install pytorch on a login node gives pytorch-2.10.0-cpu_generic_py312",
+    fix="Tell it the CUDA of the machine: CONDA_OVERRIDE_CUDA, and ask for a build with cuda in its name.",
+    sources="conda#14761",
+    tested="facts; no conda was run",
+)
+def cpu_variant_of_conda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The build string of conda's torch says cpu."""
+    torch = installed_torch(facts)
+    if torch is None or origin(facts) != "A14":
+        return
+    builds = (Evidence(name, build, "conda-meta") for name, build in conda_cpu_builds(facts))
+    message = f"conda has installed a build of torch {torch.version} for the CPU; a CUDA build was expected"
+    yield Finding(message, (*builds, version_file(torch), gpu_names(facts)), reinstall_torch(facts))
+
+
+@cause(
+    "A15",
+    "torch is not built for another maker's GPUs",
+    layer=Layer.WHEEL,
+    explains=("torch:unavailable", "torch:init", "torch:import"),
+    why="Builds for ROCm (AMD) and XPU (Intel) have the same name and version. On an NVIDIA GPU they find nothing, or "
+    "do not load.",
+    example="torch 2.9.1+rocm6.4 on an H100",
+    fix="Install a CUDA build.",
+    sources="bark-gui#112",
+    tested="facts; no build for ROCm or XPU",
+)
+def other_accelerator(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """It names hip or xpu, the GPU is NVIDIA's, and it finds none, or there is none, of the other maker's."""
+    torch = installed_torch(facts)
+    if torch is None or not (torch.hip or torch.xpu) or not host_gpus(facts):
+        return
+    if _has_gpu_for(facts, torch) and not (isinstance(facts.torch, TorchProbe) and facts.torch.available is False):
+        return
+    name = "ROCm (AMD)" if torch.hip else "XPU (Intel)"
+    message = f"torch {torch.version} is built for {name}, and the GPU is NVIDIA's"
+    yield Finding(message, (version_file(torch), gpu_names(facts)), reinstall_torch(facts))
+
+
+def _has_gpu_for(facts: HostFacts, torch: TorchFiles) -> bool:
+    """Whether a GPU of AMD's, or of Intel's, is on the bus."""
+    vendor = "1002" if torch.hip else "8086"
+    devices = () if isinstance(facts.pci, Unavailable) else facts.pci
+    return any(device.vendor == vendor and device.class_.startswith("03") for device in devices)

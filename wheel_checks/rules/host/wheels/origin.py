@@ -1,0 +1,140 @@
+"""Section A, its second part: who brought a torch that does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from wheel_checks.data import load
+from wheel_checks.facts.host.advice import reinstall_torch, right_build, uninstall
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.software import Package, TorchFiles
+from wheel_checks.facts.host.torch.choice import machine_of, public
+from wheel_checks.facts.host.torch.fit import cuda_major, gpus_without_code, misfit, torch_package
+from wheel_checks.facts.host.torch.origin import automatic_settings, newest_release, origin, outbid_index
+from wheel_checks.facts.host.torch.timeline import Replacement, asked_for, history, replacement
+from wheel_checks.model import Evidence, Finding, Fix
+from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.torch_evidence import code_list, gpu_names, installed_torch, version_file
+
+HARM = ("torch:cpu-build", "torch:unavailable", "torch:init", "torch:compute", "triton:missing")
+SHOWN = 6  # rows of a timeline, and names in a list
+
+
+@cause(
+    "A03",
+    "no other package has replaced torch",
+    layer=Layer.WHEEL,
+    explains=HARM,
+    why="A package that pins torch makes the installer replace the one that is there by the wheel of the package "
+    "index: on aarch64 perhaps a build for the CPU, elsewhere one for another CUDA. The libraries of the former one "
+    "stay behind, and tell.",
+    example="pip install whisperx: Attempting uninstall: torch; torch.cuda.is_available() was True before",
+    fix="Install the right build of the same release again; next time with --no-deps, or with a constraints file.",
+    sources="pytorch#160162, pyannote-audio#1675, WhisperJAV#334, xformers#1193",
+    tested="facts; a real pip and uv with indexes of their own, on one of which a package pins torch",
+)
+def replaced_by_a_dependency(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A torch that does not fit, beside what only another torch needs."""
+    torch, before = installed_torch(facts), replacement(facts)
+    if torch is None or before is None or origin(facts) != "A03":
+        return
+    when = f", which was installed {before.installation.time}" if before.installation else ""
+    message = f"torch {torch.version}{when}"
+    if before.pinned_by:
+        together = " together with" if before.installation else ", required by"
+        message += f"{together} {' and '.join(_pinning(package, text) for package, text in before.pinned_by[:SHOWN])}"
+    message += f", has replaced another build; it {misfit(facts)}"
+    yield Finding(message, tuple(_traces(facts, torch, before)), _bring_back(facts, before))
+
+
+def _pinning(package: Package, requirement: str) -> str:
+    return f"{package.name} {package.version} ({requirement.partition(';')[0].strip()})"
+
+
+def _traces(facts: HostFacts, torch: TorchFiles, before: Replacement) -> Iterator[Evidence]:
+    yield version_file(torch)
+    if before.orphans:
+        names = [package.name for package in before.orphans]
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        value = f"{len(names)}: {', '.join(names[:SHOWN])}{more}"
+        yield Evidence("required by nobody since", value, "Requires-Dist of every distribution")
+    for companion in before.companions:
+        value = f"{companion.version} is built for {companion.build}"
+        yield Evidence(companion.name, value, f"{companion.folder}/{companion.name}")
+    package = torch_package(facts)
+    if package and asked_for(package) is False:
+        yield Evidence("asked for", "no: something else required it", "REQUESTED is absent from torch's dist-info")
+    yield from (Evidence(time, brought, "times of the dist-info folders") for time, brought in history(facts)[-SHOWN:])
+    yield gpu_names(facts)
+
+
+def _bring_back(facts: HostFacts, before: Replacement) -> Fix:
+    """The right build; what the former one left goes first when the new one has libraries of another CUDA."""
+    fix, build = reinstall_torch(facts), right_build(facts)
+    commands = fix.commands
+    names = [package.name for package in before.orphans]
+    if build and names and not any(name.endswith(f"-cu{cuda_major(build.cuda)}") for name in names):
+        commands = (uninstall(facts, *names), *commands)
+    guard = "a file of constraints that names this torch (pip -c, UV_CONSTRAINT)"
+    if before.pinned_by:
+        guard = f"--no-deps for {before.pinned_by[0][0].name}, or with {guard}"
+    if build and build.backend:
+        guard += f"; with uv, UV_TORCH_BACKEND={build.backend} is enough"
+    return Fix(f"{fix.summary} Next time, install with {guard}.", commands)
+
+
+@cause(
+    "A04",
+    "an extra index does not compete with the package index for torch",
+    layer=Layer.WHEEL,
+    explains=HARM,
+    why="--extra-index-url adds an index: pip takes the highest version of all. As soon as the package index has a "
+    "newer release than PyTorch's index for one CUDA, it wins, with another CUDA, or none.",
+    example="PIP_EXTRA_INDEX_URL ends in /whl/cu128, and pip takes torch 2.12.0 in the place of 2.11.0+cu128",
+    fix="Make it the index of torch alone: --index-url, or uv with --torch-backend or an explicit index.",
+    sources="WhisperJAV#334",
+    tested="facts; a real pip and uv with two indexes of their own",
+)
+def outbid(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A build of the package index that does not fit, beside an extra index with another."""
+    torch = installed_torch(facts)
+    if torch is None or origin(facts) != "A04" or (found := outbid_index(facts, torch)) is None:
+        return
+    (setting, backend), fix = found, reinstall_torch(facts)
+    newest = newest_release(backend, machine_of(facts))
+    dated = f"table of {load('torch_releases')['collected']}"
+    offered = (Evidence("offered", f"torch {newest}+{backend}", dated),) if newest else ()
+    yield Finding(
+        f"torch {public(torch.version)} of the package index was taken and not the {backend} build of the extra index "
+        f"({setting.source}): the highest version wins; it {misfit(facts)}",
+        (version_file(torch), Evidence(f"{setting.tool} {setting.name}", setting.value, setting.source), *offered),
+        Fix(f"Take the extra index out of {setting.source}, and name the build instead. {fix.summary}", fix.commands),
+    )
+
+
+@cause(
+    "A13",
+    "uv has not chosen a build without code for the GPU",
+    layer=Layer.WHEEL,
+    explains=("torch:compute",),
+    why="uv's --torch-backend=auto looks at the driver alone. A new driver of an old GPU (V100, GTX 10) gets a build "
+    "for CUDA 13, which has no code for it.",
+    example="uv pip install torch --torch-backend=auto on a V100 with driver 580",
+    fix="Name the build: --torch-backend=cu126, with torch before 2.15.",
+    sources="uv#14742, unsloth PR5876, uv's source",
+    tested="facts; no such GPU",
+)
+def chosen_by_driver_alone(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """It was installed by uv, which was told to choose, for CUDA 13, and the GPU is older than Turing."""
+    torch = installed_torch(facts)
+    if torch is None or origin(facts) != "A13":
+        return
+    names = ", ".join(str(gpu.product) for gpu in gpus_without_code(facts, torch))
+    settings = (Evidence(f"{one.tool} {one.name}", one.value, one.source) for one in automatic_settings(facts))
+    yield Finding(
+        f"uv has taken torch {torch.version}, which has no code for {names}: --torch-backend=auto looks at the driver, "
+        "and not at the GPU",
+        (version_file(torch), code_list(torch), Evidence("INSTALLER", "uv", "torch's dist-info"), *settings),
+        reinstall_torch(facts),
+    )

@@ -1,0 +1,1 @@
+"""The rules of an installed environment and its distributions."""

@@ -1,0 +1,142 @@
+"""Does the installed GPU code run on the GPUs that were asked for?"""
+
+from __future__ import annotations
+
+import posixpath
+import shlex
+from collections.abc import Iterable, Sequence
+
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.gpu.code import GpuCodeFacts, is_for_others
+from wheel_checks.facts.gpu.targets import Product
+from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
+from wheel_checks.formats.gpu.fatbin import GpuCode
+from wheel_checks.model import Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.registry import rule
+from wheel_checks.rules.wheel.gpu_findings import (
+    another_release,
+    beside,
+    beside_other_cpus,
+    named,
+    only_compiled,
+    wanted_gpus,
+    without_code,
+    without_code_beside,
+)
+
+
+def _place(subject: InstalledDistribution, member: str) -> Location:
+    return Location(path=posixpath.join(subject.distribution.entry, member))
+
+
+def _fix(subject: InstalledDistribution, gpus: Sequence[Product], code: GpuCode | None = None) -> Fix:
+    distribution, target = subject.distribution, subject.inside.target
+    options = "" if isinstance(target, Unavailable) else f" --platform {target.machine} --python {target.interpreter}"
+    return another_release(distribution.name, distribution.version, options, gpus, code)
+
+
+@rule(
+    "WHL731",
+    "what is installed has GPU code for every wanted GPU",
+    Severity.ERROR,
+    kind="distribution",
+    why="A library without code for a GPU installs and imports; the first kernel then fails with `no kernel image is "
+    "available for execution on the device`, perhaps hours into a job.",
+    example="`wheelproof verify --installed --gpu GB200`, and an attention library with code for sm_90a alone",
+    fix="Install a release or a build that has code for the GPU.",
+)
+def has_code(subject: InstalledDistribution, expectations: Expectations) -> Iterable[Finding]:
+    """The main library of a distribution has code that runs; so has every other of its libraries with GPU code."""
+    wanted, torch = wanted_gpus(expectations), subject.inside.accelerator
+    if subject.distribution.shadowed_by:
+        return
+    if subject.distribution.name == "torch" and not isinstance(torch, Unavailable) and is_for_others(torch):
+        message = f"the installed torch is {torch.label}: it has no code for {named(wanted)}"
+        yield Finding(message, fix=_fix(subject, wanted))
+        return
+    yield from without_code(
+        _judged(subject),
+        wanted,
+        lambda gpus, code: _fix(subject, gpus, code),
+        lambda member: _place(subject, member),
+    )
+
+
+def _judged(subject: InstalledDistribution) -> GpuCodeFacts:
+    """The code of a distribution; the check is skipped for one that only has what nobody can judge."""
+    facts = need(subject.gpu_code)
+    if isinstance(facts.verdict, Unavailable) and facts.verdict.hint:
+        need(facts.verdict)
+    return facts
+
+
+@rule(
+    "WHL732",
+    "the wanted GPUs run installed machine code, not PTX compiled at first use",
+    Severity.WARNING,
+    kind="distribution",
+    why="The driver compiles PTX for every kernel at its first use: minutes of waiting, on every machine and after "
+    "every driver update; and the driver must be as new as the CUDA that made the PTX.",
+    example="compute_90 in a library without sm_100, on GB200",
+    fix="Install a build with machine code for the GPU; else keep CUDA_CACHE_PATH on a fast, lasting disk.",
+)
+def native(subject: InstalledDistribution, expectations: Expectations) -> Iterable[Finding]:
+    """No library runs on a wanted GPU only by compiling PTX."""
+    wanted, facts = wanted_gpus(expectations), _judged(subject)
+    verdict = need(facts.verdict)  # when it is not known, WHL731 says so
+    if verdict is None or subject.distribution.shadowed_by:
+        return
+    fix = Fix(
+        "Install a build with machine code for it; else make sure that the driver is as new as the CUDA of the "
+        "library, and that CUDA_CACHE_PATH is a lasting folder."
+    )
+    yield from only_compiled((verdict, *beside(facts)), wanted, fix, lambda member: _place(subject, member))
+
+
+@rule(
+    "WHL733",
+    "the wanted GPUs are found in machines of the environment's kind",
+    Severity.WARNING,
+    kind="environment",
+    why="A GPU comes with a CPU: GB200 with aarch64, T4 with x86_64. What an environment for the other CPU has for the "
+    "GPU says nothing about the one that will run there.",
+    example="`--gpu T4` for an aarch64 environment: the GPU of that kind beside an aarch64 CPU is T4G",
+    fix="Judge the environment of the GPU's own machine, or name the GPU that is meant.",
+)
+def same_machine(inside: InstalledEnvironment, expectations: Expectations) -> Iterable[Finding]:
+    """The CPU that each wanted GPU is usually found with is that of the environment."""
+    wanted, environment = wanted_gpus(expectations), inside.environment
+    machine = environment.machine or need(Unavailable("nothing tells for which machine the environment is"))
+
+    def fix(gpu: Product, twin: str) -> Fix:
+        if not twin:
+            return Fix(f"Judge the environment of the {gpu.machine} machine with that GPU.")
+        root = "" if environment.tree.is_this_machine else f" --root {shlex.quote(environment.tree.root)}"
+        command = f"wheelproof verify --installed --python {shlex.quote(environment.path)}{root} --gpu '{twin}'"
+        return Fix(f"Judge the environment of the {gpu.machine} machine with that GPU, or name {twin}:", (command,))
+
+    yield from beside_other_cpus(wanted, machine, "the environment", fix)
+
+
+@rule(
+    "WHL734",
+    "libraries that belong to no distribution have GPU code for the wanted GPUs too",
+    Severity.WARNING,
+    kind="environment",
+    why="What was built in place, installed editable or copied there is loaded like everything else, and was often "
+    "compiled for the one GPU of the machine that built it.",
+    example="a development build of kernels for sm_90a, in a folder of sources that an editable install refers to",
+    fix="Build it again with TORCH_CUDA_ARCH_LIST naming the GPU.",
+)
+def unowned(inside: InstalledEnvironment, expectations: Expectations) -> Iterable[Finding]:
+    """Each library that no RECORD lists has code that runs, when it has GPU code."""
+    wanted, code = wanted_gpus(expectations), need(inside.gpu_code)
+
+    def fix(gpus: Sequence[Product], _: GpuCode) -> Fix:
+        architectures = ";".join(dict.fromkeys(gpu.capability for gpu in gpus))
+        return Fix(f"Build it again with TORCH_CUDA_ARCH_LIST='{architectures}', or remove it.")
+
+    known = code[""].known if "" in code else ()
+    paths = {inside.relative(path): path for path, _ in known}
+    named_code = [(inside.relative(path), found) for path, found in known]
+    yield from without_code_beside(named_code, wanted, fix, lambda name: Location(path=paths[name]))

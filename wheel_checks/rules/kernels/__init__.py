@@ -1,0 +1,1 @@
+"""The rules of the kernels' suite: results, machine code and probes."""

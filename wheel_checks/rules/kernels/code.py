@@ -1,0 +1,156 @@
+"""Do the kernels compile for GPUs that are not here, and into good machine code? KRN4xx judge each target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.kernels.facts import Compilation, Ending, Fault, FaultKind, TargetFacts
+from wheel_checks.model import Evidence, Finding, Severity, Unavailable, need
+from wheel_checks.registry import rule
+from wheel_checks.rules.kernels.findings import as_evidence, as_fix
+
+KIND = "gpu-target"
+MOST_SHOWN = 20
+_OWN_RULES = frozenset(FaultKind) - {FaultKind.REFUSED}
+
+
+@rule(
+    "KRN401",
+    "every kernel compiles for the target",
+    Severity.ERROR,
+    kind=KIND,
+    why="What the compiler refuses today fails on the machine of a customer tomorrow, at the first use of the kernel.",
+    example="`ptxas fatal : Ptx assembly aborted due to errors`",
+    fix="Take a newer Triton, or report the compiler's message to its project.",
+)
+def compiles(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
+    """No compilation was refused, crashed or hung, and each could be tried."""
+    for compilation in target.compiled:
+        known = any(fault.kind in _OWN_RULES for fault in compilation.faults)
+        if compilation.ending in (Ending.PASS, Ending.SKIP) or known:
+            continue
+        told = [fault.message for fault in compilation.faults] or [compilation.message or str(compilation.ending)]
+        how = "the compiler crashed: " * (compilation.ending is Ending.CRASH)
+        how += "the compiler hung: " * (compilation.ending is Ending.HANG)
+        fix = as_fix([advice for fault in compilation.faults for advice in fault.fixes])
+        message = f"{compilation.label}: {how}{'; '.join(told)}"
+        undecided = compilation.ending is Ending.ERROR
+        yield Finding(message, as_evidence(compilation.notes), fix, undecided=undecided)
+
+
+@rule(
+    "KRN402",
+    "no kernel spills more registers than is known",
+    Severity.ERROR,
+    kind=KIND,
+    why="What does not fit into registers goes through memory, and a kernel becomes slower by a multiple without being "
+    "wrong. A change of the compiler shows here first.",
+    example="a matrix product with 1,024 bytes of spills per thread, where 0 are recorded",
+    fix="Take another release of Triton, or another configuration of the kernel for this architecture.",
+)
+def spills(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
+    """Each function spills at most what is recorded for its kernel."""
+    return _machine_code(target, FaultKind.SPILLS)
+
+
+@rule(
+    "KRN403",
+    "kernels that live on matrix units use them",
+    Severity.ERROR,
+    kind=KIND,
+    why="A matrix product that is compiled without the instructions of the matrix units is right, and many times as "
+    "slow.",
+    example="a kernel for sm_90 without HGMMA",
+    fix="Take another release of Triton; see whether the shapes of the tiles fit the instructions of the target.",
+)
+def matrix_units(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
+    """The machine code of matrix kernels has matrix instructions."""
+    return _machine_code(target, FaultKind.MATRIX_INSTRUCTIONS)
+
+
+@rule(
+    "KRN404",
+    "no kernel needs more shared memory than the target has",
+    Severity.ERROR,
+    kind=KIND,
+    why="It compiles, and fails at its first launch. GPUs of one generation differ: a block has 227 KiB on sm_100, and "
+    "99 KiB on sm_120.",
+    example="a tile of 128 x 256 in four stages on an RTX 5090",
+    fix="Choose a configuration with smaller tiles or fewer stages for this architecture.",
+)
+def shared_memory(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
+    """Each function fits into the shared memory of a block."""
+    return _machine_code(target, FaultKind.SHARED_MEMORY)
+
+
+@rule(
+    "KRN405",
+    "the compiler knows the target",
+    Severity.ERROR,
+    kind=KIND,
+    why="A release of Triton knows the GPUs of its time. On a newer one nothing compiles at all, whatever the kernel.",
+    example="sm_110 (Thor) with the ptxas of triton 3.6.0",
+    fix="Install a newer Triton, or name a newer ptxas in TRITON_PTXAS_PATH.",
+)
+def known(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
+    """The assembler and the compiler know this architecture."""
+    found = list(target.faults(FaultKind.UNKNOWN_TO_PTXAS))
+    if found:
+        messages = list(dict.fromkeys(fault.message for _, fault in found))
+        evidence = (Evidence("kernels", _listed(compilation.kernel for compilation, _ in found)), *_rest(messages))
+        yield Finding(messages[0], evidence, as_fix(_advice(found)))
+
+
+@rule(
+    "KRN406",
+    "the target has everything that the kernels are made of",
+    Severity.NOTE,
+    kind=KIND,
+    why="Some kernels need what not every architecture has, such as fp8 arithmetic. They cannot run there, and that is "
+    "no fault of the installation.",
+    example="scaled_mm on sm_80, which has no fp8",
+    fix="Nothing: use another kernel there.",
+)
+def possible(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
+    """No kernel is made of what the target lacks."""
+    reasons: dict[str, list[str]] = {}
+    for compilation, fault in target.faults(FaultKind.UNSUPPORTED):
+        reasons.setdefault(fault.message, []).append(compilation.kernel)
+    for message, kernels in reasons.items():
+        yield Finding(f"{_listed(kernels)} cannot run there, at least in part: {message}")
+
+
+def _machine_code(target: TargetFacts, kind: FaultKind) -> Iterator[Finding]:
+    """A finding for each fault of this kind. Skipped when nothing could be read from any machine code."""
+    found = list(target.faults(kind))
+    read = [c for c in target.compiled if c.registers is not None]
+    if not found and not read:
+        told = dict.fromkeys(c.message for c in target.compiled if c.ending is Ending.SKIP and c.message)
+        need(Unavailable("; ".join(told) or "there is no machine code to look into"))
+    for compilation, fault in found:
+        yield Finding(f"{compilation.label}: {fault.message}", tuple(_figures(compilation)), as_fix(fault.fixes))
+
+
+def _figures(compilation: Compilation) -> Iterator[Evidence]:
+    sizes = (("registers", compilation.registers), ("spills", compilation.spill_bytes))
+    for label, value in (*sizes, ("shared memory", compilation.shared_bytes)):
+        if value is not None:
+            yield Evidence(label, f"{value:,}" + " bytes" * (label != "registers"), compilation.target)
+    if compilation.instructions:
+        yield Evidence("matrix instructions", ", ".join(compilation.instructions), compilation.target)
+    yield from as_evidence(compilation.notes)
+
+
+def _advice(found: Sequence[tuple[Compilation, Fault]]) -> list[str]:
+    return list(dict.fromkeys(advice for _, fault in found for advice in fault.fixes))
+
+
+def _rest(messages: Sequence[str]) -> tuple[Evidence, ...]:
+    return tuple(Evidence("also", message) for message in messages[1:MOST_SHOWN])
+
+
+def _listed(names: Iterable[str]) -> str:
+    unique = list(dict.fromkeys(names))
+    more = f" and {len(unique) - MOST_SHOWN} more" if len(unique) > MOST_SHOWN else ""
+    return ", ".join(unique[:MOST_SHOWN]) + more

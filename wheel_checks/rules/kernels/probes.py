@@ -1,0 +1,279 @@
+"""Does the installation work? KRN0xx judge the run of the suite itself, KRN1xx what it probed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.kernels.facts import SUITE, Ending, InstallationFacts, NoDocument, Probe
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.registry import rule
+from wheel_checks.rules.kernels.findings import as_evidence, as_fix, evidence_lines
+
+KIND = "installation"
+PASSED = "pass"
+
+TORCH = ("torch",)
+TRITON = ("triton",)
+DRIVER = ("driver", "cuda_init")
+MEMORY = ("allocation", "copies")
+STREAMS = ("streams_and_events", "cuda_graph")
+CUBLAS = ("cublas",)
+CUDNN = ("cudnn",)
+COMPILER = ("c_compiler", "triton_launcher")
+CACHE = ("jit_cache",)
+PTXAS = ("ptxas",)
+NCCL = ("nccl",)
+TORCH_COMPILE = ("torch_compile",)
+INTERPRETER = ("interpreter",)
+_OF_THE_GPU = (*DRIVER, *MEMORY, *STREAMS, *CUBLAS, *CUDNN, *NCCL)
+_OF_THE_COMPILERS = (*TRITON, *COMPILER, *CACHE, *PTXAS, *TORCH_COMPILE, *INTERPRETER)
+KNOWN = frozenset((SUITE, *TORCH, *_OF_THE_GPU, *_OF_THE_COMPILERS))
+
+
+@rule(
+    "KRN001",
+    "the suite ran to its end",
+    Severity.ERROR,
+    kind=KIND,
+    why="A suite that died, hung or said nothing has proven nothing: the run ends with exit code 3, could not check, "
+    "and never as a pass.",
+    example="a process that is killed because the machine's memory does not suffice",
+    fix="Read the last words of the process, which the finding shows.",
+)
+def complete(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The suite wrote its report, its own processes ended well, and its verdict follows from what the report tells."""
+    outcome = installation.outcome
+    if isinstance(outcome, NoDocument):
+        evidence = (Evidence("interpreter", installation.python), *evidence_lines("last words", outcome.last_words))
+        yield Finding(outcome.what, evidence, Fix(outcome.hint) if outcome.hint else None, undecided=True)
+        return
+    yield from _of(outcome.probes, (SUITE,))
+    if outcome.verdict != PASSED and outcome.endings <= {Ending.PASS, Ending.SKIP}:
+        told = outcome.message or f"its verdict is {outcome.verdict}"
+        yield Finding(f"the suite could not decide: {told}", undecided=True)
+
+
+@rule(
+    "KRN101",
+    "torch is there, and built for the GPU",
+    Severity.ERROR,
+    kind=KIND,
+    why="A CPU build of torch installs and imports like any other, and finds no GPU. A CUDA build without code for "
+    "this GPU fails at its first kernel.",
+    example="`pip install torch==2.10.0` on a Grace machine: 2.10.0+cpu beside a GH200",
+    fix="Install the build that the finding names, into this interpreter.",
+)
+def torch(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The probe of torch passes."""
+    return _judge(installation, TORCH)
+
+
+@rule(
+    "KRN102",
+    "Triton is there, and the one that torch asks for",
+    Severity.ERROR,
+    kind=KIND,
+    why="Kernels are compiled by Triton when they are first used. torch.compile works with the release that its torch "
+    "requires, and fails in odd ways with another.",
+    example="torch 2.11.0, which requires triton 3.6.0, beside triton 3.3.0 of an older install",
+    fix="Install the release of Triton that torch requires, as the finding names it.",
+)
+def triton(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The probe of Triton passes."""
+    return _judge(installation, TRITON)
+
+
+@rule(
+    "KRN103",
+    "the driver answers, and CUDA starts",
+    Severity.ERROR,
+    kind=KIND,
+    why="No driver, a driver that is too old, a container without the GPU, the stub library of a toolkit and a GPU "
+    "that is lost all look alike from Python: `torch.cuda.is_available()` is False.",
+    example="CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803) after an update of the driver without a reboot",
+    fix="Follow the finding, which names the cause: the driver's own error code tells them apart.",
+)
+def driver(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The probes of the driver and of torch's start of CUDA pass."""
+    return _judge(installation, DRIVER)
+
+
+@rule(
+    "KRN104",
+    "memory can be allocated, and copied both ways",
+    Severity.ERROR,
+    kind=KIND,
+    why="Everything else rests on it. A checksum that differs after a copy is faulty hardware or a broken IOMMU "
+    "set-up, and makes results silently wrong.",
+    example="pinned memory arrives at the GPU with other bytes than it left the host",
+    fix="If memory does not suffice, see who holds it (`nvidia-smi`). If bytes differ, test the machine.",
+)
+def memory(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The probes of allocation and of copies with checksums pass."""
+    return _judge(installation, MEMORY)
+
+
+@rule(
+    "KRN105",
+    "streams, events and CUDA graphs work",
+    Severity.ERROR,
+    kind=KIND,
+    why="Inference engines overlap work on streams and replay CUDA graphs. Events that do not order streams are races "
+    "that no other test shows.",
+    example="a graph that was captured replays the inputs of its capture",
+    fix="Update the driver to one that this CUDA supports.",
+)
+def streams(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The probes of streams, events and CUDA graphs pass."""
+    return _judge(installation, STREAMS)
+
+
+@rule(
+    "KRN106",
+    "cuBLAS answers, and right",
+    Severity.ERROR,
+    kind=KIND,
+    why="Nearly all the time of a model is spent in its matrix products. A cuBLAS of another CUDA than torch's, found "
+    "through LD_LIBRARY_PATH, fails to start or computes wrong.",
+    example="CUBLAS_STATUS_NOT_INITIALIZED with a cuBLAS of CUDA 12 before that of CUDA 13",
+    fix="Take foreign CUDA folders out of LD_LIBRARY_PATH; `wheelproof verify --installed` shows what is loaded.",
+)
+def cublas(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The probe of matrix products passes."""
+    return _judge(installation, CUBLAS)
+
+
+@rule(
+    "KRN107",
+    "cuDNN answers, and right",
+    Severity.ERROR,
+    kind=KIND,
+    why="torch loads cuDNN when it is first needed, so that a missing or mismatched one shows in the middle of a run.",
+    example="CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH, because LD_LIBRARY_PATH has another cuDNN",
+    fix="Install the nvidia-cudnn package that torch requires, and keep other copies out of LD_LIBRARY_PATH.",
+)
+def cudnn(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The probe of a convolution passes."""
+    return _judge(installation, CUDNN)
+
+
+@rule(
+    "KRN108",
+    "Triton can build its launcher",
+    Severity.ERROR,
+    kind=KIND,
+    why="Some releases of Triton build a small C module at the first launch: without a C compiler and Python.h every "
+    "kernel fails, which slim images discover last.",
+    example="a python:3.12-slim image, which has no gcc",
+    fix="Install a C compiler and the headers of this Python.",
+)
+def compiler(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The probes of the C compiler, of Python's headers and of a first launch pass."""
+    return _judge(installation, COMPILER)
+
+
+@rule(
+    "KRN109",
+    "the cache of compiled kernels can be written",
+    Severity.ERROR,
+    kind=KIND,
+    why="Without it every process compiles every kernel anew, or fails: so it is in containers with a read-only home, "
+    "or without one.",
+    example="HOME=/nonexistent in a service's unit",
+    fix="Point TRITON_CACHE_DIR at a folder that can be written.",
+)
+def cache(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The probe of Triton's cache passes."""
+    return _judge(installation, CACHE)
+
+
+@rule(
+    "KRN110",
+    "ptxas runs, and knows the GPU",
+    Severity.ERROR,
+    kind=KIND,
+    why="Triton hands its code to the ptxas that it brings. One that is older than the GPU refuses all of it.",
+    example="triton 3.6.0 on a GPU of compute capability 12.1",
+    fix="Install a newer Triton, or name a newer ptxas in TRITON_PTXAS_PATH.",
+)
+def ptxas(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The probe of ptxas passes."""
+    return _judge(installation, PTXAS)
+
+
+@rule(
+    "KRN111",
+    "GPUs can talk to each other through NCCL",
+    Severity.ERROR,
+    kind=KIND,
+    why="Training and tensor parallelism begin with an all-reduce; where it hangs, everything hangs without a message.",
+    example="a container with 64 MB of /dev/shm",
+    fix="Run with NCCL_DEBUG=INFO; give containers --ipc=host or a larger /dev/shm.",
+)
+def nccl(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The probe of an all-reduce over all GPUs passes."""
+    return _judge(installation, NCCL)
+
+
+@rule(
+    "KRN112",
+    "torch.compile works",
+    Severity.WARNING,
+    kind=KIND,
+    why="Much runs without torch.compile, so this is a warning. What it needs beyond Triton is a C++ compiler, and a "
+    "Triton that fits to torch.",
+    example="InvalidCxxCompiler in an image without g++",
+    fix="Install g++ and the headers of this Python, and the Triton that torch requires.",
+)
+def torch_compile(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The probe of torch.compile passes."""
+    return _judge(installation, TORCH_COMPILE)
+
+
+@rule(
+    "KRN113",
+    "Triton's interpreter works",
+    Severity.ERROR,
+    kind=KIND,
+    why="It runs kernels on the CPU, through NumPy. With a NumPy that is too new for the Triton it fails or computes "
+    "wrong, and then proves nothing about the kernels.",
+    example="triton 3.6.0 with NumPy 2.4",
+    fix="Install the NumPy that the finding names.",
+)
+def interpreter(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """The probe of Triton's interpreter passes."""
+    return _judge(installation, INTERPRETER)
+
+
+@rule(
+    "KRN199",
+    "whatever else the suite probes works",
+    Severity.ERROR,
+    kind=KIND,
+    why="A probe that no rule here knows by name must not be lost.",
+    example="a probe that a later release of the suite has and this table has not",
+    fix="Follow the finding.",
+)
+def others(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """Every probe without a rule of its own passes."""
+    return _judge(installation, tuple(probe.name for probe in installation.probes if probe.name not in KNOWN))
+
+
+def _judge(installation: InstallationFacts, names: tuple[str, ...]) -> Iterator[Finding]:
+    """The findings of the probes with these names. The check is skipped when there is none, or all were skipped."""
+    probes = [probe for probe in installation.probes if probe.name in names]
+    if not probes:
+        need(Unavailable("this run had no such probe"))
+    if all(probe.ending is Ending.SKIP for probe in probes):
+        need(Unavailable("; ".join(dict.fromkeys(probe.message for probe in probes))))
+    return _of(probes, names)
+
+
+def _of(probes: list[Probe] | tuple[Probe, ...], names: tuple[str, ...]) -> Iterator[Finding]:
+    for probe in probes:
+        if probe.name in names and probe.ending not in (Ending.PASS, Ending.SKIP):
+            message = probe.message or f"{probe.name}: {probe.ending}"
+            evidence, fix = as_evidence(probe.notes), as_fix(probe.fixes)
+            severity = Severity.WARNING if probe.mild else None
+            yield Finding(message, evidence, fix, severity=severity, undecided=probe.ending is Ending.ERROR)

@@ -1,0 +1,158 @@
+"""Are the kernels right, and fast? KRN2xx judge what each kernel computed, KRN3xx how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.kernels.facts import CaseRun, Ending, KernelFacts, SpeedRun
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.registry import rule
+from wheel_checks.rules.kernels.findings import as_evidence
+
+KIND = "kernel"
+MOST_SHOWN = 8
+"""Cases that one finding tells one by one."""
+
+_ELSEWHERE = frozenset({Ending.PASS, Ending.SKIP, Ending.ERROR, Ending.REFUSED, Ending.CRASH, Ending.HANG})
+"""Endings of which another rule speaks than those about wrong results and about speed."""
+
+# What holds a GPU's clocks down without a fault of the installation: heat, and the server's power supply. The cap on
+# its own power is none of these: a large matrix product runs at that cap on a GPU in good health.
+_THROTTLING = ("thermal", "hardware slowdown", "power brake")
+
+Run = CaseRun | SpeedRun
+
+
+@rule(
+    "KRN201",
+    "every case gives the right result",
+    Severity.ERROR,
+    kind=KIND,
+    why="A kernel that computes wrong without a message is the worst that can befall an installation: one release of "
+    "Triton miscompiles on one architecture, or the hardware is faulty. Each case is held against a plain reference in "
+    "high precision, by its norm and by its worst row, and the memory around every tensor is poisoned.",
+    example="two products chained in one accumulator: wrong on sm_100 with Triton 3.6 to 3.8",
+    fix="Repeat the run with the seed that it printed. If only one architecture or release of Triton is affected, take "
+    "another release; if the error differs from run to run, suspect the hardware.",
+)
+def right(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
+    """No case that ran is wrong."""
+    _need_runs(kernel.cases, "case")
+    bad = [case for case in kernel.cases if case.ending not in _ELSEWHERE]
+    if bad:
+        yield Finding(_count(bad, kernel.cases, "wrong"), _told(bad), _again(kernel))
+
+
+@rule(
+    "KRN202",
+    "no kernel crashes",
+    Severity.ERROR,
+    kind=KIND,
+    why="A bad address takes the whole process with it: nothing that its CUDA context computes afterwards can be "
+    "believed. Each family of kernels therefore runs in a process of its own.",
+    example="`CUDA error: an illegal memory access was encountered`",
+    fix="Repeat it alone with the command of the finding, under `compute-sanitizer` for the address.",
+)
+def alive(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
+    """No case and no timed run ended its process, or made its CUDA context unusable."""
+    return _ended(kernel, Ending.CRASH, "crashed")
+
+
+@rule(
+    "KRN203",
+    "no kernel hangs",
+    Severity.ERROR,
+    kind=KIND,
+    why="A kernel that never returns keeps its GPU busy until somebody kills it, or the driver.",
+    example="a barrier that not all threads reach",
+    fix="Repeat it alone with the command of the finding. A GPU that stays busy afterwards needs a reset.",
+)
+def returning(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
+    """Something is heard of every case and every timed run before its deadline."""
+    return _ended(kernel, Ending.HANG, "hung")
+
+
+@rule(
+    "KRN204",
+    "every kernel can be compiled and launched here",
+    Severity.ERROR,
+    kind=KIND,
+    why="Triton compiles a kernel when it is first used. A compiler that refuses it, or a launch that this GPU cannot "
+    "hold, stops every program that uses it.",
+    example="`OutOfResources: out of resource: shared memory, Required: 262144, Hardware limit: 101376`",
+    fix="Take the release of Triton that torch requires, or a newer one for a GPU that it does not know (KRN110).",
+)
+def launched(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
+    """Nothing was refused, and everything could be tried."""
+    yield from _ended(kernel, Ending.REFUSED, "refused")
+    unknown = [run for run in kernel.runs if run.ending is Ending.ERROR]
+    if unknown:
+        yield Finding(_count(unknown, kernel.runs, "not checked"), _told(unknown), _again(kernel), undecided=True)
+
+
+@rule(
+    "KRN301",
+    "every timed run is within its bar",
+    Severity.ERROR,
+    kind=KIND,
+    why="A bar bounds the time by what this very GPU reached in the same run, in bytes or in operations per second, or "
+    "by the time of another implementation. A kernel far above it was compiled badly, or runs beside somebody else. "
+    "10 % are allowed for noise (15 % where matrix products decide), and a slow run is repeated once. While heat or "
+    "the power supply hold the clocks down it is a warning.",
+    example="fused_add_rms_norm at 1.6 times the floor of 125 us, where 1.10 is the bar",
+    fix="See whether the GPU is free and cool (`nvidia-smi`), and repeat the run.",
+)
+def fast(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
+    """No timed run took longer than its bar allows."""
+    _need_runs(kernel.speeds, "timed run")
+    for speed in kernel.speeds:
+        if speed.ending not in _ELSEWHERE:
+            throttling = [r for r in speed.held_down_by if any(word in r for word in _THROTTLING)]
+            fix = Fix("Repeat it while the GPU is free and cool:", (kernel.replay,) if kernel.replay else ())
+            severity = Severity.WARNING if throttling else None
+            message = f"{speed.case}: {speed.message or speed.ending}"
+            yield Finding(message, tuple(_rates(speed)), fix, severity=severity)
+
+
+def _need_runs(runs: Sequence[Run], noun: str) -> None:
+    """Skip the check when there is nothing to judge, or when all of it was skipped."""
+    if not runs:
+        need(Unavailable(f"this run had no {noun} of it"))
+    if all(run.ending is Ending.SKIP for run in runs):
+        need(Unavailable("; ".join(dict.fromkeys(run.message for run in runs))))
+
+
+def _ended(kernel: KernelFacts, ending: Ending, word: str) -> Iterator[Finding]:
+    _need_runs(kernel.runs, "case")
+    ended = [run for run in kernel.runs if run.ending is ending]
+    if ended:
+        yield Finding(_count(ended, kernel.runs, word), _told(ended), _again(kernel))
+
+
+def _count(some: Sequence[Run], of: Sequence[Run], word: str) -> str:
+    """Such as ``2 of 12 cases wrong: plain, strided``."""
+    names = ", ".join(run.case for run in some[:MOST_SHOWN])
+    noun = "case" if all(isinstance(run, CaseRun) for run in of) else "run"
+    more = f" and {len(some) - MOST_SHOWN} more" if len(some) > MOST_SHOWN else ""
+    return f"{len(some)} of {len(of)} {noun}s {word}: {names}{more}"
+
+
+def _told(runs: Sequence[Run]) -> tuple[Evidence, ...]:
+    return tuple(
+        item
+        for run in runs[:MOST_SHOWN]
+        for item in (Evidence(run.case, run.message or str(run.ending)), *as_evidence(run.notes))
+    )
+
+
+def _again(kernel: KernelFacts) -> Fix | None:
+    return Fix("Repeat it alone, with the same inputs:", (kernel.replay,)) if kernel.replay else None
+
+
+def _rates(speed: SpeedRun) -> Iterator[Evidence]:
+    if speed.time and speed.bytes:
+        yield Evidence("memory", f"{speed.bytes / speed.time / 1e6:.2f} TB/s", f"{speed.bytes:,} bytes")
+    if speed.time and speed.flops:
+        yield Evidence("matrix units", f"{speed.flops / speed.time / 1e6:.0f} TFLOP/s", f"{speed.flops:,} operations")
+    yield from as_evidence(speed.notes)

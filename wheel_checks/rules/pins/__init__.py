@@ -1,0 +1,1 @@
+"""The rules of requirements, guards and planned installs."""

@@ -1,0 +1,283 @@
+"""Is the release whole, and of one piece? Judges all its files together, by what the expectation file says."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from packaging.tags import Tag
+
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.release import ReleaseFacts, ReleaseFile
+from wheel_checks.facts.release_expectation import Agreement, Parity
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.registry import rule
+from wheel_checks.rules.variants.findings import falls_through, is_for_gpu, runs_nowhere, taken
+from wheel_checks.targets.variant_choice import MachineChoice
+
+KIND = "release-set"
+_SHOWN = 8  # file names or requirements in one finding
+
+K = TypeVar("K", bound=Hashable)
+
+
+@rule(
+    "REL101",
+    "every expected file is there",
+    Severity.ERROR,
+    kind=KIND,
+    why="For the one Python and platform that lacks a wheel, installers silently take an older release, or build from "
+    "source for hours.",
+    example="no wheel for 3.13t on aarch64, while every other cell of the matrix is filled",
+    fix="Build and add the file, or take the cell out of the expectation.",
+)
+def missing(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
+    """Every cell of the matrix is filled, the source archive is there when expected, and so is all that has a hash."""
+    expected = release.expectation
+    for platform in expected.platforms:
+        cells = [cell for cell in release.filled if cell.platform == platform.name]
+        empty = [cell.python for cell in cells if not release.filled[cell]]
+        if empty:
+            count = "no file at all" if len(empty) == len(cells) else "no file"
+            evidence = (
+                Evidence("expected tags", ", ".join(platform.tags), platform.name),
+                Evidence("missing", _listed([f"cp{python.replace('.', '')}" for python in empty])),
+            )
+            yield Finding(
+                f"{platform.name} has {count} for Python {_and(empty)}", evidence, Fix("Build what is missing.")
+            )
+    if expected.sdist and all(file.is_wheel for file in release.own_files):
+        yield Finding("there is no source archive", fix=Fix("Add it, or expect none (sdist = false)."))
+    names = {file.file_name for file in release.files}
+    if absent := [name for name in expected.hashes if name not in names]:
+        told = Evidence("missing", _listed(absent))
+        yield Finding(f"files of the list of hashes are missing: {len(absent)}", (told,), Fix("Add them."))
+
+
+@rule(
+    "REL107",
+    "METADATA is the same in all wheels",
+    Severity.ERROR,
+    kind=KIND,
+    why="Resolvers (uv, Poetry) read the METADATA of one wheel and take it for that of all: on every other platform "
+    "they then install what that one requires.",
+    example="`Requires-Dist: triton==3.6.0` on x86_64 only, without a marker",
+    fix="Write one list of requirements, and say by markers (`platform_machine`) what differs.",
+)
+def metadata(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
+    """The same Requires-Dist, Requires-Python and Provides-Extra, in all files or (as expected) on each platform."""
+    scope = release.expectation.metadata
+    if scope is Agreement.NONE:
+        need(Unavailable('the expectation lets it differ (same-metadata = "none")'))
+    wheels = [file for file in release.own_files if isinstance(file.metadata, CoreMetadata)]
+    if scope is Agreement.ALL:
+        yield from _differing_metadata(wheels, "")
+        return
+    for platform in release.expectation.platforms:
+        on = [file for file in wheels if any(cell.platform == platform.name for cell in file.cells)]
+        yield from _differing_metadata(on, f" on {platform.name}")
+
+
+def _differing_metadata(wheels: Sequence[ReleaseFile], where: str) -> Iterator[Finding]:
+    groups = _groups(wheels, _dependencies)
+    for group in groups[1:]:
+        usual = groups[0]
+        here, there = _dependencies(group[0]), _dependencies(usual[0])
+        evidence = (
+            Evidence(
+                "only in these", _listed(sorted(here - there)) or "nothing", _listed([f.file_name for f in group])
+            ),
+            Evidence("only in the others", _listed(sorted(there - here)) or "nothing", usual[0].file_name),
+        )
+        count = f"{len(group)} of {len(wheels)} wheels" if len(group) > 1 else group[0].file_name
+        fix = Fix("Build all wheels with one list of requirements, and markers for what differs.")
+        yield Finding(f"METADATA{where} differs in {count}", evidence, fix)
+
+
+def _dependencies(file: ReleaseFile) -> frozenset[str]:
+    """What a resolver reads of METADATA, as lines in one spelling."""
+    facts = need(file.metadata)
+    return frozenset(
+        (
+            *(f"Requires-Dist: {requirement}" for requirement in facts.requirements),
+            *(f"Requires-Dist: {text}" for text, _ in facts.bad_requirements),
+            *(f"Provides-Extra: {extra}" for extra in facts.provides_extra),
+            *([f"Requires-Python: {facts.requires_python}"] if facts.requires_python else []),
+        )
+    )
+
+
+@rule(
+    "REL108",
+    "files for one cell have distinct build tags",
+    Severity.ERROR,
+    kind=KIND,
+    why="Of two files with the same tags and build number an installer takes either: the order of a page decides, and "
+    "nobody can say which one users run.",
+    example="`torch-2.11.0-...manylinux_2_28_x86_64.whl` beside `torch-2.11-...manylinux_2_28_x86_64.whl`",
+    fix="Remove one, or give the newer a build tag.",
+)
+def ambiguous(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
+    """No two files of a cell have the same interpreter and ABI tags and the same build tag."""
+    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for cell, files in release.filled.items():
+        for group in _groups(files, _rank):
+            if len(group) > 1:
+                found[tuple(file.file_name for file in group)].append(f"{cell.python} on {cell.platform}")
+    for names, cells in found.items():
+        evidence = tuple(Evidence("file", name) for name in names[:_SHOWN])
+        message = f"{len(names)} files compete for Python {_and(cells)}"
+        yield Finding(message, evidence, Fix("Remove one, or rebuild the newer one with a build tag."))
+
+
+def _rank(file: ReleaseFile) -> tuple[object, ...]:
+    """What installers rank files of one cell by, apart from the platform tag."""
+    tags: frozenset[Tag] = file.name.tags if file.name else frozenset()
+    return frozenset((tag.interpreter, tag.abi) for tag in tags), file.name.build_number if file.name else ()
+
+
+@rule(
+    "REL109",
+    "all files have one version",
+    Severity.ERROR,
+    kind=KIND,
+    why="A file of another version, or with another local version, is another release: its cell of this one stays "
+    "empty, or it ships untested.",
+    example="`torch-2.11.0+cpu-...whl` among the wheels of 2.11.0+cu130",
+    fix="Remove the file, or name one version (torch==2.11.0).",
+)
+def versions(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
+    """The version of most files is that of all, local part included."""
+    others = [file for file in release.files if file.version is not None and not file.own]
+    for group in _groups(others, lambda file: file.version):
+        evidence = (Evidence(str(group[0].version), _listed([file.file_name for file in group])),)
+        count = f"{len(group)} files are" if len(group) > 1 else f"{group[0].file_name} is"
+        message = f"{count} of version {group[0].version}, the release is {release.version}"
+        yield Finding(message, evidence, Fix("Take them out of the release."))
+
+
+@rule(
+    "REL110",
+    "platforms that must offer the same do",
+    Severity.ERROR,
+    kind=KIND,
+    why="Users of one architecture expect of a release what users of the other get: the same Pythons, the same "
+    "accelerator of the same version.",
+    example="torch 2.10.0: CUDA 12.8 on x86_64, CPU on aarch64",
+    fix="Build the platform that falls behind like the other.",
+)
+def parity(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
+    """Pairs of platforms agree in Pythons, accelerators, and (a warning) median sizes, as each [[parity]] demands."""
+    if not release.expectation.parity:
+        need(Unavailable("the expectation has no [[parity]]"))
+    for demand in release.expectation.parity:
+        first, *others = demand.platforms
+        for other in others:
+            yield from _compare(release, demand, first, other)
+
+
+def _compare(release: ReleaseFacts, demand: Parity, first: str, other: str) -> Iterator[Finding]:
+    pairs = [(platform, release.files_on(platform)) for platform in (first, other)]
+    if demand.pythons:
+        filled = [[c.python for c, files in release.filled.items() if files and c.platform == p] for p, _ in pairs]
+        for platform, here, there in ((first, *filled), (other, *reversed(filled))):
+            if extra := [python for python in here if python not in there]:
+                yield Finding(
+                    f"only {platform} has files for Python {_and(extra)}", (Evidence("parity", f"{first}, {other}"),)
+                )
+    if demand.accelerator and all(files for _, files in pairs):
+        built = [(platform, _accelerators(files)) for platform, files in pairs]
+        if built[0][1] != built[1][1]:
+            evidence = tuple(Evidence(platform, _and(sorted(found)) or "unknown") for platform, found in built)
+            message = " while ".join(f"{item.label} is {item.value}" for item in evidence)
+            yield Finding(message, evidence, Fix(f"Build {other} with the accelerator of {first}."))
+    sizes = [size for platform, _ in pairs if (size := release.median_sizes.get(platform))]
+    if demand.size_ratio and len(sizes) == 2 and (ratio := max(sizes) / min(sizes)) > demand.size_ratio:
+        evidence = tuple(
+            Evidence(p, f"{size:,.0f} bytes", "median") for p, size in zip((first, other), sizes, strict=True)
+        )
+        message = f"wheels of {first} and {other} differ in size by a factor of {ratio:.2f}"
+        yield Finding(message, evidence, severity=Severity.WARNING)
+
+
+def _accelerators(files: Iterable[ReleaseFile]) -> frozenset[str]:
+    """Each file's accelerator with its version, "CUDA 13.0", as far as it could be told."""
+    return frozenset(f.accelerator.label for f in files if not isinstance(f.accelerator, Unavailable))
+
+
+@rule(
+    "REL111",
+    "no exemption has expired",
+    Severity.WARNING,
+    kind=KIND,
+    why="A finding that is ignored for a while must not be ignored for ever: past its date it counts again.",
+    example="`[[ignore]]` with `until = 2026-06-30`, on the first of July",
+    fix="Remove the entry when its cause is gone, or decide again and set a new date.",
+)
+def expired(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
+    """Every [[ignore]] is within its date."""
+    for exemption in release.expectation.exemptions:
+        if exemption.until < release.today:
+            evidence = (Evidence("reason", exemption.reason), Evidence("files", exemption.files))
+            message = f"the exemption from {_and(exemption.rules)} has expired on {exemption.until}"
+            yield Finding(message, evidence, Fix("Remove the entry, or set a new date."))
+
+
+@rule(
+    "REL112",
+    "every machine that the release claims to serve gets a variant for it",
+    Severity.ERROR,
+    kind=KIND,
+    why="A machine that no variant for its GPU supports gets the one for CPUs or for everybody, without a word. What "
+    "the release notes promise is then false for its users.",
+    example='`[[machine]]` with `gpus = ["T4"]`, and variants for sm_80 and newer',
+    fix="Build a variant for that machine, or do not promise it.",
+)
+def machines_served(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
+    """Each machine gets the variant that is expected, else one for its GPU, and it claims code that runs there."""
+    if not release.machine_choices:
+        need(Unavailable("the expectation has no [[machine]]"))
+    for made, wanted in release.machine_choices:
+        if finding := _unserved(made, wanted):
+            yield replace(finding, message=f"{finding.message} ({made.choice.target.interpreter})")
+
+
+def _unserved(made: MachineChoice, wanted: str) -> Finding | None:
+    """What is wrong with what a machine gets, of which the label ``wanted`` is expected, "" for any that serves it."""
+    machine = made.machine.label
+    if wanted and made.label != wanted:
+        got = f"the variant {made.label}" if made.label else "no variant"
+        unread = made.metadata.reason if isinstance(made.metadata, Unavailable) else ""
+        why = unread or made.passed_over.get(wanted, "the release does not list it, or prefers another")
+        return Finding(f"{machine} gets {got}, expected {wanted}", (Evidence(wanted, why, "variants.json"),))
+    if wanted:
+        return runs_nowhere(made)
+    if made.machine.gpu and made.release is None:
+        return Finding(f"{machine} gets {taken(made)}: the release has no variants")
+    if finding := falls_through(made) or runs_nowhere(made):
+        return finding
+    if made.machine.gpu and not is_for_gpu(made.variant):
+        return Finding(f"{machine} gets {taken(made)}: the release has none for a GPU")
+    return None if made.choice.chosen else Finding(f"{machine} gets {taken(made)}")
+
+
+def _groups(files: Iterable[ReleaseFile], key: Callable[[ReleaseFile], K]) -> list[list[ReleaseFile]]:
+    """The files with equal keys, the largest group first."""
+    groups: dict[K, list[ReleaseFile]] = defaultdict(list)
+    for file in files:
+        groups[key(file)].append(file)
+    return sorted(groups.values(), key=len, reverse=True)
+
+
+def _and(words: Iterable[str]) -> str:
+    """For people: ``3.11, 3.12 and 3.13t``."""
+    *head, last = list(words) or [""]
+    return f"{', '.join(head)} and {last}" if head else last
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,0 +1,1 @@
+"""The rules of wheel variants: claims, coverage and remedies."""

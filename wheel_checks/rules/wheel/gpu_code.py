@@ -1,0 +1,145 @@
+"""Does the wheel's GPU code run on the GPUs that were asked for?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from packaging.utils import canonicalize_name
+
+from wheel_checks.facts.accelerator.accelerator import NONE
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.gpu.code import COMMON, is_for_others, share_of
+from wheel_checks.facts.gpu.targets import Product
+from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.formats.gpu.fatbin import GpuCode
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.registry import rule
+from wheel_checks.rules.wheel.gpu_findings import (
+    DECLARED,
+    another_release,
+    beside,
+    beside_other_cpus,
+    labels_of,
+    named,
+    only_compiled,
+    wanted_gpus,
+    without_code,
+)
+
+
+def _wanted(wheel: WheelFacts, expectations: Expectations) -> tuple[Product, ...]:
+    """What ``--gpu`` names; of a variant only those GPUs that it claims, since no others get it."""
+    gpus = wanted_gpus(expectations)
+    variant = wheel.variant.variant if wheel.variant else None
+    if variant is None or isinstance(variant, Unavailable):
+        return gpus
+    from wheel_checks.facts.variants.claims import claimed_gpus  # noqa: PLC0415  # few wheels are variants
+
+    return claimed_gpus(variant, gpus) or need(Unavailable(f"the variant does not claim {named(gpus)}"))
+
+
+@rule(
+    "WHL601",
+    "there is GPU code for every wanted GPU",
+    Severity.ERROR,
+    why="A wheel without code for a GPU installs and imports; the first kernel then fails with `no kernel image is "
+    "available for execution on the device`, perhaps hours into a job.",
+    example="`wheelproof verify torch==2.11.0 --platform aarch64 --gpu T4`: sm_80 and newer, T4 needs sm_75",
+    fix="Take a release or an index whose wheel has code for the GPU, or build with TORCH_CUDA_ARCH_LIST.",
+)
+def has_code(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
+    """The main library, or else the declared list, has code that runs; so has every other library with GPU code."""
+    wanted = _wanted(wheel, expectations)
+    accelerator = need(wheel.accelerator)
+    if is_for_others(accelerator):
+        message = f"the wheel is {accelerator.label}: it has no code for {named(wanted)}"
+        yield Finding(message, fix=_fix(wheel, wanted))
+        return
+    facts = need(wheel.gpu_code)
+    if accelerator.accelerator == NONE:
+        need(facts.verdict)  # nothing hints at GPU code: that some library was not read is no reason to doubt
+    yield from without_code(facts, wanted, lambda gpus, code: _fix(wheel, gpus, code), Location)
+
+
+def _project(wheel: WheelFacts) -> str:
+    return "NAME" if isinstance(wheel.name, Unavailable) else canonicalize_name(wheel.name.distribution)
+
+
+def _fix(wheel: WheelFacts, gpus: Sequence[Product], code: GpuCode | None = None) -> Fix:
+    release = "0" if isinstance(wheel.name, Unavailable) else wheel.name.version
+    target = f" --platform {wheel.target.machine} --python {wheel.target.interpreter}" if wheel.target else ""
+    return another_release(_project(wheel), release, target, gpus, code)
+
+
+@rule(
+    "WHL602",
+    "the wanted GPUs run machine code, not PTX compiled at first use",
+    Severity.WARNING,
+    why="The driver compiles PTX for every kernel at its first use: minutes of waiting, on every machine and after "
+    "every driver update; and the driver must be as new as the CUDA that made the PTX.",
+    example="compute_90 in a wheel without sm_100, on GB200",
+    fix="Take a wheel with machine code for the GPU; else update the driver, and keep CUDA_CACHE_PATH on a fast disk.",
+)
+def native(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
+    """No library runs on a wanted GPU only by compiling PTX."""
+    wanted = _wanted(wheel, expectations)
+    facts = need(wheel.gpu_code)
+    verdict = need(facts.verdict)  # when it is not known, WHL601 says so
+    fix = Fix(
+        "Take a wheel with machine code for it; else make sure that the driver is as new as the wheel's CUDA, "
+        "and that CUDA_CACHE_PATH is a lasting folder."
+    )
+    yield from only_compiled((verdict, *beside(facts)) if verdict else (), wanted, fix, Location)
+
+
+@rule(
+    "WHL603",
+    "the declared architectures are those of the code",
+    Severity.ERROR,
+    why="torch compares the GPU with the list that it was built with, `torch.cuda.get_arch_list()`. When the list "
+    "names more than the library has, the warning about an unsupported GPU stays away and kernels fail.",
+    example="sm_100 in the list, and no sm_100 in libtorch_cuda.so",
+    fix="Build libtorch_cuda.so and libtorch_python.so in one build, with one TORCH_CUDA_ARCH_LIST.",
+)
+def declared(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Every declared target is in the main library, and every target that most of its files have is declared."""
+    facts = need(wheel.gpu_code)
+    said = need(facts.declared or Unavailable("the wheel declares no architectures"))
+    main = facts.main
+    if main is None or main[1].certainty != "exact" or facts.verdict != main:
+        need(Unavailable("the GPU code was not read as a whole", "--depth gpu"))
+        return
+    member, code = main
+    targets = (*said.sass, *said.ptx)
+    evidence = (Evidence(DECLARED, ", ".join(targets)), Evidence("code", labels_of(code), member))
+    fix = Fix("Build libtorch_cuda.so and libtorch_python.so in one build, with one TORCH_CUDA_ARCH_LIST.")
+    if absent := [label for label in targets if label not in code.counts]:
+        yield Finding(f"{DECLARED} names {', '.join(absent)}, {member} has none", evidence, fix, Location(member))
+    more = [label for label in (*code.sass, *code.ptx) if label not in targets and share_of(code, [label]) >= COMMON]
+    if more:
+        message = f"{member} is built for {', '.join(more)}, {DECLARED} does not name it"
+        yield Finding(message, evidence, fix, Location(member), Severity.WARNING)
+
+
+@rule(
+    "WHL604",
+    "the wanted GPUs are found in machines of the wheel's kind",
+    Severity.WARNING,
+    why="A GPU comes with a CPU: GB200 with aarch64, T4 with x86_64. A wheel for the other CPU is never installed "
+    "there, and what it has for the GPU says nothing about the wheel that is.",
+    example="`--gpu T4` for an aarch64 wheel: the GPU of that kind beside an aarch64 CPU is T4G",
+    fix="Judge the wheel of the GPU's own machine, or name the GPU that is meant.",
+)
+def same_machine(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
+    """The CPU that each wanted GPU is usually found with is that of the target."""
+    wanted = _wanted(wheel, expectations)
+    target = need(wheel.target or Unavailable("the wheel is for no single machine", "--platform x86_64 or aarch64"))
+
+    def fix(gpu: Product, twin: str) -> Fix:
+        requirement = f"{_project(wheel)}=={need(wheel.name).version}"
+        return Fix(
+            f"Judge the wheel for {gpu.machine}{f', or name {twin}' if twin else ''}:",
+            (f"wheelproof verify '{requirement}' --platform {gpu.machine} --gpu '{gpu.name}'",),
+        )
+
+    yield from beside_other_cpus(wanted, target.machine, "the wheel", fix)
