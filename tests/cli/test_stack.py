@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Run, Wheelproof
-from tests.sources.test_resolver import with_sdist
+from tests.sources.uv.test_resolver import with_sdist
 from tests.support.index import simple_index
 from tests.support.range_server import RangeServer, Resource, basic_auth, fail
 from tests.support.wheels import WheelBuilder, torch_like

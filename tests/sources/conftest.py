@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 
 MakeClient = Callable[..., HttpClient]
 

@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 import pytest
 
 from tests.support.online import configured_index
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 
 WHEEL = "torch-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from wheel_checks.sources.credentials import redact_text
+from wheel_checks.sources.http.credentials import redact_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.model import CheckResult, Rule, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.byte_source import ByteSource
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.local import LocalFile
 from wheelproof.judgement import JudgedWheel, Judgement, PlannedWheel, Progress
 

@@ -9,10 +9,10 @@ from packaging.requirements import Requirement
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.wheel.dependencies import Dependencies, Resolved
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig
-from wheel_checks.sources.resolver import resolve
 from wheel_checks.sources.simple_index import SimpleIndex
+from wheel_checks.sources.uv.resolver import resolve
 from wheel_checks.targets.target import Target
 
 

@@ -16,7 +16,7 @@ from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.model import Subject, Unavailable
 from wheel_checks.runner import run_rules
-from wheel_checks.sources.credentials import redact_text
+from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.variant_files import VariantFiles
 from wheel_checks.targets.selection import Choice
 from wheel_checks.targets.variant_choice import MachineChoice, variant_wheels

@@ -13,7 +13,7 @@ from wheel_checks.facts.wheel.wheel import WheelFacts
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.model import CheckResult, Subject, Unavailable
 from wheel_checks.runner import run_rules
-from wheel_checks.sources.credentials import redact_text
+from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.variant_files import VariantFiles
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from wheel_checks.errors import SourceError
+from wheel_checks.sources.http.pages import LARGEST_PAGE, Page
 from wheel_checks.sources.local import LocalFile
 from wheel_checks.sources.meter import Meter
-from wheel_checks.sources.pages import LARGEST_PAGE, Page
 
 
 def is_file_url(url: str) -> bool:

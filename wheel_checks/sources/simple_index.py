@@ -19,9 +19,9 @@ from wheel_checks.formats.index_page import (
     parse_index_page,
 )
 from wheel_checks.sources.byte_source import Cost
-from wheel_checks.sources.credentials import redact
+from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.http.credentials import redact
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
 
 # PEP 691: JSON tells sizes; HTML is what every index speaks.

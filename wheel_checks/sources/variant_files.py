@@ -9,7 +9,7 @@ from wheel_checks.data import load
 from wheel_checks.errors import FormatError, SourceError, WheelproofError
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.variant_metadata import VariantMetadata, parse_variant_metadata
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 
 
 class VariantFiles:

@@ -28,7 +28,7 @@ from wheel_checks.formats.zip.end_record import find_end_record
 from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import inflate
 from wheel_checks.model import Unavailable
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.local import LocalFile
 
 LIBRARY = Elf(

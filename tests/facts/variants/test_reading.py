@@ -19,7 +19,7 @@ from wheel_checks.facts.wheel.siblings import find_siblings
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.model import Unavailable
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.variant_files import VariantFiles
 from wheel_checks.targets.target import Target
 

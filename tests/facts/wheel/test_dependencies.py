@@ -28,7 +28,7 @@ from wheel_checks.facts.wheel.dependencies import Dependencies, Resolved
 from wheel_checks.facts.wheel.wheel import Depth, WheelFacts
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.model import Unavailable
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.target import Target

@@ -16,7 +16,7 @@ from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.wheel.resolution import Pins, exact_pin, is_pinned, metadata_reader, resolve_pins
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 from wheel_checks.targets.target import Target
 
 

@@ -22,7 +22,7 @@ from wheel_checks.formats.zip.end_record import MAX_TAIL, find_end_record
 from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import inflate_stream
 from wheel_checks.sources.byte_source import ByteSource
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 
 LIBRARIES = [
     ("torchaudio-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl", "torchaudio/lib/libtorchaudio.abi3.so"),

@@ -17,7 +17,7 @@ from wheelproof.cli.progress import Progress
 
 if TYPE_CHECKING:  # a command that only shows its help needs none of these
     from wheel_checks.facts.wheel.dependencies import Dependencies
-    from wheel_checks.sources.http import HttpClient
+    from wheel_checks.sources.client import HttpClient
     from wheel_checks.sources.installer_config import IndexConfig
     from wheel_checks.sources.simple_index import SimpleIndex
 
@@ -64,8 +64,8 @@ def open_sources(
     with ``whole`` it streams every library of which head and tail do not tell enough. ``threads`` only limits the
     memory of many threads, as ``links`` does too. Raises UsageError for a configuration that cannot be read.
     """
-    from wheel_checks.sources.cache import ByteCache, default_cache_path  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.http import HttpClient  # noqa: PLC0415  # not for --help
+    from wheel_checks.sources.client import HttpClient  # noqa: PLC0415  # not for --help
+    from wheel_checks.sources.http.cache import ByteCache, default_cache_path  # noqa: PLC0415  # not for --help
     from wheel_checks.sources.installer_config import configured_indexes  # noqa: PLC0415  # not for --help
     from wheel_checks.sources.simple_index import SimpleIndex  # noqa: PLC0415  # not for --help
 

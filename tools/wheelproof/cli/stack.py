@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Resolve and judge the stack, and print the report. Raises WheelproofError."""
     from wheel_checks.facts.gpu.targets import parse_gpu  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.resolver import DEFAULT_TIMEOUT  # noqa: PLC0415  # not for --help
+    from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT  # noqa: PLC0415  # not for --help
     from wheel_checks.targets.target import parse_targets, this_machine  # noqa: PLC0415  # not for --help
     from wheelproof.judgement import Judgement  # noqa: PLC0415  # not for --help
     from wheelproof.stack.inputs import parse_inputs  # noqa: PLC0415  # not for --help

@@ -16,7 +16,7 @@ from wheel_checks.facts.difference.pairing import Pairing, pair_files
 from wheel_checks.facts.wheel.wheel import WheelFacts
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 from wheelproof import __version__
 from wheelproof.diff.sides import Planner, Side, wheels_of
 from wheelproof.diff.summary import headline, pair_facts, pair_id, pairing_facts

@@ -19,8 +19,8 @@ from typing import Any
 from wheel_checks.errors import DeadlineError, SourceError
 from wheel_checks.formats.pylock import LockedPackage
 from wheel_checks.sources.installer_config import IndexConfig
-from wheel_checks.sources.resolver import python_platform
-from wheel_checks.sources.uv_process import configuration, private_folder, run_uv, write_private
+from wheel_checks.sources.uv.process import configuration, private_folder, run_uv, write_private
+from wheel_checks.sources.uv.resolver import python_platform
 from wheel_checks.targets.target import Target
 from wheelproof.matrix.folders import make_folder, only_writer
 from wheelproof.matrix.steps import digest

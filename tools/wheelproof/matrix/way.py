@@ -15,9 +15,9 @@ from typing import Any
 import wheel_checks
 import wheelproof
 from wheel_checks.facts.gpu.compile_targets import parse_target
-from wheel_checks.sources.credentials import redact_text
+from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
-from wheel_checks.sources.resolver import resolve
+from wheel_checks.sources.uv.resolver import resolve
 from wheelproof.matrix.children import run_command
 from wheelproof.matrix.executors.base import Executor
 from wheelproof.matrix.folders import make_folder

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.stack import Demand, LinkedPackage, chain_to, find_demands
 from wheel_checks.facts.wheel.resolution import metadata_reader
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import choose
 from wheel_checks.targets.target import Target

@@ -23,9 +23,9 @@ from wheel_checks.facts.pins.changes import Fate, PackageChange
 from wheel_checks.facts.stack import LinkedPackage
 from wheel_checks.model import FailOn, Report, Subject
 from wheel_checks.runner import run_rules
-from wheel_checks.sources.http import HttpClient
-from wheel_checks.sources.resolver import python_platform
+from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
+from wheel_checks.sources.uv.resolver import python_platform
 from wheel_checks.targets.target import Target
 from wheelproof import __version__
 from wheelproof.asked import Asked

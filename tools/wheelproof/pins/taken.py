@@ -12,8 +12,8 @@ from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
 from wheel_checks.facts.wheel.wheel import Depth
 from wheel_checks.formats.index_page import IndexFile, file_from_url
 from wheel_checks.model import Unavailable
+from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.http import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import choose
 from wheel_checks.targets.target import Target

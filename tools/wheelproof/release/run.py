@@ -21,7 +21,7 @@ from wheel_checks.formats.index_page import IndexFile, is_variants_file_of
 from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 from wheelproof import __version__
 from wheelproof.judgement import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
 from wheelproof.judging import compare_siblings, judge_wheels, local_bytes

@@ -31,9 +31,9 @@ from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.pylock import LockedPackage
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.resolver import Resolution, Unusable
 from wheel_checks.sources.simple_index import SimpleIndex
-from wheel_checks.sources.uv_explanation import Explanation
+from wheel_checks.sources.uv.explanation import Explanation
+from wheel_checks.sources.uv.resolver import Resolution, Unusable
 from wheel_checks.targets.selection import Choice, Reason, choose
 from wheel_checks.targets.target import Target
 from wheelproof.asked import Asked

@@ -16,11 +16,11 @@ from wheel_checks.facts.stack import StackFacts, StackPackage
 from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.model import CheckResult, Report, Rule, Severity, Subject
 from wheel_checks.runner import run_rules
-from wheel_checks.sources.credentials import redact_text
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.installer_config import IndexConfig
-from wheel_checks.sources.resolver import DEFAULT_TIMEOUT, NoSolutionError, Resolution, resolve
 from wheel_checks.sources.simple_index import SimpleIndex
+from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, NoSolutionError, Resolution, resolve
 from wheel_checks.targets.target import Target
 from wheelproof import __version__
 from wheelproof.asked import Asked

@@ -15,8 +15,8 @@ from wheel_checks.facts.installed.summary import headline, summarize, summarize_
 from wheel_checks.facts.wheel.wheel import Depth
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
-from wheel_checks.sources.credentials import redact_text
 from wheel_checks.sources.environment import Environment, find_environment
+from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.targets.target import this_machine
 from wheelproof import __version__
 from wheelproof.judgement import Judgement

@@ -12,8 +12,8 @@ from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.model import Outcome, Report, Rule, Subject
 from wheel_checks.runner import run_rules
-from wheel_checks.sources.credentials import redact_text
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import Choice
 from wheelproof import __version__

@@ -13,7 +13,7 @@ from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import Unavailable
-from wheel_checks.sources.credentials import redact_text
+from wheel_checks.sources.http.credentials import redact_text
 
 USER, HOST, HIDDEN, ADDRESS = "USER", "HOST", "(hidden)", "ADDRESS"
 _HOME = re.compile(r"(?<=/home/)[^/\s:\"',;]+|(?<=/Users/)[^/\s:\"',;]+|(?<=/export/home/)[^/\s:\"',;]+")

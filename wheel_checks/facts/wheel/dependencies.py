@@ -23,7 +23,7 @@ from wheel_checks.facts.wheel.wheel import WheelFacts
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Unavailable
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 from wheel_checks.targets.selection import Choice, choose
 from wheel_checks.targets.target import Target
 

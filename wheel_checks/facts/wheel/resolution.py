@@ -15,7 +15,7 @@ from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.model import Unavailable
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources.client import HttpClient
 from wheel_checks.targets.selection import Choice, choose
 from wheel_checks.targets.target import Target
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.host.software import IndexSetting
 from wheel_checks.model import Unavailable
-from wheel_checks.sources.credentials import redact
+from wheel_checks.sources.http.credentials import redact
 from wheel_checks.sources.installer_config import MERGE, configured_indexes
 
 _CHOICES = ("UV_TORCH_BACKEND", "UV_INDEX_STRATEGY", "PIP_CONSTRAINT", "UV_CONSTRAINT", "UV_OVERRIDE", "CONDA_CHANNELS")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from wheel_checks.sources.credentials import redact_text
+from wheel_checks.sources.http.credentials import redact_text
 
 NAMES = {
     *("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES", "PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME"),

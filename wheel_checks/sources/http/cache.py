@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from wheel_checks.sources.cache_database import CacheDatabase, Statement
-from wheel_checks.sources.credentials import redact
+from wheel_checks.sources.http.cache_database import CacheDatabase, Statement
+from wheel_checks.sources.http.credentials import redact
 
 DEFAULT_BOUND = 512 << 20
 """Bytes that a cache holds unless it is told otherwise."""

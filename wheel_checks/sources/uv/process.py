@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.errors import DeadlineError, SourceError
-from wheel_checks.sources.credentials import redact_text
+from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
 
 # What uv may still take from the environment: how to reach servers, and its cache. Everything else (indexes,

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.errors import ChangedFileError, RangesUnsupportedError, SourceError
 from wheel_checks.sources.byte_source import Cost
-from wheel_checks.sources.cache import FileIdentity
-from wheel_checks.sources.credentials import redact
-from wheel_checks.sources.download import download
-from wheel_checks.sources.local import LocalFile, check_range
-from wheel_checks.sources.meter import Meter
-from wheel_checks.sources.ranges import (
+from wheel_checks.sources.http.cache import FileIdentity
+from wheel_checks.sources.http.credentials import redact
+from wheel_checks.sources.http.download import download
+from wheel_checks.sources.http.ranges import (
     content_length,
     cut_out,
     identity_of,
@@ -22,11 +20,13 @@ from wheel_checks.sources.ranges import (
     parse_content_range,
     range_headers,
 )
-from wheel_checks.sources.retry import TransientError
-from wheel_checks.sources.session import Session
+from wheel_checks.sources.http.retry import TransientError
+from wheel_checks.sources.http.session import Session
+from wheel_checks.sources.local import LocalFile, check_range
+from wheel_checks.sources.meter import Meter
 
 if TYPE_CHECKING:
-    from wheel_checks.sources.transport import Response
+    from wheel_checks.sources.http.transport import Response
 
 _TAIL = 65536  # bytes asked for when a file is read before its size is known
 _STREAM_PROGRESS = 1 << 20  # bytes after which a broken stream counts as a new one
@@ -39,7 +39,7 @@ class HttpFile:
 
     All answers must be about one state of the file: ChangedFileError when the length, the ETag or Last-Modified differ.
     A server without ranges raises RangesUnsupportedError, or with ``allow_download`` the file is fetched whole into a
-    temporary file. Made by :meth:`wheel_checks.sources.http.HttpClient.open`.
+    temporary file. Made by :meth:`wheel_checks.sources.client.HttpClient.open`.
     """
 
     remote = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from wheel_checks.sources.cache import FileIdentity
+from wheel_checks.sources.http.cache import FileIdentity
 
 _GAP = 16384  # bytes between two ranges that are cheaper to transfer than another request
 _LONGEST_JOINED = 8 << 20  # bytes; longer joins would give up parallel transfer

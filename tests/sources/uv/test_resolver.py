@@ -19,9 +19,9 @@ from tests.support.range_server import RangeServer, Resource, basic_auth, fail
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.errors import DeadlineError, OfflineError, SourceError, UsageError
 from wheel_checks.formats.pylock import LockedPackage
-from wheel_checks.sources import uv_process
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
-from wheel_checks.sources.resolver import NoSolutionError, Resolution, python_platform, resolve
+from wheel_checks.sources.uv import process as uv_process
+from wheel_checks.sources.uv.resolver import NoSolutionError, Resolution, python_platform, resolve
 from wheel_checks.targets.target import Target
 
 AARCH64 = Target((3, 12), "aarch64", (2, 39))

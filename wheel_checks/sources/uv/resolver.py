@@ -20,8 +20,8 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import OfflineError, SourceError, UsageError
 from wheel_checks.formats.pylock import MAX_SIZE, LockedPackage, parse_pylock
 from wheel_checks.sources.installer_config import IndexConfig
-from wheel_checks.sources.uv_explanation import Explanation, explain, unwrapped
-from wheel_checks.sources.uv_process import Answer, configuration, private_folder, run_uv, write_private
+from wheel_checks.sources.uv.explanation import Explanation, explain, unwrapped
+from wheel_checks.sources.uv.process import Answer, configuration, private_folder, run_uv, write_private
 
 UV_GLIBCS = (17, 28, *range(31, 41))
 """The minor versions of glibc 2 that uv knows as ``--python-platform`` (uv 0.9 to 0.13)."""

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from wheel_checks.errors import OfflineError, SourceError
-from wheel_checks.sources.cache import ByteCache
-from wheel_checks.sources.credentials import Credentials, origin_of, redact, split_login
+from wheel_checks.sources.http.cache import ByteCache
+from wheel_checks.sources.http.credentials import Credentials, origin_of, redact, split_login
+from wheel_checks.sources.http.retry import Deadline, RetryPolicy
 from wheel_checks.sources.meter import Meter
-from wheel_checks.sources.retry import Deadline, RetryPolicy
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-    from wheel_checks.sources.transport import Response, Transport
+    from wheel_checks.sources.http.transport import Response, Transport
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """The choices of :class:`wheel_checks.sources.http.HttpClient`, where they are explained."""
+    """The choices of :class:`wheel_checks.sources.client.HttpClient`, where they are explained."""
 
     offline: bool
     allow_download: bool
@@ -126,7 +126,7 @@ class Session:
     def _connected(self) -> Transport:
         with self._lock:
             if self._transport is None:
-                from wheel_checks.sources.transport import Transport  # noqa: PLC0415  # brings urllib3 and ssl
+                from wheel_checks.sources.http.transport import Transport  # noqa: PLC0415  # brings urllib3 and ssl
 
                 self._transport = Transport(
                     timeout=self.options.timeout,

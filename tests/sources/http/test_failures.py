@@ -18,8 +18,8 @@ import pytest
 from tests.sources.conftest import MakeClient
 from tests.support.range_server import RangeServer, Resource, drip, fail, garbage
 from wheel_checks.errors import DeadlineError, SourceError
-from wheel_checks.sources.http import HttpClient
-from wheel_checks.sources.retry import Deadline, RetryPolicy, TransientError
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.http.retry import Deadline, RetryPolicy, TransientError
 
 OPENSSL = which("openssl")
 
@@ -189,8 +189,8 @@ def test_a_failure_may_limit_its_retries() -> None:
 def test_a_client_that_opens_no_network_url_imports_no_network() -> None:
     program = (
         "import sys\n"
-        "from wheel_checks.sources.cache import ByteCache\n"
-        "from wheel_checks.sources.http import HttpClient\n"
+        "from wheel_checks.sources.http.cache import ByteCache\n"
+        "from wheel_checks.sources.client import HttpClient\n"
         "HttpClient(ByteCache()).open('https://example.org/x')\n"
         "heavy = {'urllib3', 'truststore', 'ssl', 'sqlite3', 'subprocess', 'netrc', 'concurrent.futures.thread'}\n"
         "print(sorted(heavy & set(sys.modules)))"

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from urllib3 import exceptions as wire
 
 from wheel_checks.errors import AuthenticationError, NotFoundError, SourceError
-from wheel_checks.sources.credentials import HINT, redact
-from wheel_checks.sources.retry import TransientError
+from wheel_checks.sources.http.credentials import HINT, redact
+from wheel_checks.sources.http.retry import TransientError
 
 WIRE_ERRORS = (wire.HTTPError, http.client.HTTPException, OSError, ValueError)
 """What urllib3 raises from a request or while a body is read; ValueError for what cannot be sent, as a bad URL."""

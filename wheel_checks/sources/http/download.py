@@ -7,13 +7,13 @@ import tempfile
 from typing import IO, TYPE_CHECKING
 
 from wheel_checks.errors import ChangedFileError, SourceError
-from wheel_checks.sources.credentials import redact
+from wheel_checks.sources.http.credentials import redact
+from wheel_checks.sources.http.session import Session
 from wheel_checks.sources.local import LocalFile
 from wheel_checks.sources.meter import Meter
-from wheel_checks.sources.session import Session
 
 if TYPE_CHECKING:
-    from wheel_checks.sources.transport import Response
+    from wheel_checks.sources.http.transport import Response
 
 LARGEST_DOWNLOAD = 16 << 30
 """Bytes, when neither the index nor the server says how long the file is."""

@@ -34,10 +34,10 @@ from wheel_checks.errors import (
     RangesUnsupportedError,
     SourceError,
 )
-from wheel_checks.sources.cache import ByteCache
-from wheel_checks.sources.http import HttpClient
-from wheel_checks.sources.http_file import HttpFile
-from wheel_checks.sources.ranges import join_ranges, parse_content_range
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.http.cache import ByteCache
+from wheel_checks.sources.http.file import HttpFile
+from wheel_checks.sources.http.ranges import join_ranges, parse_content_range
 
 BODY = bytes(range(251)) * 2000  # 502,000 bytes, no two near ranges alike
 SIZE = len(BODY)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wheel_checks.sources.uv_explanation import explain, unwrapped
+from wheel_checks.sources.uv.explanation import explain, unwrapped
 
 CONFLICT = """\
 error: No solution found when resolving dependencies

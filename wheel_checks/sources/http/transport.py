@@ -17,10 +17,10 @@ import truststore
 import urllib3
 
 from wheel_checks.errors import SourceError
-from wheel_checks.sources.credentials import Credentials, Login, origin_of, redact, split_login
-from wheel_checks.sources.failures import WIRE_ERRORS, exchange_error, status_error
+from wheel_checks.sources.http.credentials import Credentials, Login, origin_of, redact, split_login
+from wheel_checks.sources.http.failures import WIRE_ERRORS, exchange_error, status_error
+from wheel_checks.sources.http.retry import Deadline, TransientError
 from wheel_checks.sources.meter import Meter
-from wheel_checks.sources.retry import Deadline, TransientError
 
 _CHUNK = 1 << 20  # bytes asked of the socket at once
 _DRAINED = 1 << 16  # bytes of an unwanted body that are read so that the connection can be kept

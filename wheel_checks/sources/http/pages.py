@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.errors import SourceError
 from wheel_checks.sources.byte_source import Cost
-from wheel_checks.sources.cache import CachedPage
-from wheel_checks.sources.credentials import redact
+from wheel_checks.sources.http.cache import CachedPage
+from wheel_checks.sources.http.credentials import redact
+from wheel_checks.sources.http.retry import TransientError
+from wheel_checks.sources.http.session import Session
 from wheel_checks.sources.meter import Meter
-from wheel_checks.sources.retry import TransientError
-from wheel_checks.sources.session import Session
 
 if TYPE_CHECKING:
-    from wheel_checks.sources.transport import Response
+    from wheel_checks.sources.http.transport import Response
 
 LARGEST_PAGE = 64 << 20
 """Bytes, unpacked. The largest index pages have a few megabytes."""
@@ -39,7 +39,7 @@ class Page:
 
 
 def fetch_page(session: Session, url: str, headers: Mapping[str, str]) -> Page:
-    """The document at an http or https URL, for :meth:`wheel_checks.sources.http.HttpClient.get_page`."""
+    """The document at an http or https URL, for :meth:`wheel_checks.sources.client.HttpClient.get_page`."""
     url = session.adopt(url)
     sent = {name.lower(): value for name, value in headers.items()}
     accept = sent.get("accept", "")

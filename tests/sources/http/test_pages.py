@@ -19,9 +19,10 @@ from tests.support.range_server import (
     redirect,
 )
 from wheel_checks.errors import NotFoundError, OfflineError, SourceError
-from wheel_checks.sources import file_urls, pages, transport
-from wheel_checks.sources.cache import ByteCache
-from wheel_checks.sources.http import HttpClient
+from wheel_checks.sources import file_urls
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.http import pages, transport
+from wheel_checks.sources.http.cache import ByteCache
 
 PAGE = b"<a href=x-1-py3-none-any.whl>x</a>"
 HTML = {"Accept": "text/html"}

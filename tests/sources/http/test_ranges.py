@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wheel_checks.sources.ranges import cut_out, join_ranges, parse_content_range
+from wheel_checks.sources.http.ranges import cut_out, join_ranges, parse_content_range
 
 FILE = bytes(range(256)) * 1000
 RANGES = st.lists(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from wheel_checks.sources.cache import ByteCache, CachedPage, FileIdentity, default_cache_path
+from wheel_checks.sources.http.cache import ByteCache, CachedPage, FileIdentity, default_cache_path
 
 URL = "https://example.org/demo.whl"
 STATE = FileIdentity(10_000, '"one"', "Fri, 20 Nov 2026 09:00:00 GMT")
@@ -192,7 +192,7 @@ def test_threads_share_a_cache(path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from wheel_checks.sources.cache import ByteCache, FileIdentity
+from wheel_checks.sources.http.cache import ByteCache, FileIdentity
 number = int(sys.argv[2])
 cache = ByteCache(Path(sys.argv[1]))
 for step in range(20):

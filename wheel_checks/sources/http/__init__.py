@@ -1,0 +1,1 @@
+"""Bytes over HTTP: sessions, ranges, retries, downloads, pages, and the cache of bytes."""

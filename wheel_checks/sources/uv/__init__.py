@@ -1,0 +1,1 @@
+"""uv as a resolver, and what it says when there is no solution."""
