@@ -31,8 +31,8 @@ from wheel_checks.sources.installer_config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheelproof.pins import Policy, plan
 from wheelproof.pins.model import Plan
-from wheelproof.pins.planning import read_all
-from wheelproof.pins.replace import restore, write
+from wheelproof.pins.rewrite.planning import read_all
+from wheelproof.pins.rewrite.replace import restore, write
 
 PROJECTS = ("vllm==0.33.0", "nemo-toolkit==3.0.0", "unsloth", "deepspeed", "xformers", "megatron-core")
 CORE = Policy()

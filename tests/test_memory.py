@@ -11,7 +11,7 @@ import pytest
 # Twelve threads, one after the other, each of which fills and frees what malloc gives; all live to the end.
 SCRIPT = """
 import ctypes, sys, threading
-from wheelproof.memory import share_heaps
+from wheelproof.wheels.memory import share_heaps
 if sys.argv[1] == "shared":
     assert share_heaps()
 libc = ctypes.CDLL(None)

@@ -10,8 +10,8 @@ import pytest
 
 from tests.conftest import Wheelproof
 from wheel_checks.errors import UsageError
+from wheelproof.cli.config import parse_arguments
 from wheelproof.cli.options import CommandParser, ListAction, add_output_options
-from wheelproof.config import parse_arguments
 
 COMMANDS = ("judge", "rules")
 

@@ -8,7 +8,7 @@ import pytest
 
 from wheel_checks.errors import NotFoundError, UsageError
 from wheelproof.diff.sides import Side, split_sides, wheels_of
-from wheelproof.judgement import PlannedWheel
+from wheelproof.wheels.model import PlannedWheel
 
 TORCH = "torch==2.11.0"
 

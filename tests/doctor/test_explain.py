@@ -18,7 +18,7 @@ from wheel_checks.facts.host.log.facts import LARGEST, LONGEST_LINE, parse_log
 from wheel_checks.rules.host.cause import Layer, rule_id
 from wheel_checks.rules.host.log_texts import recognise
 from wheelproof.cli.main import main
-from wheelproof.explain import explain
+from wheelproof.doctor.explain import explain
 
 FRAGMENTS = [
     ("A01", 'File "train.py", line 3\n    raise AssertionError("Torch not compiled with CUDA enabled")'),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wheelproof.doctor.probes.origins import read_origins
+from wheelproof.doctor.probes.installation.origins import read_origins
 
 NAME = "CUDA_VISIBLE_DEVICES"
 HOME = {"HOME": "/home/user", NAME: ""}

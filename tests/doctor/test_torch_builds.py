@@ -20,7 +20,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import CudaGpu
 from wheel_checks.facts.host.software import IndexSetting, Installed, Interpreter
 from wheel_checks.model import Fix
-from wheelproof.doctor.probes.installed import read_installed_facts
+from wheelproof.doctor.probes.installation.installed import read_installed_facts
 
 SITE_PACKAGES = "opt/env/lib/python3.12/site-packages"
 RULES = [rule.id for rule in select_rules("host") if rule.id.startswith(("DOC1", "DOC7"))]

@@ -13,7 +13,7 @@ import pytest
 
 from wheelproof.pins import NameSet, Policy, plan
 from wheelproof.pins.model import FilePlan
-from wheelproof.pins.replace import restore, write
+from wheelproof.pins.rewrite.replace import restore, write
 
 CORPUS = Path(__file__).parents[1] / "data" / "pins"
 MANIFEST = json.loads((CORPUS / "manifest.json").read_text())

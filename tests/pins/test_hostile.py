@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.pins.test_any_document import judged
+from tests.pins.documents.test_any_document import judged
 
 MANY = 20_000
 

@@ -17,7 +17,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Installed, Interpreter, Loader
 from wheel_checks.model import CheckResult, Outcome, Severity
 from wheel_checks.runner import run_rules
-from wheelproof.doctor.probes.installed import read_installed_facts
+from wheelproof.doctor.probes.installation.installed import read_installed_facts
 from wheelproof.doctor.probes.loader import read_loader
 from wheelproof.doctor.probes.python import read_interpreter
 from wheelproof.doctor.probes.variables import read_variables

@@ -23,7 +23,7 @@ from tests.support.hosts import healthy
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Installed, Interpreter
-from wheelproof.doctor.probes.installed import read_installed_facts
+from wheelproof.doctor.probes.installation.installed import read_installed_facts
 
 HOUR = 3600.0
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wheel_checks.sources.simple_index import SimpleIndex
     from wheelproof.diff.run import Comparison
     from wheelproof.diff.sides import Planner, Side
-    from wheelproof.judgement import PlannedWheel
+    from wheelproof.wheels.model import PlannedWheel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.targets.target import this_machine  # noqa: PLC0415  # not for --help
     from wheelproof.diff.run import diff  # noqa: PLC0415  # not for --help
     from wheelproof.diff.sides import split_sides  # noqa: PLC0415  # not for --help
-    from wheelproof.judgement import Judgement  # noqa: PLC0415  # not for --help
+    from wheelproof.wheels.model import Judgement  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
     sides = split_sides(arguments.wheels, arguments.platform, arguments.python, arguments.variant)
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _planner(index: SimpleIndex, *, all_files: bool, pre: bool) -> Planner:
     """What a TARGET means to ``verify``, it means to either side of a comparison."""
     from wheel_checks.errors import NotFoundError  # noqa: PLC0415  # not for --help
-    from wheelproof.plan import Wanted, plan  # noqa: PLC0415  # not for --help
+    from wheelproof.wheels.planning import Wanted, plan  # noqa: PLC0415  # not for --help
 
     def wheels(side: Side) -> Sequence[PlannedWheel]:
         # What pip and uv would choose is no variant: among all wheels the side's own is looked for.

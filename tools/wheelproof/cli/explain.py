@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain, and print the report. Raises WheelproofError."""
-    from wheelproof.explain import explain  # noqa: PLC0415  # not for --help
+    from wheelproof.doctor.explain import explain  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
     name = "standard input" if arguments.file == "-" else arguments.file

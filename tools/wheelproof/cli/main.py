@@ -20,13 +20,19 @@ COMMANDS = {
     "stack": ("wheelproof.cli.stack", "resolve a set of requirements for a platform, and judge every wheel of it"),
     "release": ("wheelproof.cli.release", "ship or stop: judge a whole release by what it is expected to be"),
     "diff": ("wheelproof.cli.diff", "what differs between two wheels, or two sets of wheels"),
-    "pins": ("wheelproof.cli.pins", "dependency pins that could replace the torch that works: find, remove, guard"),
-    "use-existing-torch": ("wheelproof.cli.pins_rewrite", "alias of `pins rewrite`: take torch out of requirements"),
+    "pins": (
+        "wheelproof.cli.pins.group",
+        "dependency pins that could replace the torch that works: find, remove, guard",
+    ),
+    "use-existing-torch": ("wheelproof.cli.pins.rewrite", "alias of `pins rewrite`: take torch out of requirements"),
     "doctor": ("wheelproof.cli.doctor", "why torch does not see the GPU here: one root cause, with proof and the fix"),
     "explain": ("wheelproof.cli.explain", "what a log says: its cause and the fix, on any machine"),
     "smoke": ("wheelproof.cli.smoke", "run the Triton kernels: correct, fast, or merely compiling for a GPU not here"),
-    "matrix": ("wheelproof.cli.matrix", "platforms by Pythons by torch versions: each taken through the whole way"),
-    "report": ("wheelproof.cli.report", "merge the reports of many hosts: what differs between them comes first"),
+    "matrix": (
+        "wheelproof.cli.matrix.group",
+        "platforms by Pythons by torch versions: each taken through the whole way",
+    ),
+    "report": ("wheelproof.cli.report.group", "merge the reports of many hosts: what differs between them comes first"),
     "rules": ("wheelproof.cli.rules", "every rule: title, severity, why, an example, the fix"),
     "completion": ("wheelproof.cli.completion", "the script that completes commands in bash, zsh or fish"),
 }
@@ -77,8 +83,8 @@ def _dispatch(arguments: list[str]) -> int:
     import gc  # noqa: PLC0415  # see below
     import importlib  # noqa: PLC0415  # --help must not pay for this, nor for argparse, which the next two import
 
+    from wheelproof.cli.config import parse_arguments  # noqa: PLC0415  # see above
     from wheelproof.cli.options import make_parser  # noqa: PLC0415  # see above
-    from wheelproof.config import parse_arguments  # noqa: PLC0415  # see above
 
     # A run makes a hundred thousand small facts that live to its end: looking through them again and again is 7 % of it
     gc.set_threshold(100_000, 20, 100)

@@ -35,9 +35,9 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.release_expectation import read_release_expectation  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.wheel.wheel import Depth  # noqa: PLC0415  # not for --help
     from wheel_checks.report import render  # noqa: PLC0415  # not for --help
-    from wheelproof.judgement import Judgement  # noqa: PLC0415  # not for --help
     from wheelproof.release.run import ReleaseRequest, judge_release  # noqa: PLC0415  # not for --help
     from wheelproof.release.summary import markdown_summary, text_summary  # noqa: PLC0415  # not for --help
+    from wheelproof.wheels.model import Judgement  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
     expectation = read_release_expectation(Path(arguments.expect))

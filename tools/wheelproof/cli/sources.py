@@ -81,7 +81,7 @@ def open_sources(
         if sentence and not output.quiet:
             print(f"note: {sentence}", file=sys.stderr)  # noqa: T201  # standard output belongs to the report
     if links or threads:
-        from wheelproof.memory import share_heaps  # noqa: PLC0415  # not for depth quick
+        from wheelproof.wheels.memory import share_heaps  # noqa: PLC0415  # not for depth quick
 
         share_heaps()  # before any thread is started
     with contextlib.ExitStack() as stack:
@@ -105,7 +105,7 @@ def open_sources(
         index = SimpleIndex(client, config)
         dependencies = None
         if links:
-            from wheelproof.linking import dependency_reader  # noqa: PLC0415  # not for depth quick
+            from wheelproof.wheels.dependencies import dependency_reader  # noqa: PLC0415  # not for depth quick
 
             dependencies = stack.enter_context(
                 dependency_reader(client, index, config, offline=output.offline, whole=whole)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from wheelproof.cli.machine_options import add_machine_options, described_by
 from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
 from wheelproof.cli.sources import add_source_options, open_sources
-from wheelproof.machines import add_machine_options, described_by
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,9 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.gpu.targets import parse_gpu  # noqa: PLC0415  # not for --help
     from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT  # noqa: PLC0415  # not for --help
     from wheel_checks.targets.target import parse_targets, this_machine  # noqa: PLC0415  # not for --help
-    from wheelproof.judgement import Judgement  # noqa: PLC0415  # not for --help
     from wheelproof.stack.inputs import parse_inputs  # noqa: PLC0415  # not for --help
     from wheelproof.stack.run import StackRequest, judge_stack  # noqa: PLC0415  # not for --help
+    from wheelproof.wheels.model import Judgement  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
     gpus = tuple(dict.fromkeys(map(parse_gpu, arguments.gpu)))

@@ -8,14 +8,14 @@ import sys
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
+from wheelproof.cli.machine_options import add_machine_options, described_by
 from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
 from wheelproof.cli.progress import Progress
 from wheelproof.cli.sources import add_source_options, open_sources
-from wheelproof.machines import add_machine_options, described_by
 
 if TYPE_CHECKING:
     from wheel_checks.sources.environment import Environment
-    from wheelproof.judgement import Judgement
+    from wheelproof.wheels.model import Judgement
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,9 +80,9 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.expectations import Expectations, parse_expectation, parse_size  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.gpu.targets import parse_gpus  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.wheel.wheel import Depth  # noqa: PLC0415  # not for --help
-    from wheelproof.judgement import Judgement  # noqa: PLC0415  # not for --help
-    from wheelproof.plan import Wanted  # noqa: PLC0415  # not for --help
     from wheelproof.verify.run import verify  # noqa: PLC0415  # not for --help
+    from wheelproof.wheels.model import Judgement  # noqa: PLC0415  # not for --help
+    from wheelproof.wheels.planning import Wanted  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
     _check_mode(arguments)

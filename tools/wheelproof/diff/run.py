@@ -20,8 +20,8 @@ from wheel_checks.sources.client import HttpClient
 from wheelproof import __version__
 from wheelproof.diff.sides import Planner, Side, wheels_of
 from wheelproof.diff.summary import headline, pair_facts, pair_id, pairing_facts
-from wheelproof.judgement import Judgement, PlannedWheel, Progress, Silent
-from wheelproof.judging import read_planned, unreadable
+from wheelproof.wheels.judging import read_planned, unreadable
+from wheelproof.wheels.model import Judgement, PlannedWheel, Progress, Silent
 
 KINDS = ("pair", "comparison")  # what rules of this command judge
 PAIRS_AT_ONCE = 2  # more take no less time and more memory: heads and tails of the ELF files of both wheels are held

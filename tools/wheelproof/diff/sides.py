@@ -13,7 +13,7 @@ from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.target import OLDEST_GLIBC, parse_targets
-from wheelproof.judgement import PlannedWheel
+from wheelproof.wheels.model import PlannedWheel
 
 _EXAMPLES = "for example torch==2.11.0 --platform aarch64,x86_64, or two wheels"
 

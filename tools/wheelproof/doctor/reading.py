@@ -87,7 +87,7 @@ def _start(sections: Sections, request: Request, environ: Mapping[str, str], bud
     def origins() -> Several:
         python, names = interpreter(), read_variables(environ)
         prefix = "" if isinstance(python, Unavailable) else python.prefix
-        read = _probe("origins").read_origins
+        read = _probe("installation.origins").read_origins
         return Several(variables_origin=read(names, environ, root=root, prefix=prefix, folder=str(Path.cwd())))
 
     def simple(name: str) -> None:
@@ -96,7 +96,8 @@ def _start(sections: Sections, request: Request, environ: Mapping[str, str], bud
 
     sections.start("interpreter", lambda: _probe("python").read_interpreter(root, request.python, environ, budget))
     sections.start(
-        "installed", lambda: _probe("installed").read_installed_facts(interpreter(), root, request.python, environ)
+        "installed",
+        lambda: _probe("installation.installed").read_installed_facts(interpreter(), root, request.python, environ),
     )
     sections.start(
         "loader", lambda: _probe("loader").read_loader(interpreter(), get("installed"), root, environ, budget)

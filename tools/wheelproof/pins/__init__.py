@@ -6,11 +6,11 @@
     for file in plan([Path(".")], Policy()).changed:
         print(file.path, [change.found.text for change in file.changes])
 
-:func:`plan` reads and proves, and writes nothing; :mod:`wheelproof.pins.replace` writes a plan, all files or none, and
-gives back the bytes that were there.
+:func:`plan` reads and proves, and writes nothing; :mod:`wheelproof.pins.rewrite.replace` writes a plan, all files or
+none, and gives back the bytes that were there.
 """
 
-from wheelproof.pins.planning import plan
 from wheelproof.pins.policy import Mode, NameSet, Policy
+from wheelproof.pins.rewrite.planning import plan
 
 __all__ = ["Mode", "NameSet", "Policy", "plan"]

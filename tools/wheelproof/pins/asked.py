@@ -8,10 +8,10 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import UsageError
-from wheelproof.asked import Asked
 from wheelproof.pins.documents import pyproject, requirements
 from wheelproof.pins.documents.source import decode
 from wheelproof.pins.model import Role
+from wheelproof.wheels.asked import Asked
 
 _LARGEST = 1 << 20  # bytes of a file of requirements
 

@@ -17,8 +17,8 @@ from wheel_checks.model import Location, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheelproof.pins.documents.constraints import as_pep508
 from wheelproof.pins.model import Document, FoundRequirement, Notice, Place
-from wheelproof.pins.planning import read_all
 from wheelproof.pins.policy import CONDA, Policy
+from wheelproof.pins.rewrite.planning import read_all
 from wheelproof.pins.survival import survives
 
 KIND = "requirement-pin"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from wheel_checks.facts.release import Told
 from wheel_checks.sources.local import LocalFile
-from wheelproof.judging import AT_ONCE
 from wheelproof.release.plan import Candidate
+from wheelproof.wheels.judging import AT_ONCE
 
 LIST = "the list of hashes"
 

@@ -14,8 +14,8 @@ from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import parse_targets
 from wheel_checks.targets.variant_choice import MachineChoice, choose_for_machines
-from wheelproof.judgement import JudgedWheel
 from wheelproof.release.plan import Candidate
+from wheelproof.wheels.model import JudgedWheel
 
 
 def machine_choices(

@@ -23,13 +23,13 @@ from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheelproof import __version__
-from wheelproof.judgement import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
-from wheelproof.judging import compare_siblings, judge_wheels, local_bytes
 from wheelproof.release.digests import local_digests, told_digests, told_sizes
 from wheelproof.release.exemptions import exempt
 from wheelproof.release.machines import machine_choices
 from wheelproof.release.matrix import headline, matrix_facts
 from wheelproof.release.plan import Candidate, Listing, find_files
+from wheelproof.wheels.judging import compare_siblings, judge_wheels, local_bytes
+from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
 
 REPLACED = ("WHL201", "WHL301", "WHL302")
 """Rules whose work REL103, REL106 and REL104 do by the expectation: telling all twice would hide what is told once."""
@@ -111,7 +111,7 @@ def _variant_indexes(judged: Iterable[JudgedWheel], release: ReleaseFacts, judge
     variants = [item for item in judged if item.facts and item.facts.variant]
     if not variants:
         return []
-    from wheelproof.variants import variant_index_subjects  # noqa: PLC0415  # few releases have variants
+    from wheelproof.wheels.variants import variant_index_subjects  # noqa: PLC0415  # few releases have variants
 
     return [exempt(subject, release) for subject in variant_index_subjects(variants, (), judgement)]
 

@@ -12,7 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
-from wheelproof.asked import Asked
+from wheelproof.wheels.asked import Asked
 
 _LARGEST = 1 << 20  # bytes of a file of requirements
 _COMMENT = re.compile(r"(?:^|\s)#.*")  # as pip: a # within a URL is none

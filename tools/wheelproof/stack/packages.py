@@ -36,9 +36,9 @@ from wheel_checks.sources.uv.explanation import Explanation
 from wheel_checks.sources.uv.resolver import Resolution, Unusable
 from wheel_checks.targets.selection import Choice, Reason, choose
 from wheel_checks.targets.target import Target
-from wheelproof.asked import Asked
-from wheelproof.judgement import JudgedWheel, PlannedWheel
-from wheelproof.judging import AT_ONCE
+from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.judging import AT_ONCE
+from wheelproof.wheels.model import JudgedWheel, PlannedWheel
 
 if TYPE_CHECKING:  # few packages have variants
     from wheel_checks.targets.variant_choice import MachineChoice

@@ -23,11 +23,11 @@ from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, NoSolutionError, Resolution, resolve
 from wheel_checks.targets.target import Target
 from wheelproof import __version__
-from wheelproof.asked import Asked
-from wheelproof.judgement import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
-from wheelproof.judging import compare_siblings, judge_wheels, local_bytes, unreadable
 from wheelproof.stack.packages import Pick, build_facts, conflict_of, pick_wheels, sibling_wheels, take_variant
 from wheelproof.stack.table import headline, package_facts, table
+from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.judging import compare_siblings, judge_wheels, local_bytes, unreadable
+from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
 
 if TYPE_CHECKING:  # few packages have variants
     from wheel_checks.facts.variants.facts import VariantIndex
@@ -153,7 +153,7 @@ def _for_machines(request: StackRequest, item: _Resolved, variants: VariantFiles
     if not machines or not concerned or variants is None:
         return [item]
     from wheel_checks.targets.variant_choice import choose_for_machines  # noqa: PLC0415  # few packages have variants
-    from wheelproof.machine_choice import ReleaseVariants  # noqa: PLC0415  # as above
+    from wheelproof.wheels.machine_choice import ReleaseVariants  # noqa: PLC0415  # as above
 
     chosen: dict[str, tuple[MachineChoice, ...]] = {}
     indexes: list[VariantIndex] = []
@@ -175,7 +175,7 @@ def _choice_subjects(item: _Resolved, judgement: Judgement) -> list[Subject]:
     """What the machine gets of each package with variants."""
     if not item.choices:
         return []
-    from wheelproof.machine_choice import machine_subject  # noqa: PLC0415  # few packages have variants
+    from wheelproof.wheels.machine_choice import machine_subject  # noqa: PLC0415  # few packages have variants
 
     return [machine_subject(made, judgement) for made in item.choices]
 
@@ -187,7 +187,7 @@ def _variant_indexes(
     read = [index for item in resolved for index in item.indexes]
     if not read:
         return []
-    from wheelproof.variants import variant_index_subjects  # noqa: PLC0415  # few packages have variants
+    from wheelproof.wheels.variants import variant_index_subjects  # noqa: PLC0415  # few packages have variants
 
     return variant_index_subjects(judged, read, judgement)
 

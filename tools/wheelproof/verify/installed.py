@@ -19,7 +19,7 @@ from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.targets.target import this_machine
 from wheelproof import __version__
-from wheelproof.judgement import Judgement
+from wheelproof.wheels.model import Judgement
 
 
 @dataclass(frozen=True, slots=True)

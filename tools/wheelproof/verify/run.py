@@ -17,9 +17,9 @@ from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import Choice
 from wheelproof import __version__
-from wheelproof.judgement import JudgedWheel, Judgement, Progress, Silent
-from wheelproof.judging import compare_siblings, judge_wheels, local_bytes, unreadable
-from wheelproof.plan import Plan, Wanted, plan
+from wheelproof.wheels.judging import compare_siblings, judge_wheels, local_bytes, unreadable
+from wheelproof.wheels.model import JudgedWheel, Judgement, Progress, Silent
+from wheelproof.wheels.planning import Plan, Wanted, plan
 
 if TYPE_CHECKING:  # depth quick need not load what follows links
     from wheel_checks.facts.wheel.dependencies import Dependencies
@@ -88,7 +88,7 @@ def _machines(plans: Sequence[Plan], judgement: Judgement) -> list[Subject]:
     choices = [choice for made in plans for choice in made.machine_choices]
     if not choices:
         return []
-    from wheelproof.machine_choice import machine_subject  # noqa: PLC0415  # few releases have variants
+    from wheelproof.wheels.machine_choice import machine_subject  # noqa: PLC0415  # few releases have variants
 
     return [machine_subject(choice, judgement) for choice in choices]
 
@@ -98,7 +98,7 @@ def _variant_indexes(judged: Sequence[JudgedWheel], plans: Sequence[Plan], judge
     read = [index for made in plans for index in made.variant_indexes]
     if not read and not any(item.facts and item.facts.variant for item in judged):
         return []
-    from wheelproof.variants import variant_index_subjects  # noqa: PLC0415  # few wheels are variants
+    from wheelproof.wheels.variants import variant_index_subjects  # noqa: PLC0415  # few wheels are variants
 
     return variant_index_subjects(judged, read, judgement)
 

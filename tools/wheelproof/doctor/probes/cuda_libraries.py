@@ -18,7 +18,7 @@ from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.formats.elf.ld_cache import MAX_SIZE, libraries_of, parse_ld_cache
 from wheel_checks.sources.file_tree import FileTree
-from wheelproof.doctor.probes.distributions import folder_names
+from wheelproof.doctor.probes.installation.distributions import folder_names
 
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 SMALLEST = {"libcuda.so.1": 1 << 20, "libnvidia-ml.so.1": 256 << 10}  # bytes; the toolkit's stubs have a tenth of it

@@ -1,0 +1,1 @@
+"""``wheelproof matrix`` and its subcommands."""

@@ -1,0 +1,31 @@
+"""``wheelproof matrix github``: the cells for ``strategy.matrix`` of a GitHub workflow."""
+
+from __future__ import annotations
+
+import argparse
+
+from wheelproof.cli.matrix.options import add_matrix_options, chosen_cells
+from wheelproof.cli.options import CommandParser, open_output
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof matrix github``."""
+    add_matrix_options(parser)
+    if isinstance(parser, CommandParser):
+        parser.configurable = False
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print one line of JSON. Raises UsageError for a cell that no runner is named for, and WheelproofError."""
+    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
+    from wheelproof.matrix.listing import as_github  # noqa: PLC0415  # not for --help
+    from wheelproof.matrix.model import GPU_RUNNER  # noqa: PLC0415  # not for --help
+
+    cells = chosen_cells(arguments)
+    homeless = next((cell for cell in cells if not cell.runner), None)
+    if homeless is not None:
+        key = GPU_RUNNER if homeless.needs_gpu else homeless.platform
+        raise UsageError(f"no runner is named for {homeless.id}", expected=f'{key} = ["LABEL", ...] in [runners]')
+    with open_output("-") as stream:
+        stream.write(as_github(cells))
+    return 0

@@ -1,0 +1,29 @@
+"""``wheelproof matrix``: the cells of a matrix of platforms, Pythons and torch versions; its commands do the rest."""
+
+from __future__ import annotations
+
+import argparse
+
+from wheelproof.cli.matrix import list as matrix_list
+
+# sub-command: (module with ``add_arguments`` and ``run``, summary for --help)
+SUBCOMMANDS = {
+    "list": ("wheelproof.cli.matrix.list", "the cells of the matrix"),
+    "github": ("wheelproof.cli.matrix.github", "the cells as JSON for `strategy.matrix` of GitHub Actions"),
+    "run": ("wheelproof.cli.matrix.run", "take cells through the whole way on this machine, and merge the evidence"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of plain ``wheelproof matrix``: those of ``matrix list``, which it runs."""
+    width = max(map(len, SUBCOMMANDS))
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = f"{parser.description}\n\nWithout a command: `matrix list`. Commands:\n" + "\n".join(
+        f"  {name:{width}}  {summary}" for name, (_, summary) in SUBCOMMANDS.items()
+    )
+    matrix_list.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show the cells. Raises WheelproofError."""
+    return matrix_list.run(arguments)

@@ -1,0 +1,27 @@
+"""``wheelproof matrix list``: the cells of a matrix."""
+
+from __future__ import annotations
+
+import argparse
+
+from wheelproof.cli.matrix.options import add_matrix_options, chosen_cells
+from wheelproof.cli.options import CommandParser, open_output
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof matrix list``."""
+    add_matrix_options(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    if isinstance(parser, CommandParser):
+        # `format = "junit"` in a project's configuration is about reports, and must not break the list.
+        parser.configurable = False
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the cells. Raises WheelproofError."""
+    from wheelproof.matrix.listing import as_json, as_text  # noqa: PLC0415  # not for --help
+
+    cells = chosen_cells(arguments)
+    with open_output("-") as stream:
+        stream.write(as_json(cells) if arguments.format == "json" else as_text(cells))
+    return 0

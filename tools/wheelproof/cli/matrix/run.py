@@ -1,0 +1,92 @@
+"""``wheelproof matrix run``: takes the cells of a matrix through the whole way on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelproof.cli.matrix.options import add_matrix_options
+from wheelproof.cli.options import OutputOptions, add_output_options, emit
+from wheelproof.cli.progress import Progress
+
+if TYPE_CHECKING:  # not for --help
+    from wheelproof.matrix.way import Task
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof matrix run``."""
+    add_matrix_options(parser)
+    parser.add_argument(
+        "--executor",
+        choices=["docker", "venv"],
+        default="docker",
+        help="docker: containers, emulated where the cell is for another CPU; venv: this machine (default: docker)",
+    )
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="cells at a time (default: 2)")
+    parser.add_argument(
+        "--deadline", type=float, metavar="SECONDS", help="what one cell may take (default: what the matrix says)"
+    )
+    parser.add_argument(
+        "--work", metavar="FOLDER", help="where steps and logs are kept (default: in the cache folder, by matrix)"
+    )
+    parser.add_argument("--fresh", action="store_true", help="do again what an earlier run has done")
+    add_output_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Take the cells their way and print the merged report. Raises WheelproofError."""
+    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
+    from wheelproof.matrix.folders import default_cache, default_work  # noqa: PLC0415  # not for --help
+    from wheelproof.matrix.merging import Request, run_matrix  # noqa: PLC0415  # not for --help
+    from wheelproof.matrix.reading import read_matrix  # noqa: PLC0415  # not for --help
+    from wheelproof.matrix.way import step_names  # noqa: PLC0415  # not for --help
+
+    output = OutputOptions.from_arguments(arguments)
+    if arguments.jobs < 1:
+        raise UsageError(f"--jobs {arguments.jobs} does nothing", expected="a number from 1 on")
+    if arguments.deadline is not None and not arguments.deadline > 0:
+        raise UsageError(f"--deadline {arguments.deadline:g} is no time to wait", expected="a number above 0")
+    matrix = read_matrix(Path(arguments.matrix))
+    cells, cache = matrix.only(arguments.only), default_cache()
+    work = Path(arguments.work) if arguments.work else default_work(cache, Path(arguments.matrix))
+    request = Request(
+        matrix.source,
+        cells,
+        work,
+        cache,
+        executor=arguments.executor,
+        jobs=arguments.jobs,
+        deadline=arguments.deadline,
+        offline=output.offline,
+        fresh=arguments.fresh,
+        select=output.select,
+        ignore=output.ignore,
+        fail_on=output.fail_on,
+    )
+    if not output.quiet:
+        print(f"note: steps and logs are kept in {work}", file=sys.stderr)  # noqa: T201  # standard output belongs to the report
+    with CellProgress(sum(len(step_names(cell)) for cell in cells), quiet=output.quiet) as progress:
+        report = run_matrix(request, progress.begins)
+    return emit(report, output)
+
+
+class CellProgress(Progress):
+    """Shows how many steps have begun, and at which step each cell is."""
+
+    def __init__(self, total: int, *, quiet: bool) -> None:
+        super().__init__("running", total, "steps", quiet=quiet)
+        self._at: dict[str, str] = {}
+
+    def begins(self, task: Task, step: str) -> None:
+        """A cell begins a step; "" when it has ended."""
+        if step:
+            self._at[task.cell.id] = step
+            self.advance()
+        else:
+            self._at.pop(task.cell.id, None)
+
+    def __str__(self) -> str:
+        at = ", ".join(f"{cell}: {step}" for cell, step in self._at.items())
+        return f"{super().__str__()} ({at})" if at else super().__str__()

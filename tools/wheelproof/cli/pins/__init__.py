@@ -1,0 +1,1 @@
+"""``wheelproof pins`` and its subcommands."""

@@ -1,0 +1,88 @@
+"""``wheelproof pins check``: every requirement that could replace the installed torch, for CI and pre-commit."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from wheelproof import __version__
+from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof pins check``."""
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders (default: this folder)")
+    parser.add_argument(
+        "--installed",
+        action=ListAction,
+        default=[],
+        metavar="VERSION",
+        help="what is there: 2.7.0+cu128, torchvision==0.22.0+cu128 (repeatable); 'none' takes any pin for a danger",
+    )
+    parser.add_argument(
+        "--python", metavar="PATH", default="", help="the environment to look into (default: the active one)"
+    )
+    parser.add_argument(
+        "--set",
+        choices=["core", "wide"],
+        default="core",
+        help="core: torch, torchvision, torchaudio; wide: also torchcodec, triton, nvidia-*-cuNN (default: core)",
+    )
+    parser.add_argument(
+        "--package", action=ListAction, default=[], metavar="NAME", help="these projects instead of a set (repeatable)"
+    )
+    parser.add_argument(
+        "--skip-vendored", action="store_true", help="pass over vendored projects and test data in folders"
+    )
+    add_output_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Judge the files, and print the report. Raises WheelproofError."""
+    from wheel_checks.catalogue import select_rules  # noqa: PLC0415  # not for --help
+    from wheel_checks.errors import NotFoundError  # noqa: PLC0415  # not for --help
+    from wheel_checks.model import Report  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.check import KIND, check_files  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.policy import NameSet, Policy, names_of  # noqa: PLC0415  # not for --help
+
+    output = OutputOptions.from_arguments(arguments)
+    started, clock = datetime.now(UTC), time.perf_counter()
+    rules = select_rules(KIND, output.select, output.ignore)
+    policy = Policy(names=NameSet(arguments.set), packages=names_of(arguments.package))
+    paths = [Path(name) for name in arguments.paths] or [Path()]
+    checked = check_files(paths, policy, _installed(arguments), rules, skip_vendored=arguments.skip_vendored)
+    if not checked.subjects:
+        raise NotFoundError(
+            f"no file that holds requirements was found in {', '.join(map(str, paths))}",
+            hint="name the files, if they have unusual names",
+        )
+    report = Report(
+        command="pins check",
+        version=__version__,
+        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seconds=time.perf_counter() - clock,
+        subjects=checked.subjects,
+        fail_on=output.fail_on,
+        bytes_read=checked.bytes_read,
+    )
+    return emit(report, output)
+
+
+def _installed(arguments: argparse.Namespace) -> dict[str, str]:
+    """What the requirements are held against: named, or read from an environment; nothing when there is none."""
+    from wheel_checks.errors import NotFoundError  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.guard.versions import installed_versions  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.survival import parse_installed  # noqa: PLC0415  # not for --help
+
+    if arguments.installed:
+        named = [parse_installed(text) for text in arguments.installed if text != "none"]
+        return {name: str(version) for name, version in named}
+    try:
+        return installed_versions(arguments.python, os.environ)
+    except NotFoundError:
+        if arguments.python:
+            raise
+        return {}

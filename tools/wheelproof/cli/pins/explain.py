@@ -1,0 +1,52 @@
+"""``wheelproof pins explain``: does an installed version survive a requirement, and why?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from datetime import UTC, datetime
+
+from wheelproof import __version__
+from wheelproof.cli.options import OutputOptions, add_output_options, emit
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof pins explain``."""
+    parser.add_argument("spec", nargs="+", metavar="SPEC", help="a requirement: torch==2.7.0, or '>=2.7' for torch")
+    parser.add_argument(
+        "--installed", metavar="VERSION", help="the version that is there: 2.7.0+cu128, or torchvision==0.22.0"
+    )
+    parser.add_argument(
+        "--python", metavar="PATH", default="", help="the environment to look into, without --installed"
+    )
+    add_output_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Judge each requirement, and print the report. Raises WheelproofError."""
+    from wheel_checks.catalogue import select_rules  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.expectations import Expectations  # noqa: PLC0415  # not for --help
+    from wheel_checks.model import Report  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.explain import explain_requirement  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.predict.environment import installed_version  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.survival import parse_installed, parse_spec  # noqa: PLC0415  # not for --help
+
+    output = OutputOptions.from_arguments(arguments)
+    started, clock = datetime.now(UTC), time.perf_counter()
+    rules = select_rules("requirement-of-installed", output.select, output.ignore)
+    named = parse_installed(arguments.installed) if arguments.installed else None
+    subjects = []
+    for text in arguments.spec:
+        requirement = parse_spec(text, named[0] if named else "torch")
+        name, version = named or installed_version(requirement.name, arguments.python, os.environ)
+        subjects.append(explain_requirement(requirement, name, version, rules, Expectations()))
+    report = Report(
+        command="pins explain",
+        version=__version__,
+        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seconds=time.perf_counter() - clock,
+        subjects=tuple(subjects),
+        fail_on=output.fail_on,
+    )
+    return emit(report, output)

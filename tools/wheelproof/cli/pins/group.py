@@ -1,0 +1,35 @@
+"""``wheelproof pins``: what the pins of a project would do, and the commands that deal with them."""
+
+from __future__ import annotations
+
+import argparse
+
+from wheelproof.cli.pins.rewrite import add_arguments as add_rewrite_arguments
+from wheelproof.cli.pins.rewrite import run as run_rewrite
+
+# sub-command: (module with ``add_arguments`` and ``run``, summary for --help)
+SUBCOMMANDS = {
+    "rewrite": ("wheelproof.cli.pins.rewrite", "take torch out of requirements, in every format, reversibly"),
+    "restore": ("wheelproof.cli.pins.restore", "give back what `pins rewrite` changed, byte for byte"),
+    "check": ("wheelproof.cli.pins.check", "every requirement that could replace the installed torch, for CI"),
+    "explain": ("wheelproof.cli.pins.explain", "does an installed version survive a requirement, and why"),
+    "guard": ("wheelproof.cli.pins.guard", "write what keeps pip and uv from replacing the installed torch"),
+    "predict": ("wheelproof.cli.pins.predict", "what an install would do to torch, and who demands it"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of plain ``wheelproof pins``: those of ``pins rewrite``, which it runs dry."""
+    width = max(map(len, SUBCOMMANDS))
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = (
+        f"{parser.description}\n\nWithout a command: what `pins rewrite` would do, summary first. Commands:\n"
+        + "\n".join(f"  {name:{width}}  {summary}" for name, (_, summary) in SUBCOMMANDS.items())
+    )
+    add_rewrite_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what would happen, and change nothing. Raises WheelproofError."""
+    arguments.summary = True
+    return run_rewrite(arguments)

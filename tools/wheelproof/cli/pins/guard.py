@@ -1,0 +1,135 @@
+"""``wheelproof pins guard``: writes what keeps the installed torch, or checks what is set up."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from wheelproof import __version__
+from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof pins guard``."""
+    parser.add_argument(
+        "--directory",
+        metavar="FOLDER",
+        default="torch-guard",
+        help="where the files are written (default: torch-guard)",
+    )
+    parser.add_argument(
+        "--python", metavar="PATH", default="", help="the environment to guard (default: the active one)"
+    )
+    parser.add_argument(
+        "--installed",
+        action=ListAction,
+        default=[],
+        metavar="VERSION",
+        help="what is installed, as 2.7.0+cu128 or torchvision==0.22.0+cu128 (repeatable): no environment is read",
+    )
+    parser.add_argument(
+        "--on-conflict",
+        choices=("fail", "keep"),
+        default="fail",
+        help="what uv does with a requirement that the installed torch does not satisfy: fail, or drop it",
+    )
+    parser.add_argument(
+        "--extension",
+        action=ListAction,
+        default=[],
+        metavar="NAME",
+        help="one more package that is compiled against torch (repeatable)",
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing: check what is set up, and name the holes")
+    parser.add_argument("--installer", choices=("uv", "pip", "both"), default="both", help="whose setup --check judges")
+    parser.add_argument("--project", metavar="FOLDER", default=".", help="where the installer is started, for --check")
+    add_output_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the guard and say how to use it, or print the report of ``--check``. Raises WheelproofError."""
+    output = OutputOptions.from_arguments(arguments)
+    return _check(arguments, output) if arguments.check else _write(arguments, output)
+
+
+def _installed(arguments: argparse.Namespace) -> dict[str, str]:
+    """Torch and its companions, as they are installed or described, torch first."""
+    from wheel_checks.sources.environment import find_environment  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.predict.environment import WATCHED, read_packages  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.survival import parse_installed  # noqa: PLC0415  # not for --help
+
+    if arguments.installed:
+        return {name: str(version) for name, version in map(parse_installed, arguments.installed)}
+    packages = read_packages(find_environment(arguments.python, variables=os.environ))
+    return {name: packages[name].version for name in WATCHED if name in packages}
+
+
+def _interpreter(arguments: argparse.Namespace) -> str:
+    from wheel_checks.sources.environment import find_environment  # noqa: PLC0415  # not for --help
+
+    return "" if arguments.installed else find_environment(arguments.python, variables=os.environ).interpreter
+
+
+def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
+    from packaging.utils import canonicalize_name  # noqa: PLC0415  # not for --help
+
+    from wheelproof.cli.options import open_output  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.guard.abilities import read_uv  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.guard.files import Guard, guard_files, known_extensions, told  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.guard.writing import write_files  # noqa: PLC0415  # not for --help
+
+    folder = Path(arguments.directory).absolute()
+    more = (str(canonicalize_name(name)) for name in arguments.extension)
+    guard = Guard(
+        _installed(arguments),
+        folder,
+        read_uv(os.environ),
+        tuple(dict.fromkeys((*more, *known_extensions()))),
+        arguments.on_conflict == "keep",
+    )
+    files = guard_files(guard)
+    write_files(folder, files)
+    if not output.quiet:
+        with open_output(output.output) as stream:
+            stream.write(told(guard))
+    return 0
+
+
+def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
+    from wheel_checks.catalogue import select_rules  # noqa: PLC0415  # not for --help
+    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.expectations import Expectations  # noqa: PLC0415  # not for --help
+    from wheel_checks.model import Report, Subject  # noqa: PLC0415  # not for --help
+    from wheel_checks.runner import run_rules  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.guard.check import read_guard  # noqa: PLC0415  # not for --help
+
+    started, clock = datetime.now(UTC), time.perf_counter()
+    folder = Path(arguments.project)
+    if not folder.is_dir():
+        raise UsageError(f"--project {folder} is no folder", expected="the folder in which the installer is started")
+    rules = select_rules("pin-guard", output.select, output.ignore)
+    installed = _installed(arguments)
+    names = ", ".join(f"{name} {version}" for name, version in installed.items()) or "no torch is installed"
+    subjects = []
+    for installer in {"both": ("uv", "pip")}.get(arguments.installer, (arguments.installer,)):
+        guard = read_guard(installer, installed, folder, os.environ, _interpreter(arguments))
+        facts = {
+            "installer": installer,
+            "version": guard.version,
+            "installed": dict(installed),
+            "settings": [f"{s.kind}: {s.origin}{f' ({s.path})' if s.path else ''}" for s in guard.settings],
+        }
+        results = run_rules(rules, guard, Expectations())
+        subjects.append(Subject(f"the guard of {installer} {guard.version}", "guard", names, facts, results))
+    report = Report(
+        command="pins guard",
+        version=__version__,
+        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seconds=time.perf_counter() - clock,
+        subjects=tuple(subjects),
+        fail_on=output.fail_on,
+    )
+    return emit(report, output)

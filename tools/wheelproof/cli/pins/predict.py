@@ -1,0 +1,120 @@
+"""``wheelproof pins predict``: what would an install do to torch, and who demands it?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from typing import TYPE_CHECKING
+
+from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
+from wheelproof.cli.sources import add_source_options, open_sources
+
+if TYPE_CHECKING:  # not for --help
+    from wheelproof.pins.predict.prediction import Destination
+
+_VERSION = re.compile(r"(?:cp)?3\.?\d{1,2}(?:\.\d{1,2})?t?")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof pins predict``."""
+    parser.add_argument("specs", nargs="*", metavar="SPEC", help="a requirement: vllm==0.20.0")
+    parser.add_argument(
+        "-r", "--requirement", action="append", default=[], metavar="FILE", help="a file of requirements (repeatable)"
+    )
+    parser.add_argument(
+        "--python",
+        default="",
+        metavar="PATH|VERSION",
+        help="the environment (default: the active one); with --platform or --installed the version, as 3.12",
+    )
+    parser.add_argument(
+        "--installer", choices=("uv", "pip", "both"), default=None, help="whom to ask (default: both; elsewhere uv)"
+    )
+    parser.add_argument("--platform", metavar="PLATFORM", help="x86_64, aarch64, manylinux_2_28_aarch64, ...")
+    parser.add_argument(
+        "--installed",
+        action=ListAction,
+        default=[],
+        metavar="NAME==VERSION",
+        help="what is installed there, as torch==2.11.0+cu130 (repeatable): no environment is read",
+    )
+    parser.add_argument("-U", "--upgrade", action="store_true", help="as the installer's own --upgrade")
+    parser.add_argument(
+        "--build", action="store_true", help="let the installer build source archives, which runs their code"
+    )
+    parser.add_argument("--pre", action="store_true", help="allow pre-releases")
+    add_source_options(parser)
+    add_output_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Plan the install, look at what it would take, and print the report. Raises WheelproofError."""
+    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.asked import parse_asked  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.predict.prediction import PredictRequest, predict  # noqa: PLC0415  # not for --help
+
+    output = OutputOptions.from_arguments(arguments)
+    place = _place(arguments)
+    chosen = arguments.installer or ("uv" if place.described or output.offline else "both")
+    if output.offline and chosen != "uv":
+        raise UsageError("pip cannot plan an install from its cache alone", hint="use --installer uv with --offline")
+    request = PredictRequest(
+        parse_asked(arguments.specs, arguments.requirement),
+        place,
+        {"uv": (UV,), "pip": (PIP,), "both": (UV, PIP)}[chosen],
+        (*_installer_options(arguments), *(["--offline"] if output.offline else [])),
+        arguments.upgrade,
+        arguments.build,
+        output.select,
+        output.ignore,
+        output.fail_on,
+        arguments.deadline or DEFAULT_TIMEOUT,
+    )
+    with open_sources(arguments, output) as opened:
+        report = predict(request, opened.client, opened.index)
+    return emit(report, output)
+
+
+def _place(arguments: argparse.Namespace) -> Destination:
+    """The environment that is there, or the one that is described by ``--installed``."""
+    from wheel_checks.errors import NotFoundError, UsageError  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.stack import LinkedPackage  # noqa: PLC0415  # not for --help
+    from wheel_checks.sources.environment import find_environment  # noqa: PLC0415  # not for --help
+    from wheel_checks.targets.target import parse_targets  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.predict.environment import read_packages, target_of  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.predict.prediction import Destination  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.survival import parse_installed  # noqa: PLC0415  # not for --help
+
+    version = _VERSION.fullmatch(arguments.python) is not None
+    if arguments.installed:
+        if arguments.python and not version:
+            raise UsageError(
+                f"--python {arguments.python} and --installed describe two environments", expected="one of them"
+            )
+        targets = parse_targets(
+            [arguments.platform] if arguments.platform else (), [arguments.python] if version else ()
+        )
+        if len(targets) != 1:
+            raise UsageError("one environment can be described at a time", expected="--platform x86_64 or aarch64")
+        named = dict(map(parse_installed, arguments.installed))
+        packages = {name: LinkedPackage(name, str(found)) for name, found in named.items()}
+        return Destination(targets[0], packages, described=True)
+    if arguments.platform or version:
+        raise UsageError(
+            "what is installed there is not known", expected="--installed torch==2.11.0+cu130 beside --platform"
+        )
+    environment = find_environment(arguments.python, variables=os.environ)
+    if not environment.interpreter:
+        raise NotFoundError(f"{environment.path} has no interpreter", hint="describe it: --installed torch==VERSION")
+    return Destination(target_of(environment), read_packages(environment), environment.interpreter)
+
+
+def _installer_options(arguments: argparse.Namespace) -> list[str]:
+    """The options that pip and uv share, as the user gave them."""
+    options = ["--pre"] if arguments.pre else []
+    options += ["--index-url", arguments.index_url] if arguments.index_url else []
+    for name in ("extra-index-url", "find-links"):
+        options += [part for value in getattr(arguments, name.replace("-", "_")) for part in (f"--{name}", value)]
+    return [*options, *(["--no-index"] if arguments.no_index else [])]

@@ -1,0 +1,94 @@
+"""``wheelproof pins rewrite`` (``use-existing-torch``): takes torch out of requirements, all files or none."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from wheelproof.cli.options import CommandParser, ListAction, open_output
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof pins rewrite``."""
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders (default: this folder)")
+    parser.add_argument(
+        "--mode",
+        choices=["drop", "unpin", "pin-installed"],
+        default="drop",
+        help="remove the requirement, keep its name alone, or pin it to the installed version (default: drop)",
+    )
+    parser.add_argument(
+        "--set",
+        choices=["core", "wide"],
+        default="core",
+        help="core: torch, torchvision, torchaudio; wide: also torchcodec, triton, nvidia-*-cuNN (default: core)",
+    )
+    parser.add_argument(
+        "--package", action=ListAction, default=[], metavar="NAME", help="these projects instead of a set (repeatable)"
+    )
+    parser.add_argument("--conda", action="store_true", help="change conda's own packages, too (pytorch, pytorch-gpu)")
+    parser.add_argument(
+        "--drop-orphan-index", action="store_true", help="remove index options that serve nobody without torch"
+    )
+    parser.add_argument(
+        "--skip-vendored", action="store_true", help="pass over vendored projects and test data in folders"
+    )
+    parser.add_argument("--python", metavar="PATH", default="", help="the environment for --mode pin-installed")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would happen as a unified diff; write nothing"
+    )
+    parser.add_argument(
+        "--journal", metavar="FILE", help="where to note what was there (default: beside the first PATH)"
+    )
+    parser.add_argument("--json", action="store_true", help="describe the plan as JSON")
+    parser.add_argument("--color", action=argparse.BooleanOptionalAction, default=None, help="color the diff")
+    parser.add_argument("-q", "--quiet", action="store_true", help="warnings only")
+    parser.add_argument("-v", "--verbose", action="count", default=0, help="-vv adds tracebacks of bugs")
+    if isinstance(parser, CommandParser):
+        parser.configurable = False  # a file of the project must not decide what happens to its files
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Plan, show, and write unless told otherwise; 0 whatever was found. Raises WheelproofError."""
+    from wheelproof.pins.policy import Mode, NameSet, Policy, names_of  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.rewrite.journal import journal_for  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.rewrite.planning import plan  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.rewrite.summary import as_json, as_text  # noqa: PLC0415  # not for --help
+
+    paths = [Path(name) for name in arguments.paths] or [Path()]
+    versions = {}
+    if arguments.mode == "pin-installed":
+        from wheelproof.pins.guard.versions import versions_to_pin  # noqa: PLC0415  # reads the whole environment
+
+        versions = versions_to_pin(arguments.python, os.environ)
+    policy = Policy(
+        Mode(arguments.mode),
+        NameSet(arguments.set),
+        names_of(arguments.package),
+        conda=arguments.conda,
+        drop_orphan_index=arguments.drop_orphan_index,
+        versions=versions,
+    )
+    dry = arguments.dry_run or getattr(arguments, "summary", False)
+    journal = Path(arguments.journal) if arguments.journal else journal_for(paths)
+    planned = plan(paths, policy, skip_vendored=arguments.skip_vendored)
+    if not dry:
+        from wheelproof.pins.rewrite.replace import write  # noqa: PLC0415  # only what writes needs it
+
+        write(planned, journal)
+    color = arguments.color
+    if color is None:
+        color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    with open_output("-") as stream:
+        if arguments.json:
+            stream.write(as_json(planned, written=not dry))
+        else:
+            shown = as_text(planned, journal, written=not dry, diff=arguments.dry_run, color=color)
+            stream.write("" if arguments.quiet and not arguments.dry_run else shown)
+    if arguments.quiet and not arguments.json:
+        from wheelproof.pins.rewrite.summary import warnings_of  # noqa: PLC0415  # only here
+
+        sys.stderr.writelines(warnings_of(planned))
+    return 0

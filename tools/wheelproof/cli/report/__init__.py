@@ -1,0 +1,1 @@
+"""``wheelproof report`` and its subcommands."""

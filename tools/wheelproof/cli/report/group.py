@@ -1,0 +1,30 @@
+"""``wheelproof report``: what can be done with reports that were made before."""
+
+from __future__ import annotations
+
+import argparse
+
+# sub-command: (module with ``add_arguments`` and ``run``, summary for --help)
+SUBCOMMANDS = {
+    "merge": ("wheelproof.cli.report.merge", "the reports of many hosts as one: what differs between them comes first"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of plain ``wheelproof report``: none, but its help names the commands."""
+    from wheelproof.cli.options import add_output_options  # noqa: PLC0415  # as the modules of other commands
+
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = f"{parser.description}\n\nCommands:\n" + "\n".join(
+        f"  {name}  {summary}" for name, (_, summary) in SUBCOMMANDS.items()
+    )
+    add_output_options(parser)
+
+
+def run(_: argparse.Namespace) -> int:
+    """Raise UsageError: there is nothing that plain ``wheelproof report`` does."""
+    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
+
+    raise UsageError(
+        "`wheelproof report` needs a command", expected=", ".join(SUBCOMMANDS), hint="wheelproof report merge reports/"
+    )

@@ -1,0 +1,1 @@
+"""What is installed: distributions, their files, compiled modules, and where all of it came from."""

@@ -1,0 +1,1 @@
+"""The guard: files that keep pip and uv from replacing torch, and whether they are in force."""

@@ -1,0 +1,218 @@
+"""The files of a guard: what really keeps pip and uv from replacing the installed torch.
+
+Constraints with the local version keep torch or fail loudly, with ``-U`` as well. Excludes (where uv has them, else
+overrides whose marker never holds) drop every requirement on torch. Neither reaches build environments: there a build
+constraint makes an isolated build against another torch fail, and what is known to compile against torch is built
+without isolation. Wheels that were built against another torch would come from the cache: each torch has its own.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wheel_checks.data import load
+from wheel_checks.errors import UsageError
+from wheelproof.pins.guard.abilities import UvAbilities
+from wheelproof.pins.guard.versions import companions_of
+
+CONSTRAINTS, EXCLUDES, OVERRIDES = "constraints.txt", "excludes.txt", "overrides.txt"
+VARIABLES, SHELL, TABLE = "guard.env", "guard.sh", "pyproject-tool-uv.toml"
+GITHUB, DOCKER = "github-step.yml", "Dockerfile.guard"
+IN_IMAGE = "/etc/torch-guard"  # where the Dockerfile puts the folder
+TORCH = "torch"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What is guarded: ``installed`` versions by name, torch among them, in which ``folder`` the files lie.
+
+    ``keep_going`` makes uv drop requirements that contradict the installed versions, instead of failing.
+    ``extensions`` are the packages that are built without isolation.
+    """
+
+    installed: Mapping[str, str]
+    folder: Path
+    uv: UvAbilities
+    extensions: tuple[str, ...]
+    keep_going: bool = False
+
+
+def known_extensions() -> tuple[str, ...]:
+    """The packages that are known to be compiled against torch, by name."""
+    return tuple(row["name"] for row in load("torch_extensions")["extension"])
+
+
+def guard_files(guard: Guard) -> dict[str, str]:
+    """The text of every file, by its name in the folder.
+
+    Raises UsageError when torch is not among what is installed, and for a folder whose path holds white space: pip and
+    uv split the variables that name the files there.
+    """
+    if TORCH not in guard.installed:
+        raise UsageError("there is no torch to guard", expected="an environment with torch, or --installed 2.7.0+cu128")
+    if any(char.isspace() for char in str(guard.folder)):
+        raise UsageError(
+            f"the folder {guard.folder} has white space in its path, where pip and uv split their variables"
+        )
+    pins = "".join(f"{name}=={version}\n" for name, version in {**_missing(guard), **guard.installed}.items())
+    never = "".join(f"{name}; sys_platform == 'never'\n" for name in guard.installed)
+    return {
+        CONSTRAINTS: f"# Keeps what is installed, local versions included, or makes the install fail.\n{pins}",
+        EXCLUDES: "".join(f"{name}\n" for name in guard.installed),
+        OVERRIDES: never,
+        VARIABLES: "".join(f"{name}={value}\n" for name, value in variables(guard, str(guard.folder)).items()),
+        SHELL: _shell(guard),
+        TABLE: tool_uv(guard),
+        GITHUB: _github(),
+        DOCKER: _docker(guard),
+    }
+
+
+def _missing(guard: Guard) -> dict[str, str]:
+    """The companions that are not installed, when requirements on torch are dropped: nothing else chooses them then.
+
+    Without their local version, which the default index lacks.
+    """
+    if not guard.keep_going:
+        return {}
+    return {name: version.partition("+")[0] for name, version in companions_of(guard.installed[TORCH]).items()}
+
+
+def variables(guard: Guard, folder: str) -> dict[str, str]:
+    """The environment variables of the guard, when its files lie in ``folder``."""
+    cache = f"{folder}/cache/torch-{guard.installed[TORCH]}"
+    constraints = f"{folder}/{CONSTRAINTS}"
+    found = {"UV_CONSTRAINT": constraints, "UV_BUILD_CONSTRAINT": constraints, "UV_CACHE_DIR": f"{cache}/uv"}
+    if guard.keep_going:
+        found |= (
+            {"UV_EXCLUDE": f"{folder}/{EXCLUDES}"} if guard.uv.excludes else {"UV_OVERRIDE": f"{folder}/{OVERRIDES}"}
+        )
+    return found | {"PIP_CONSTRAINT": constraints, "PIP_BUILD_CONSTRAINT": constraints, "PIP_CACHE_DIR": f"{cache}/pip"}
+
+
+def tool_uv(guard: Guard) -> str:
+    """The table [tool.uv] for a project that ``uv sync`` serves, with the keys that the uv at hand knows.
+
+    A lock knows nothing of what is installed, so that a constraint with a local version could not be locked: here torch
+    is excluded, and ``uv sync --inexact`` leaves the installed one alone.
+    """
+    names, keys = list(guard.installed), guard.uv.keys
+    pins = [f"{name}=={version}" for name, version in guard.installed.items()]
+    never = [f"{name}; sys_platform == 'never'" for name in names]
+    lines = [
+        f"# For pyproject.toml; every key is known to uv {guard.uv.version}. Sync with: uv sync --inexact",
+        "[tool.uv]",
+    ]
+    if "exclude-dependencies" in keys:
+        lines.append(f"exclude-dependencies = {_array(names)}")
+    else:
+        lines.append(f"override-dependencies = {_array(never)}")
+    if "build-constraint-dependencies" in keys:
+        lines.append(f"build-constraint-dependencies = {_array(pins)}")
+    if "no-build-isolation-package" in keys:
+        lines.append(f"no-build-isolation-package = {_array(guard.extensions)}")
+    return "\n".join(lines) + "\n"
+
+
+def told(guard: Guard) -> str:
+    """What was written and how it is used, for people."""
+    names = ", ".join(f"{name} {version}" for name, version in guard.installed.items())
+    folder = shlex.quote(str(guard.folder))
+    return f"""\
+The guard of {names} is in {guard.folder}.
+
+a shell:      . {folder}/{SHELL}
+elsewhere:    the variables of {VARIABLES} (env files, GITHUB_ENV, docker run --env-file)
+a project:    copy the table of {TABLE} into pyproject.toml, and sync with uv sync --inexact
+GitHub:       the step of {GITHUB}
+Docker:       the lines of {DOCKER}
+then:         wheelproof pins guard --check
+"""
+
+
+def _array(values: Sequence[str]) -> str:
+    return "[" + ", ".join(f'"{value}"' for value in values) + "]"
+
+
+def _shell(guard: Guard) -> str:
+    lists = {
+        "UV_CONSTRAINT",
+        "UV_BUILD_CONSTRAINT",
+        "UV_EXCLUDE",
+        "UV_OVERRIDE",
+        "PIP_CONSTRAINT",
+        "PIP_BUILD_CONSTRAINT",
+    }
+    settings = ""
+    for name, value in variables(guard, "$TORCH_GUARD").items():
+        if name in lists:  # what the user has set stays in force
+            settings += f'case " ${{{name}-}} " in\n    *" {value} "*) ;;\n'
+            settings += f'    *) export {name}="${{{name}:+${name} }}{value}" ;;\nesac\n'
+        else:
+            settings += f'export {name}="{value}"\n'
+    wrap = " \\\n                "
+    isolated = wrap.join(f"--no-build-isolation-package {name}" for name in guard.extensions)
+    left = " ".join(f"--no-install-package {name}" for name in guard.installed)
+    return f"""\
+# Source this before you install anything: . {SHELL}
+# It keeps {", ".join(f"{name} {version}" for name, version in guard.installed.items())}, or makes the install fail.
+TORCH_GUARD="${{TORCH_GUARD:-}}"
+[ -n "$TORCH_GUARD" ] || TORCH_GUARD={shlex.quote(str(guard.folder))}
+{settings}
+# What compiles against torch is built against the installed one; its other build requirements must be installed.
+# With pip, ask for that: pip install --no-build-isolation PACKAGE
+uv() {{
+    case "${{1-}} ${{2-}}" in
+        "pip install")
+            shift 2
+            command uv pip install \\
+                {isolated} \\
+                "$@"
+            ;;
+        "pip sync")
+            echo "uv pip sync removes what the file does not list: use uv pip install -r FILE" >&2
+            return 2
+            ;;
+        "sync "*)
+            shift
+            command uv sync --inexact {left} \\
+                {isolated} \\
+                "$@"
+            ;;
+        *) command uv "$@" ;;
+    esac
+}}
+pip() {{
+    case " $* " in
+        *" --no-build-isolation "*) (unset PIP_BUILD_CONSTRAINT && command pip "$@") ;; # pip refuses both together
+        *) command pip "$@" ;;
+    esac
+}}
+"""
+
+
+def _github() -> str:
+    return f"""\
+# Behind the step that installs torch. Every later step that runs bash is guarded: it reads $BASH_ENV first.
+- name: Keep the installed torch
+  run: |
+    wheelproof pins guard --directory "$RUNNER_TEMP/torch-guard"
+    cat "$RUNNER_TEMP/torch-guard/{VARIABLES}" >> "$GITHUB_ENV"
+    echo "BASH_ENV=$RUNNER_TEMP/torch-guard/{SHELL}" >> "$GITHUB_ENV"
+"""
+
+
+def _docker(guard: Guard) -> str:
+    settings = " \\\n    ".join(f"{name}={value}" for name, value in variables(guard, IN_IMAGE).items())
+    left = " ".join(f"--no-install-package {name}" for name in guard.installed)
+    return f"""\
+# Behind the line that installs torch; the folder of the guard lies in the build context as torch-guard.
+COPY torch-guard {IN_IMAGE}
+ENV {settings}
+# Then, for example:
+# RUN uv pip install --no-build-isolation-package flash-attn -r requirements.txt
+# RUN uv sync --inexact {left}
+"""

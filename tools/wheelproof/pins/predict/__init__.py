@@ -1,0 +1,1 @@
+"""What an install would do to torch."""

@@ -1,0 +1,189 @@
+"""What would an install do to torch and the packages that belong to it, and who demands that?
+
+The installer's own dry run decides, in this environment or in one that is only described. For another platform uv
+resolves against a folder that holds the metadata of what is described as installed; pip evaluates the markers of this
+machine (pypa/pip issues 11664 and 10050) and is never asked about another.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from wheel_checks.catalogue import select_rules
+from wheel_checks.errors import UsageError, WheelproofError
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.pins.changes import Fate, PackageChange
+from wheel_checks.facts.stack import LinkedPackage
+from wheel_checks.model import FailOn, Report, Subject
+from wheel_checks.runner import run_rules
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.simple_index import SimpleIndex
+from wheel_checks.sources.uv.resolver import python_platform
+from wheel_checks.targets.target import Target
+from wheelproof import __version__
+from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV, DryRun, pip_dry_run, uv_dry_run
+from wheelproof.pins.predict.demands import DemandSearch
+from wheelproof.pins.predict.environment import TORCH, WATCHED, describe
+from wheelproof.pins.predict.taken import read_taken
+from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.judging import unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where the install would go: ``packages`` are there, ``python`` is the interpreter of an environment.
+
+    ``described`` is True when nothing of it exists: the packages were named, and the target may be any.
+    """
+
+    target: Target
+    packages: Mapping[str, LinkedPackage]
+    python: str = ""
+    described: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PredictRequest:
+    """What would be installed where, and by which installers. ``options`` are passed on to them (indexes, --pre).
+
+    ``build`` lets them build source archives, which runs their code; else an install that needs one is undecided.
+    """
+
+    asked: Asked
+    place: Destination
+    installers: tuple[str, ...] = (UV, PIP)
+    options: tuple[str, ...] = ()
+    upgrade: bool = False
+    build: bool = False
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fail_on: FailOn = FailOn.ERROR
+    timeout: float = DEFAULT_TIMEOUT
+    variables: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+
+def predict(request: PredictRequest, client: HttpClient, index: SimpleIndex) -> Report:
+    """The report: for each installer one subject for the install, and one for each watched package that is installed.
+
+    An installer that gives no answer is undecided. Raises UsageError for a rule prefix that means nothing, for a
+    platform that uv cannot resolve for, and for pip with a described environment.
+    """
+    started, clock = datetime.now(UTC), time.perf_counter()
+    subjects: list[Subject] = []
+    for installer in request.installers:
+        try:
+            subjects += _judge(installer, request, client, index)
+        except UsageError:
+            raise
+        except WheelproofError as error:
+            subjects.append(unreadable(f"{installer}: {request.asked.label}", "install", error))
+    return Report(
+        command="pins predict",
+        version=__version__,
+        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seconds=time.perf_counter() - clock,
+        subjects=tuple(subjects),
+        fail_on=request.fail_on,
+        bytes_read=client.cost.bytes_read,
+        requests=client.cost.requests,
+    )
+
+
+def _judge(installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> list[Subject]:
+    rules = {kind: select_rules(kind, request.select, request.ignore) for kind in ("planned-install", "planned-change")}
+    planned = plan(installer, request)
+    changes = changes_of(installer, planned, request, client, index)
+    where = request.place.target.label
+    results = run_rules(rules["planned-install"], planned.conflict, Expectations())
+    facts = {
+        "installer": installer,
+        "requested": list(request.asked.names),
+        "target": where,
+        "installed": len(planned.installed.keys() - planned.removed.keys()),
+        "replaced": len(planned.installed.keys() & planned.removed.keys()),
+        "removed": len(planned.removed.keys() - planned.installed.keys()),
+    }
+    told = "; ".join(change.sentence for change in changes) or "torch is not installed"
+    subjects = [Subject(f"{installer}: {request.asked.label} on {where}", "install", told, facts, results)]
+    for change in changes:
+        told_facts = {
+            "installer": installer,
+            "name": change.name,
+            "fate": change.fate.value,
+            "from": change.before,
+            "to": change.after,
+            "build": change.build,
+            "wheel": change.file_name,
+            "demanded_by": [str(demand) for demand in change.chain],
+        }
+        results = run_rules(rules["planned-change"], change, Expectations())
+        subjects.append(Subject(f"{change.name} under {installer}", "package", change.sentence, told_facts, results))
+    return subjects
+
+
+def plan(installer: str, request: PredictRequest) -> DryRun:
+    """The dry run of one installer. Raises SourceError when it gives no answer, UsageError as :func:`predict` does."""
+    place = request.place
+    arguments = [*request.options, *(["--upgrade"] if request.upgrade else [])]
+    arguments += [option for path in request.asked.files for option in ("-r", str(path))]
+    arguments += ["--", *request.asked.requirements] if request.asked.requirements else []
+    if not place.described:
+        if installer == UV:
+            return uv_dry_run(
+                ["--python", place.python, *arguments], request.variables, request.timeout, build=request.build
+            )
+        packages = {name: package.version for name, package in place.packages.items()}
+        return pip_dry_run(arguments, packages, place.python, request.variables, request.timeout, build=request.build)
+    if installer == PIP:
+        raise UsageError(
+            "pip cannot tell what it would do elsewhere: it evaluates the markers of this machine",
+            hint="use --installer uv",
+        )
+    version = ".".join(map(str, place.target.python))
+    with tempfile.TemporaryDirectory(prefix="wheelproof-") as folder:
+        describe(Path(folder), {name: package.version for name, package in place.packages.items()})
+        there = ["--target", folder, "--python", sys.executable, "--python-version", version]
+        there += ["--python-platform", python_platform(place.target)]
+        return uv_dry_run([*there, *arguments], request.variables, request.timeout, build=request.build)
+
+
+def changes_of(
+    installer: str, planned: DryRun, request: PredictRequest, client: HttpClient, index: SimpleIndex
+) -> list[PackageChange]:
+    """What becomes of each watched package that is installed, and of a torch that is not, with the wheel and the demand
+    behind a change.
+    """
+    place = request.place
+    search = DemandSearch(request.asked, place.packages, planned.installed, place.target, client, index)
+    found = []
+    for name in WATCHED:
+        before = place.packages[name].version if name in place.packages else ""
+        added = name == TORCH and not before and name in planned.installed
+        if not before and not added:
+            continue
+        if name not in planned.removed and not added:
+            found.append(PackageChange(name, before, before, installer, place.target.machine))
+            continue
+        after = planned.installed.get(name, "")
+        taken = read_taken(name, after, planned.urls.get(name, ""), place.target, client, index) if after else None
+        found.append(
+            PackageChange(
+                name,
+                before,
+                after,
+                installer,
+                place.target.machine,
+                taken.accelerator if taken else None,
+                taken.file_name if taken else "",
+                search.chain(name, before) if before else (),
+                request.upgrade,
+            )
+        )
+    return sorted(found, key=lambda change: (change.fate is Fate.KEPT, WATCHED.index(change.name)))

@@ -1,0 +1,1 @@
+"""Rewriting pins: files found, planned, proven, replaced, and restored from the journal."""

@@ -1,0 +1,77 @@
+"""Which files of a tree hold requirements, honouring .gitignore."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from wheel_checks.errors import NotFoundError, SourceError
+from wheelproof.pins.documents.reading import kind_of
+from wheelproof.pins.rewrite.gitignore import Ignored, read_ignored
+
+# Never anybody's sources: version control, environments, caches, what is installed or built.
+ALWAYS_SKIPPED = frozenset(
+    {".git", ".hg", ".svn", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", "site-packages", ".eggs"}
+)
+VENDORED = frozenset({"vendor", "vendored", "_vendor", "third_party", "3rdparty", "thirdparty", "external"})
+TEST_DATA = frozenset({"testdata", "test_data", "fixtures", "test-data", "testdatas"})
+_SCRIPT_MARKER = b"# /// script"
+
+
+def find_files(paths: Iterable[Path], *, skip_vendored: bool = False) -> Iterator[tuple[Path, str]]:
+    """Every file that holds requirements, with its kind: a file as named, a folder searched in order of names.
+
+    ``skip_vendored`` passes over vendored projects and test data. Raises NotFoundError for a path that does not exist,
+    SourceError for a folder that cannot be read.
+    """
+    for path in paths:
+        if path.is_dir():
+            yield from _in_folder(path, skip_vendored=skip_vendored)
+        elif path.exists():
+            yield path, ""
+        else:
+            raise NotFoundError(f"there is no {path}", expected="a file or a folder")
+
+
+def _in_folder(root: Path, *, skip_vendored: bool) -> Iterator[tuple[Path, str]]:
+    skipped = ALWAYS_SKIPPED | (VENDORED | TEST_DATA if skip_vendored else frozenset())
+    stack: list[tuple[str, str, tuple[Ignored, ...]]] = [(str(root), "", ())]
+    while stack:
+        folder, inside, ignored = stack.pop()
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            raise SourceError(f"the folder {folder} cannot be read: {error.strerror or error}") from error
+        if any(entry.name == ".gitignore" for entry in entries):
+            ignored = (*ignored, read_ignored(Path(folder, ".gitignore"), inside))
+        folders = []
+        for entry in entries:
+            path = f"{inside}{entry.name}"
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if _is_ignored(ignored, path, is_folder=is_folder):
+                continue
+            if is_folder:
+                if entry.name not in skipped and not os.path.lexists(f"{entry.path}/pyvenv.cfg"):  # speed
+                    folders.append((entry.path, f"{path}/", ignored))
+            elif kind := kind_of(Path(path), named=False):
+                found = Path(entry.path)
+                if entry.is_file() and (kind != "script" or _has_metadata(found)):
+                    yield found, kind
+        stack += reversed(folders)
+
+
+def _is_ignored(ignored: tuple[Ignored, ...], path: str, *, is_folder: bool) -> bool:
+    """What the innermost file says that has an opinion."""
+    opinions = (patterns.opinion(path, is_folder=is_folder) for patterns in reversed(ignored))
+    return next((opinion for opinion in opinions if opinion is not None), False)
+
+
+def _has_metadata(path: Path) -> bool:
+    """Whether a Python file has a block of script metadata (PEP 723)."""
+    try:
+        with path.open("rb") as file:
+            return _SCRIPT_MARKER in file.read(1 << 20)
+    except OSError:
+        return False

@@ -1,0 +1,176 @@
+"""Plans what would happen to files, and proves every result before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from wheel_checks.errors import NotFoundError, WheelproofError
+from wheelproof.pins.documents.items import remove_items
+from wheelproof.pins.documents.reading import read_document
+from wheelproof.pins.model import (
+    Change,
+    Document,
+    Edit,
+    FilePlan,
+    FoundRequirement,
+    IndexOption,
+    Notice,
+    Place,
+    Plan,
+    Role,
+    Span,
+)
+from wheelproof.pins.policy import CONDA, WIDE, Mode, Policy
+from wheelproof.pins.rewrite.discovery import find_files
+from wheelproof.pins.rewrite.proof import prove
+from wheelproof.pins.rewrite.splice import apply
+from wheelproof.pins.rewrite.wording import replacement
+
+
+def plan(paths: Iterable[Path], policy: Policy, *, skip_vendored: bool = False) -> Plan:
+    """What would happen to the requirements of files and folders under a policy. Nothing is written.
+
+    Folders are searched for every file that holds requirements; what ``-r`` and ``-c`` name is followed, each file
+    once. Raises NotFoundError for a path that is not there, SourceError for one that cannot be read, FormatError for a
+    document that is broken: a plan is whole, or there is none.
+    """
+    files: list[FilePlan] = []
+    notices: list[Notice] = []
+    for path, document in read_all(paths, notices.append, skip_vendored=skip_vendored):
+        files.append(plan_document(path, document, policy))
+    return Plan(tuple(files), tuple(notices), dict(policy.versions))
+
+
+def read_all(
+    paths: Iterable[Path],
+    tell: Callable[[Notice], None],
+    *,
+    skip_vendored: bool = False,
+    on_error: Callable[[Path, WheelproofError], None] | None = None,
+) -> Iterator[tuple[Path, Document]]:
+    """Every document, each once, whatever its names; ``tell`` hears of included files that are not there.
+
+    With ``on_error`` a file that cannot be read is told to it, and the others go on; else its error is raised.
+    """
+    waiting = [(path, kind, False, False) for path, kind in find_files(paths, skip_vendored=skip_vendored)]
+    seen: set[Path] = set()
+    while waiting:
+        path, kind, constraint, included = waiting.pop(0)
+        target = path.resolve()
+        if target in seen:
+            continue
+        seen.add(target)
+        try:
+            document = read_document(path, kind, constraint=constraint)
+        except WheelproofError as error:
+            if included and isinstance(error, NotFoundError):
+                tell(Notice("include-missing", f"{path} is included, but is not there"))
+            elif on_error is None:
+                raise
+            else:
+                on_error(path, error)
+            continue
+        waiting[:0] = [
+            *((file, "requirements", constraint, True) for file in document.includes),
+            *((file, "requirements", True, True) for file in document.constraint_files),
+        ]
+        yield path, document
+
+
+def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
+    """What would happen to one document. Raises FormatError when the result could not be proven right."""
+    wanted = [found for found in document.requirements if policy.wants(found)] if document.rewritable else []
+    changes: list[Change] = []
+    notices: list[Notice] = []
+    for found in wanted:
+        if found.role is Role.CONDA and not policy.conda:
+            message = f"{found.text} is conda's, which makes its environment anew: kept (--conda changes it)"
+            notices.append(Notice("conda", message, found.place))
+            continue
+        text = replacement(found, policy)
+        if text is not None and not found.values:
+            message = f"{found.text} cannot be changed in place: kept (--mode drop removes it)"
+            notices.append(Notice("not-changed", message, found.place))
+        elif text is None or any(document.source.text[start:end] != text for start, end in found.values):
+            changes.append(Change(found, text))
+            if (
+                policy.mode is Mode.PIN_INSTALLED
+                and found.role is not Role.CONDA
+                and not policy.versions.get(found.name)
+            ):
+                message = f"{found.name} is not installed, and nothing tells its version: {found.text} becomes {text}"
+                notices.append(Notice("not-installed", message, found.place))
+    orphans = _orphan_indexes(document, policy, changes)
+    edits = _edits(document, changes, [index.span for index in orphans])
+    rewritten = apply(document.source.data, edits)
+    told = (*notices, *_told(document, policy, changes, {index.place for index in orphans}))
+    file = FilePlan(path, path.resolve(), document, rewritten, edits, tuple(changes), told)
+    prove(file)
+    return file
+
+
+def _edits(document: Document, changes: Iterable[Change], spans: list[Span]) -> tuple[Edit, ...]:
+    """The edits for the changes, and for further spans that go, in order."""
+    source = document.source
+    lists: dict[int, list[FoundRequirement]] = {}
+    gone = list(spans)
+    replaced: list[tuple[Span, str]] = []
+    for change in changes:
+        if change.replacement is not None:
+            replaced += [(span, change.replacement) for span in change.found.values]
+        elif change.found.items is not None:
+            lists.setdefault(id(change.found.items), []).append(change.found)
+        else:
+            gone += change.found.spans
+    for members in lists.values():
+        if members[0].items is not None:
+            gone += remove_items(document.layout, members[0].items, {found.index for found in members})
+    merged = _merged(gone)
+    offsets = source.byte_offsets(offset for span in (*merged, *(span for span, _ in replaced)) for offset in span)
+    edits = [Edit(offsets[start], offsets[end]) for start, end in merged]
+    edits += [Edit(offsets[start], offsets[end], text.encode(source.encoding)) for (start, end), text in replaced]
+    return tuple(sorted(edits, key=lambda edit: (edit.start, edit.end)))
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """The spans in order, those that touch or overlap joined."""
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _orphan_indexes(document: Document, policy: Policy, changes: list[Change]) -> list[IndexOption]:
+    """The index options for torch that serve nobody after the changes, when these are to go."""
+    if not (policy.drop_orphan_index and policy.mode is Mode.DROP and changes):
+        return []
+    removed = {id(change.found) for change in changes}
+    left = {found.name for found in document.requirements if id(found) not in removed}
+    served = any(name in WIDE or name.startswith("nvidia-") for name in left)
+    return [index for index in document.indexes if index.for_torch and not (served or (left and not index.only_torch))]
+
+
+def _told(document: Document, policy: Policy, changes: list[Change], gone: set[Place]) -> Iterator[Notice]:
+    """The notices that hold: about a name that is meant, at a place that stays, after a change if they need one."""
+    gone = gone | {change.found.place for change in changes}
+    names = CONDA if document.kind == "lock" else frozenset[str]()
+    for notice in document.notices:
+        meant = not notice.about or any(policy.means(name) or name in names for name in notice.about)
+        serves_still = notice.code == "index-kept" and policy.mode is not Mode.DROP
+        if meant and notice.place not in gone and (changes or not notice.on_change) and not serves_still:
+            yield notice
+    for section, code, message in _AFTER_CHANGE:
+        place = next((c.found.place for c in changes if c.found.place.section.startswith(section)), None)
+        if place is not None:
+            yield Notice(code, message, place)
+
+
+# What a change of a section leaves behind.
+_AFTER_CHANGE = (
+    ("build-system.requires", "build-requires", "build-system.requires changes: install with --no-build-isolation"),
+    ("tool.poetry.", "stale-lock", "poetry.lock is stale now: run `poetry lock`"),
+)

@@ -1,0 +1,187 @@
+"""Reads wheels, up to eight at once, and judges each: what ``verify`` and ``stack`` have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheel_checks.catalogue import get_rule
+from wheel_checks.errors import WheelproofError
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.reading import Request, read_wheel
+from wheel_checks.facts.wheel.siblings import find_siblings
+from wheel_checks.facts.wheel.summary import headline, summarize
+from wheel_checks.facts.wheel.wheel import Depth, WheelFacts
+from wheel_checks.formats.index_page import WHEEL_SUFFIX
+from wheel_checks.formats.wheel.variant_label import split_label
+from wheel_checks.model import CheckResult, Rule, Subject, Unavailable
+from wheel_checks.runner import run_rules
+from wheel_checks.sources.byte_source import ByteSource
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.local import LocalFile
+from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress
+
+if TYPE_CHECKING:  # depth quick need not load what follows links, nor what reads variants
+    from wheel_checks.facts.variants.facts import VariantIndex
+    from wheel_checks.facts.wheel.dependencies import Dependencies
+    from wheel_checks.sources.variant_files import VariantFiles
+
+AT_ONCE = 8  # wheels read in parallel; also the client's bound on connections
+
+
+def judge_wheels(
+    wheels: Sequence[PlannedWheel],
+    judgement: Judgement,
+    rules: Sequence[Rule],
+    client: HttpClient,
+    progress: Progress,
+    dependencies: Dependencies | None = None,
+    variants: VariantFiles | None = None,
+) -> list[JudgedWheel]:
+    """Read and judge each wheel on its own, in order. Its members are dropped at once: a release has a million of them.
+
+    A wheel that cannot be read is a subject with an error; the others go on. ``dependencies`` reads what wheels link
+    to, from depth links on; ``variants`` is a reader of what indexes say of variants that has read some already.
+    """
+    names = Counter(planned.file_name for planned in wheels)
+    variants = variants or _variant_files(wheels, client)
+
+    def judge(planned: PlannedWheel) -> JudgedWheel:
+        name = planned.file_name
+        expected = judgement.expectations
+        if planned.gpus is not None:
+            expected = replace(expected, gpus=planned.gpus)
+        if names[name] > 1 and planned.target:
+            name += f" ({planned.target.label})"
+        unlinked: tuple[CheckResult, ...] = ()
+        try:
+            wants_gpu_code = bool(expected.gpus)
+            facts = read_planned(planned, judgement.depth, client, gpu_code=wants_gpu_code, variants=variants)
+            if dependencies is not None and judgement.depth.includes(Depth.LINKS):
+                facts, unlinked = _linked(facts, dependencies)
+        except WheelproofError as error:
+            return JudgedWheel(planned, unreadable(name, "wheel", error))
+        finally:
+            progress.done()
+        results = (*unlinked, *run_rules(rules, facts, expected), *_of_variant(facts, judgement))
+        subject = Subject(name, "wheel", headline(facts), summarize(facts, expected.gpus), results)
+        return JudgedWheel(planned, subject, facts.without_members())
+
+    with ThreadPoolExecutor(AT_ONCE, "wheel") as pool:
+        futures = [pool.submit(judge, planned) for planned in wheels]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _variant_files(wheels: Sequence[PlannedWheel], client: HttpClient) -> VariantFiles | None:
+    """The reader of what indexes say of variants; None when no wheel is one, which is the rule."""
+    if not any(split_label(planned.file_name.removesuffix(WHEEL_SUFFIX))[1] for planned in wheels):
+        return None
+    from wheel_checks.sources.variant_files import VariantFiles  # noqa: PLC0415  # few wheels are variants
+
+    return VariantFiles(client)
+
+
+def _of_variant(facts: WheelFacts, judgement: Judgement) -> tuple[CheckResult, ...]:
+    if facts.variant is None:
+        return ()
+    from wheelproof.wheels.variants import judge_variant  # noqa: PLC0415  # few wheels are variants
+
+    return judge_variant(facts, judgement)
+
+
+def _linked(facts: WheelFacts, dependencies: Dependencies) -> tuple[WheelFacts, tuple[CheckResult, ...]]:
+    """The facts with their link closure, and an undecided result when a required wheel cannot be read."""
+    try:
+        links = dependencies.link(facts)
+    except WheelproofError as error:
+        return replace(facts, links=Unavailable(str(error))), run_rules([get_rule("WHL000")], error, None)
+    if isinstance(links, Unavailable):
+        return replace(facts, links=links), ()
+    read, requests = facts.bytes_read + links.bytes_read, facts.requests + links.requests
+    return replace(facts, links=links, bytes_read=read, requests=requests), ()
+
+
+def compare_siblings(
+    judged: Sequence[JudgedWheel], rules: Sequence[Rule], expectations: Expectations
+) -> Iterable[JudgedWheel]:
+    """Judge each wheel beside the others of its release, by the rules for releases."""
+    known = {item.facts.file_name: item.facts for item in judged if item.facts}
+    for item in judged:
+        if item.facts is None:
+            yield item
+            continue
+        facts = replace(item.facts, siblings=find_siblings(item.facts, item.planned.listed, known))
+        results = (*item.subject.results, *run_rules(rules, facts, expectations))
+        subject = replace(item.subject, results=tuple(sorted(results, key=lambda result: result.rule)))
+        yield replace(item, subject=subject, facts=facts)
+
+
+def read_planned(
+    planned: PlannedWheel,
+    depth: Depth,
+    client: HttpClient,
+    *,
+    gpu_code: bool = False,
+    variants: VariantFiles | None = None,
+) -> WheelFacts:
+    """The facts of one wheel, with ``gpu_code`` also these at any depth; ``variants`` reads what its index says of it.
+
+    Raises SourceError if bytes cannot be had.
+    """
+    listing = planned.listing
+    offered = listing is not None and listing.core_metadata is not None
+    request = Request(
+        planned.file_name,
+        listing,
+        planned.target,
+        depth,
+        _sidecar_reader(client, planned) if offered else None,
+        gpu_code,
+        _variants_reader(variants, planned),
+    )
+    source = _open(planned, client)
+    try:
+        return read_wheel(source, request)
+    finally:
+        source.close()
+
+
+def _variants_reader(
+    files: VariantFiles | None, planned: PlannedWheel
+) -> Callable[[], VariantIndex | Unavailable] | None:
+    if files is None:
+        return None
+    from wheelproof.wheels.variants import read_variants  # noqa: PLC0415  # few wheels are variants
+
+    return read_variants(planned, files)
+
+
+def unreadable(name: str, kind: str, error: WheelproofError) -> Subject:
+    """A subject that could not be judged, whatever rules were selected: it must not look like a pass."""
+    return Subject(name, kind, "could not be read", results=run_rules([get_rule("WHL000")], error, None))
+
+
+def local_bytes(judged: Iterable[JudgedWheel]) -> int:
+    """The bytes read from local files, which the client does not count."""
+    return sum(item.facts.bytes_read for item in judged if item.facts and isinstance(item.planned.location, Path))
+
+
+def _open(planned: PlannedWheel, client: HttpClient) -> ByteSource:
+    if isinstance(planned.location, Path):
+        return LocalFile(planned.location)
+    listing = planned.listing
+    if listing is None:
+        return client.open(planned.location)
+    return client.open(planned.location, expected_hash=listing.hashes.get("sha256", ""), size=listing.size)
+
+
+def _sidecar_reader(client: HttpClient, planned: PlannedWheel) -> Callable[[], bytes]:
+    return lambda: client.get_page(f"{planned.location}.metadata", {}).body

@@ -1,0 +1,103 @@
+"""Reads what the choice among variants needs, and tells of the choice for a machine as a subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from packaging.version import Version
+
+from wheel_checks.catalogue import select_rules
+from wheel_checks.facts.variants.facts import VariantIndex
+from wheel_checks.facts.variants.reading import variants_on_index
+from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
+from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
+from wheel_checks.model import Subject, Unavailable
+from wheel_checks.runner import run_rules
+from wheel_checks.sources.http.credentials import redact_text
+from wheel_checks.sources.variant_files import VariantFiles
+from wheel_checks.targets.selection import Choice
+from wheel_checks.targets.variant_choice import MachineChoice, variant_wheels
+from wheelproof.wheels.model import Judgement
+
+_MOST = 50  # labels in the facts of a subject
+
+
+class ReleaseVariants:
+    """Reads what indexes say of the variants of a project, of which they list ``files``, and keeps what it ``read``."""
+
+    def __init__(self, files: Sequence[IndexFile], reader: VariantFiles) -> None:
+        self._files = files
+        self._reader = reader
+        self.read: list[VariantIndex] = []
+
+    def __call__(self, version: Version) -> VariantMetadata | Unavailable:
+        """The metadata of one release; Unavailable when one of the places that have variants of it tells none."""
+        wheels = {wheel.index: wheel for wheel in variant_wheels(self._files, version)}
+        found = [
+            variants_on_index(parse_wheel_name(wheel.file_name), self._files, place, self._reader)
+            for place, wheel in wheels.items()
+        ]
+        self.read += found
+        return _merged([index.metadata for index in found], f"{version} at {' and '.join(wheels)}")
+
+
+def _merged(documents: Iterable[VariantMetadata | Unavailable], of: str) -> VariantMetadata | Unavailable:
+    """One document of those of several places, as long as none contradicts another (PEP 825)."""
+    merged: VariantMetadata | None = None
+    for document in documents:
+        if isinstance(document, Unavailable):
+            return document
+        merged = merged or document
+        same = replace(document, variants={}, faults=()) == replace(merged, variants={}, faults=())
+        if not same or any(merged.variants.get(label, own) != own for label, own in document.variants.items()):
+            return Unavailable(f"the metadata of the variants of {of} contradict each other")
+        merged = replace(merged, variants={**merged.variants, **document.variants})
+    return merged or Unavailable(f"there are no variants of {of}")
+
+
+def machine_subject(made: MachineChoice, judgement: Judgement) -> Subject:
+    """The choice for one machine, judged by the rules about it and about what an index offers."""
+    rules = select_rules("machine", judgement.select, judgement.ignore)
+    about_files = select_rules("requirement", judgement.select, judgement.ignore)
+    results = (
+        *run_rules(about_files, made.choice, judgement.expectations),
+        *run_rules(rules, made, judgement.expectations),
+    )
+    name = f"{redact_text(str(made.choice.requirement))} on {made.machine.label}"
+    return Subject(name, "machine", headline(made), _facts(made), results)
+
+
+def headline(made: MachineChoice) -> str:
+    """For people: "gets cu130 (demo-...-cu130.whl); pip and uv without variants take demo-...-any.whl"."""
+    label = f"{made.label} ({_taken(made.choice)})" if made.label else _taken(made.choice)
+    return f"gets {label}; installers without variants take {_taken(made.plain)}"
+
+
+def _taken(choice: Choice) -> str:
+    file = choice.chosen or choice.sdist
+    return file.file_name if file else "nothing"
+
+
+def _facts(made: MachineChoice) -> dict[str, Any]:
+    machine, choice = made.machine, made.choice
+    facts: dict[str, Any] = {
+        "requirement": redact_text(str(choice.requirement)),
+        "target": choice.target.label,
+        "machine": machine.machine,
+        "cpu": machine.cpu,
+        "gpu": machine.gpu,
+        "driver": machine.driver,
+        "driver_cuda": machine.cuda,
+        "version": str(choice.version or ""),
+        "variant": made.label,
+        "properties": list(map(str, made.variant.properties)) if made.variant else [],
+        "file": _taken(choice),
+        "without_variants": _taken(made.plain),
+        "preferred": list(made.order.preferred[:_MOST]),
+        "passed_over": dict(list(made.passed_over.items())[:_MOST]),
+        "unknown_namespaces": list(made.order.unknown),
+    }
+    return facts

@@ -1,0 +1,197 @@
+"""From what the user typed to the wheels to read: files, folders, URLs, and requirements chosen from an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from wheel_checks.errors import NotFoundError, UsageError
+from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.wheel.variant_label import is_variant
+from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
+from wheel_checks.targets.of_wheel import target_of_tags
+from wheel_checks.targets.selection import Choice, choose, release_wheels
+from wheel_checks.targets.target import Target, parse_targets, this_machine
+from wheelproof.wheels.model import PlannedWheel
+
+if TYPE_CHECKING:  # few releases have variants
+    from wheel_checks.facts.gpu.targets import Product
+    from wheel_checks.facts.variants.facts import VariantIndex
+    from wheel_checks.sources.variant_files import VariantFiles
+    from wheel_checks.targets.variant_choice import MachineChoice
+    from wheel_checks.targets.variant_machine import Machine
+    from wheelproof.wheels.machine_choice import ReleaseVariants
+
+_URL_SCHEMES = ("http://", "https://", "file://")
+
+Listing = Callable[[str], Sequence[IndexFile]]
+"""The files that the configured indexes list for a project; raises SourceError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The targets to judge for. ``platforms`` and ``pythons`` are as typed; empty means this machine, this Python.
+
+    ``machines`` are described: their platforms count where none was typed, and they choose among variants.
+    """
+
+    platforms: tuple[str, ...] = ()
+    pythons: tuple[str, ...] = ()
+    all_files: bool = False
+    pre: bool = False
+    machines: tuple[Machine, ...] = ()
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """Every combination of platform and Python. Raises UsageError for a name that is not known."""
+        described = tuple(dict.fromkeys(machine.machine for machine in self.machines))
+        return parse_targets(self.platforms or described, self.pythons)
+
+    @property
+    def note(self) -> str:
+        """What was assumed of this machine, "" when nothing was or when it does not matter."""
+        return "" if (self.platforms or self.machines) and self.pythons else this_machine().note
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The wheels to read, each once per target, and the choices that an installer would make for requirements.
+
+    ``machine_choices`` are those for described machines, where a release has variants, and ``variant_indexes`` what
+    indexes say of these.
+    """
+
+    wheels: tuple[PlannedWheel, ...] = ()
+    choices: tuple[Choice, ...] = field(default=())
+    machine_choices: tuple[MachineChoice, ...] = ()
+    variant_indexes: tuple[VariantIndex, ...] = ()
+
+
+def plan(text: str, wanted: Wanted, listing: Listing, variants: VariantFiles | None = None) -> Plan:
+    """What one TARGET of the command line means. ``variants`` reads what indexes say of variants.
+
+    Raises UsageError when it means nothing, and SourceError when a file or the index cannot be read.
+    """
+    if text.lower().startswith(_URL_SCHEMES):
+        return Plan(tuple(_of_link(text, wanted)))
+    path = Path(text)
+    if path.is_dir():
+        return Plan(tuple(_of_folder(path)))
+    looks_like_a_path = text.endswith(".whl") or "/" in text.partition(";")[0]
+    if path.exists() or (looks_like_a_path and "@" not in text):
+        return Plan((_of_file(path),))
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement as error:
+        raise UsageError(
+            f"{text!r} is no file, folder, URL or requirement: {str(error).splitlines()[0]}",
+            expected="for example dist/*.whl, torch==2.11.0 or 'torch>=2.9,<2.12'",
+        ) from None
+    return _of_requirement(requirement, wanted, listing, variants)
+
+
+def _of_file(path: Path) -> PlannedWheel:
+    if not path.exists():
+        raise NotFoundError(f"there is no file {path}", hint="a requirement on an index has no slash and no .whl")
+    return PlannedWheel(path.name, path)
+
+
+def _of_folder(folder: Path) -> Iterable[PlannedWheel]:
+    wheels = sorted(folder.glob("*.whl"))
+    if not wheels:
+        raise NotFoundError(f"the folder {folder} holds no wheel", expected="files that end with .whl")
+    return [PlannedWheel(path.name, path) for path in wheels]
+
+
+def _of_link(url: str, wanted: Wanted) -> Iterable[PlannedWheel]:
+    name = unquote(urlsplit(url).path.rpartition("/")[2])
+    targets = wanted.targets if wanted.platforms or wanted.pythons else (None,)
+    return [PlannedWheel(name, url, target=target) for target in targets]
+
+
+def _of_requirement(requirement: Requirement, wanted: Wanted, listing: Listing, variants: VariantFiles | None) -> Plan:
+    files = () if requirement.url else tuple(listing(requirement.name))
+    if wanted.all_files:
+        return _of_release(requirement, wanted, files)
+    plain: list[Choice] = []
+    for_machines: list[MachineChoice] = []
+    reader = _release_variants(files, variants) if wanted.machines and variants else None
+    for target in wanted.targets:
+        made = _for_machines(requirement, files, target, wanted, reader) if reader else ()
+        for_machines += made
+        if not made:
+            plain.append(choose(requirement, files, target, pre=wanted.pre))
+    planned: dict[tuple[str, str], PlannedWheel] = {}
+    for choice in (*plain, *(made.choice for made in for_machines)):
+        if choice.chosen is not None:
+            # One file for several targets (py3-none-any) is judged for each machine: markers may differ.
+            key = (choice.chosen.file_name, choice.target.machine)
+            planned.setdefault(key, _of_listed(choice.chosen, files, choice.target))
+    for key, gpus in _gpus_by_wheel(for_machines).items():
+        planned[key] = replace(planned[key], gpus=gpus)
+    indexes = tuple(reader.read) if reader else ()
+    return Plan(tuple(planned.values()), tuple(plain), tuple(for_machines), indexes)
+
+
+def _release_variants(files: Sequence[IndexFile], variants: VariantFiles) -> ReleaseVariants | None:
+    """The reader of what the indexes say of variants; None when no file is one."""
+    if not any(is_variant(file.file_name) for file in files):
+        return None
+    from wheelproof.wheels.machine_choice import ReleaseVariants  # noqa: PLC0415  # few releases have variants
+
+    return ReleaseVariants(files, variants)
+
+
+def _for_machines(
+    requirement: Requirement, files: Sequence[IndexFile], target: Target, wanted: Wanted, read: ReleaseVariants
+) -> tuple[MachineChoice, ...]:
+    """What the described machines of a target get; () when there is none."""
+    from wheel_checks.targets.variant_choice import choose_for_machines  # noqa: PLC0415  # few releases have variants
+
+    return choose_for_machines(requirement, files, target, wanted.machines, read, pre=wanted.pre)
+
+
+def _gpus_by_wheel(choices: Iterable[MachineChoice]) -> dict[tuple[str, str], tuple[Product, ...]]:
+    """The GPUs whose machines take each wheel: it need not run on the others."""
+    from wheel_checks.facts.gpu.targets import Product  # noqa: PLC0415  # only where machines are described
+
+    found: dict[tuple[str, str], tuple[Product, ...]] = {}
+    for made in choices:
+        if made.choice.chosen is not None:
+            key = (made.choice.chosen.file_name, made.choice.target.machine)
+            own = (Product(made.machine.gpu, made.machine.sm, made.machine.machine),) if made.machine.sm else ()
+            found[key] = tuple(dict.fromkeys((*found.get(key, ()), *own)))
+    return found
+
+
+def _of_release(requirement: Requirement, wanted: Wanted, files: tuple[IndexFile, ...]) -> Plan:
+    wheels = release_wheels(requirement, files, pre=wanted.pre)
+    chosen = [file for file in wheels if _serves(file, wanted)]
+    if not chosen:
+        found = f"{len(wheels)} wheels of {requirement}" if wheels else f"no wheel of {requirement}"
+        raise NotFoundError(
+            f"the index lists {found}, none for the platforms and Pythons asked for",
+            hint="leave --platform and --python away to see all",
+        )
+    return Plan(tuple(_of_listed(file, files, None) for file in chosen))
+
+
+def _serves(file: IndexFile, wanted: Wanted) -> bool:
+    """Whether a file is for one of the platforms and Pythons that were asked for; all are when none was."""
+    if not wanted.platforms and not wanted.pythons:
+        return True
+    tags = parse_wheel_name(file.file_name).tags
+    if wanted.pythons:
+        return any(not tags.isdisjoint(target.supported_tags()) for target in wanted.targets)
+    of_file = target_of_tags(tags)
+    machines = {target.machine for target in wanted.targets}
+    return of_file.machine in machines if of_file else all(tag.platform == "any" for tag in tags)
+
+
+def _of_listed(file: IndexFile, listed: tuple[IndexFile, ...], target: Target | None) -> PlannedWheel:
+    return PlannedWheel(file.file_name, file.url, file, target, listed)
