@@ -26,8 +26,8 @@ from benchmarks.shapes import helion_speeds, speeds_of
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.judge import judge
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Speed
-from kernels_smoke.suite.speed import floor_of
-from kernels_smoke.suite.timing import MOST_SETS, Call, InputSet, fresh, input_sets, measure
+from kernels_smoke.suite.speed.run import floor_of
+from kernels_smoke.suite.speed.timing import MOST_SETS, Call, InputSet, fresh, input_sets, measure
 
 OURS, EAGER_NAME, COMPILED = "ours", "eager", "torch.compile"
 ALIKE = 0.05  # relative: fp8 codes of two roundings differ by 2.5 %, another function by far more

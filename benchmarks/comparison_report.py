@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.shapes import HELION
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.svg import box, dot, line, picture_of, text
+from kernels_smoke.suite.speed.svg import box, dot, line, picture_of, text
 
 OURS, EAGER, COMPILED = "ours", "eager", "torch.compile"
 Key = tuple[str, str, str]  # table, kernel, shape

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernels_smoke.suite.svg import box, line, picture_of, text
+from kernels_smoke.suite.speed.svg import box, line, picture_of, text
 
 WIDTH, MARGIN, LEFT, RIGHT, ROW = 1080.0, 32.0, 400.0, 960.0, 30.0
 

@@ -25,7 +25,7 @@ from benchmarks.comparison_report import Measurements, document, markdown  # fou
 from benchmarks.forked import CONTEXT, Ended, Job, in_turn, messages  # likewise
 from kernels_smoke.suite import registry  # likewise
 from kernels_smoke.suite.registry import Entry  # likewise
-from kernels_smoke.suite.roofline import picture  # likewise
+from kernels_smoke.suite.speed.roofline import picture  # likewise
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -118,7 +118,7 @@ def _calibration() -> dict[str, Any]:
 def _calibrate(connection: Connection) -> None:
     import torch  # noqa: PLC0415  # imported by now
 
-    from kernels_smoke.suite.calibration import calibrate  # noqa: PLC0415  # imports torch
+    from kernels_smoke.suite.speed.calibration import calibrate  # noqa: PLC0415  # imports torch
 
     calibrate(connection.send)
     connection.send({"name": torch.cuda.get_device_name()})

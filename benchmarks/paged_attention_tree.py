@@ -149,7 +149,7 @@ def _measure(lengths: Lengths, heads: tuple[int, int], device: str, *, longest: 
     from triton import OutOfResources  # noqa: PLC0415  # as above
 
     from kernels_smoke.attention.cases import KERNELS, launch  # noqa: PLC0415  # as above
-    from kernels_smoke.suite.timing import input_sets, measure  # noqa: PLC0415  # as above
+    from kernels_smoke.suite.speed.timing import input_sets, measure  # noqa: PLC0415  # as above
 
     shape: dict[str, Any] = {"batch": lengths, "heads": heads, "longest": longest, "spare": 0}
     if device == "cpu":

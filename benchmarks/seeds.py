@@ -145,7 +145,7 @@ def tell(connection: Connection, family: str, index: int, until: float) -> None:
 
 
 def _timed(name: str, run: Run, *, in_graph: bool) -> dict[str, Any]:
-    from kernels_smoke.suite.timing import measure, replayed  # noqa: PLC0415  # imports torch
+    from kernels_smoke.suite.speed.timing import measure, replayed  # noqa: PLC0415  # imports torch
 
     note, microseconds = "", None
     try:

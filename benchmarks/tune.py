@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import torch
 
     from kernels_smoke.suite.model import Kernel, Speed
-    from kernels_smoke.suite.timing import InputSet
+    from kernels_smoke.suite.speed.timing import InputSet
 
 COMPILE_PATIENCE = 180.0
 TIMING_PATIENCE = 60.0
@@ -173,7 +173,7 @@ def _target(connection: Connection) -> None:
 
 
 def _compile(_connection: Connection, trial: Trial, target: str) -> None:
-    from kernels_smoke.suite.ahead_of_time import compile_case, target_of  # noqa: PLC0415  # imports triton
+    from kernels_smoke.suite.compiling.ahead_of_time import compile_case, target_of  # noqa: PLC0415  # imports triton
 
     sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115  # the compiler's pages about a candidate that it refuses
     kernel, speed, module = _find(trial, "cuda")
@@ -201,7 +201,7 @@ def time_all(group: Sequence[Trial], device: str) -> None:
 
 def _time(connection: Connection, trials: Sequence[Trial], device: str) -> None:
     """Send (candidate, microseconds or None, fault) for each of ``trials``, which are of one kernel and shape."""
-    from kernels_smoke.suite.timing import fresh, input_sets  # noqa: PLC0415  # imports torch
+    from kernels_smoke.suite.speed.timing import fresh, input_sets  # noqa: PLC0415  # imports torch
 
     kernel, speed, module = _find(trials[0], device)
     sets = input_sets(kernel, speed.shape, device=device, seed=SEED, most=64 if device == "cuda" else 1)
@@ -227,7 +227,7 @@ def _trial(
 ) -> tuple[float | None, str]:
     from functools import partial  # noqa: PLC0415  # beside the imports that must be here
 
-    from kernels_smoke.suite.timing import measure  # noqa: PLC0415  # imports torch
+    from kernels_smoke.suite.speed.timing import measure  # noqa: PLC0415  # imports torch
 
     results = _results(kernel, module, untouched, device)
     for name, result in results.items():
@@ -239,7 +239,7 @@ def _trial(
 
 def _results(kernel: Kernel, module: ModuleType, inputs: InputSet, device: str) -> dict[str, torch.Tensor]:
     """All that one call writes."""
-    from kernels_smoke.suite.timing import fresh  # noqa: PLC0415  # imports torch
+    from kernels_smoke.suite.speed.timing import fresh  # noqa: PLC0415  # imports torch
 
     made = fresh(inputs, device)
     kernel.launch(module, made.inputs, made.outputs)

@@ -171,7 +171,9 @@ def kernel_lanes() -> list[Lane]:
     of KERNELS_SMOKE_SEED when it is set, as it is in CI once a week. The suite itself draws new ones in every run.
     """
     color = ["--color=yes"] if colored() else []
-    pytest = ["pytest", "--pyargs", "kernels_smoke", "-q", "-p", "no:cacheprovider", "-o", "filterwarnings=default"]
+    # The tests of the suite run with all others: they need neither torch nor triton, and the conftest.py of all.
+    where = ["tests/kernels", "--ignore=tests/kernels/suite", "--confcutdir=tests/kernels"]
+    pytest = ["pytest", *where, "-q", "-p", "no:cacheprovider", "-o", "filterwarnings=default"]
     device = "cuda" if Path("/dev/nvidiactl").exists() else "interpret"
     seed = os.environ.get("KERNELS_SMOKE_SEED") or "1"
     return [

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from kernels_smoke.suite import registry
+from kernels_smoke.suite.compiling.targets import resolve
 from kernels_smoke.suite.model import LEVELS
 from kernels_smoke.suite.report import text
 from kernels_smoke.suite.run import Options, new_seed, run
-from kernels_smoke.suite.targets import resolve
 
 EXIT_CODES = {"pass": 0, "fail": 1, "undecided": 3}
 USAGE, UNDECIDED, INTERRUPTED = 2, 3, 130
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("interrupted\n")
         return INTERRUPTED
     if arguments.plot or arguments.with_plot:
-        from kernels_smoke.suite.roofline import picture  # noqa: PLC0415  # only who asks for a picture pays for it
+        from kernels_smoke.suite.speed.roofline import picture  # noqa: PLC0415  # only who asks for a picture pays for it
 
         document["plot"] = picture(document)
     try:

@@ -5,7 +5,7 @@ torch costs two seconds: so the import is done once, here, and everything else i
 
 It reads tasks from standard input, one JSON object a line::
 
-    {"id": 1, "task": "probes:basic", "arguments": {...}, "patience": 30.0}
+    {"id": 1, "task": "probes.run:basic", "arguments": {...}, "patience": 30.0}
 
 and writes events to standard output, one JSON object a line::
 
@@ -225,7 +225,7 @@ def imported() -> dict[str, Any]:
 
 def _warm_up() -> None:
     with contextlib.suppress(Exception):  # what is wrong with Triton, the probes and the kernels will say
-        importlib.import_module("kernels_smoke.suite.ahead_of_time").warm_up()
+        importlib.import_module("kernels_smoke.suite.compiling.ahead_of_time").warm_up()
 
 
 def main() -> None:

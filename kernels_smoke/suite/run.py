@@ -14,15 +14,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kernels_smoke.suite import probes_driver, registry
+from kernels_smoke.suite import registry
+from kernels_smoke.suite.compiling.warm_cache import Marks, marks
 from kernels_smoke.suite.crew import Crew, End, ForemanError, Job
 from kernels_smoke.suite.plan import Document, processors, resumed
-from kernels_smoke.suite.probes_answer import record as probe_record
-from kernels_smoke.suite.probes_installation import not_importable
+from kernels_smoke.suite.probes import driver as probes_driver
+from kernels_smoke.suite.probes.answer import record as probe_record
+from kernels_smoke.suite.probes.installation import not_importable
 from kernels_smoke.suite.registry import Entry
 from kernels_smoke.suite.units import work_units
 from kernels_smoke.suite.verdict import verdict
-from kernels_smoke.suite.warm_cache import Marks, marks
 
 SCHEMA = "kernels_smoke/1"
 PROBE_PATIENCE = 60.0  # seconds
@@ -124,7 +125,7 @@ def _compile(options: Options, crew: Crew, entries: Sequence[Entry], document: D
         resumed(
             document,
             "compiled",
-            "compiling:compile_kernels",
+            "compiling.run:compile_kernels",
             {"kernel": kernel, "target": target, "level": options.level},
             COMPILE_PATIENCE,
         )
@@ -143,7 +144,7 @@ def _run(options: Options, crew: Crew, entries: Sequence[Entry], document: Docum
     if not _has_packages(crew, document, facts):
         return
     device = "none" if options.device == "cuda" and not target else options.device  # its driver has said so already
-    probes = _once("probes:basic", {"device": device, "target": target}, document, PROBE_PATIENCE)
+    probes = _once("probes.run:basic", {"device": device, "target": target}, document, PROBE_PATIENCE)
     if device == "cuda" and not options.mutants:
         warm = marks(target, [str(facts["torch"]), str(facts["triton"])], os.environ)
         alone = facts["gpus"][0]["compute_mode"] == EXCLUSIVE
@@ -196,7 +197,7 @@ def _compiling(options: Options, entries: Sequence[Entry], document: Document, t
     return [
         (
             group,
-            _once("compiling:precompile", {"kernel": entry.name, "share": share, **shared}, document, quiet=True),
+            _once("compiling.run:precompile", {"kernel": entry.name, "share": share, **shared}, document, quiet=True),
         )
         for group, members in reversed(_groups(options, entries).items())  # attention and the like take longest
         for share in range(shares)
@@ -246,7 +247,7 @@ def _heavy_probes(options: Options, document: Document, target: str) -> list[Job
     """The probes that take seconds, each in a child of its own; torch.compile takes ten, and no kernel needs it."""
     names = ("nccl", "cublas", "cudnn", *(("torch_compile",) if options.level == "deep" else ()))
     shared = {"device": options.device, "target": target, "slowness": options.slowness}
-    return [_once("probes:heavy", shared | {"names": [name]}, document, PROBE_PATIENCE) for name in names]
+    return [_once("probes.run:heavy", shared | {"names": [name]}, document, PROBE_PATIENCE) for name in names]
 
 
 def _groups(options: Options, entries: Sequence[Entry]) -> dict[str, list[Entry]]:
@@ -295,7 +296,7 @@ def _mutant_jobs(options: Options, entries: Sequence[Entry], document: Document)
 def _time(options: Options, entries: Sequence[Entry], document: Document, crew: Crew) -> None:
     """Calibration, then every kernel that is right, alone on the GPU."""
     wrong = {record["kernel"] for record in document.cases if record["outcome"] != "pass"}
-    crew.run([_once("calibration:calibrate", {}, document, PROBE_PATIENCE)], at_once=1)
+    crew.run([_once("speed.calibration:calibrate", {}, document, PROBE_PATIENCE)], at_once=1)
     if document.calibration is None:
         return
     arguments = {
@@ -304,7 +305,7 @@ def _time(options: Options, entries: Sequence[Entry], document: Document, crew: 
         "seed": options.seed,
         "calibration": document.calibration,
     }
-    crew.run([resumed(document, "speed", "speed:speeds", arguments, options.patience)], at_once=1)
+    crew.run([resumed(document, "speed", "speed.run:speeds", arguments, options.patience)], at_once=1)
 
 
 def _once(

@@ -1,0 +1,1 @@
+"""Probes: the installation, the compiler, the driver, the GPU, libraries and NCCL."""

@@ -1,0 +1,68 @@
+"""Runs ``driver_program.py`` in its own process, and answers even when the driver hangs or crashes that process."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import tempfile
+import time
+from typing import IO, Any
+
+from kernels_smoke.suite import start
+from kernels_smoke.suite.probes.answer import Answer, record
+from kernels_smoke.suite.probes.driver_faults import HANG
+
+PATIENCE = 20.0  # seconds: cuInit takes a second or two on a server with eight GPUs
+
+
+def ask(patience: float = PATIENCE, environment: dict[str, str] | None = None) -> dict[str, Any]:
+    """What ``driver.answer()`` says, also when the driver hangs, or takes the process that asks with it."""
+    begun = time.monotonic()
+    command = start.command("suite.probes.driver_program")
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaints:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=said, stderr=complaints, env=environment, start_new_session=True
+        )
+        hang = _hangs(process, patience)
+        printed, words = _all_of(said), _all_of(complaints)[-2000:]
+    evidence = {"last words": words.strip()} if words.strip() else {}
+    if hang:
+        message = f"the NVIDIA driver does not answer: it was asked for its GPUs, and was silent for {patience:g} s"
+        return _lost(Answer("fail", message, evidence, HANG), begun)
+    try:
+        found: dict[str, Any] = json.loads(printed.splitlines()[-1])  # a library may print something before
+    except (ValueError, IndexError):
+        message = f"the process that asked the NVIDIA driver {_end(process.returncode)}"
+        return _lost(Answer("fail", message, evidence, ("nvidia-smi", *HANG[:1])), begun)
+    return found
+
+
+def _lost(found: Answer, begun: float) -> dict[str, Any]:
+    return {"driver": None, "gpus": [], "probe": record("driver", found, time.monotonic() - begun)}
+
+
+def _hangs(process: subprocess.Popen[bytes], patience: float) -> bool:
+    try:
+        process.wait(patience)
+    except BaseException as error:  # an interrupted run leaves no process behind, either
+        process.kill()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
+        with contextlib.suppress(subprocess.TimeoutExpired):  # inside the kernel even SIGKILL waits for the driver
+            process.wait(1.0)
+        return True
+    return False
+
+
+def _all_of(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def _end(status: int) -> str:
+    if status < 0:
+        with contextlib.suppress(ValueError):
+            return f"was killed by {signal.Signals(-status).name}"
+    return f"ended with exit code {status} and no answer"

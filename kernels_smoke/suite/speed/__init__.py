@@ -1,0 +1,1 @@
+"""Timing kernels, calibrating the GPU, and the roofline."""

@@ -1,0 +1,411 @@
+"""The benchmarks of the kernels: their children, their tables, the functions that ours are compared with."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from benchmarks.comparison_report import Measurements, chart, document, geometric_mean, markdown, mean_table, means
+from benchmarks.experiments_report import Told
+from benchmarks.experiments_report import chart as experiments_chart
+from benchmarks.experiments_report import markdown as experiments_markdown
+from benchmarks.forked import Child, Ended, Job, messages, summary
+from benchmarks.mutants import Catches
+from benchmarks.mutants import lines as mutants_lines
+from benchmarks.seeds import FAMILIES, hear, load
+from benchmarks.shapes import HELION, MODELS
+from benchmarks.tolerances import Closeness, lines
+from kernels_smoke.suite import registry
+from kernels_smoke.suite.speed.roofline import picture
+from tests.support.torch_worker import PYTHON, ROOT, found
+
+# Python 3.12 and newer warn of a fork in a process with threads, such as that of a test runner; the child only reports.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+
+# Children
+
+
+def said(function: Callable[..., object], *arguments: Any, patience: float = 20.0) -> list[Any]:
+    """The messages of one child."""
+    return [message for _, message in messages([Job("one", function, arguments)], at_once=1, patience=patience)]
+
+
+def count(connection: Connection, most: int) -> None:
+    for number in range(most):
+        connection.send(number)
+
+
+def fail(connection: Connection) -> None:
+    connection.send("so far")
+    raise ValueError("first\nsecond\n\nthe reason\n")
+
+
+def die(connection: Connection) -> None:
+    connection.send("so far")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave(_connection: Connection) -> None:
+    os._exit(3)
+
+
+def sleep(_connection: Connection) -> None:
+    time.sleep(60)
+
+
+def echo(connection: Connection) -> None:
+    connection.send("ready")
+    connection.send(connection.recv())
+
+
+def test_what_a_child_says_arrives_and_its_end_comes_last() -> None:
+    assert said(count, 3) == [0, 1, 2, Ended("")]
+
+
+def test_an_exception_a_signal_and_an_exit_are_told_apart() -> None:
+    assert said(fail) == ["so far", Ended("ValueError: first ... the reason")]
+    assert said(die) == ["so far", Ended("killed by SIGKILL")]
+    assert said(leave) == [Ended("ended with exit code 3")]
+
+
+def test_a_silent_child_is_killed_and_the_others_go_on() -> None:
+    jobs = [Job("silent", sleep), Job("counting", count, (2,))]
+    ends = {c.job.name: m.fault for c, m in messages(jobs, at_once=2, patience=0.5) if isinstance(m, Ended)}
+    assert ends == {"silent": "killed after 0 s of silence", "counting": ""}
+
+
+def test_a_child_can_be_told_to_go_on() -> None:
+    heard: list[object] = []
+
+    def listen(child: Child, message: object) -> None:
+        heard.append(message)
+        if message == "ready":
+            child.tell("go")
+
+    for child, message in messages([Job("one", echo)], at_once=1, patience=20.0):
+        listen(child, message)
+    assert heard == ["ready", "go", Ended("")]
+
+
+def test_a_summary_is_one_line_and_not_endless() -> None:
+    assert summary(RuntimeError("")) == "RuntimeError: without a word"
+    assert len(summary(RuntimeError("x" * 1000 + "\n" + "y" * 1000))) < 420
+
+
+# Tables
+
+
+def measured(*records: dict[str, Any]) -> Measurements:
+    """What children that sent ``records`` leave."""
+    versions = {"torch": "2.11.0", "triton": "3.6.0", "liger-kernel": "not installed"}
+    results = Measurements(
+        {"device": "NVIDIA H200", "date": "2026-11-20", "versions": versions},
+        {"bandwidth": 4e12, "bf16": 7e14, "fp8": 1.5e15},
+    )
+    for each in records:
+        results.add(each)
+    return results
+
+
+def record(
+    implementation: str, microseconds: float | None, shape: str = "16384 x 4096", fault: str = "", **more: Any
+) -> dict[str, Any]:
+    """What a child sends of one implementation."""
+    facts = {"table": "suite", "kernel": "fused_add_rms_norm", "shape": shape, "fault": fault, "note": ""}
+    work = {"floor_microseconds": 100.0, "bytes": 400_000_000, "flops": 0, "unit": "bf16", "bar": 1.1, "versus": ""}
+    return {**facts, "implementation": implementation, "microseconds": microseconds, **work, **more}
+
+
+def test_the_suites_table_shows_each_time_and_how_many_times_as_long_it_takes_as_ours() -> None:
+    results = measured(
+        record("ours", 105.0), record("eager", 945.0), record("torch.compile", 126.0),
+        record("FLA", 140.0), record("Liger", 115.5),
+    )  # fmt: skip
+    row = next(line for line in markdown(results).splitlines() if line.startswith("| fused_add_rms_norm"))
+    assert row.endswith("| 16384 x 4096 | 105.0 | 100.0 | 1.05 | 945.0 (9.00x) | 126.0 (1.20x) | Liger 115.5 (1.10x) |")
+
+
+def test_a_peer_that_fails_is_named_and_the_rest_of_its_row_stands() -> None:
+    results = measured(record("ours", 105.0), record("Liger", None, fault="ModuleNotFoundError: No module named 'x'"))
+    results.ended("fused_add_rms_norm", "killed by SIGSEGV")
+    report = markdown(results)
+    assert "| 105.0 | 100.0 | 1.05 | - | - | - |" in report
+    assert "- fused_add_rms_norm, 16384 x 4096, Liger: ModuleNotFoundError: No module named 'x'" in report
+    assert "- fused_add_rms_norm: its process: killed by SIGSEGV" in report
+
+
+def test_helions_means_are_geometric_and_over_the_shapes_that_were_timed() -> None:
+    name = "per_token_group_fp8_quant"
+    results = measured(
+        *(
+            record(implementation, microseconds, shape, table="helion", kernel=name)
+            for shape, ours, compiled in (("a", 10.0, 20.0), ("b", 10.0, 5.0), ("c", 10.0, 30.0))
+            for implementation, microseconds in (("ours", ours), ("torch.compile", compiled))
+        ),
+        record("ours", 10.0, "d", table="helion", kernel=name),
+        record("torch.compile", None, "d", "not compiled: the time was up", table="helion", kernel=name),
+    )
+    (mean,) = means(results)
+    assert mean.ours == pytest.approx((2.0 * 0.5 * 3.0) ** (1 / 3))
+    assert mean.helion == 1.423  # the seed's table 2, H100
+    assert "| per_token_group_fp8_quant | 1.442x | 0.50x | 3.00x | 3 | 1.423x |" in mean_table(results)
+    assert "1.44x" in "".join(ET.fromstring(chart(results)).itertext())
+
+
+def test_a_geometric_mean_of_one_is_that_one() -> None:
+    assert geometric_mean([1.25]) == pytest.approx(1.25)
+
+
+def test_the_pictures_are_drawn_of_what_there_is_and_of_nothing() -> None:
+    results = measured(record("ours", 150.0))
+    assert document(results)["speeds"][0]["outcome"] == "slow"  # the bar is 110
+    assert "fused_add_rms_norm · 16384 x 4096" in picture(document(results))
+    for empty in (picture(document(measured())), chart(measured())):
+        ET.fromstring(empty)
+
+
+def test_what_is_kept_as_json_can_be_read_again() -> None:
+    kept = json.loads(json.dumps(measured(record("ours", 105.0), record("eager", 945.0)).as_json()))
+    assert kept["rows"][0]["times"] == {"ours": 105.0, "eager": 945.0}
+
+
+def test_helions_kernels_are_ours_and_its_shapes_are_those_of_the_models() -> None:
+    assert set(HELION) <= {entry.name for entry in registry.ENTRIES}
+    qwen3_32b = MODELS[-1]
+    assert HELION["silu_and_mul_per_block_quant"].shape(qwen3_32b, 16) == {"rows": 16, "width": 25600}
+    shape = HELION["fused_qk_norm_rope"].shape(qwen3_32b, 16)
+    query, key = shape["heads"]
+    assert (query + 2 * key) * shape["head_dim"] == 10240  # the columns of its qkv projection, table 1
+
+
+# With torch
+
+
+@pytest.mark.kernels
+def test_every_kernel_with_a_speed_has_an_eager_function_that_computes_the_same() -> None:
+    script = """
+from benchmarks.comparison import _difference
+from benchmarks.eager import EAGER
+from benchmarks.shapes import helion_speeds, speeds_of
+from kernels_smoke.suite import registry
+from kernels_smoke.suite.draw import Draw
+
+faults = []
+for entry in registry.ENTRIES:
+    kernel = registry.load(entry)
+    for speed in speeds_of(kernel, tiny=True):
+        inputs = kernel.inputs(Draw(1, "cpu"), **speed.shape)
+        fault = _difference(EAGER[kernel.name](inputs), kernel.reference(inputs))
+        faults += [f"{kernel.name}: {fault}"] if fault else []
+    for speed in (*kernel.speeds, *helion_speeds(kernel, tiny=False)):
+        kernel.outputs(kernel.inputs(Draw(1, "meta"), **speed.shape))  # the arguments are those of its cases
+answer(faults)
+"""
+    assert found(script) == []
+
+
+@pytest.mark.kernels
+def test_results_of_another_function_are_recognised() -> None:
+    script = """
+import torch
+from benchmarks.comparison import _difference
+x = torch.randn(4, 8)
+answer([
+    _difference({"x": x}, {"x": x}),
+    _difference({"x": (x[:, :2], x[:, 2:6])}, {"x": x}),
+    _difference({"x": x * 1.2}, {"x": x}),
+    _difference({"x": x.t()}, {"x": x}),
+    _difference({"x": x * float("nan")}, {"x": x}),
+])
+"""
+    same, columns, scaled, turned, poisoned = found(script)
+    assert (same, columns) == ("", "")
+    assert scaled == "computes something else: x differs by 0.2"
+    assert turned == "x is (8, 4) instead of (4, 4)"
+    assert "nan" in poisoned
+
+
+def run(*arguments: str) -> str:
+    """What a benchmark prints, run as its usage says."""
+    done = subprocess.run(
+        [PYTHON, *arguments], cwd=ROOT, capture_output=True, text=True,
+        check=False, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.kernels
+def test_the_comparison_goes_all_the_way_in_the_interpreter(tmp_path: Path) -> None:
+    report = run(
+        "benchmarks/kernels.py", "--device", "cpu", "--tiny",
+        "--only", "mul_sum_add,dynamic_per_token_scaled_fp8_quant", "--output", str(tmp_path),
+    )  # fmt: skip
+    for start in ("| mul_sum_add |", "| dynamic_per_token_scaled_fp8_quant |"):
+        assert start in report
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kernels.json", "kernels.md", "kernels.svg"]
+    rows = json.loads((tmp_path / "kernels.json").read_text())["rows"]
+    assert all({"ours", "eager", "torch.compile"} <= set(row["times"]) for row in rows)
+
+
+@pytest.mark.kernels
+def test_tuning_goes_all_the_way_in_the_interpreter(tmp_path: Path) -> None:
+    output = tmp_path / "tuned.json"
+    report = run(
+        "benchmarks/tune.py", "--device", "cpu", "--only", "dynamic_per_token_scaled_fp8_quant", "--limit", "2",
+        "--output", str(output),
+    )  # fmt: skip
+    assert "present: Configuration(" in report
+    assert len([trial for trial in json.loads(output.read_text()) if trial["microseconds"]]) >= 2
+
+
+@pytest.mark.kernels
+def test_a_candidate_that_raises_or_dies_is_a_line_with_the_reason() -> None:
+    script = """
+import os
+from benchmarks import tune
+from benchmarks.shapes import speeds_of
+from kernels_smoke.fusion import mul_sum_add as module
+from kernels_smoke.suite import registry
+
+kernel = registry.load(registry.entry("mul_sum_add"))
+(speed,) = speeds_of(kernel, tiny=True)
+
+class Dies:
+    def __getattr__(self, name):
+        os.abort()
+
+class Raises:
+    def __getattr__(self, name):
+        raise RuntimeError("out of resource: shared memory")
+
+good = module.configure(127)
+trials = [tune.Trial(kernel.name, speed.name)]
+trials += [tune.Trial(kernel.name, speed.name, made, type(made).__name__) for made in (Dies(), Raises(), good)]
+tune.time_all(trials, "cpu")
+answer([[trial.candidate.split("(")[0], bool(trial.microseconds), trial.fault] for trial in trials])
+"""
+    present, dies, raises, good = found(script)
+    assert present == ["present: Configuration", True, ""]
+    assert dies == ["Dies", False, "killed by SIGABRT"]
+    assert raises == ["Raises", False, "RuntimeError: out of resource: shared memory"]
+    assert good == ["Configuration", True, ""]
+
+
+@pytest.mark.kernels
+def test_every_candidate_of_a_kernel_that_works_in_place_starts_from_the_same_inputs() -> None:
+    script = """
+from benchmarks import tune
+from benchmarks.shapes import speeds_of
+from kernels_smoke.fusion import fused_gate_sigmoid_mul_add as module
+from kernels_smoke.suite import registry
+
+kernel = registry.load(registry.entry("fused_gate_sigmoid_mul_add"))
+(speed,) = speeds_of(kernel, tiny=True)
+good = module.configure(127)
+trials = [tune.Trial(kernel.name, speed.name)]
+trials += [tune.Trial(kernel.name, speed.name, good, str(number)) for number in range(2)]
+tune.time_all(trials, "cpu")
+answer([trial.fault for trial in trials])
+"""
+    assert found(script) == ["", "", ""]
+
+
+# Tolerances
+
+
+def test_a_tolerance_that_was_missed_is_shown_with_the_seed_that_missed_it() -> None:
+    case = Closeness()
+    case.add(0, {"outcome": "pass", "message": "", "outputs": {}})
+    case.add(7, {"outcome": "wrong", "message": "out: relative error 0.02", "outputs": {}})
+    first, *others = lines("newton_schulz", {"65 x 1": case})
+    assert first == "newton_schulz: 2 runs of 1 cases; nearest: 0.00 65 x 1"
+    assert others == ["  missed in 1 of 2 runs: 65 x 1: seed 7: out: relative error 0.02"]
+
+
+@pytest.mark.kernels
+def test_tolerances_are_measured_with_one_seed_after_another() -> None:
+    report = run(
+        "benchmarks/tolerances.py", "--device", "cpu", "--only", "mul_sum_add", "--level", "quick", "--seconds", "2"
+    )
+    runs, cases = re.match(r"mul_sum_add: (\d+) runs of (\d+) cases; nearest: 0\.\d\d ", report).groups()  # type: ignore[union-attr]  # the test
+    assert int(runs) > int(cases)
+    assert "missed" not in report
+
+
+# Mutants
+
+
+def test_a_mutant_that_a_seed_did_not_show_is_named_with_that_seed_and_one_that_hangs_by_a_thread_too() -> None:
+    sure, unsure = Catches(), Catches()
+    for seed, by in enumerate(("65 x 1", "1 x 5", "65 x 1")):
+        sure.add(seed, {"outcome": "caught", "caught_by": "65 x 1", "message": "out: 1 of 5 elements differ"})
+        unsure.add(seed, {"outcome": "caught", "caught_by": by, "message": "out: 1 of 5 elements differ"})
+    first, *others = mutants_lines("newton_schulz", ["a", "b"], 3, {"a": sure, "b": unsure})
+    assert first == "newton_schulz: 2 mutants, 3 seeds: all caught"
+    assert others == ["  b: first caught by 65 x 1 (2), 1 x 5 (1)"]
+    unsure.add(3, {"outcome": "missed", "message": "every case passed"})
+    first, left, missed, *_ = mutants_lines("newton_schulz", ["a", "b", "c"], 4, {"a": sure, "b": unsure})
+    assert (first, left) == ("newton_schulz: 3 mutants, 4 seeds: 1 not always caught", "  not run: c")
+    first, *_ = mutants_lines("newton_schulz", ["a", "c"], 3, {"a": sure})
+    assert first == "newton_schulz: 2 mutants, 3 seeds: not all run"
+    assert missed == "  missed with 1 seeds (3): b: missed: every case passed"
+
+
+@pytest.mark.kernels
+def test_mutants_are_run_with_one_seed_after_another() -> None:
+    report = run("benchmarks/mutants.py", "--device", "cpu", "--only", "mul_sum_add", "--seconds", "2")
+    mutants, seeds = re.match(r"mul_sum_add: (\d+) mutants, (\d+) seeds: all caught", report).groups()  # type: ignore[union-attr]  # the test
+    assert int(seeds) > 1
+    script = """
+from kernels_smoke.suite import registry
+
+kernel = registry.load(registry.entry("mul_sum_add"))
+answer([len(kernel.mutants), sum("interpret" in mutant.where for mutant in kernel.mutants)])
+"""
+    of_all, can_show = found(script)
+    assert int(mutants) == can_show < of_all
+
+
+# The documents' experiments
+
+
+def test_experiments_are_told_with_their_ratios_and_what_is_not_there() -> None:
+    told = Told("attention", "twice as fast", "dense", "137 GF")
+    for variant, microseconds, fault in (("ours", 50.0, ""), ("dense", 100.0, ""), ("FLA", None, "No module 'fla'")):
+        hear(told, {"variant": variant, "microseconds": microseconds, "note": "", "fault": fault})
+    around = {"device": "NVIDIA H200", "date": "2026-11-22", "versions": {"torch": "2.11.0"}}
+    report = experiments_markdown([told], around, 60.0)
+    for row in (
+        "| ours | 50.0 | 2.00x |",
+        "| dense | 100.0 | baseline |",
+        "| FLA | - | - | not available: No module 'fla' |",
+    ):
+        assert row in report
+    assert "2.00x  50.0 us" in "".join(ET.fromstring(experiments_chart([told], around)).itertext())
+
+
+def test_an_experiment_whose_process_dies_is_a_row() -> None:
+    told = Told("attention", "", "dense", "")
+    hear(told, Ended("killed by SIGKILL"))
+    assert told.faults == {"the experiment": "killed by SIGKILL"}
+
+
+def test_every_experiment_has_its_baseline_among_its_variants() -> None:
+    experiments = [experiment for family in FAMILIES for experiment in load(family)]
+    assert len({experiment.name for experiment in experiments}) == len(experiments) >= 15
+    for experiment in experiments:
+        assert experiment.baseline in experiment.variants
+        assert experiment.without_graph <= set(experiment.variants)
