@@ -12,6 +12,7 @@ import functools
 import ipaddress
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.docker_engine import runs_emulated, runs_natively
 from tests.support.shells import all_there
@@ -36,7 +38,18 @@ LANES = {
     "emulation": "no Docker engine runs our image for the other architecture",
     "shells": "bash, zsh, fish, mandoc or man is not installed",
 }
+# A loaded machine is no bug. In CI Hypothesis starts from its profile "ci", of which everything else is kept.
+settings.register_profile("any load", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any load")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def pytest_configure() -> None:
+    """Let tests and their children be interrupted: a shell starts a background command with these signals ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @functools.cache

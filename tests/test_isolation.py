@@ -1,9 +1,11 @@
-"""The guards of ``conftest.py``: no test reaches the network or the configuration of the machine that it runs on."""
+"""The guards of ``conftest.py``: no test reaches the network, or the state of the machine and shell that it runs in."""
 
 from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,3 +35,8 @@ def test_nothing_of_the_user_is_in_the_environment(tmp_path: Path) -> None:
     assert not [name for name in os.environ if name.startswith(("WHEELPROOF_", "PIP_", "UV_"))]
     assert Path.home() == tmp_path / "home"
     assert os.environ["XDG_CACHE_HOME"] == str(tmp_path / "cache")
+
+
+def test_a_child_can_be_interrupted_though_the_suite_runs_in_the_background() -> None:
+    ask = "from signal import *; print(getsignal(SIGINT) is default_int_handler, getsignal(SIGQUIT) is SIG_DFL)"
+    assert subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True).stdout == b"True True\n"

@@ -207,7 +207,7 @@ def test_a_pair_is_named_by_what_is_alike_and_what_is_not() -> None:
 names = st.text(max_size=30)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(names, max_size=5), st.lists(names, max_size=5), st.booleans())
 def test_whatever_the_members_are_called_the_tables_can_be_written(
     a: list[str], b: list[str], everything: bool

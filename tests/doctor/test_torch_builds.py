@@ -117,7 +117,7 @@ WORDS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     version=WORDS,
     cuda=WORDS,

@@ -82,7 +82,7 @@ names = st.builds(lambda head, tail, end: "-".join([*head, tail]) + end, st.list
                   st.sampled_from([".whl", ".tar.gz", ""]))  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.one_of(names, st.text(max_size=40)), max_size=6, unique=True))
 def test_files_of_any_name_are_judged(file_names: list[str]) -> None:
     more = '[[parity]]\nplatforms = ["Linux", "macOS"]\nsize-ratio = 1.5'

@@ -183,7 +183,7 @@ def test_the_example_for_torch_expects_cuda_on_both_architectures(version: str) 
     assert set(accelerators) == {"x86_64", "aarch64", "Windows", "macOS"}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.integers(0, len(FULL) - 1), st.text(max_size=8), st.integers(0, 40)), max_size=5))
 def test_a_damaged_file_is_read_or_refused(patches: list[tuple[int, str, int]]) -> None:
     text = FULL

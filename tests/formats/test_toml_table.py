@@ -156,7 +156,7 @@ def test_what_is_no_document(text: str, said: str) -> None:
     assert caught.value.what.startswith(said)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(st.sampled_from("[]{}=.,\"'#\n ab1-"), max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(FormatError):

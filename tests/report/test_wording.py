@@ -4,7 +4,7 @@ import io
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import reports
@@ -28,7 +28,6 @@ def test_what_could_act_is_shown_instead(text: str, safe: str) -> None:
     assert wording.neutral(text) == safe
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.text(alphabet=st.characters(codec=None)))
 def test_neutral_text_is_one_printable_line_that_can_be_encoded(text: str) -> None:
     safe = wording.neutral(text)

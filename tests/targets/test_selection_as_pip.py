@@ -93,7 +93,7 @@ GRACE_WORDS = Words(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(files=listings(GRACE_WORDS), specifier=st.sampled_from(SPECIFIERS))
 def test_as_pip_for_another_machine(files: list[IndexFile], specifier: str) -> None:
     assert_same_choice(Requirement(f"foo{specifier}"), files, GRACE, pips_target(GRACE))
@@ -107,7 +107,7 @@ HOST_WORDS = Words(
 
 
 @pytest.mark.skipif(this_machine().note != "", reason="this machine is no target")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(files=listings(HOST_WORDS), specifier=st.sampled_from(SPECIFIERS))
 def test_as_pip_for_this_machine(files: list[IndexFile], specifier: str) -> None:
     assert_same_choice(Requirement(f"foo{specifier}"), files, HERE, TargetPython())

@@ -367,7 +367,7 @@ systems = st.dictionaries(
 
 
 @given(variant_sets, systems, st.permutations(NAMES), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_generated_variants_are_ordered_as_variantlib_orders_them(
     variants: dict[str, list[str]], system: dict[str, Features], order: list[str], null: bool
 ) -> None:
@@ -406,7 +406,7 @@ releases = st.dictionaries(
 
 
 @given(releases, machines, st.permutations(["nvidia", "x86_64"]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_described_machines_get_the_order_of_variantlib(
     variants: dict[str, list[str]], machine: Machine, order: list[str]
 ) -> None:

@@ -152,7 +152,7 @@ def any_wheel(draw: st.DrawFn) -> WheelBuilder:
     return wheel.dist_info_file("METADATA", f"Metadata-Version: 2.1\nName: demo\nRequires-Dist: {requirement}\n")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(any_wheel(), any_wheel(), st.sampled_from([Depth.QUICK, Depth.GPU]))
 def test_whatever_two_wheels_hold_the_sides_are_treated_alike(a: WheelBuilder, b: WheelBuilder, depth: Depth) -> None:
     one, other = difference(a, b, depth), difference(b, a, depth)

@@ -197,7 +197,7 @@ def test_a_bomb_costs_little_memory() -> None:
     assert peak < 6 * MAX_INFLATED < len(data)
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1), junk=st.binary(min_size=1, max_size=40), which=st.sampled_from((0, 1, 2)))
 def test_damage_is_told_or_does_not_matter(tmp_path: Path, place: float, junk: bytes, which: int) -> None:
     """Wherever an archive is overwritten, reading ends, and no error escapes."""

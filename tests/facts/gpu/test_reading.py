@@ -235,7 +235,7 @@ def test_a_source_that_fails_is_an_error() -> None:
         read_gpu_code(Failing(wheel.build()), archive_of(facts_of(wheel)), exact=True)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(before=st.binary(max_size=100), chunk=st.integers(1, 400), after=st.binary(max_size=100))
 def test_scanning_spans_in_chunks_of_any_size(before: bytes, chunk: int, after: bytes) -> None:
     data = before + LINKED + after + RELOCATABLE
@@ -262,7 +262,7 @@ ELF = Elf(contents={".nv_fatbin": LINKED}).build()
 patches = st.lists(st.tuples(st.integers(0, len(ELF.data) - 1), st.binary(min_size=1, max_size=8)), max_size=4)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(patches=patches, headers=st.integers(0, 1 << 40) | st.just(ELF.value("e_shoff")))
 def test_a_damaged_library_is_read_or_refused(patches: list[tuple[int, bytes]], headers: int) -> None:
     data = bytearray(ELF.data)

@@ -13,7 +13,7 @@ from wheel_checks.errors import UsageError
 from wheel_checks.facts.gpu.targets import Product, coverage, parse_gpu, parse_gpus, products, runs_on
 from wheel_checks.formats.gpu.fatbin import GpuCode, GpuEntry
 
-quick = settings(deadline=None, max_examples=200)
+quick = settings(max_examples=200)
 
 TORCH_AARCH64 = ("sm_80", "sm_90", "sm_100", "sm_110", "sm_120", "sm_90a", "sm_100a", "sm_103a", "sm_121a")
 CAPABILITIES: list[int] = load("products")["capabilities"]

@@ -106,7 +106,7 @@ def test_unsound_code_is_told_with_its_reason(tmp_path: Path, content: bytes, wh
 SOUND = library(contents={".nv_fatbin": section(fat_binary("sm_90", "sm_100a"), fat_binary("compute_90"))})
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, len(SOUND) - 1), st.binary(min_size=1, max_size=8)), max_size=4))
 def test_a_damaged_library_is_read_or_refused(tmp_path: Path, patches: list[tuple[int, bytes]]) -> None:
     data = bytearray(SOUND)

@@ -70,7 +70,7 @@ def test_a_record_that_names_devices_and_impossible_paths_only_lists_missing_fil
     assert found.files.digests == ()
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(["METADATA", "RECORD", "INSTALLER", "direct_url.json"]),
     st.binary(max_size=200),

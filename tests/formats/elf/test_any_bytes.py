@@ -17,8 +17,7 @@ from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.bytes import BytesNeeded, KnownRegions, WholeFile
 from wheel_checks.formats.elf.file import MAX_ROUNDS, ElfFacts, Missing, Part, read_elf, read_elf_by_ranges
 
-# deadline=None: the machine that runs the tests may be busy.
-quick = settings(deadline=None, max_examples=150)
+quick = settings(max_examples=150)
 
 SMALL = [elf.build() for elf in BUILT.values()]
 SMALL.append(replace(TORCH_LIKE, gap=20_000, contents={".nv_fatbin": bytes(64)}).build())

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, KnownRegions, StreamKeeper, WholeFile, merge
@@ -51,7 +51,6 @@ def test_ranges_are_merged() -> None:
 pieces = st.lists(st.tuples(st.integers(0, SIZE), st.binary(max_size=12), st.booleans()), max_size=8)
 
 
-@settings(deadline=None)
 @given(pieces)
 def test_regions_are_as_if_every_byte_were_noted_on_its_own(added: list[tuple[int, bytes, bool]]) -> None:
     known = KnownRegions(SIZE)
@@ -75,7 +74,6 @@ def test_regions_are_as_if_every_byte_were_noted_on_its_own(added: list[tuple[in
 ranges = st.lists(st.tuples(st.integers(0, SIZE), st.integers(0, 9)), max_size=4)
 
 
-@settings(deadline=None)
 @given(ranges, st.lists(st.integers(0, 7), max_size=12))
 def test_a_stream_leaves_what_was_chosen(chosen: list[tuple[int, int]], chunk_sizes: list[int]) -> None:
     file = bytes(range(SIZE))

@@ -44,7 +44,7 @@ def test_a_library_without_the_table_is_refused() -> None:
             ExportedSymbols(WholeFile(data))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_damaged_bytes_end_in_an_answer_or_a_format_error(data: st.DataObject) -> None:
     whole = bytearray(Elf(symbols=[Symbol("one"), Symbol("two")]).build().data)

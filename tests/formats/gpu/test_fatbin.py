@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parents[2] / "data" / "fatbin"
 LISTINGS: dict[str, Any] = tomllib.loads((FOLDER / "listings.toml").read_text(encoding="utf-8"))
 REAL = {name: (FOLDER / name).read_bytes() for name in LISTINGS}
 
-quick = settings(deadline=None, max_examples=150)
+quick = settings(max_examples=150)
 
 
 def scan(data: bytes, size: int = 1 << 20) -> GpuCode:

@@ -111,7 +111,7 @@ def test_too_many_unsound_containers_are_refused() -> None:
 pieces = st.lists(st.sampled_from([CODE, CODE[:40], MAGIC, b"\1\0\x10\0", bytes(8), b"x"]) | st.binary(max_size=40))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(pieces=pieces, chunk=st.integers(1, 200), offset=st.integers(0, 400), size=st.integers(0, 4000))
 def test_whatever_the_bytes_the_chunks_make_no_difference(
     pieces: list[bytes], chunk: int, offset: int, size: int
@@ -127,7 +127,7 @@ def test_whatever_the_bytes_the_chunks_make_no_difference(
     assert answers[0] == answers[1] or None in answers
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(before=st.integers(0, 50), after=st.binary(max_size=50), chunk=st.integers(1, 300))
 def test_a_sound_section_is_read_as_a_scanner_reads_it(before: int, after: bytes, chunk: int) -> None:
     data = b"y" * (8 * before) + CODE + after

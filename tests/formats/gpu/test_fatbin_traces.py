@@ -13,7 +13,7 @@ from tests.formats.gpu.test_fatbin import REAL
 from tests.support.fatbin import Image, fat_binary, section
 from wheel_checks.formats.gpu.fatbin import GpuCode, find_declared, read_fatbins, sample
 
-quick = settings(deadline=None, max_examples=150)
+quick = settings(max_examples=150)
 
 TORCH = b"cxx11_abi_1\0\0\0\0\0sm_80 sm_90 sm_100 sm_110 sm_120\0\0|LLL\0\0"
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from variantlib.models.variant import VariantDescription
 from variantlib.models.variant import VariantProperty as TheirProperty
@@ -281,7 +281,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.sampled_from(revisions()), st.tuples(JSON, JSON, JSON), st.tuples(JSON, JSON))
 def test_whatever_stands_where_something_else_is_expected_is_a_fault(
     revision: Revision, tops: tuple[Any, Any, Any], inner: tuple[Any, Any]
@@ -300,7 +299,7 @@ LABEL = VALUE.filter(lambda label: label != "null")
 PROPERTIES = st.sets(st.tuples(NAME, NAME, VALUE), min_size=1, max_size=6)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(st.dictionaries(LABEL, PROPERTIES, min_size=1, max_size=6), st.booleans())
 def test_what_variantlib_writes_is_read_as_it_was_meant(
     labels: dict[str, set[tuple[str, str, str]]], null: bool

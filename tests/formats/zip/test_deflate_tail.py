@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.zip.deflate_tail import LARGEST_STORED_BLOCK, Tail, _header_candidates, inflate_tail
 
-quick = settings(deadline=None, max_examples=100)
+quick = settings(max_examples=100)
 
 STRATEGIES = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_FIXED)
 
@@ -274,7 +274,7 @@ def test_any_bytes_give_a_tail_or_a_refusal(noise: bytes, margin: int) -> None:
         assert len(inflate_tail(noise, 10**6, limit=10**5, margin=margin).data) <= 10**5
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.binary(min_size=1, max_size=12))
 def test_a_pattern_that_always_looks_like_a_header_ends_soon(pattern: bytes) -> None:
     with suppress(FormatError):

@@ -484,7 +484,7 @@ RELEASES = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from([H100, H100_BARE, H100_470, V100, T4_535, GH200]), RELEASES)
 def test_whatever_a_machine_misses_is_told_with_a_fix(machine: Machine, release: Release) -> None:
     made = gets(machine, release)

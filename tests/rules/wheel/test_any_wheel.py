@@ -30,7 +30,7 @@ def assert_judged(data: bytes, file_name: str, depth: Depth) -> None:
     assert summarize(facts)["size"] == len(data)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(patches=patches, cut=st.integers(0, 40), depth=st.sampled_from(Depth))
 def test_a_damaged_wheel(patches: list[tuple[int, bytes]], cut: int, depth: Depth) -> None:
     data = bytearray(SOUND)
@@ -42,7 +42,7 @@ def test_a_damaged_wheel(patches: list[tuple[int, bytes]], cut: int, depth: Dept
 lines = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(metadata=lines, wheel_file=lines, record=lines, version_py=lines, requirement=lines, member=lines)
 @example("", "", "", "cuda = 10**9", 'a; sys_platform ~= "b"', "/")
 def test_a_wheel_of_odd_texts(
