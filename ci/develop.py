@@ -16,38 +16,34 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
 
-from ci.engine import docker_engine, register_emulation  # noqa: E402  # found by the line above
+from ci.engine import docker_engine  # noqa: E402  # found by the line above
+from ci.lanes import (  # noqa: E402  # as above
+    BIN,
+    KERNELS_VENV,
+    VENV,
+    kernel_lanes,
+    lint_lanes,
+    matrix_lanes,
+    red,
+    run_lanes,
+    say,
+    test_lanes,
+    wheel_lanes,
+)
 
-VENV = ROOT / ".venv"
-BIN = VENV / "bin"
-KERNELS_VENV = ROOT / ".venv-kernels"
-DIST = ROOT / "dist"
 EVERYTHING, RUN_ONLY, KERNELS = "constraints.txt", "constraints-run.txt", "kernels-requirements.txt"
 
 # What would send pip's work elsewhere, or Python's imports: none of it is meant for our environment.
 FOREIGN_IMPORTS = {"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONPATH", "PYTHONHOME"}
 FOREIGN = FOREIGN_IMPORTS | {"PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CONSTRAINT", "PIP_REQUIREMENT"}
-
-
-@dataclass(frozen=True)
-class NotRun:
-    """What a lane gives that this machine does not have: not failed, and not passed either."""
-
-    reason: str
-
-
-Lane = tuple[str, "Callable[[], bool | NotRun]"]  # quoted for the Python that main() refuses
 
 
 class SetUpError(Exception):
@@ -115,164 +111,6 @@ def verify(arguments: Sequence[str]) -> int:
     sys.stderr.flush()
     command = [str(BIN / "wheelproof"), "verify", *arguments]
     os.execv(command[0], command)  # noqa: S606  # no shell is the point: arguments arrive as they were given
-
-
-def lint_lanes() -> list[Lane]:
-    """What reads the code without running it."""
-    return [
-        ("ruff check", lambda: tool("ruff", "check", ".")),
-        ("ruff format", lambda: tool("ruff", "format", "--check", ".")),
-        ("mypy", lambda: tool("mypy")),
-        ("import-linter", lambda: tool("lint-imports", "--no-logo")),
-        ("zizmor", lambda: tool("zizmor", "--offline", "--strict-collection", "-p", "-q", ".github", "action.yml")),
-        ("check-jsonschema", check_schemas),
-        ("documentation", build_site),
-    ]
-
-
-def check_schemas() -> bool:
-    """Hold the workflows and the action to GitHub's schemas, of which check-jsonschema has copies."""
-    workflows = [str(path) for path in sorted((ROOT / ".github/workflows").glob("*.yml"))]
-    check = ("check-jsonschema", "--builtin-schema")
-    return tool(*check, "vendor.github-workflows", *workflows) and tool(*check, "vendor.github-actions", "action.yml")
-
-
-def build_site() -> bool:
-    """Build the documentation into ``build/site``; a warning, such as of a broken link, fails it."""
-    os.environ["NO_MKDOCS_2_WARNING"] = "1"  # a notice about the theme's successor
-    return tool("mkdocs", "build", "--strict")  # --quiet would hide the warnings from --strict, too
-
-
-def wheel_lanes() -> list[Lane]:
-    """Our own wheel: built, and judged by check-wheel-contents and by wheelproof."""
-    return [
-        ("wheel", build_wheel),
-        ("check-wheel-contents", lambda: tool("check-wheel-contents", *wheels())),
-        ("wheelproof verify", lambda: tool("wheelproof", "verify", *wheels())),
-    ]
-
-
-def test_lanes(engine_obstacle: str) -> list[Lane]:
-    """All lanes; the tests come last, so that their summary is what one sees."""
-    color = ["--color=yes"] if colored() else []
-    return [
-        *lint_lanes(),
-        *wheel_lanes(),
-        *kernel_lanes(),
-        *matrix_lanes(engine_obstacle),
-        ("pytest", lambda: tool("pytest", "-n", "2", *color)),
-    ]
-
-
-def kernel_lanes() -> list[Lane]:
-    """Every kernel and every mutant: on the GPU when there is one, else in the interpreter.
-
-    With the same inputs each time, so that a push is judged by what it changes and not by what chance draws; with those
-    of KERNELS_SMOKE_SEED when it is set, as it is in CI once a week. The suite itself draws new ones in every run.
-    """
-    color = ["--color=yes"] if colored() else []
-    # The tests of the suite run with all others: they need neither torch nor triton, and the conftest.py of all.
-    where = ["tests/kernels", "--ignore=tests/kernels/suite", "--confcutdir=tests/kernels"]
-    pytest = ["pytest", *where, "-q", "-p", "no:cacheprovider", "-o", "filterwarnings=default"]
-    device = "cuda" if Path("/dev/nvidiactl").exists() else "interpret"
-    seed = os.environ.get("KERNELS_SMOKE_SEED") or "1"
-    return [
-        ("kernels", lambda: _in_kernels_venv([*pytest, *color], KERNELS_SMOKE_SEED=seed)),
-        ("mutants", lambda: _in_kernels_venv(["kernels_smoke", "--mutants", "--device", device, "--seed", seed])),
-    ]
-
-
-def matrix_lanes(engine_obstacle: str) -> list[Lane]:
-    """Three cells of ci/matrix.toml for real, in containers, those of the other architecture emulated."""
-    return [("matrix", lambda: run_matrix(engine_obstacle))]
-
-
-def run_matrix(engine_obstacle: str) -> bool | NotRun:
-    """Take the cells through the whole way. What is installed and found is kept in the user's cache folder."""
-    reason = engine_obstacle or register_emulation()
-    if reason:
-        return NotRun(reason)
-    if not index_answers():
-        return NotRun("the package index does not answer")
-    if subprocess.run([sys.executable, ROOT / "docker/debian/build.py", "amd64", "arm64"], check=False).returncode:
-        return False  # an engine and a network are there: this is a fault of ours, said above
-    cells = ("aarch64-*-torch2.10.0", "aarch64-*-torch2.11.0", "x86_64-*-torch2.11.0")
-    at_once = f"--jobs={len(cells)}"  # an import uses one processor, and a download none
-    return tool("wheelproof", "matrix", "run", "--executor=docker", at_once, *(f"--only={cell}" for cell in cells))
-
-
-def index_answers() -> bool:
-    """True when uv resolves something small by the index that it is configured to use."""
-    resolve = [str(BIN / "uv"), "pip", "compile", "-", "--no-deps", "--no-cache", "--quiet"]
-    answer = subprocess.run(resolve, input=b"packaging", capture_output=True, check=False)
-    return answer.returncode == 0
-
-
-def _in_kernels_venv(module_and_arguments: Sequence[str], **variables: str) -> bool:
-    command = [str(KERNELS_VENV / "bin/python"), "-m", *module_and_arguments]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), **variables}
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
-
-
-def build_wheel() -> bool:
-    """Build the wheel into an empty ``dist``."""
-    shutil.rmtree(DIST, ignore_errors=True)
-    return tool("python", "-m", "build", "--wheel", "--no-isolation", "--outdir", str(DIST))
-
-
-def wheels() -> list[str]:
-    """The paths of the wheels in ``dist``; a path that does not exist when there are none, so that the lane fails."""
-    return [str(path) for path in sorted(DIST.glob("*.whl"))] or [str(DIST / "no-wheel-was-built.whl")]
-
-
-def tool(name: str, *arguments: str) -> bool:
-    """Run a tool of the environment in the root of the repository; True when it ends well."""
-    path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
-    environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
-    command = [str(BIN / name), *arguments]
-    environment |= {"PATH": path, "WHEELPROOF_KERNELS_PYTHON": str(KERNELS_VENV / "bin/python")}
-    return subprocess.run(command, cwd=ROOT, check=False, env=environment).returncode == 0
-
-
-def run_lanes(lanes: Sequence[Lane]) -> int:
-    """Run every lane, whatever the others gave, and sum up: 0 when all passed, else 1."""
-    results = []
-    for name, lane in lanes:
-        say(name)
-        start = time.monotonic()
-        results.append((name, lane(), time.monotonic() - start))
-    say("summary")
-    for name, result, seconds in results:
-        print(f"{name:24}{seconds:6.1f} s  {_verdict(result)}")
-    failed = sum(result is False for _, result, _ in results)
-    passed = sum(result is True for _, result, _ in results)
-    missed = len(results) - failed - passed
-    if missed:
-        print(red(f"{missed} of {len(results)} lanes did NOT run"))
-    print(red(f"{failed} of {len(results)} lanes failed") if failed else f"{passed} lanes passed", flush=True)
-    return int(failed > 0)
-
-
-def _verdict(result: bool | NotRun) -> str:
-    if isinstance(result, NotRun):
-        return red(f"NOT RUN: {result.reason}")
-    return "passed" if result else red("FAILED")
-
-
-def say(heading: str) -> None:
-    """Write a section heading to standard error, after everything that was printed so far."""
-    sys.stdout.flush()
-    print(f"\n=== {heading} ===", file=sys.stderr, flush=True)
-
-
-def colored() -> bool:
-    """True on a terminal and in CI, unless NO_COLOR is set."""
-    return not os.environ.get("NO_COLOR") and (sys.stdout.isatty() or bool(os.environ.get("CI")))
-
-
-def red(text: str) -> str:
-    """The text in red where colors are shown."""
-    return f"\033[1;31m{text}\033[0m" if colored() else text
 
 
 def main() -> int:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ci.develop import Lane, NotRun, SetUpError, _call, matrix_lanes, run_lanes
+from ci.develop import SetUpError, _call
+from ci.lanes import Lane, NotRun, matrix_lanes, run_lanes
 
 DEVELOP = Path(__file__).parents[2] / "ci" / "develop.py"
 
