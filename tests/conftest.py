@@ -45,11 +45,12 @@ CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrom
 
 
 def pytest_configure() -> None:
-    """Let tests and their children be interrupted: a shell starts a background command with these signals ignored."""
+    """Give children what a shell in the foreground gives them: a background command is started with signals ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
         signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of a thousand children compiles all of wheelproof again
 
 
 @functools.cache

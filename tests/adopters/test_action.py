@@ -13,6 +13,7 @@ import pytest
 from ci import action
 from tests.support.github_runner import ActionRun, Runner
 from tests.support.pairs import wheel_for
+from tests.support.patience import PATIENCE
 from tests.support.wheels import torch_like
 from wheel_checks.report import schema
 
@@ -164,7 +165,7 @@ def test_from_its_own_source_with_pinned_dependencies(runner: Runner) -> None:
 def test_a_wheel_of_it(runner: Runner) -> None:
     dist = runner.workspace / "dist"
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(dist), str(ROOT)]
-    subprocess.run(build, check=True, capture_output=True, timeout=300)
+    subprocess.run(build, check=True, capture_output=True, timeout=PATIENCE)
     (wheel,) = dist.glob("*.whl")
     run = uses(runner, "verify", "dist", version=f"dist/{wheel.name}")
     assert (run.outputs["verdict"], run.status) == ("pass", 0), run.log

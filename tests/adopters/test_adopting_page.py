@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.patience import PATIENCE
 from tests.support.wheels import torch_like
 from wheelproof.cli.main import COMMANDS
 from wheelproof.cli.options import make_parser
@@ -70,7 +71,7 @@ def test_the_workflows_are_valid_and_call_what_exists(tmp_path: Path, text: str)
     tools = Path(sys.executable).parent
     for check in ("check-jsonschema --builtin-schema vendor.github-workflows", "zizmor --offline --strict-collection"):
         command = [str(tools / check.split()[0]), *check.split()[1:], str(workflow)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
         assert done.returncode == 0, done.stdout + done.stderr
 
     action = yaml.safe_load((ROOT / "action.yml").read_text())

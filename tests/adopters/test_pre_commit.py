@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.patience import PATIENCE
 from wheelproof.pins.documents.reading import kind_of
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +40,9 @@ def test_a_hook_gets_the_files_that_the_command_finds_in_a_folder(hook: str, pat
 
 def run(*command: str | Path, cwd: Path, home: Path) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PRE_COMMIT_HOME": str(home), "GIT_CONFIG_GLOBAL": os.devnull, "NO_COLOR": "1"}
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
 
 
 @pytest.mark.online

@@ -10,6 +10,7 @@ import pytest
 
 from ci.develop import SetUpError, _call
 from ci.lanes import Lane, NotRun, matrix_lanes, run_lanes
+from tests.support.patience import PATIENCE
 
 DEVELOP = Path(__file__).parents[2] / "ci" / "develop.py"
 
@@ -70,5 +71,5 @@ def test_a_failed_set_up_says_what_to_do() -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["tset"], ["lint", "extra"]])
 def test_wrong_usage_is_2_and_sets_nothing_up(arguments: list[str]) -> None:
-    child = subprocess.run([sys.executable, DEVELOP, *arguments], capture_output=True, check=False, timeout=60)
+    child = subprocess.run([sys.executable, DEVELOP, *arguments], capture_output=True, check=False, timeout=PATIENCE)
     assert (child.returncode, child.stdout) == (2, b"")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Run, Wheelproof
+from tests.support.patience import PATIENCE
 from wheel_checks.errors import SourceError, WheelproofError
 from wheelproof import __version__
 from wheelproof.cli import main as frame
@@ -38,7 +39,7 @@ def failing_command(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException]
 
 
 def in_child(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h", "help"])
@@ -187,7 +188,7 @@ def test_a_reader_that_leaves_early_is_told_nothing() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "wheelproof", "--help"]
-    child = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60)
+    child = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False, timeout=PATIENCE)
     os.close(writer)
     assert (child.returncode, child.stderr) == (3, b"")
 
@@ -196,7 +197,7 @@ def test_a_reader_that_leaves_early_is_told_nothing() -> None:
 @pytest.mark.parametrize("arguments", ["--help", "rules"])
 def test_a_full_disk_is_one_sentence(arguments: str) -> None:
     command = f"{sys.executable} -m wheelproof {arguments} >/dev/full"
-    child = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    child = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert child.returncode == 3
     assert child.stderr.count("\n") == 1
     assert "No space left on device" in child.stderr
@@ -204,6 +205,6 @@ def test_a_full_disk_is_one_sentence(arguments: str) -> None:
 
 def test_a_closed_standard_output_is_one_sentence() -> None:
     command = f"{sys.executable} -m wheelproof --help >&-"
-    child = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    child = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert child.returncode == 3
     assert child.stderr.startswith("wheelproof: error: standard output is closed\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Wheelproof
+from tests.support.patience import PATIENCE
 
 PIN = "six\ntorch==2.8.0\n"
 
@@ -197,5 +198,5 @@ def test_a_command_below_a_command_starts_fast() -> None:
         "import sys; from wheelproof.cli.main import main; main(['pins', 'rewrite', '--help']);"
         "print([name for name in ('rich', 'urllib3', 'tomlkit', 'packaging') if name in sys.modules])"
     )
-    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert child.stdout.endswith("\n[]\n")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Wheelproof
+from tests.support.patience import PATIENCE
 from wheel_checks import registry
 from wheel_checks.catalogue import all_rules
 from wheel_checks.model import Finding, Severity
@@ -121,6 +122,6 @@ def test_the_committed_pages_are_what_the_script_makes() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert (child.returncode, child.stderr) == (0, "")

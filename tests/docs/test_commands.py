@@ -17,6 +17,7 @@ import pytest
 from tests.conftest import LANES, kernels_python
 from tests.docs.blocks import COMMANDS as LANGUAGES
 from tests.docs.blocks import Block, Command, is_shown, read_blocks
+from tests.support.patience import PATIENCE
 from wheel_checks.errors import UsageError
 from wheelproof.cli.main import COMMANDS
 from wheelproof.cli.options import make_parser
@@ -77,7 +78,13 @@ def run(commands: list[Command], folder: Path, *, offline: bool) -> list[tuple[i
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', os.defpath)}"
     bash = ["bash", "--norc", "--noprofile", "-c", f"exec 2>&1\n{typed}"]
     done = subprocess.run(
-        bash, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False, timeout=1200
+        bash,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        check=False,
+        timeout=PATIENCE,
     )
     ends: list[tuple[int, str]] = []
     output: list[str] = []

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from tests.support.patience import PATIENCE
 from wheel_checks.catalogue import all_rules
 from wheelproof.manual.reading import read_manual
 
@@ -57,7 +58,9 @@ def build(config: Path, folder: Path) -> subprocess.CompletedProcess[str]:
         str(folder),
     ]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +114,7 @@ def test_every_command_and_every_rule_has_its_place(pages: dict[Path, Page], sit
 
 def test_the_reference_is_what_the_program_says() -> None:
     check = [sys.executable, str(ROOT / "ci/update_reference.py"), "--check"]
-    done = subprocess.run(check, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(check, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert (done.stderr, done.returncode) == ("", 0)
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import shutil
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE, in_time, wait_until
 from tests.support.probing import known, probe
 from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.error_codes import error_name, error_text
@@ -20,6 +21,7 @@ from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import CRASHED, HUNG, CudaProbe
 from wheel_checks.facts.host.visible import read_selection
 from wheel_checks.model import Unavailable
+from wheelproof.doctor import children
 from wheelproof.doctor.answers import INSIDE
 from wheelproof.doctor.children import Budget, end_all
 from wheelproof.doctor.probes import dangerous
@@ -97,13 +99,13 @@ def test_a_crash_has_a_place(driver: Path) -> None:
 
 
 def test_a_hang_ends_at_its_deadline(driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dangerous, "CUDA_SECONDS", 1.0)
-    monkeypatch.setattr(dangerous, "EXPERIMENT_SECONDS", 1.0)
-    started = time.monotonic()
+    def ask(deadline: float) -> CudaProbe:
+        monkeypatch.setattr(dangerous, "CUDA_SECONDS", deadline)
+        monkeypatch.setattr(dangerous, "EXPERIMENT_SECONDS", deadline)
+        return cuda(driver, STUB_HANG="cuInit")
 
-    answer = cuda(driver, STUB_HANG="cuInit")
+    answer = in_time(ask, lambda answer: answer.failed_at)
 
-    assert time.monotonic() - started < 10
     assert (answer.end.hang, answer.failed_at, answer.outcome) == (True, "cuInit", (HUNG, 0))
     assert answer.end.waits_in
     assert answer.end.output == "cuInit waits for the GPU"
@@ -130,11 +132,8 @@ def test_a_library_of_something_else(tmp_path: Path) -> None:
 
 
 def test_without_a_gpu_and_a_driver_there_is_nothing_to_ask(tmp_path: Path) -> None:
-    started = time.monotonic()
-
     answers = probe(variables(tmp_path), gpu=False)
 
-    assert time.monotonic() - started < 2
     assert [type(answer) for answer in (answers.nvml, answers.cuda, answers.torch, answers.kernel)] == [Unavailable] * 4
 
 
@@ -179,16 +178,24 @@ def test_what_a_library_prints_is_not_taken_for_an_answer(driver: Path, tmp_path
     assert cuda(driver, LD_PRELOAD=str(tmp_path / "talks.so")).outcome == (0, 1)
 
 
+def command_lines(pids: set[int]) -> list[str]:
+    found = []
+    for pid in tuple(pids):
+        with contextlib.suppress(OSError):
+            found.append(Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8"))
+    return found
+
+
 def test_after_an_interruption_nothing_more_is_started(driver: Path) -> None:
     hangs = variables(driver, STUB_HANG="cuInit", CUDA_VISIBLE_DEVICES="")
     answers: list[Answers] = []
     thread = threading.Thread(target=lambda: answers.append(probe(hangs, gpu=False)))
     thread.start()
-    time.sleep(1)
+    wait_until(lambda: any("cuda.py" in line for line in command_lines(children._running)))
 
     end_all()
 
-    thread.join(5)
+    thread.join(PATIENCE)
     assert not isinstance(answers[0].cuda, Unavailable)
     assert answers[0].cuda.end.signal == "SIGKILL"
     assert answers[0].counterfactuals == ()

@@ -230,10 +230,10 @@ def test_what_a_log_names_gets_into_commands_only_when_it_is_harmless() -> None:
 def test_a_hostile_log_takes_bounded_time() -> None:
     line = b"NVRM: Xid (" * 40 + b"CUDA out of memory. Tried to allocate process " * 20
     data = b"\0\xff\x1b[" * 1000 + b"\n" + (line + b"\n") * 2000 + b"x" * 3_000_000 + b'\n{"' + b"[" * 100_000
-    start = time.perf_counter()
+    start = time.process_time()  # not of other processes
     log = parse_log(data)
     recognise(log)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert max(map(len, log.lines)) <= LONGEST_LINE
 
 

@@ -13,6 +13,8 @@ import kubernetes_validate  # type: ignore[import-untyped]  # it comes without t
 import pytest
 import yaml
 
+from tests.support.patience import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 WHEELPROOF = (sys.executable, "-m", "wheelproof")
 
@@ -69,7 +71,7 @@ def test_the_logs_of_the_pods_merge(job: dict[str, Any], tmp_path: Path) -> None
             capture_output=True,
             text=True,
             check=True,
-            timeout=300,
+            timeout=PATIENCE,
         )
         logs += ended.stdout
 
@@ -79,7 +81,7 @@ def test_the_logs_of_the_pods_merge(job: dict[str, Any], tmp_path: Path) -> None
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=PATIENCE,
     )
 
     assert "2 hosts: all alike" in merged.stdout, merged.stdout + merged.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Wheelproof
+from tests.support.patience import PATIENCE
 from tests.support.shells import fish_offers, line_after_tab
 from wheel_checks.catalogue import all_rules
 from wheel_checks.facts.gpu.targets import parse_gpu
@@ -51,7 +52,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("user")
     for shell in ("bash", "zsh", "fish"):
         command = [sys.executable, "-m", "wheelproof", "completion", shell]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
         (folder / f".{shell}").write_text(done.stdout)
     (folder / "requirements.txt").touch()
     (folder / "results").mkdir()

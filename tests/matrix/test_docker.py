@@ -7,14 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.support.docker_engine import EMULATED, NATIVE
+from tests.support.patience import PATIENCE, in_time, wait_until
 from wheelproof.matrix.executors.base import Ended, Mount
 from wheelproof.matrix.executors.docker import container
 from wheelproof.matrix.executors.docker.container import Limits
@@ -24,7 +24,6 @@ from wheelproof.matrix.executors.docker.ownership import OWNER_LABEL, RUN_LABEL
 from wheelproof.matrix.model import Cell
 
 pytestmark = pytest.mark.docker
-DEADLINE = 300.0  # seconds; generous, since the machine may be busy
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Trial:
     place: DockerPlace
     folder: Path
 
-    def run(self, *command: str, deadline: float = DEADLINE, **environ: str) -> Ended:
+    def run(self, *command: str, deadline: float = PATIENCE, **environ: str) -> Ended:
         return self.place.run(
             command, environ=environ, output=self.folder / "out", log=self.folder / "log", deadline=deadline
         )
@@ -63,13 +62,6 @@ def containers(label: str) -> list[str]:
     return [found["State"] for found in connect().containers(all=True, filters={"label": label})]
 
 
-def wait_for(what: Callable[[], bool]) -> None:
-    end = time.monotonic() + DEADLINE
-    while not what():
-        assert time.monotonic() < end, "that did not happen"
-        time.sleep(0.1)
-
-
 @pytest.mark.parametrize(
     ("script", "status"), [("exit 0", 0), ("exit 7", 7), ("kill -SEGV $$", 128 + 11), ("kill -KILL $$", 128 + 9)]
 )
@@ -94,14 +86,14 @@ def test_large_output_comes_whole(tmp_path: Path) -> None:
 
 def test_a_command_that_never_stops_writing_is_ended_and_bounded(tmp_path: Path) -> None:
     with trial(tmp_path, limits=Limits(output=1000)) as here:
-        ended = here.run("yes", deadline=5)
+        ended = in_time(lambda deadline: here.run("yes", deadline=deadline), lambda _: here.out, deadline=1.0)
         assert here.out == "y\n" * 500 + "\n(more than 1000 bytes: the rest is not kept)\n"
     assert (ended.status, ended.timed_out) == (137, True)
 
 
 def test_a_deadline_ends_all_that_the_command_started(tmp_path: Path) -> None:
     with trial(tmp_path) as here:
-        ended = here.run("sh", "-c", "sleep 1000 & sleep 1000", deadline=5)
+        ended = here.run("sh", "-c", "sleep 1000 & sleep 1000", deadline=1)
     assert (ended.status, ended.timed_out) == (137, True)
 
 
@@ -237,7 +229,7 @@ def long_run(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
         try:
             assert process.stdout is not None
             label = f"{RUN_LABEL}={process.stdout.readline().decode().strip()}"
-            wait_for(lambda: containers(label) == ["running"])
+            wait_until(lambda: containers(label) == ["running"])
             yield process, label
         finally:
             process.kill()
@@ -247,15 +239,15 @@ def long_run(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 def test_an_interrupted_run_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     with long_run(tmp_path) as (process, label):
         process.send_signal(number)
-        assert process.wait(DEADLINE) != 0
+        assert process.wait(PATIENCE) != 0
         assert containers(label) == []
 
 
 def test_a_killed_run_leaves_nothing_that_runs_for_long(tmp_path: Path) -> None:
     with long_run(tmp_path) as (process, label):
         process.kill()
-        process.wait(DEADLINE)
-        wait_for(lambda: containers(label) == [])
+        process.wait(PATIENCE)
+        wait_until(lambda: containers(label) == [])
 
 
 def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:

@@ -7,19 +7,18 @@ import gc
 import os
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.docker_engine import NATIVE
+from tests.support.patience import PATIENCE, wait_until
 from wheelproof.matrix.executors.docker.engine import DEFAULT_HOST, EngineError, connect
 from wheelproof.matrix.executors.docker.executor import DockerExecutor
 from wheelproof.matrix.executors.docker.ownership import RUN_LABEL
 
 pytestmark = pytest.mark.docker
-DEADLINE = 300.0  # seconds; generous, since the machine may be busy
 
 
 class Relay:
@@ -83,13 +82,6 @@ def states(label: str) -> list[str]:
         return [found["State"] for found in client.containers(all=True, filters={"label": label})]
 
 
-def wait_until(label: str, wanted: list[str]) -> None:
-    end = time.monotonic() + DEADLINE
-    while states(label) != wanted:
-        assert time.monotonic() < end, f"{states(label)} is not {wanted}"
-        time.sleep(0.1)
-
-
 # The SDK leaves a socket open that could not be connected; it is collected before the test ends.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_an_engine_that_goes_away_while_a_command_runs(tmp_path: Path) -> None:
@@ -102,17 +94,17 @@ def test_an_engine_that_goes_away_while_a_command_runs(tmp_path: Path) -> None:
             try:
                 with executor.place(NATIVE, []) as place:
                     place.run(
-                        ["sleep", "1000"], environ={}, output=tmp_path / "out", log=tmp_path / "log", deadline=DEADLINE
+                        ["sleep", "1000"], environ={}, output=tmp_path / "out", log=tmp_path / "log", deadline=PATIENCE
                     )
             except EngineError as error:
                 said.append(str(error))
 
         thread = threading.Thread(target=run)
         thread.start()
-        wait_until(label, ["running"])
+        wait_until(lambda: states(label) == ["running"])
         engine.cut()
-        thread.join(DEADLINE)
+        thread.join(PATIENCE)
     assert len(said) == 1
     assert said[0].startswith("the Docker engine has gone")
-    wait_until(label, [])
+    wait_until(lambda: not states(label))
     gc.collect()

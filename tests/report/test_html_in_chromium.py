@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support import reports
+from tests.support.patience import PATIENCE
 from tests.support.rendering import rendered
 from wheel_checks.model import Report
 
@@ -50,7 +51,7 @@ def chromium(tmp_path: Path, page: str, *options: str) -> tuple[str, str]:
     quiet += ["--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND"]
     command = [CHROMIUM, "--headless", "--no-sandbox", *quiet, f"--user-data-dir={tmp_path / 'profile'}"]
     command += ["--enable-logging=stderr", "--dump-dom", *options, file.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE, check=True)
     return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
 
 

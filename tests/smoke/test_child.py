@@ -7,22 +7,22 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE, has_ended, in_time, wait_until
 from tests.support.smoke import document, fake_interpreter, prints
 from wheel_checks.errors import SourceError
 from wheelproof.smoke.child import LAST_WORDS, run_suite
 
 # Starts a process in a session of its own, as the suite does, and tells both process ids.
 STARTS_ANOTHER = """
-    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=True)
     pathlib.Path(os.environ["PIDS"]).write_text(f"{os.getpid()} {other.pid}")
 """
 IGNORES = "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-HANGS = "    time.sleep(60)\n"
+HANGS = "    time.sleep(3600)\n"
 
 
 @pytest.fixture
@@ -33,27 +33,15 @@ def pids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def gone(pids: Path) -> bool:
-    """Whether the processes end within a moment; one that nobody has waited for yet has ended, too."""
+    """Whether the processes end."""
     left = [int(pid) for pid in pids.read_text().split()]
     assert left
-    for _ in range(50):
-        left = [pid for pid in left if alive(pid)]
-        if not left:
-            return True
-        time.sleep(0.1)
-    return False
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    return wait_until(lambda: all(map(has_ended, left)))
 
 
 def test_a_report_comes_back(tmp_path: Path) -> None:
     python = fake_interpreter(tmp_path, prints(document(), status=1))
-    ended = run_suite(python, ["--level", "quick"], deadline=30)
+    ended = run_suite(python, ["--level", "quick"], deadline=PATIENCE)
 
     assert ended.report is not None
     assert b"kernels_smoke/1" in ended.report
@@ -62,7 +50,7 @@ def test_a_report_comes_back(tmp_path: Path) -> None:
 
 def test_the_options_and_the_package_reach_the_interpreter(tmp_path: Path) -> None:
     python = fake_interpreter(tmp_path, "print(*sys.argv[1:], sep='|')")
-    words = run_suite(python, ["--only", "norm"], deadline=30).words
+    words = run_suite(python, ["--only", "norm"], deadline=PATIENCE).words
 
     flag, bootstrap, folder, module, *options = words.split("|")
     assert (flag, module) == ("-c", "kernels_smoke.__main__")
@@ -73,7 +61,7 @@ def test_the_options_and_the_package_reach_the_interpreter(tmp_path: Path) -> No
 
 def test_a_process_that_dies_leaves_its_last_words(tmp_path: Path) -> None:
     python = fake_interpreter(tmp_path, "print('a' * 9000); print('at last'); sys.stdout.flush(); os.abort()")
-    ended = run_suite(python, [], deadline=30)
+    ended = run_suite(python, [], deadline=PATIENCE)
 
     assert (ended.status, ended.report) == (-signal.SIGABRT, None)
     assert ended.words.endswith("aaa\nat last")
@@ -82,12 +70,12 @@ def test_a_process_that_dies_leaves_its_last_words(tmp_path: Path) -> None:
 
 def test_what_a_progress_display_has_drawn_over_is_no_last_word(tmp_path: Path) -> None:
     drawn = r"sys.stderr.write('\r\x1b[K1 norm\r\r\x1b[K2 mm\r\n'); sys.stderr.write('\r\x1b[Kboom\n'); sys.exit(3)"
-    assert run_suite(fake_interpreter(tmp_path, drawn), [], deadline=30).words == "2 mm\nboom"
+    assert run_suite(fake_interpreter(tmp_path, drawn), [], deadline=PATIENCE).words == "2 mm\nboom"
 
 
 def test_what_hangs_is_killed_at_the_deadline_with_all_that_it_started(tmp_path: Path, pids: Path) -> None:
     python = fake_interpreter(tmp_path, STARTS_ANOTHER + "    print('begun', flush=True)\n" + HANGS)
-    ended = run_suite(python, [], deadline=1.5)
+    ended = in_time(lambda deadline: run_suite(python, [], deadline=deadline), lambda ended: ended.words)
 
     assert (ended.timed_out, ended.report) == (True, None)
     assert ended.words.startswith("begun")
@@ -99,26 +87,22 @@ def test_what_cannot_be_started_is_said(tmp_path: Path) -> None:
     script.write_text("#!/nowhere/python\n")
     script.chmod(0o755)
     with pytest.raises(SourceError, match=r"/python cannot be started: No such file"):
-        run_suite(str(script), [], deadline=30)
+        run_suite(str(script), [], deadline=PATIENCE)
 
 
 def started(tmp_path: Path, pids: Path, script: str) -> subprocess.Popen[bytes]:
     """``wheelproof smoke`` in a process of its own, with the suite under way."""
     command = [sys.executable, "-m", "wheelproof", "smoke", "--python", fake_interpreter(tmp_path, script)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
-    for _ in range(200):
-        if pids.exists() and pids.read_text():
-            return process
-        time.sleep(0.05)
-    process.kill()
-    pytest.fail("the suite did not start")
+    wait_until(lambda: pids.exists() and pids.read_text())
+    return process
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_ends_all_of_it(tmp_path: Path, pids: Path, number: int, status: int) -> None:
     process = started(tmp_path, pids, STARTS_ANOTHER + HANGS)
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE)
 
     assert (process.returncode, out) == (status, b"")
     assert err.endswith(b"wheelproof: interrupted\n") == (number == signal.SIGINT)
@@ -129,7 +113,9 @@ def test_a_suite_that_does_not_listen_is_killed(tmp_path: Path, pids: Path, monk
     monkeypatch.setattr("wheelproof.smoke.child.GRACE", 0.3)
     python = fake_interpreter(tmp_path, IGNORES + STARTS_ANOTHER + HANGS)
 
-    assert run_suite(python, [], deadline=1.5).status == -signal.SIGKILL
+    ended = in_time(lambda deadline: run_suite(python, [], deadline=deadline), lambda _: pids.exists())
+
+    assert ended.status == -signal.SIGKILL
     assert gone(pids)
 
 
@@ -140,8 +126,8 @@ def test_on_a_terminal_progress_is_shown_and_still_heard(tmp_path: Path, monkeyp
     screen, own = pty.openpty()
     with os.fdopen(own, "w") as stderr:
         monkeypatch.setattr(sys, "stderr", stderr)
-        ended = run_suite(python, [], deadline=30)
-        quiet = run_suite(python, ["-"], deadline=30, quiet=True)
+        ended = run_suite(python, [], deadline=PATIENCE)
+        quiet = run_suite(python, ["-"], deadline=PATIENCE, quiet=True)
         shown = os.read(screen, 1000)
     os.close(screen)
 

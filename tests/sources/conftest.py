@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE
 from wheel_checks.sources.client import HttpClient
 
 MakeClient = Callable[..., HttpClient]
@@ -30,7 +31,7 @@ def make_client() -> Iterator[MakeClient]:
     with ExitStack() as stack:
 
         def make(*arguments: object, **options: object) -> HttpClient:
-            quick = functools.partial(HttpClient, backoff=0.001, timeout=5.0)
+            quick = functools.partial(HttpClient, backoff=0.001, timeout=PATIENCE)
             return stack.enter_context(quick(*arguments, **options))  # type: ignore[arg-type]  # passed through
 
         yield make

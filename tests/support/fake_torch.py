@@ -19,6 +19,7 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
+from tests.support.patience import PATIENCE
 from tests.support.wheels import WheelBuilder
 
 INSTALLED = "2.7.0+cu128"
@@ -180,7 +181,7 @@ class World:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=60,
+            timeout=PATIENCE,
         )
         return Done(done.returncode, done.stdout)
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from tests.support.patience import PATIENCE
+
 
 @dataclass(frozen=True)
 class ActionRun:
@@ -72,7 +74,7 @@ class Runner:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=600,
+            timeout=PATIENCE,
         )
         return done.returncode, done.stdout
 

@@ -11,7 +11,8 @@ import subprocess
 import time
 from pathlib import Path
 
-DEADLINE = 120.0  # seconds; generous, since the machine may be busy
+from tests.support.patience import PATIENCE
+
 NEEDED = ("bash", "zsh", "fish", "mandoc", "man")
 
 _SHOW = "\x18d"  # the keys on which the shell prints its line
@@ -68,7 +69,7 @@ def fish_offers(script: Path, typed: str, folder: Path) -> set[str]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=DEADLINE,
+        timeout=PATIENCE,
     )
     assert not child.stderr
     return {line.partition("\t")[0] for line in child.stdout.splitlines()}
@@ -76,7 +77,7 @@ def fish_offers(script: Path, typed: str, folder: Path) -> set[str]:
 
 def _read_until(terminal: int, pattern: str) -> str:
     """What matched (its first group, if any) in the output of the shell. Fails when the deadline passes."""
-    said, until = "", time.monotonic() + DEADLINE
+    said, until = "", time.monotonic() + PATIENCE
     while time.monotonic() < until:
         if select.select([terminal], [], [], 1.0)[0]:
             said += os.read(terminal, 65536).decode(errors="replace")

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-DEADLINE = 120.0  # seconds until all nodes are idle; the machine may be loaded
+from tests.support.patience import PATIENCE
+
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "srun", "scontrol", "sinfo")
 
 # One process per node stands for a machine: no accounting, no cgroups, no munge, since all of it is one user's.
@@ -73,7 +74,7 @@ class Slurm:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=PATIENCE,
         )
 
     def start(self, name: str, *command: str) -> None:
@@ -81,7 +82,7 @@ class Slurm:
             self.daemons[name] = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)
 
     def wait_until_idle(self, nodes: int) -> None:
-        end = time.monotonic() + DEADLINE
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             states = self.run("sinfo", "--noheader", "--Node", "--format=%T").stdout.split()
             if states == ["idle"] * nodes:
@@ -117,7 +118,7 @@ def cluster(folder: Path, nodes: int) -> Iterator[Slurm]:
             daemon.terminate()
         for daemon in slurm.daemons.values():
             try:
-                daemon.wait(30)
+                daemon.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()

@@ -19,6 +19,7 @@ from tests.support.elf import Elf
 from tests.support.environments import library
 from tests.support.facts import AARCH64, X86_64, facts_of
 from tests.support.index import simple_index
+from tests.support.patience import PATIENCE
 from tests.support.range_server import RangeServer, Resource, change_to, fail, truncate
 from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import FormatError, NotFoundError, SourceError
@@ -328,7 +329,7 @@ def test_threads_that_wait_for_a_failure_learn_of_it() -> None:
         raise SourceError("the index does not answer")
 
     def link(dependencies: Dependencies) -> str:
-        began.wait(10)
+        began.wait(PATIENCE)
         with pytest.raises(SourceError) as error:
             dependencies.link(demo("libcublas.so.13", requires=["nvidia-cublas==13.0"]))
         return str(error.value)
@@ -338,7 +339,7 @@ def test_threads_that_wait_for_a_failure_learn_of_it() -> None:
         Dependencies(client, listing, lambda *_: Resolved(())) as dependencies,
         ThreadPoolExecutor(4) as pool,
     ):
-        told = {future.result(30) for future in [pool.submit(link, dependencies) for _ in range(4)]}
+        told = {future.result(PATIENCE) for future in [pool.submit(link, dependencies) for _ in range(4)]}
 
     assert told == {"the index does not answer"}
     assert next(calls) == 1

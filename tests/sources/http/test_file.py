@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.sources.conftest import MakeClient
+from tests.support.patience import PATIENCE
 from tests.support.range_server import (
     Answer,
     Behaviour,
@@ -93,7 +94,7 @@ def test_ranges_are_fetched_at_once(make_client: MakeClient) -> None:
     together = threading.Barrier(4)  # broken, and so no answer, unless four requests are there at the same time
 
     def wait_for_the_others(request: Request, answer: Answer) -> Answer:
-        together.wait(timeout=5)
+        together.wait(PATIENCE)
         return answer
 
     client = make_client(max_connections=4)

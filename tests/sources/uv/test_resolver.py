@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import os
 import subprocess
-import sys
 import tarfile
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.index import simple_index
+from tests.support.patience import has_ended, in_time, wait_until
 from tests.support.range_server import RangeServer, Resource, basic_auth, fail
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.errors import DeadlineError, OfflineError, SourceError, UsageError
@@ -225,22 +224,6 @@ def test_offline_without_a_cache_is_no_verdict() -> None:
         resolve(["demo"], AARCH64, IndexConfig(("http://127.0.0.1:9/simple",)), offline=True)
 
 
-def is_gone(process: int) -> bool:
-    """True when the process has ended, whether or not its new parent has collected it yet."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except FileNotFoundError:
-        return True
-
-
-def ends_soon(process: int) -> bool:
-    """True as soon as the process, to which SIGKILL was sent, has ended: on a loaded machine that takes its time."""
-    deadline = time.monotonic() + 60
-    while not is_gone(process) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return is_gone(process)
-
-
 def fake_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     path = tmp_path / "uv"
     path.write_text(f"#!/bin/sh\n{script}\n")
@@ -249,12 +232,16 @@ def fake_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Non
 
 
 def test_a_resolver_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sleep = f"{sys.executable} -c 'import time; time.sleep(600)'"
-    fake_uv(tmp_path, monkeypatch, f"{sleep} & echo $! > {tmp_path}/child; wait")
-    with pytest.raises(DeadlineError, match=r"uv did not finish within 2 seconds"):
-        resolve(["demo"], AARCH64, IndexConfig(()), timeout=2)  # long enough that the child has been written down
-    child = int((tmp_path / "child").read_text())
-    assert ends_soon(child)
+    written, sleep = tmp_path / "child", f"{sys.executable} -c 'import time; time.sleep(3600)'"
+    fake_uv(tmp_path, monkeypatch, f"{sleep} & echo $! > {written}; wait")
+
+    def hang(timeout: float) -> str:
+        with pytest.raises(DeadlineError, match=rf"uv did not finish within {timeout:g} seconds"):
+            resolve(["demo"], AARCH64, IndexConfig(()), timeout=timeout)
+        return written.read_text() if written.exists() else ""
+
+    child = int(in_time(hang, str.strip))
+    wait_until(lambda: has_ended(child))
 
 
 @pytest.mark.parametrize(
