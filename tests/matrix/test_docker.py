@@ -54,7 +54,9 @@ def trial(
     executor = DockerExecutor(limits=limits or Limits())
     with executor.place(cell, mounts) as place:
         yield Trial(place, folder)
-    wait_for(lambda: containers(f"{RUN_LABEL}={executor.run_id}") == [])  # a busy engine is "removing" them for a while
+    wait_until(
+        lambda: containers(f"{RUN_LABEL}={executor.run_id}") == []
+    )  # a busy engine is "removing" them for a while
 
 
 def containers(label: str) -> list[str]:
