@@ -303,5 +303,5 @@ KERNELS = {
         speeds=SPEEDS,
         matrix_instructions=True,
         spills={"sm_90": 32},  # of Triton 3.9, for 8 of a prompt's 255 registers; 3.6 and 3.7 spill nothing
-    ),
+    )
 }

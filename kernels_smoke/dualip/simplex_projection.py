@@ -6,15 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.dualip.segments import (
-    Configuration,
-    Segments,
-    _elements,
-    _sum,
-    _tile,
-    check_segments,
-    layout,
-)
+from kernels_smoke.dualip.segments import Configuration, Segments, _elements, _sum, _tile, check_segments, layout
 from kernels_smoke.launch import check_rows, check_scale, on_device_of, require
 
 LONGEST = 16384  # elements of a segment: one program holds whole segments in registers

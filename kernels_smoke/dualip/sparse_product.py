@@ -8,15 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.dualip.segments import (
-    Configuration,
-    Segments,
-    _elements,
-    _sum,
-    _tile,
-    check_segments,
-    layout,
-)
+from kernels_smoke.dualip.segments import Configuration, Segments, _elements, _sum, _tile, check_segments, layout
 from kernels_smoke.launch import check_apart, check_rows, on_device_of
 
 TILE = 2048  # elements of a segment at a time; longer ones take several rounds

@@ -8,7 +8,7 @@ from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant
 
-MODULE = "kernels_smoke.faults.faults"
+MODULE = "kernels_smoke.faults.broken"
 OUT = {"out": ((16,), torch.float32)}
 
 

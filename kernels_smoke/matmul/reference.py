@@ -6,11 +6,7 @@ import torch
 
 
 def scaled_mm(
-    a: torch.Tensor,
-    b: torch.Tensor,
-    scale_a: torch.Tensor,
-    scale_b: torch.Tensor,
-    bias: torch.Tensor | None = None,
+    a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: torch.Tensor, bias: torch.Tensor | None = None
 ) -> torch.Tensor:
     """``scale_a * scale_b * (a @ b) + bias`` for a [M, K], b [K, N], scales [M, 1] and [1, N] or of one element."""
     result = a.double() @ b.double() * scale_a.double() * scale_b.double()

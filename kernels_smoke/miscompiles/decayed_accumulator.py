@@ -29,18 +29,7 @@ def configure() -> Configuration:
 
 @triton.jit
 def _decayed_accumulator_kernel(
-    q,
-    k,
-    v,
-    decay,
-    w,
-    out,
-    final,
-    tokens,
-    width,
-    CHUNK: tl.constexpr,
-    DEPTH: tl.constexpr,
-    BLOCK_V: tl.constexpr,
+    q, k, v, decay, w, out, final, tokens, width, CHUNK: tl.constexpr, DEPTH: tl.constexpr, BLOCK_V: tl.constexpr
 ):
     head = tl.program_id(0).to(tl.int64)
     chunks = tl.cdiv(tokens, CHUNK)

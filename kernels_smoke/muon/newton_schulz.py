@@ -321,14 +321,7 @@ def _symmetric(
 
 
 def _update(
-    tiles: Tiles,
-    factor: torch.Tensor,
-    x: torch.Tensor,
-    out: torch.Tensor,
-    matrices: int,
-    of_x: float,
-    *,
-    last: bool,
+    tiles: Tiles, factor: torch.Tensor, x: torch.Tensor, out: torch.Tensor, matrices: int, of_x: float, *, last: bool
 ) -> None:
     """``out = factor x + of_x * x`` of each matrix; the last ``out`` is [matrices, p, q], the others workspaces."""
     describe = described(x)

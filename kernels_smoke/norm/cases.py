@@ -203,5 +203,5 @@ KERNELS = {
         cases=CASES,
         mutants=MUTANTS,
         speeds=(Speed("16384 x 4096", {"rows": 16384, "width": 4096}, bar=1.10, work=work),),
-    ),
+    )
 }

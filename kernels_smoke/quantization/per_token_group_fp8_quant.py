@@ -8,13 +8,7 @@ import triton.language as tl
 
 from kernels_smoke.launch import on_device_of
 from kernels_smoke.quantization.layout import Configuration, check_groups, check_matrix, results
-from kernels_smoke.quantization.scaling import (
-    LEAST_GROUP_SCALE,
-    LEAST_UE8M0_SCALE,
-    _power_of_two,
-    _quotients,
-    _scale,
-)
+from kernels_smoke.quantization.scaling import LEAST_GROUP_SCALE, LEAST_UE8M0_SCALE, _power_of_two, _quotients, _scale
 
 
 def configure(group: int) -> Configuration:

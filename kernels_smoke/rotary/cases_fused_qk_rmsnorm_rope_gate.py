@@ -195,9 +195,7 @@ MUTANTS = (
         "tl.where(is_key, key_out_stride, gate_out_stride)",
     ),
     Mutant(
-        "keys with the stride of the queries",
-        "tl.where(is_key, key_out_stride, query_out_stride)",
-        "query_out_stride",
+        "keys with the stride of the queries", "tl.where(is_key, key_out_stride, query_out_stride)", "query_out_stride"
     ),
     Mutant(
         "one tensor for its own queries and gates",

@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("interrupted\n")
         return INTERRUPTED
     if arguments.plot or arguments.with_plot:
-        from kernels_smoke.suite.speed.roofline import picture  # noqa: PLC0415  # only who asks for a picture pays for it
+        from kernels_smoke.suite.speed.roofline import picture  # only who asks for a picture pays for it
 
         document["plot"] = picture(document)
     try:

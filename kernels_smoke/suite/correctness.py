@@ -128,7 +128,7 @@ def run(kernel: Kernel, case: Case, device: Where, seed: int, module: ModuleType
         torch.set_num_threads(1)  # for tensors this small, threads wait for each other longer than they work
     try:
         result = judge(kernel, case, device="cuda" if device == "cuda" else "cpu", seed=seed, module=module)
-    except Exception as error:  # noqa: BLE001  # compilers and drivers raise anything; each is a result
+    except Exception as error:  # compilers and drivers raise anything; each is a result
         result = {**_failure(error), "outputs": {}}
     return {**result, "seconds": time.monotonic() - start}
 

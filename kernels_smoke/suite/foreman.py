@@ -5,7 +5,7 @@ torch costs two seconds: so the import is done once, here, and everything else i
 
 It reads tasks from standard input, one JSON object a line::
 
-    {"id": 1, "task": "probes.run:basic", "arguments": {...}, "patience": 30.0}
+    {"id": 1, "task": "probes.probing:basic", "arguments": {...}, "patience": 30.0}
 
 and writes events to standard output, one JSON object a line::
 
@@ -174,7 +174,7 @@ def _child(task: dict[str, Any], writing: int, words: BinaryIO, foreman: int) ->
         module, _, function = task["task"].partition(":")
         getattr(importlib.import_module(f"kernels_smoke.suite.{module}"), function)(emit, **task["arguments"])
         status = 0
-    except BaseException:  # noqa: BLE001  # the last frame of this process: everything becomes last words
+    except BaseException:  # the last frame of this process: everything becomes last words
         traceback.print_exc()
     finally:
         with contextlib.suppress(Exception):
@@ -211,7 +211,7 @@ def imported() -> dict[str, Any]:
             warming.start()  # beside the import, which takes longer
         try:
             module = importlib.import_module(name)
-        except BaseException as error:  # noqa: BLE001  # a broken installation may raise anything, SystemExit too
+        except BaseException as error:  # a broken installation may raise anything, SystemExit too
             event["faults"][name] = f"{type(error).__name__}: {error}"
             continue
         event[name] = {"version": str(getattr(module, "__version__", "")), "path": str(getattr(module, "__file__", ""))}

@@ -125,7 +125,7 @@ def _compile(options: Options, crew: Crew, entries: Sequence[Entry], document: D
         resumed(
             document,
             "compiled",
-            "compiling.run:compile_kernels",
+            "compiling.compilations:compile_kernels",
             {"kernel": kernel, "target": target, "level": options.level},
             COMPILE_PATIENCE,
         )
@@ -144,7 +144,7 @@ def _run(options: Options, crew: Crew, entries: Sequence[Entry], document: Docum
     if not _has_packages(crew, document, facts):
         return
     device = "none" if options.device == "cuda" and not target else options.device  # its driver has said so already
-    probes = _once("probes.run:basic", {"device": device, "target": target}, document, PROBE_PATIENCE)
+    probes = _once("probes.probing:basic", {"device": device, "target": target}, document, PROBE_PATIENCE)
     if device == "cuda" and not options.mutants:
         warm = marks(target, [str(facts["torch"]), str(facts["triton"])], os.environ)
         alone = facts["gpus"][0]["compute_mode"] == EXCLUSIVE
@@ -197,7 +197,12 @@ def _compiling(options: Options, entries: Sequence[Entry], document: Document, t
     return [
         (
             group,
-            _once("compiling.run:precompile", {"kernel": entry.name, "share": share, **shared}, document, quiet=True),
+            _once(
+                "compiling.compilations:precompile",
+                {"kernel": entry.name, "share": share, **shared},
+                document,
+                quiet=True,
+            ),
         )
         for group, members in reversed(_groups(options, entries).items())  # attention and the like take longest
         for share in range(shares)
@@ -247,7 +252,7 @@ def _heavy_probes(options: Options, document: Document, target: str) -> list[Job
     """The probes that take seconds, each in a child of its own; torch.compile takes ten, and no kernel needs it."""
     names = ("nccl", "cublas", "cudnn", *(("torch_compile",) if options.level == "deep" else ()))
     shared = {"device": options.device, "target": target, "slowness": options.slowness}
-    return [_once("probes.run:heavy", shared | {"names": [name]}, document, PROBE_PATIENCE) for name in names]
+    return [_once("probes.probing:heavy", shared | {"names": [name]}, document, PROBE_PATIENCE) for name in names]
 
 
 def _groups(options: Options, entries: Sequence[Entry]) -> dict[str, list[Entry]]:
@@ -305,7 +310,7 @@ def _time(options: Options, entries: Sequence[Entry], document: Document, crew: 
         "seed": options.seed,
         "calibration": document.calibration,
     }
-    crew.run([resumed(document, "speed", "speed.run:speeds", arguments, options.patience)], at_once=1)
+    crew.run([resumed(document, "speed", "speed.speeds:speeds", arguments, options.patience)], at_once=1)
 
 
 def _once(
@@ -363,9 +368,4 @@ def _probe(
 
 
 def _environment(facts: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "python": platform.python_version(),
-        "executable": sys.executable,
-        "machine": platform.machine(),
-        **facts,
-    }
+    return {"python": platform.python_version(), "executable": sys.executable, "machine": platform.machine(), **facts}

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 WORKER = """
 import json, os, sys, traceback
-import kernels_smoke.suite.speed.run  # and with it torch and triton
+import kernels_smoke.suite.speed.speeds  # and with it torch and triton
 
 replies = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)

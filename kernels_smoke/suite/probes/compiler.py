@@ -110,7 +110,7 @@ def triton_launcher() -> Answer:
     """
     try:
         utilities = importlib.import_module("triton.runtime").driver.active.utils
-    except Exception as error:  # noqa: BLE001  # assertions, compilers and linkers: each is this probe's answer
+    except Exception as error:  # assertions, compilers and linkers: each is this probe's answer
         message = f"Triton cannot build its launcher: {first_line(error) or type(error).__name__}"
         evidence = {"error": f"{type(error).__name__}: {error}"[-2000:]}
         if "libcuda" in str(error) or "ldconfig" in str(error):

@@ -23,7 +23,7 @@ def torch_build(device: str) -> Answer:
     """Is torch there, new enough, and, when a GPU is to be used, built for CUDA?"""
     try:
         torch = importlib.import_module("torch")
-    except BaseException as error:  # noqa: BLE001  # a broken installation may raise anything, SystemExit too
+    except BaseException as error:  # a broken installation may raise anything, SystemExit too
         return not_importable("torch", f"{type(error).__name__}: {error}")
     built_for = torch.version.cuda or (f"ROCm {torch.version.hip}" if torch.version.hip else "the CPU alone")
     evidence = {"version": torch.__version__, "built for": f"CUDA {built_for}" if torch.version.cuda else built_for}
@@ -49,7 +49,7 @@ def triton_version(device: str) -> Answer:
     try:
         triton = importlib.import_module("triton")
         backends = sorted(importlib.import_module("triton.backends").backends)
-    except BaseException as error:  # noqa: BLE001  # as above
+    except BaseException as error:
         return not_importable("triton", f"{type(error).__name__}: {error}")
     wanted = wanted_triton()
     evidence = {"version": triton.__version__, "path": str(triton.__file__), "back ends": ", ".join(backends)}

@@ -28,7 +28,7 @@ def interpreter() -> Answer:
     sums = torch.full((triton.cdiv(COUNT, 128),), torch.nan)
     try:
         _sum_blocks[(1,)](numbers, sums, COUNT, BLOCK=128)
-    except Exception as error:  # noqa: BLE001  # the interpreter raises whatever numpy raised
+    except Exception as error:  # the interpreter raises whatever numpy raised
         message = f"Triton's interpreter does not run with numpy {np.__version__}: {first_line(error)}"
         fix = (
             f"{sys.executable} -m pip install 'numpy<2.4'  (Triton 3.6 and older)",

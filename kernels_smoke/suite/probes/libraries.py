@@ -76,7 +76,7 @@ def torch_compile(device: str = "cuda") -> Answer:
 
     try:
         result = torch.compile(function)(numbers, factors)
-    except Exception as error:  # noqa: BLE001  # compilers raise anything; each is this probe's answer
+    except Exception as error:  # compilers raise anything; each is this probe's answer
         evidence = warning | {"error": f"{type(error).__name__}: {error}"[-2000:]}
         message = f"torch.compile fails: {first_line(error) or type(error).__name__}"
         return Answer("fail", message, evidence, ("see the probes triton, c_compiler and jit_cache",))

@@ -21,7 +21,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.suite.compiling.run import compile_kernel
+from kernels_smoke.suite.compiling.compilations import compile_kernel
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Speed, Tensors, Work
 
 

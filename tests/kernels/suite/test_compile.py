@@ -257,7 +257,7 @@ def test_the_command_compiles_a_kernel_for_several_targets(tmp_path: Path) -> No
 
 def test_precompiling_fills_the_cache_with_what_a_run_will_ask_for(tmp_path: Path) -> None:
     code = (
-        "from kernels_smoke.suite.compiling.run import precompile\n"
+        "from kernels_smoke.suite.compiling.compilations import precompile\n"
         "precompile(lambda record: None, kernel='fused_add_rms_norm', target='sm_90', level='quick')\n"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(tmp_path)}

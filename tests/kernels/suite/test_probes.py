@@ -40,7 +40,7 @@ def basic(device: str, target: str = "", before: str = "", **options: Any) -> di
     """The records of the basic probes, by name, asked in a process of their own."""
     script = f"""
 {before}
-from kernels_smoke.suite.probes import run as probes
+from kernels_smoke.suite.probes import probing as probes
 records = []
 probes.basic(records.append, device={device!r}, target={target!r})
 print(json.dumps({{record["name"]: record for record in records if record["kind"] == "probe"}}))
@@ -387,7 +387,7 @@ def test_a_ptxas_that_does_not_run(mode: int, first_fix: str, tmp_path: Path) ->
 def test_a_gpu_without_a_driver_ends_the_probes_of_the_gpu() -> None:
     """CUDA cannot start here; what comes after it is skipped, and says why."""
     script = """
-from kernels_smoke.suite.probes import gpu as probes_gpu, run as probes
+from kernels_smoke.suite.probes import gpu as probes_gpu, probing as probes
 records = []
 probes._ask_gpu(records.append, {**probes_gpu.BASIC})
 print(json.dumps([(record["name"], record.get("outcome"), record.get("message")) for record in records]))
@@ -404,7 +404,7 @@ print(json.dumps([(record["name"], record.get("outcome"), record.get("message"))
 @pytest.mark.kernels
 def test_a_crash_on_the_gpu_ends_the_probes_and_a_mere_failure_does_not() -> None:
     script = """
-from kernels_smoke.suite.probes import run as probes
+from kernels_smoke.suite.probes import probing as probes
 from kernels_smoke.suite.probes.answer import Answer
 def fails(): raise RuntimeError("cuDNN error: CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED")
 def crashes(): raise RuntimeError("CUDA error: an illegal memory access was encountered")

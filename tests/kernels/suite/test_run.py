@@ -15,7 +15,7 @@ from kernels_smoke.suite.plan import Document
 from kernels_smoke.suite.run import Options, _judge_on_gpu
 from kernels_smoke.suite.verdict import verdict
 
-COMPILES = "compiling.run:precompile"  # the one task that leaves the GPU alone
+COMPILES = "compiling.compilations:precompile"  # the one task that leaves the GPU alone
 PROBE = {"kind": "probe", "name": "driver", "outcome": "pass", "message": ""}
 NO_FP8 = {"kind": "case", "kernel": "scaled_mm", "case": "c", "outcome": "skip", "message": "this GPU has no fp8"}
 RIGHT = {"kind": "case", "kernel": "mul_sum_add", "case": "c", "outcome": "pass", "message": ""}
@@ -65,11 +65,11 @@ def test_nothing_runs_beside_a_child_that_has_an_exclusive_gpu(tmp_path: Path, *
     options, entries, marks = Options(level="full"), registry.ENTRIES, Marks(tmp_path, "digest")
     if warm:
         marks.leave([entry.name for entry in entries], "full")
-    crew, probes = Crew(), Job("probes.run:basic", {}, 1.0, lambda _record: None)
+    crew, probes = Crew(), Job("probes.probing:basic", {}, 1.0, lambda _record: None)
     _judge_on_gpu(options, crew, entries, Document(), "sm_90", probes, marks, alone=alone)  # type: ignore[arg-type]  # a double of the crew
     ran = [task for tasks, _ in crew.calls for task in tasks]
     assert ran.count("correctness:cases") == len({entry.family for entry in entries})
-    assert ran.count("probes.run:heavy") == 3
+    assert ran.count("probes.probing:heavy") == 3
     assert (COMPILES in ran) != warm
     together = [tasks for tasks, at_once in crew.calls if at_once > 1 and set(tasks) != {COMPILES}]
     assert not together if alone else together

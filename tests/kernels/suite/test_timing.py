@@ -161,7 +161,7 @@ answer([bool(other.outputs["out"].isnan().all()), float(made.inputs["x"].abs().s
 
 SPEED = """
 import dataclasses, torch
-from kernels_smoke.suite.speed import run as speed
+from kernels_smoke.suite.speed import speeds as speed
 from kernels_smoke.suite.speed.gpu_state import Monitor
 from kernels_smoke.suite.model import Kernel, Speed, Work
 from kernels_smoke.suite.speed.timing import Timing

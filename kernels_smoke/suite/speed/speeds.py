@@ -80,7 +80,7 @@ def run(
     }
     try:
         return record | _timed(kernel, speed, calibration, seed, gpu, device)
-    except Exception as error:  # noqa: BLE001  # compilers and drivers raise anything; each is a result
+    except Exception as error:  # compilers and drivers raise anything; each is a result
         return record | _failure(error, kernel, speed)
 
 

@@ -11,8 +11,7 @@ from typing import Any
 import triton
 
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.compiling import faults as compile_faults
-from kernels_smoke.suite.compiling import machine_code
+from kernels_smoke.suite.compiling import compile_faults, machine_code
 from kernels_smoke.suite.compiling.ahead_of_time import (
     Function,
     RefusedError,
@@ -50,7 +49,7 @@ def precompile(emit: Emit, *, kernel: str, target: str, level: Level, share: int
 
 def _build_launcher(compiled: Any) -> None:
     """Triton 3.6 and older build a launcher in C for each signature, at the first launch; later ones need no such."""
-    from triton.backends.nvidia.driver import CudaLauncher  # noqa: PLC0415  # not where AMD alone is compiled for
+    from triton.backends.nvidia.driver import CudaLauncher  # not where AMD alone is compiled for
 
     with contextlib.suppress(Exception):  # 3.7 asks a driver that is not here
         CudaLauncher(compiled.src, compiled.metadata)
@@ -112,7 +111,7 @@ def _compile(kernel: Kernel, item: Case | Speed, target: str, seen: set[str]) ->
             launch(kernel, item)
         except RefusedError as error:
             failure = _refusal(error, target)
-        except Exception as error:  # noqa: BLE001  # a fault of ours or of torch's: no verdict about the compiler
+        except Exception as error:  # a fault of ours or of torch's: no verdict about the compiler
             failure = {"outcome": "error", "message": f"{type(error).__name__}: {error}", "faults": []}
     seconds = time.monotonic() - start
     multiply = compile_faults.must_multiply(kernel, functions)

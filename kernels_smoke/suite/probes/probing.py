@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from kernels_smoke.suite.foreman import Emit
-from kernels_smoke.suite.probes import compiler as probes_compiler
-from kernels_smoke.suite.probes import installation as probes_installation
+from kernels_smoke.suite.probes import compiler, installation
 from kernels_smoke.suite.probes.answer import Answer, first_line, record
 
 Probes = Mapping[str, Callable[[], Answer]]
@@ -21,47 +20,43 @@ Probes = Mapping[str, Callable[[], Answer]]
 def basic(emit: Emit, *, device: str, target: str = "") -> None:
     """What every level probes. ``device`` is cuda, interpret, or none for a mere compilation for ``target`` (sm_90)."""
     probes: dict[str, Callable[[], Answer]] = {
-        "torch": partial(probes_installation.torch_build, device),
-        "triton": partial(probes_installation.triton_version, device),
+        "torch": partial(installation.torch_build, device),
+        "triton": partial(installation.triton_version, device),
     }
     answers = {name: _ask(emit, name, probe, _broken) for name, probe in probes.items()}
     if any(answer.outcome == "error" for answer in answers.values()):
         return
     if device == "interpret":
-        from kernels_smoke.suite.probes import interpreter as probes_interpreter  # noqa: PLC0415  # it imports what was just probed
+        from kernels_smoke.suite.probes import interpreter  # it imports what was just probed
 
-        _ask(emit, "interpreter", probes_interpreter.interpreter, _broken)
+        _ask(emit, "interpreter", interpreter.interpreter, _broken)
         return
-    _ask(emit, "jit_cache", probes_installation.jit_cache, _broken)
+    _ask(emit, "jit_cache", installation.jit_cache, _broken)
     if target.startswith("sm_"):
-        _ask(emit, "ptxas", partial(probes_installation.ptxas, target), _broken)
+        _ask(emit, "ptxas", partial(installation.ptxas, target), _broken)
     if device == "cuda":
-        _ask(emit, "c_compiler", probes_compiler.c_compiler, _broken)
+        _ask(emit, "c_compiler", compiler.c_compiler, _broken)
         if answers["torch"].outcome == "pass":
-            from kernels_smoke.suite.probes import gpu as probes_gpu  # noqa: PLC0415  # likewise
+            from kernels_smoke.suite.probes import gpu
 
-            _ask_gpu(emit, {**probes_gpu.BASIC, "triton_launcher": probes_compiler.triton_launcher})
+            _ask_gpu(emit, {**gpu.BASIC, "triton_launcher": compiler.triton_launcher})
 
 
 def heavy(emit: Emit, *, device: str, target: str = "", names: Sequence[str] = (), slowness: float = 1.0) -> None:
     """The probes that take seconds, for a GPU: nccl, cublas, cudnn, torch_compile; those in ``names`` if it has any."""
     if device != "cuda" or not target:
         return
-    from kernels_smoke.suite.probes import libraries as probes_libraries  # noqa: PLC0415  # they import torch
-    from kernels_smoke.suite.probes import nccl as probes_nccl  # noqa: PLC0415  # they import torch
+    from kernels_smoke.suite.probes import libraries, nccl  # they import torch
 
     # NCCL first: in the compute mode "exclusive process" a context of this process would keep its ranks out.
-    probes: dict[str, Callable[[], Answer]] = {
-        "nccl": partial(probes_nccl.nccl, slowness),
-        **probes_libraries.LIBRARIES,
-    }
+    probes: dict[str, Callable[[], Answer]] = {"nccl": partial(nccl.nccl, slowness), **libraries.LIBRARIES}
     _ask_gpu(emit, {name: probe for name, probe in probes.items() if not names or name in names})
 
 
 def _ask_gpu(emit: Emit, probes: Probes) -> None:
     """Run probes one after the other, until one leaves CUDA in a state in which no other can work."""
-    from kernels_smoke.suite.correctness import CRASHES  # noqa: PLC0415  # it imports torch
-    from kernels_smoke.suite.probes.gpu import failure  # noqa: PLC0415  # likewise
+    from kernels_smoke.suite.correctness import CRASHES  # it imports torch
+    from kernels_smoke.suite.probes.gpu import failure
 
     lost = ""
     for name, probe in probes.items():
@@ -81,7 +76,7 @@ def _ask(emit: Emit, name: str, probe: Callable[[], Answer], explain: Callable[[
     begun = time.monotonic()
     try:
         answer = probe()
-    except Exception as error:  # noqa: BLE001  # drivers and libraries raise anything
+    except Exception as error:  # drivers and libraries raise anything
         answer = explain(error)
     emit(record(name, answer, time.monotonic() - begun))
     return answer
