@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+import torch
 
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = pytest.importorskip("torch")
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-pytest.importorskip("triton")
-
-from kernels_smoke.block_attention import reference  # noqa: E402  # triton reads the variable when it is imported
-from kernels_smoke.block_attention.autograd import attend, rotate  # noqa: E402  # likewise
-from kernels_smoke.block_attention.block_diagonal_attention import block_diagonal_attention  # noqa: E402
-from kernels_smoke.block_attention.block_diagonal_attention_backward import (  # noqa: E402  # likewise
-    block_diagonal_attention_backward,
-)
-from kernels_smoke.block_attention.blocks import list_blocks  # noqa: E402  # likewise
+from kernels_smoke.block_attention import reference
+from kernels_smoke.block_attention.autograd import attend, rotate
+from kernels_smoke.block_attention.block_diagonal_attention import block_diagonal_attention
+from kernels_smoke.block_attention.block_diagonal_attention_backward import block_diagonal_attention_backward
+from kernels_smoke.block_attention.blocks import list_blocks
+from tests.kernels.support import DEVICE
 
 EXACT = torch.float32 if DEVICE == "cpu" else torch.bfloat16
 TOLERANCE = 1e-5 if DEVICE == "cpu" else 8e-3  # on a GPU, the rotated heads are rounded once more

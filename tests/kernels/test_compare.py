@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from kernels_smoke.suite.compare import Absolute, Codes, Exact, Near, Relative, Rounded  # noqa: E402  # needs torch
+from kernels_smoke.suite.compare import Absolute, Codes, Exact, Near, Relative, Rounded
 
 INF, NAN = float("inf"), float("nan")
 REFERENCE = torch.linspace(1.0, 2.0, 4096, dtype=torch.float64).reshape(64, 64)

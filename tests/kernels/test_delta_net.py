@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-pytest.importorskip("triton")
+from kernels_smoke.delta_net import gated_delta_rule_chunk as module
+from kernels_smoke.delta_net import reference
+from kernels_smoke.delta_net.gated_delta_rule_chunk import gated_delta_rule_chunk
+from kernels_smoke.delta_net.gated_delta_rule_decode import gated_delta_rule_decode
+from tests.kernels.support import DEVICE, error
 
-from kernels_smoke.delta_net import gated_delta_rule_chunk as module  # noqa: E402
-from kernels_smoke.delta_net import reference  # noqa: E402  # triton reads the variable when it is imported
-from kernels_smoke.delta_net.gated_delta_rule_chunk import gated_delta_rule_chunk  # noqa: E402
-from kernels_smoke.delta_net.gated_delta_rule_decode import gated_delta_rule_decode  # noqa: E402
-
-Tensor = Any  # torch may not be here
 KEY_HEADS, VALUE_HEADS, SIZE = 1, 2, 16
 
 
@@ -27,7 +21,7 @@ def heads(tokens: int, seed: int = 1) -> dict[str, Any]:
     """Normalized keys and queries, values and gates of so many tokens, in float16."""
     generator = torch.Generator().manual_seed(seed)
 
-    def normal(count: int) -> Tensor:
+    def normal(count: int) -> torch.Tensor:
         return torch.randn(tokens, count, SIZE, generator=generator).half().to(DEVICE)
 
     gates = torch.rand(2, tokens, VALUE_HEADS, generator=generator).to(DEVICE)
@@ -39,16 +33,12 @@ def part(arguments: dict[str, Any], begin: int, end: int) -> dict[str, Any]:
     return {name: value if name == "normalize" else value[begin:end] for name, value in arguments.items()}
 
 
-def numbers(*values: Any) -> Tensor:
+def numbers(*values: Any) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.int32, device=DEVICE)
 
 
-def empty_state(rows: int = 1) -> Tensor:
+def empty_state(rows: int = 1) -> torch.Tensor:
     return torch.zeros(rows, VALUE_HEADS, SIZE, SIZE, device=DEVICE)
-
-
-def error(got: Tensor, wanted: Tensor) -> float:
-    return float((got.double() - wanted.double()).norm() / wanted.double().norm())
 
 
 def test_a_prompt_in_two_pieces_and_two_tokens_more_is_one_sequence() -> None:
@@ -159,16 +149,13 @@ def test_keys_that_are_alike_do_not_blow_up(alike: float) -> None:
         ({"log_decay": torch.zeros(2, 3).t()}, "the rows of log_decay must be contiguous"),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused_by_both(change: dict[str, Tensor], message: str) -> None:
+def test_arguments_that_do_not_fit_are_refused_by_both(change: dict[str, torch.Tensor], message: str) -> None:
     arguments = heads(3) | {name: value.to(DEVICE) for name, value in change.items()}
     with pytest.raises(ValueError, match=message):
         gated_delta_rule_chunk(**arguments)
     with pytest.raises(ValueError, match=message):
         gated_delta_rule_decode(
-            **arguments,
-            states=empty_state(),
-            state_indices_in=numbers(0),
-            state_indices_out=numbers([0, -1, -1]),
+            **arguments, states=empty_state(), state_indices_in=numbers(0), state_indices_out=numbers([0, -1, -1])
         )
 
 
@@ -185,7 +172,7 @@ def test_arguments_that_do_not_fit_are_refused_by_both(change: dict[str, Tensor]
         ({"out": torch.zeros(3, 2, 16)}, "out must be torch.float16, not torch.float32"),
     ],
 )
-def test_what_prefill_refuses(change: dict[str, Tensor], message: str) -> None:
+def test_what_prefill_refuses(change: dict[str, torch.Tensor], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         gated_delta_rule_chunk(**heads(3), **{name: value.to(DEVICE) for name, value in change.items()})
 
@@ -201,7 +188,7 @@ def test_what_prefill_refuses(change: dict[str, Tensor], message: str) -> None:
         ({"states": torch.zeros(1, 2, 32, 16, device=DEVICE)[:, :, :16]}, "a row of states must be contiguous"),
     ],
 )
-def test_what_decoding_refuses(change: dict[str, Tensor], message: str) -> None:
+def test_what_decoding_refuses(change: dict[str, torch.Tensor], message: str) -> None:
     arguments = {"states": empty_state(), "state_indices_in": numbers(0), "state_indices_out": numbers([0, -1, -1])}
     arguments |= {name: value.to(DEVICE) for name, value in change.items()}
     with pytest.raises(ValueError, match=message):

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
-pytest.importorskip("torch")
-import torch  # after the line that skips all where there is none
-
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-pytest.importorskip("triton")
-
-from kernels_smoke.dualip import dual_ascent as module  # noqa: E402  # triton reads the variable when it is imported
-from kernels_smoke.dualip import reference  # noqa: E402
-from kernels_smoke.dualip.cases_dual_ascent import matching  # noqa: E402
-from kernels_smoke.dualip.dual_ascent import LinearProgram, certify, dual_ascent, linear_program  # noqa: E402
-from kernels_smoke.dualip.segments import LengthClass, Segments, segments  # noqa: E402
-from kernels_smoke.dualip.simplex_projection import simplex_projection  # noqa: E402
-from kernels_smoke.dualip.sparse_product import Compressed, sparse_product  # noqa: E402
+from kernels_smoke.dualip import dual_ascent as module
+from kernels_smoke.dualip import reference
+from kernels_smoke.dualip.cases_dual_ascent import matching
+from kernels_smoke.dualip.dual_ascent import LinearProgram, certify, dual_ascent, linear_program
+from kernels_smoke.dualip.segments import LengthClass, Segments, segments
+from kernels_smoke.dualip.simplex_projection import simplex_projection
+from kernels_smoke.dualip.sparse_product import Compressed, sparse_product
+from tests.kernels.support import DEVICE
 
 
 @pytest.fixture(autouse=True)

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-pytest.importorskip("triton")
+from kernels_smoke.fusion import reference
+from kernels_smoke.fusion.fused_gate_sigmoid_mul_add import WIDEST, fused_gate_sigmoid_mul_add
+from kernels_smoke.fusion.mul_add_sigmoid import mul_add_sigmoid
+from kernels_smoke.fusion.mul_sum_add import mul_sum_add
+from kernels_smoke.fusion.sin_and_cos import sin_and_cos
+from tests.kernels import support
+from tests.kernels.support import DEVICE
 
-from kernels_smoke.fusion import reference  # noqa: E402  # triton reads the variable when it is imported
-from kernels_smoke.fusion.fused_gate_sigmoid_mul_add import WIDEST, fused_gate_sigmoid_mul_add  # noqa: E402
-from kernels_smoke.fusion.mul_add_sigmoid import mul_add_sigmoid  # noqa: E402
-from kernels_smoke.fusion.mul_sum_add import mul_sum_add  # noqa: E402
-from kernels_smoke.fusion.sin_and_cos import sin_and_cos  # noqa: E402
-
-Tensor = Any  # torch may not be here
 ROWS, WIDTH = 3, 40
 BF16, FP16, FP32, FP64 = torch.bfloat16, torch.float16, torch.float32, torch.float64
 TOLERANCES = {FP16: 5e-4, FP32: 2e-6}
+zeros = partial(support.zeros, dtype=FP32)
 
 
-def normal(*shape: int, dtype: Any = FP32, seed: int = 1) -> Tensor:
+def normal(*shape: int, dtype: Any = FP32, seed: int = 1) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
 
 
-def zeros(*shape: int, dtype: Any = FP32, device: str = DEVICE) -> Tensor:
-    return torch.zeros(shape, dtype=dtype, device=device)
-
-
-def check(got: Tensor, wanted: Tensor, like: Tensor) -> None:
+def check(got: torch.Tensor, wanted: torch.Tensor, like: torch.Tensor) -> None:
     assert got.shape == wanted.shape
     assert got.dtype == like.dtype
     assert got.device == like.device
@@ -84,7 +77,7 @@ def test_what_is_added_to_is_what_is_returned() -> None:
     check(final, wanted, x)
 
 
-FITTING: dict[Callable[..., Any], Callable[[], dict[str, Tensor]]] = {
+FITTING: dict[Callable[..., Any], Callable[[], dict[str, torch.Tensor]]] = {
     fused_gate_sigmoid_mul_add: lambda: {
         **{name: zeros(ROWS, WIDTH) for name in ("final", "x", "shared")},
         "weight": zeros(WIDTH),
@@ -110,7 +103,7 @@ def every_fault(name: str, *shape: int) -> list[tuple[dict[str, Any], str]]:
     ]
 
 
-def results(*tensors: Tensor) -> dict[str, Any]:
+def results(*tensors: torch.Tensor) -> dict[str, Any]:
     return {"out": tensors}
 
 

@@ -12,28 +12,24 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
-DEVICE: Where = "cuda" if torch.cuda.is_available() else "interpret"
-if DEVICE == "interpret":
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-pytest.importorskip("triton")
+from kernels_smoke.suite import registry
+from kernels_smoke.suite.correctness import run
+from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.judge import seed_of
+from kernels_smoke.suite.model import Case, Kernel, Where
+from kernels_smoke.suite.mutants import broken
+from kernels_smoke.suite.run import new_seed
+from tests.kernels.support import DEVICE
 
-from kernels_smoke.suite import registry  # noqa: E402  # triton reads the variable when it is imported
-from kernels_smoke.suite.correctness import run  # noqa: E402
-from kernels_smoke.suite.draw import Draw  # noqa: E402
-from kernels_smoke.suite.judge import seed_of  # noqa: E402
-from kernels_smoke.suite.model import Case, Kernel, Where  # noqa: E402
-from kernels_smoke.suite.mutants import broken  # noqa: E402
-from kernels_smoke.suite.run import new_seed  # noqa: E402
-
+WHERE: Where = "cuda" if DEVICE == "cuda" else "interpret"
 SEED = int(os.environ.get("KERNELS_SMOKE_SEED") or new_seed())
 KERNELS = [registry.load(entry) for entry in registry.ENTRIES]
-CASES = [(kernel, case) for kernel in KERNELS for case in kernel.cases if DEVICE in case.where and case.level != "deep"]
+CASES = [(kernel, case) for kernel in KERNELS for case in kernel.cases if WHERE in case.where and case.level != "deep"]
 
 
 @pytest.mark.parametrize(("kernel", "case"), CASES, ids=[f"{kernel.name}-{case.name}" for kernel, case in CASES])
 def test_a_kernel_computes_what_its_reference_computes(kernel: Kernel, case: Case) -> None:
-    result = run(kernel, case, DEVICE, SEED)
+    result = run(kernel, case, WHERE, SEED)
     if result["outcome"] == "skip":
         pytest.skip(result["message"])
     assert result["outcome"] == "pass", f"{result['message']} (KERNELS_SMOKE_SEED={SEED})"
@@ -55,7 +51,7 @@ def test_elements_that_are_written_may_not_lie_at_the_same_place(kernel: Kernel)
     module = importlib.import_module(kernel.module)
     refused: set[str] = set()
     for case in (case for of, case in CASES if of is kernel):
-        draw = Draw(seed_of(SEED, kernel.name, case.name), "cuda" if DEVICE == "cuda" else "cpu")
+        draw = Draw(seed_of(SEED, kernel.name, case.name), DEVICE)
         inputs = dict(kernel.inputs(draw, **case.shape))
         outputs = draw.outputs(kernel.outputs(inputs))
         written = {name: inputs[name] for name in kernel.modifies} | outputs

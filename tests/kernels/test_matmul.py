@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-pytest.importorskip("triton")
+from kernels_smoke.matmul import reference
+from kernels_smoke.matmul.scaled_mm import scaled_mm
+from kernels_smoke.matmul.scaled_mm_blockwise import scaled_mm_blockwise
+from tests.kernels.support import DEVICE, zeros
 
-from kernels_smoke.matmul import reference  # noqa: E402  # triton reads the variable when it is imported
-from kernels_smoke.matmul.scaled_mm import scaled_mm  # noqa: E402
-from kernels_smoke.matmul.scaled_mm_blockwise import scaled_mm_blockwise  # noqa: E402
-
-Tensor = Any  # torch may not be here
 M, N, K = 20, 36, 144
 FP16, FP32 = torch.float16, torch.float32
 TOLERANCES = {torch.bfloat16: 1e-2, FP16: 5e-4, FP32: 1e-5}  # the interpreter may cut bfloat16 off
 
 
-def drawn(*, by_blocks: bool) -> dict[str, Tensor]:
+def drawn(*, by_blocks: bool) -> dict[str, torch.Tensor]:
     """Operands and scales of a product M x N over K."""
     generator = torch.Generator().manual_seed(20261123)
     a, rows = (torch.randn(count, K, generator=generator).to(DEVICE, FP16) for count in (M, N))
     of_a, of_b = ((M, 2), (2, 1)) if by_blocks else ((M, 1), (1, N))
     scale_a, scale_b = (torch.rand(shape, generator=generator).to(DEVICE) for shape in (of_a, of_b))
     return {"a": a, "b": rows.t(), "scale_a": scale_a, "scale_b": scale_b}
-
-
-def zeros(*shape: int, dtype: Any = FP16, device: str = DEVICE) -> Tensor:
-    return torch.zeros(shape, dtype=dtype, device=device)
 
 
 @pytest.mark.parametrize("out_dtype", [None, *TOLERANCES], ids=str)
@@ -56,7 +46,7 @@ def test_a_result_that_is_not_given_is_allocated(by_blocks: bool, out_dtype: Any
 @pytest.mark.parametrize("out_dtype", [None, FP32], ids=str)
 def test_a_result_that_is_given_is_what_is_returned(by_blocks: bool, out_dtype: Any) -> None:
     out = zeros(M, N, dtype=FP32)
-    function: Callable[..., Tensor] = scaled_mm_blockwise if by_blocks else scaled_mm
+    function: Callable[..., torch.Tensor] = scaled_mm_blockwise if by_blocks else scaled_mm
     assert function(**drawn(by_blocks=by_blocks), out_dtype=out_dtype, out=out) is out
     assert out.any()
 
@@ -88,7 +78,7 @@ def test_a_result_that_is_given_is_what_is_returned(by_blocks: bool, out_dtype: 
     ],
 )
 def test_operands_that_do_not_fit_are_refused(by_blocks: bool, changes: dict[str, Any], message: str) -> None:
-    function: Callable[..., Tensor] = scaled_mm_blockwise if by_blocks else scaled_mm
+    function: Callable[..., torch.Tensor] = scaled_mm_blockwise if by_blocks else scaled_mm
     with pytest.raises(ValueError, match=message):
         function(**{**drawn(by_blocks=by_blocks), **changes})
 
@@ -96,7 +86,7 @@ def test_operands_that_do_not_fit_are_refused(by_blocks: bool, changes: dict[str
 @pytest.mark.parametrize("by_blocks", [False, True])
 @pytest.mark.parametrize("name", ["scale_a", "scale_b"])
 def test_scales_of_another_dtype_or_device_are_refused(by_blocks: bool, name: str) -> None:
-    function: Callable[..., Tensor] = scaled_mm_blockwise if by_blocks else scaled_mm
+    function: Callable[..., torch.Tensor] = scaled_mm_blockwise if by_blocks else scaled_mm
     arguments = drawn(by_blocks=by_blocks)
     with pytest.raises(ValueError, match=f"{name} must be .*float32, not torch.float16"):
         function(**{**arguments, name: arguments[name].half()})
@@ -124,6 +114,6 @@ def test_one_element_scales_everything_only_where_there_are_no_blocks() -> None:
         (zeros(N, device="meta"), "bias is on meta"),
     ],
 )
-def test_a_bias_that_does_not_fit_is_refused(bias: Tensor, message: str) -> None:
+def test_a_bias_that_does_not_fit_is_refused(bias: torch.Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         scaled_mm(**drawn(by_blocks=False), bias=bias)

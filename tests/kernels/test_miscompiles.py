@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-pytest.importorskip("triton")
+from kernels_smoke.miscompiles import reference
+from kernels_smoke.miscompiles.chained_dots import chained_dots
+from kernels_smoke.miscompiles.decayed_accumulator import decayed_accumulator
+from tests.kernels.support import DEVICE, error, zeros
 
-from kernels_smoke.miscompiles import reference  # noqa: E402  # triton reads the variable when it is imported
-from kernels_smoke.miscompiles.chained_dots import chained_dots  # noqa: E402
-from kernels_smoke.miscompiles.decayed_accumulator import decayed_accumulator  # noqa: E402
-
-Tensor = Any  # torch may not be here
 M, N, K = 20, 24, 33
 HEADS, TOKENS, DEPTH, WIDTH = 2, 70, 16, 20
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 
 
-def normal(*shape: int, scale: float = 1.0, seed: int) -> Tensor:
+def normal(*shape: int, scale: float = 1.0, seed: int) -> torch.Tensor:
     return (torch.randn(shape, generator=torch.Generator().manual_seed(seed)) * scale).to(DEVICE, FP16)
 
 
-def zeros(*shape: int, dtype: Any = FP16, device: str = DEVICE) -> Tensor:
-    return torch.zeros(shape, dtype=dtype, device=device)
-
-
-def apart(*shape: int, dtype: Any = FP16) -> Tensor:
+def apart(*shape: int, dtype: Any = FP16) -> torch.Tensor:
     """Rows that are further apart than they are wide."""
     return zeros(*shape[:-1], shape[-1] + 8, dtype=dtype)[..., : shape[-1]]
 
 
-def matrices() -> dict[str, Tensor]:
+def matrices() -> dict[str, torch.Tensor]:
     shapes = {"a": (M, K), "b": (K, N), "c": (M, K), "d": (K, N)}
     return {name: normal(*shape, seed=seed) for seed, (name, shape) in enumerate(shapes.items())}
 
 
-def recurrence(*, delta: bool = True) -> dict[str, Tensor]:
+def recurrence(*, delta: bool = True) -> dict[str, torch.Tensor]:
     made = {
         "q": normal(HEADS, TOKENS, DEPTH, seed=1),
         "k": normal(HEADS, TOKENS, DEPTH, scale=0.05, seed=2),
@@ -49,10 +39,6 @@ def recurrence(*, delta: bool = True) -> dict[str, Tensor]:
         "decay": torch.tensor([[0.5, 0.9], [0.8, 0.6]], device=DEVICE),
     }
     return {**made, "w": normal(HEADS, TOKENS, DEPTH, scale=0.05, seed=4)} if delta else made
-
-
-def error(got: Tensor, wanted: Tensor) -> float:
-    return float((got.double() - wanted).norm() / wanted.norm())
 
 
 def test_a_sum_of_products_that_is_not_given_is_allocated() -> None:

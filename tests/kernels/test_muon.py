@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
-pytest.importorskip("torch")
-import torch  # after the line that skips all where there is none
-
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-pytest.importorskip("triton")
-
-from kernels_smoke.muon import newton_schulz as module  # noqa: E402  # triton reads the variable when it is imported
-from kernels_smoke.muon import reference  # noqa: E402
-from kernels_smoke.muon.muon_step import muon_step  # noqa: E402
-from kernels_smoke.muon.newton_schulz import newton_schulz  # noqa: E402
+from kernels_smoke.muon import newton_schulz as module
+from kernels_smoke.muon import reference
+from kernels_smoke.muon.muon_step import muon_step
+from kernels_smoke.muon.newton_schulz import newton_schulz
+from tests.kernels.support import DEVICE
 
 ITERATE = torch.bfloat16 if DEVICE == "cuda" else torch.float16  # the interpreter is wrong in bfloat16
 RATE = 0.08

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+import torch
 
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = pytest.importorskip("torch")
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-pytest.importorskip("triton")
-
-from kernels_smoke.norm.fused_add_rms_norm import fused_add_rms_norm  # noqa: E402  # triton reads it when imported
+from kernels_smoke.norm.fused_add_rms_norm import fused_add_rms_norm
+from tests.kernels.support import zeros
 
 ROWS, WIDTH = 3, 40
 DTYPE = torch.float16
-
-
-def zeros(*shape: int, dtype: torch.dtype = DTYPE) -> torch.Tensor:
-    return torch.zeros(shape, dtype=dtype, device=DEVICE)
 
 
 def arguments(**changes: Any) -> dict[str, Any]:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-pytest.importorskip("triton")
-
-from kernels_smoke.attention.batch import STAGES, Batch, Choice  # noqa: E402  # the variable comes first
-from kernels_smoke.attention.layout import configure  # noqa: E402
-from kernels_smoke.attention.paged_attention import paged_attention  # noqa: E402
-
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+from kernels_smoke.attention.batch import STAGES, Batch, Choice
+from kernels_smoke.attention.layout import configure
+from kernels_smoke.attention.paged_attention import paged_attention
+from tests.kernels.support import DEVICE
 
 
 def arguments() -> dict[str, Any]:

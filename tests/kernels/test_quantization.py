@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+import torch
 
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = pytest.importorskip("torch")
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-pytest.importorskip("triton")
-
-from kernels_smoke.quantization.dynamic_per_token_scaled_fp8_quant import (  # noqa: E402  # triton reads it when imported
-    dynamic_per_token_scaled_fp8_quant,
-)
-from kernels_smoke.quantization.layout import code_dtype  # noqa: E402  # likewise
-from kernels_smoke.quantization.per_token_group_fp8_quant import per_token_group_fp8_quant  # noqa: E402  # likewise
-from kernels_smoke.quantization.rms_norm_dynamic_per_token_quant import (  # noqa: E402  # likewise
-    rms_norm_dynamic_per_token_quant,
-)
-from kernels_smoke.quantization.rms_norm_per_block_quant import rms_norm_per_block_quant  # noqa: E402  # likewise
-from kernels_smoke.quantization.silu_and_mul_dynamic_per_token_quant import (  # noqa: E402  # likewise
-    silu_and_mul_dynamic_per_token_quant,
-)
-from kernels_smoke.quantization.silu_and_mul_per_block_quant import (  # noqa: E402  # likewise
-    silu_and_mul_per_block_quant,
-)
+from kernels_smoke.quantization.dynamic_per_token_scaled_fp8_quant import dynamic_per_token_scaled_fp8_quant
+from kernels_smoke.quantization.layout import code_dtype
+from kernels_smoke.quantization.per_token_group_fp8_quant import per_token_group_fp8_quant
+from kernels_smoke.quantization.rms_norm_dynamic_per_token_quant import rms_norm_dynamic_per_token_quant
+from kernels_smoke.quantization.rms_norm_per_block_quant import rms_norm_per_block_quant
+from kernels_smoke.quantization.silu_and_mul_dynamic_per_token_quant import silu_and_mul_dynamic_per_token_quant
+from kernels_smoke.quantization.silu_and_mul_per_block_quant import silu_and_mul_per_block_quant
+from tests.kernels.support import zeros
 
 Function = Callable[..., tuple[torch.Tensor, torch.Tensor]]
 ROWS, WIDTH, GROUP = 3, 64, 16
@@ -45,10 +29,6 @@ BY_GROUP: list[Function] = [per_token_group_fp8_quant, rms_norm_per_block_quant,
 NORMS: list[Function] = [rms_norm_dynamic_per_token_quant, rms_norm_per_block_quant]
 GATED: list[Function] = [silu_and_mul_dynamic_per_token_quant, silu_and_mul_per_block_quant]
 each = pytest.mark.parametrize("function", [*BY_ROW, *BY_GROUP], ids=lambda function: function.__name__)
-
-
-def zeros(*shape: int, dtype: torch.dtype = DTYPE) -> torch.Tensor:
-    return torch.zeros(shape, dtype=dtype, device=DEVICE)
 
 
 def arguments(function: Function, width: int = WIDTH, **changes: Any) -> dict[str, Any]:

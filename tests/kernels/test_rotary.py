@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+import torch
 
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = pytest.importorskip("torch")
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-pytest.importorskip("triton")
-
-from kernels_smoke.rotary.fused_qk_norm_rope import fused_qk_norm_rope  # noqa: E402  # triton reads it when imported
-from kernels_smoke.rotary.fused_qk_rmsnorm_rope_gate import fused_qk_rmsnorm_rope_gate  # noqa: E402  # likewise
+from kernels_smoke.rotary.fused_qk_norm_rope import fused_qk_norm_rope
+from kernels_smoke.rotary.fused_qk_rmsnorm_rope_gate import fused_qk_rmsnorm_rope_gate
+from tests.kernels.support import DEVICE, zeros
 
 TOKENS, QUERY_HEADS, KEY_HEADS, HEAD_DIM, ROTARY_DIM, POSITIONS = 3, 2, 1, 32, 16, 5
 DTYPE = torch.float16
 both = pytest.mark.parametrize("function", [fused_qk_norm_rope, fused_qk_rmsnorm_rope_gate])
-
-
-def zeros(*shape: int, dtype: torch.dtype = DTYPE, device: str = DEVICE) -> torch.Tensor:
-    return torch.zeros(shape, dtype=dtype, device=device)
 
 
 def arguments(function: Callable[..., Any], tokens: int = TOKENS, device: str = DEVICE) -> dict[str, Any]:
