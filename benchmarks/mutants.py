@@ -1,6 +1,6 @@
 """How surely the cases catch every mutant, over inputs from as many seeds as there is time for.
 
-usage: python benchmarks/mutants.py [--only KERNEL,...] [--seconds 600] [--device cuda|cpu] [--first-seed 0]
+usage: python benchmarks/mutants.py [--only KERNEL,...] [--seconds 600 | --seeds N] [--device cuda|cpu] [--first-seed 0]
 
 The suite draws new inputs in every run, so a mutant that one draw in a hundred does not show is missed by one run in a
 hundred. Prints for each kernel how many seeds there were, every mutant that was missed with the seeds that missed it,
@@ -54,6 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure how surely the cases catch every mutant.")
     parser.add_argument("--only", default="", metavar="KERNEL,...")
     parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--seeds", type=int, default=0, help="so many for each kernel, however long they take")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--first-seed", type=int, default=0)
     options = parser.parse_args()
@@ -66,7 +67,7 @@ def main() -> None:
     entries = registry.select(tuple(filter(None, options.only.split(","))))
     at_once = len(os.sched_getaffinity(0))
     seconds = options.seconds * min(1.0, at_once / len(entries))  # for each kernel
-    jobs = [Job(entry.name, run, (entry.name, device, options.first_seed, seconds)) for entry in entries]
+    jobs = [Job(entry.name, run, (entry.name, device, options.first_seed, options.seeds, seconds)) for entry in entries]
     found: dict[str, dict[str, Catches]] = {entry.name: {} for entry in entries}
     seeds = dict.fromkeys(found, 0)
     planned = {entry.name: _planned(entry, device) for entry in entries}
@@ -80,13 +81,16 @@ def main() -> None:
             found[kernel].setdefault(message["record"]["mutant"], Catches()).add(message["seed"], message["record"])
 
 
-def run(connection: Connection, name: str, device: Where, first: int, seconds: float) -> None:
-    """Run the cases of a kernel on all of its mutants with one seed after another; send all records, with the seed."""
+def run(connection: Connection, name: str, device: Where, first: int, seeds: int, seconds: float) -> None:
+    """Run the cases of a kernel on all of its mutants with one seed after another; send all records, with the seed.
+
+    With ``seeds`` so many, otherwise for so many ``seconds``, and at least one.
+    """
     from kernels_smoke.suite.correctness import mutants  # noqa: PLC0415  # imported by now
 
     seed, until = first, time.monotonic() + seconds
     records: list[Mapping[str, Any]] = []
-    while seed == first or time.monotonic() < until:
+    while seed < first + max(seeds, 1) or (not seeds and time.monotonic() < until):
         records.clear()
         mutants(partial(_send, connection, seed, records), kernels=[name], device=device, seed=seed)
         planned = next(len(record["items"]) for record in records if record["kind"] == "plan")

@@ -9,7 +9,6 @@ import selectors
 import signal
 import subprocess
 import tempfile
-import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -17,11 +16,12 @@ from types import TracebackType
 from typing import Any
 
 from kernels_smoke.suite import start
+from kernels_smoke.suite.silence import TICK, Silence, children
 
 IMPORT_PATIENCE = (
     120.0  # seconds: torch was imported in 3.4 on a fresh machine; a cold network file system takes longer
 )
-MARGIN = 15.0  # seconds after a job's patience in which the foreman must have said that it killed the child
+MARGIN = 15.0  # seconds in which the foreman must have said that it is alive: it does so every half second
 
 
 class ForemanError(Exception):
@@ -54,13 +54,18 @@ class End:
 
 @dataclass
 class Job:
-    """One task, what to do with its records, and what to do when it ends (the jobs that this calls for)."""
+    """One task, what to do with its records, and what to do when it ends (the jobs that this calls for).
+
+    Its child hangs when it is silent while it sleeps for ``patience`` seconds, or computes for ``computing`` times as
+    many. On a GPU that is once: who waits for a GPU may do so in a loop.
+    """
 
     task: str
     arguments: dict[str, Any]
     patience: float
     on_record: Callable[[dict[str, Any]], None]
     on_end: Callable[[End], Iterable[Job]] = lambda _end: ()
+    computing: float = 1.0
 
 
 @dataclass
@@ -91,6 +96,7 @@ class Crew:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._events, selectors.EVENT_READ)
         self._buffer = b""
+        self._silence = Silence(self._process.pid)
         self._arrived: deque[dict[str, Any]] = deque()
         self._count = 0
         return self
@@ -119,8 +125,7 @@ class Crew:
             while waiting and len(running) < at_once:
                 job = waiting.popleft()
                 running[self._submit(job)] = job
-            patience = max(job.patience for job in running.values()) * self.slowness + MARGIN
-            event = self._next(patience, "the suite stands still")
+            event = self._next(MARGIN * self.slowness, "the suite stands still")
             job = running[event["id"]]
             if event["event"] == "record":
                 job.on_record(event["record"])
@@ -131,7 +136,7 @@ class Crew:
     def _submit(self, job: Job) -> int:
         self._count += 1
         order = {"id": self._count, "task": job.task, "arguments": job.arguments}
-        order["patience"] = job.patience * self.slowness
+        order |= {"patience": job.patience * self.slowness, "computing": job.computing}
         try:
             self._tasks.write(json.dumps(order).encode() + b"\n")
             self._tasks.flush()
@@ -140,15 +145,20 @@ class Crew:
         return self._count
 
     def _next(self, patience: float, what: str) -> dict[str, Any]:
-        end = time.monotonic() + patience
+        self._silence.heard()
         while not self._arrived:
-            if not self._selector.select(timeout=max(0.0, end - time.monotonic())):
-                raise ForemanError(self._obituary(f"{what}: nothing was heard for {patience:.0f} s"))
+            if not self._selector.select(timeout=TICK):
+                self._silence.look()
+                if self._silence.exceeds(patience):
+                    raise ForemanError(self._obituary(f"{what}: nothing was heard for {patience:.0f} s"))
+                continue
+            self._silence.heard()
             chunk = os.read(self._events.fileno(), 1 << 16)
             if not chunk:
                 raise ForemanError(self._obituary(what))
             *lines, self._buffer = (self._buffer + chunk).split(b"\n")
-            self._arrived.extend(json.loads(line) for line in lines)
+            events = map(json.loads, lines)
+            self._arrived.extend(event for event in events if event["event"] != "alive")
         return self._arrived.popleft()
 
     def _obituary(self, what: str) -> str:
@@ -162,17 +172,8 @@ class Crew:
 
     def _kill(self) -> None:
         """Kill the foreman and its children, each of which leads a group of its own."""
-        for group in [*_children(self._process.pid), self._process.pid]:
+        for group in [*children(self._process.pid), self._process.pid]:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=5)
-
-
-def _children(pid: int) -> list[int]:
-    """The direct children of ``pid``, as Linux tells them; none elsewhere."""
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:  # noqa: PTH123  # one line of /proc
-            return [int(child) for child in file.read().split()]
-    except OSError:
-        return []

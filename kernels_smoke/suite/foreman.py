@@ -5,16 +5,18 @@ torch costs two seconds: so the import is done once, here, and everything else i
 
 It reads tasks from standard input, one JSON object a line::
 
-    {"id": 1, "task": "probes.probing:basic", "arguments": {...}, "patience": 30.0}
+    {"id": 1, "task": "probes.probing:basic", "arguments": {...}, "patience": 30.0, "computing": 1.0}
 
 and writes events to standard output, one JSON object a line::
 
     {"event": "ready", "torch": {...} or null, "triton": {...} or null, "faults": {"torch": "why it is not imported"}}
+    {"event": "alive"}, every half second while there are children
     {"event": "record", "id": 1, "record": {...}}
     {"event": "done", "id": 1, "status": 0, "hang": false, "words": "the last lines that the child wrote"}
 
-A task is a function ``name(emit, **arguments)`` of a module of this package. A child from which nothing came for
-``patience`` seconds is killed, and its end says ``hang``. ``status`` is the exit code, or the negative signal number.
+A task is a function ``name(emit, **arguments)`` of a module of this package. A child from which nothing came while it
+slept for ``patience`` seconds, or computed for ``computing`` times as many (see ``silence.py``), is killed, and its end
+says ``hang``. ``status`` is the exit code, or the negative signal number.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from kernels_smoke.suite.silence import TICK, Silence
+
 LAST_WORDS = 1500  # characters that are kept of the beginning of a child's output, and of its end
 GRACE = 5.0  # seconds in which a killed child must be gone; one that waits for a hung driver does not go
 CHUNK = 1 << 16
@@ -53,7 +57,8 @@ class Child:
     pipe: int
     words: BinaryIO
     patience: float
-    heard: float
+    computing: float
+    silence: Silence
     buffer: bytes = b""
     hang: bool = False
 
@@ -74,9 +79,9 @@ class Foreman:
     def work(self) -> None:
         """Take tasks until standard input ends, then wait for the children that are left."""
         self.selector.register(0, selectors.EVENT_READ)
-        buffer, listening = b"", True
+        buffer, listening, said = b"", True, 0.0
         while listening or self.children:
-            for key, _ in self.selector.select(timeout=self._wait()):
+            for key, _ in self.selector.select(timeout=TICK if self.children else None):
                 if key.fd != 0:
                     self._read(self.children[key.fd])
                     continue
@@ -88,11 +93,9 @@ class Foreman:
                     self.selector.unregister(0)
                     listening = False
             self._kill_the_silent()
-
-    def _wait(self) -> float | None:
-        if not self.children:
-            return None
-        return max(0.0, min(child.heard + child.patience for child in self.children.values()) - time.monotonic())
+            if self.children and time.monotonic() - said >= TICK:
+                said = time.monotonic()
+                self.say({"event": "alive"})
 
     def _fork(self, task: dict[str, Any]) -> None:
         reading, writing = os.pipe()
@@ -102,13 +105,13 @@ class Foreman:
             os.close(reading)
             _child(task, writing, words, foreman)
         os.close(writing)
-        child = Child(task["id"], pid, reading, words, task["patience"], time.monotonic())
+        child = Child(task["id"], pid, reading, words, task["patience"], task["computing"], Silence(pid))
         self.children[reading] = child
         self.selector.register(reading, selectors.EVENT_READ)
 
     def _read(self, child: Child) -> None:
         chunk = os.read(child.pipe, CHUNK)
-        child.heard = time.monotonic()
+        child.silence.heard()
         *lines, child.buffer = (child.buffer + chunk).split(b"\n")
         for line in lines:
             self.say({"event": "record", "id": child.task, "record": json.loads(line)})
@@ -117,7 +120,8 @@ class Foreman:
 
     def _kill_the_silent(self) -> None:
         for child in list(self.children.values()):
-            if time.monotonic() - child.heard >= child.patience:
+            child.silence.look()
+            if child.silence.exceeds(child.patience, child.computing):
                 child.hang = True
                 _kill(child.pid)
                 self._end(child)

@@ -75,7 +75,14 @@ class _Track:
 
 
 def resumed(
-    document: Document, kind: str, task: str, arguments: dict[str, Any], patience: float, done: Sequence[Item] = ()
+    document: Document,
+    kind: str,
+    task: str,
+    arguments: dict[str, Any],
+    patience: float,
+    done: Sequence[Item] = (),
+    *,
+    computing: float = 1.0,
 ) -> Job:
     """A job whose child may die: a new one then goes on behind the item that it died of.
 
@@ -103,9 +110,9 @@ def resumed(
             return
         finished = (*done, *track.answered, *((lost,) if lost else ()))
         if set(left) - set(finished):
-            yield resumed(document, kind, task, arguments, patience, finished)
+            yield resumed(document, kind, task, arguments, patience, finished, computing=computing)
 
-    return Job(task, {**arguments, "skip": list(done)}, patience, on_record, on_end)
+    return Job(task, {**arguments, "skip": list(done)}, patience, on_record, on_end, computing)
 
 
 def _obituary(kind: str, named: str, item: Item, end: End) -> dict[str, Any]:

@@ -29,6 +29,7 @@ SCHEMA = "kernels_smoke/1"
 PROBE_PATIENCE = 60.0  # seconds
 COMPILE_PATIENCE = 120.0
 SANITIZER_PATIENCE = 300.0
+INTERPRETING = 4.0  # times as much patience with a child that computes: the interpreter does nothing else
 EXCLUSIVE = "exclusive process"  # the compute mode in which a GPU takes one process at a time
 
 
@@ -278,7 +279,11 @@ def _cases(options: Options, entries: Sequence[Entry], document: Document) -> Jo
     """The cases of these kernels, one after another in one child."""
     names = [entry.name for entry in entries]
     arguments = {"level": options.level, "device": options.device, "seed": options.seed, "kernels": names}
-    return resumed(document, "case", "correctness:cases", arguments, options.patience)
+    return resumed(document, "case", "correctness:cases", arguments, options.patience, computing=_computing(options))
+
+
+def _computing(options: Options) -> float:
+    return INTERPRETING if options.device == "interpret" else 1.0
 
 
 def _memory_checks(options: Options, entries: Sequence[Entry], document: Document) -> list[Job]:
@@ -292,8 +297,9 @@ def _memory_checks(options: Options, entries: Sequence[Entry], document: Documen
 def _mutant_jobs(options: Options, entries: Sequence[Entry], document: Document) -> list[Job]:
     """One child for each kernel: compiling its mutants is what takes long."""
     shared = {"device": options.device, "seed": options.seed}
+    task, computing = "correctness:mutants", _computing(options)
     return [
-        resumed(document, "mutant", "correctness:mutants", shared | {"kernels": [entry.name]}, options.patience)
+        resumed(document, "mutant", task, shared | {"kernels": [entry.name]}, options.patience, computing=computing)
         for entry in entries
     ]
 

@@ -13,6 +13,7 @@ from typing import IO, Any
 from kernels_smoke.suite import start
 from kernels_smoke.suite.probes.answer import Answer, record
 from kernels_smoke.suite.probes.driver_faults import HANG
+from kernels_smoke.suite.silence import TICK, Silence
 
 PATIENCE = 20.0  # seconds: cuInit takes a second or two on a server with eight GPUs
 
@@ -44,16 +45,20 @@ def _lost(found: Answer, begun: float) -> dict[str, Any]:
 
 
 def _hangs(process: subprocess.Popen[bytes], patience: float) -> bool:
+    silence = Silence(process.pid)
     try:
-        process.wait(patience)
-    except BaseException as error:  # an interrupted run leaves no process behind, either
+        while not silence.exceeds(patience):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(TICK)
+                return False
+            silence.look()
+    except BaseException:  # an interrupted run leaves no process behind, either
         process.kill()
-        if not isinstance(error, subprocess.TimeoutExpired):
-            raise
-        with contextlib.suppress(subprocess.TimeoutExpired):  # inside the kernel even SIGKILL waits for the driver
-            process.wait(1.0)
-        return True
-    return False
+        raise
+    process.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):  # inside the kernel even SIGKILL waits for the driver
+        process.wait(1.0)
+    return True
 
 
 def _all_of(file: IO[bytes]) -> str:
