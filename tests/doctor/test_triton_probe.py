@@ -14,7 +14,7 @@ import pytest
 from tests.support.hosts import healthy, kernel_fails
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.model import Finding
-from wheel_checks.rules.host.triton.compiler import ptxas_not_executable
+from wheel_checks.rules.host.triton.ptxas import ptxas_not_executable
 from wheelproof.doctor.children import Budget
 from wheelproof.doctor.probes.triton import cache_folder, mount_of, read_triton
 

@@ -8,26 +8,22 @@ from typing import Any
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import Services
 from wheel_checks.facts.host.pci_names import needs_subnet_manager
-from wheel_checks.facts.host.probes import CudaProbe, NvmlGpu, NvmlProbe
-from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.facts.host.probes import NvmlProbe
+from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.observed import (
+    TORCH_FAILS,
+    container_shown,
+    cuda_code,
+    gpus_on_bus,
+    in_container,
+    nvml_gpus,
+)
 
 NOT_INITIALIZED = 802  # CUDA_ERROR_SYSTEM_NOT_READY
 IN_PROGRESS, COMPLETED = 2, 3  # nvmlGpuFabricState_t
-NO_CUDA = ("cuda:802", "torch:unavailable", "torch:init", "kernel:failed")
+WITHOUT_CUDA = ("cuda:802", *TORCH_FAILS)
 IMEX_MAJOR, IMEX_NODE = "nvidia-caps-imex-channels", "/dev/nvidia-caps-imex-channels/channel0"
-
-
-def _code(facts: HostFacts) -> int | None:
-    return facts.cuda.code if isinstance(facts.cuda, CudaProbe) else None
-
-
-def _gpus(facts: HostFacts) -> tuple[NvmlGpu, ...]:
-    return facts.nvml.gpus if isinstance(facts.nvml, NvmlProbe) else ()
-
-
-def _in_container(facts: HostFacts) -> bool:
-    return not isinstance(facts.container, Unavailable) and bool(facts.container.kind)
 
 
 def _has_switches(facts: HostFacts) -> bool:
@@ -38,7 +34,7 @@ def _has_switches(facts: HostFacts) -> bool:
 
 def _states(facts: HostFacts) -> Iterator[Evidence]:
     names = {0: "not supported", 1: "not started", 2: "in progress", 3: "completed"}
-    for gpu in _gpus(facts)[:2]:
+    for gpu in nvml_gpus(facts)[:2]:
         if gpu.fabric_state is not None:
             yield Evidence(
                 f"fabric state of GPU {gpu.index}", names.get(gpu.fabric_state, str(gpu.fabric_state)), "NVML"
@@ -46,7 +42,7 @@ def _states(facts: HostFacts) -> Iterator[Evidence]:
 
 
 def _connecting(facts: HostFacts) -> bool:
-    return any(gpu.fabric_state in {1, IN_PROGRESS} for gpu in _gpus(facts))
+    return any(gpu.fabric_state in {1, IN_PROGRESS} for gpu in nvml_gpus(facts))
 
 
 def _branch(facts: HostFacts) -> str:
@@ -57,7 +53,7 @@ def _branch(facts: HostFacts) -> str:
     "D01",
     "the fabric manager runs",
     layer=Layer.FABRIC,
-    explains=NO_CUDA,
+    explains=WITHOUT_CUDA,
     why="GPUs behind NVSwitches wait until the fabric manager has set the switches up; until then cuInit gives 802, "
     "while nvidia-smi shows nothing unusual.",
     example="Error 802: system not yet initialized, on HGX H100, H200 or B200",
@@ -68,7 +64,7 @@ def _branch(facts: HostFacts) -> str:
 def manager_not_running(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """802, switches, and no manager among the processes."""
     services = need(facts.services)
-    if _code(facts) != NOT_INITIALIZED or _in_container(facts) or "nv-fabricmanager" in services.processes:
+    if cuda_code(facts) != NOT_INITIALIZED or in_container(facts) or "nv-fabricmanager" in services.processes:
         return
     if not _has_switches(facts) and not _connecting(facts):
         return
@@ -92,7 +88,7 @@ def manager_not_running(facts: HostFacts, _expectations: Any) -> Iterator[Findin
     "D02",
     "the fabric manager has the driver's version",
     layer=Layer.FABRIC,
-    explains=NO_CUDA,
+    explains=WITHOUT_CUDA,
     why="The fabric manager refuses a driver of any other version, down to the last digit, and ends.",
     example="fabric manager NVIDIA GPU driver interface version 530.30.02 don't match with driver version 530.41.03",
     fix="Install exactly the driver's version.",
@@ -104,7 +100,7 @@ def manager_of_another_version(facts: HostFacts, _expectations: Any) -> Iterator
     services, driver = need(facts.services), need(facts.driver)
     if not services.fabric_manager or not driver.version or services.fabric_manager == driver.version:
         return
-    if _has_switches(facts) and _code(facts) == NOT_INITIALIZED:
+    if _has_switches(facts) and cuda_code(facts) == NOT_INITIALIZED:
         branch = _branch(facts)
         yield Finding(
             f"the fabric manager is {services.fabric_manager}, the driver {driver.version}: it ends at once",
@@ -126,7 +122,7 @@ def manager_of_another_version(facts: HostFacts, _expectations: Any) -> Iterator
     "D03",
     "NVLink's subnet manager runs where NVLink 5 needs it",
     layer=Layer.FABRIC,
-    explains=NO_CUDA,
+    explains=WITHOUT_CUDA,
     why="On HGX B200 and B300 the fabric manager works through nvlsm, which speaks InfiniBand's management protocol "
     "and needs ib_umad.",
     example="the fabric manager ends with NV_WARN_NOTHING_TO_DO on a B200 machine; cuInit gives 802",
@@ -137,8 +133,8 @@ def manager_of_another_version(facts: HostFacts, _expectations: Any) -> Iterator
 def subnet_manager_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """802 on a B200 or B300 without nvlsm or ib_umad."""
     services, driver = need(facts.services), need(facts.driver)
-    boards = [device for device in need(facts.pci) if device.is_nvidia_gpu and needs_subnet_manager(device.device)]
-    if _code(facts) != NOT_INITIALIZED or not boards or len(boards) < 2 or _in_container(facts):
+    boards = [device for device in gpus_on_bus(facts) if needs_subnet_manager(device.device)]
+    if cuda_code(facts) != NOT_INITIALIZED or not boards or len(boards) < 2 or in_container(facts):
         return
     lacking = [name for name in ("ib_umad", "mlx5_ib") if name not in driver.modules]
     if "nvlsm" not in services.processes or lacking:
@@ -164,7 +160,7 @@ def subnet_manager_missing(facts: HostFacts, _expectations: Any) -> Iterator[Fin
     "D04",
     "a confidential GPU is set ready",
     layer=Layer.FABRIC,
-    explains=(*NO_CUDA, "cuda:no-device", "cuda:100"),
+    explains=(*WITHOUT_CUDA, "cuda:no-device", "cuda:100"),
     why="In confidential computing a GPU takes no work until its attestation was accepted and it is set ready.",
     example="is_available() is False in a confidential virtual machine",
     fix="Attest the GPU, then set it ready.",
@@ -185,7 +181,7 @@ def confidential_not_ready(facts: HostFacts, _expectations: Any) -> Iterator[Fin
     "D05",
     "the provider's fabric is up",
     layer=Layer.FABRIC,
-    explains=NO_CUDA,
+    explains=WITHOUT_CUDA,
     why="In a container or a rented virtual machine the fabric manager is the provider's. 802 there cannot be mended "
     "from inside.",
     example="802 in a hosted notebook, on one node and not on another",
@@ -195,14 +191,13 @@ def confidential_not_ready(facts: HostFacts, _expectations: Any) -> Iterator[Fin
 )
 def hosted_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """802 inside of a container."""
-    if _code(facts) == NOT_INITIALIZED and _in_container(facts):
-        container = need(facts.container)
+    if cuda_code(facts) == NOT_INITIALIZED and in_container(facts):
         yield Finding(
             "the host's NVSwitch fabric is not ready (cuInit 802), and a container cannot mend that",
             (
                 Evidence("cuInit", "802"),
                 *_states(facts),
-                Evidence("container", container.kind, ", ".join(container.marks)),
+                container_shown(need(facts.container)),
             ),
             Fix(
                 "Try again on another node, and tell the provider: cuInit gives CUDA_ERROR_SYSTEM_NOT_READY (802), so "
@@ -226,9 +221,9 @@ def hosted_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 def manager_without_switches(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """The package is installed, there are no switches, and CUDA works."""
     services = need(facts.services)
-    connected = any(gpu.fabric_state == COMPLETED for gpu in _gpus(facts))
+    connected = any(gpu.fabric_state == COMPLETED for gpu in nvml_gpus(facts))
     idle = bool(services.fabric_manager) and "nv-fabricmanager" not in services.processes
-    if idle and _code(facts) == 0 and not _has_switches(facts) and not connected:
+    if idle and cuda_code(facts) == 0 and not _has_switches(facts) and not connected:
         yield Finding(
             "harmless: the fabric manager is installed and does not run; this machine has no NVSwitch to manage",
             (Evidence("nvidia-fabricmanager", services.fabric_manager), Evidence("cuInit", "0")),
@@ -251,16 +246,14 @@ def manager_without_switches(facts: HostFacts, _expectations: Any) -> Iterator[F
 def imex_channel_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """GPUs that belong to a fabric across machines, and no channel or none that may be opened."""
     driver, nodes = need(facts.driver), need(facts.nodes)
-    multi_node = any(
-        device.is_nvidia_gpu and device.name in {"NVIDIA GB200", "NVIDIA GB300"} for device in need(facts.pci)
-    )
+    multi_node = any(device.name in {"NVIDIA GB200", "NVIDIA GB300"} for device in gpus_on_bus(facts))
     if not multi_node or IMEX_MAJOR not in driver.majors:
         return
     channel = next((node for node in nodes if node.path == IMEX_NODE), None)
     if channel is not None and not channel.error:
         return
     state = "missing" if channel is None else channel.error
-    if _in_container(facts):
+    if in_container(facts):
         fix = Fix("Ask for the channel.", ("docker run --gpus all -e NVIDIA_IMEX_CHANNELS=0 ...",))
     else:
         fix = Fix("Make its node.", ("sudo nvidia-modprobe -s -i 0:1",))
@@ -286,11 +279,11 @@ def imex_channel_missing(facts: HostFacts, _expectations: Any) -> Iterator[Findi
 )
 def degraded_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A health mask whose lowest two bits say degraded bandwidth (nvml.h, NVML_GPU_FABRIC_HEALTH_MASK_DEGRADED_BW)."""
-    degraded = [gpu for gpu in _gpus(facts) if gpu.fabric_health is not None and gpu.fabric_health & 0b11 == 1]
+    degraded = [gpu for gpu in nvml_gpus(facts) if gpu.fabric_health is not None and gpu.fabric_health & 0b11 == 1]
     if degraded:
         masks = (Evidence(f"GPU {gpu.index}", f"health mask {gpu.fabric_health:#x}", "NVML") for gpu in degraded[:4])
         yield Finding(
-            f"the NVLink fabric is degraded at {len(degraded)} of {len(_gpus(facts))} GPUs",
+            f"the NVLink fabric is degraded at {len(degraded)} of {len(nvml_gpus(facts))} GPUs",
             tuple(masks),
             Fix("Keep NCCL off it until it is repaired.", ("export NCCL_MNNVL_ENABLE=0",)),
         )
@@ -312,9 +305,9 @@ def degraded_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 def imex_domain_down(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """CUDA works, the fabric of a GB200 or GB300 is not connected, and the daemon does not run."""
     services: Services = need(facts.services)
-    if _code(facts) != 0 or "nvidia-imex" in services.processes or not services.imex_nodes or _in_container(facts):
+    if cuda_code(facts) != 0 or "nvidia-imex" in services.processes or not services.imex_nodes or in_container(facts):
         return
-    if any(gpu.fabric_state is not None and gpu.fabric_state != COMPLETED for gpu in _gpus(facts)):
+    if any(gpu.fabric_state is not None and gpu.fabric_state != COMPLETED for gpu in nvml_gpus(facts)):
         yield Finding(
             "the IMEX domain is configured and its daemon does not run here: NVLS across trays will fail with 802",
             (*_states(facts), Evidence("nodes", f"{len(services.imex_nodes)} configured", "/etc/nvidia-imex")),

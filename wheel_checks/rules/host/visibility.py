@@ -13,6 +13,7 @@ from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlGpu, T
 from wheel_checks.facts.host.visible import VARIABLE, read_selection
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.observed import in_container, nvml_gpus
 
 GIB = 1 << 30
 TOO_LITTLE = GIB  # of free memory: a context alone takes about half of it
@@ -44,7 +45,7 @@ def hidden(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if value is None or not _HIDES_ALL.fullmatch(value) or not _sees_none(cuda):
         return
     given = facts.variables.get("NVIDIA_VISIBLE_DEVICES", "")
-    if not value.strip() and given not in {"", "void", "none"} and _in_container(facts):
+    if not value.strip() and given not in {"", "void", "none"} and in_container(facts):
         return  # E12: the platform does it
     trial = _trial(facts)
     if not _makes_a_difference(trial, facts):
@@ -73,7 +74,7 @@ def names_no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     if not _sees_none(cuda) and "cuda:fewer" not in symptoms(facts):
         return
-    gpus, trial = _nvml_gpus(facts), _trial(facts)
+    gpus, trial = nvml_gpus(facts), _trial(facts)
     selection = read_selection(value, [gpu.uuid for gpu in gpus])
     if gpus and selection.invalid:
         message = f'{VARIABLE} is "{value}", and CUDA ignores it from "{selection.invalid}" on: {selection.why}'
@@ -104,9 +105,9 @@ def names_no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 )
 def mig_without_instances(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """MIG without a device: on all GPUs when CUDA sees none, on any when it sees fewer."""
-    cuda, gpus = need(facts.cuda), _nvml_gpus(facts)
+    cuda, gpus = need(facts.cuda), nvml_gpus(facts)
     empty = [gpu for gpu in gpus if gpu.mig_enabled and not gpu.mig_devices]
-    if not empty or not ((_sees_none(cuda) and empty == gpus) or "cuda:fewer" in symptoms(facts)):
+    if not empty or not ((_sees_none(cuda) and len(empty) == len(gpus)) or "cuda:fewer" in symptoms(facts)):
         return
     indices = ",".join(str(gpu.index) for gpu in empty)
     yield Finding(
@@ -138,7 +139,7 @@ def mig_without_instances(facts: HostFacts, _expectations: Any) -> Iterator[Find
 )
 def one_mig_device(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """MIG devices, of which CUDA sees one, where that is fewer than expected or torch trips over it."""
-    divided = [gpu for gpu in _nvml_gpus(facts) if gpu.mig_enabled and gpu.mig_devices]
+    divided = [gpu for gpu in nvml_gpus(facts) if gpu.mig_enabled and gpu.mig_devices]
     if not divided or len(need(facts.cuda).gpus) != 1:
         return
     if "cuda:fewer" not in symptoms(facts) and "INTERNAL ASSERT FAILED" not in _torch_says(facts):
@@ -237,7 +238,7 @@ def memory_held(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 )
 def unified_memory(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A GPU that NVML knows, and whose memory it does not."""
-    gpus = [gpu for gpu in _nvml_gpus(facts) if gpu.memory_total is None and not gpu.error]
+    gpus = [gpu for gpu in nvml_gpus(facts) if gpu.memory_total is None and not gpu.error]
     if gpus:
         yield Finding(
             f"harmless: NVML does not tell the memory of {_names(gpus)}, which uses the machine's own",
@@ -264,7 +265,7 @@ def rows_to_remap(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     says = _torch_says(facts)
     if says and "ECC" not in says:
         return
-    for gpu in _nvml_gpus(facts):
+    for gpu in nvml_gpus(facts):
         if not (gpu.remap_pending or gpu.remap_failure):
             continue
         state = "has failed: the GPU is to be exchanged" if gpu.remap_failure else "is pending: the GPU must be reset"
@@ -293,7 +294,7 @@ def _makes_a_difference(trial: Counterfactual | None, facts: HostFacts) -> bool:
     if trial is not None:
         return trial.after != trial.before
     pci = () if isinstance(facts.pci, Unavailable) else facts.pci
-    return bool(_nvml_gpus(facts)) or any(device.is_nvidia_gpu for device in pci)
+    return bool(nvml_gpus(facts)) or any(device.is_nvidia_gpu for device in pci)
 
 
 def _proof(trial: Counterfactual | None) -> list[Evidence]:
@@ -318,17 +319,9 @@ def _where_set(facts: HostFacts) -> str:
     return f", also in {origin}, which sets it"
 
 
-def _in_container(facts: HostFacts) -> bool:
-    return not isinstance(facts.container, Unavailable) and bool(facts.container.kind)
-
-
-def _nvml_gpus(facts: HostFacts) -> list[NvmlGpu]:
-    return [] if isinstance(facts.nvml, Unavailable) else list(facts.nvml.gpus)
-
-
 def _first_gpu(facts: HostFacts) -> NvmlGpu | None:
     """The GPU that torch uses first: CUDA's first, which need not be NVML's."""
-    gpus = _nvml_gpus(facts)
+    gpus = nvml_gpus(facts)
     seen = () if isinstance(facts.cuda, Unavailable) else facts.cuda.gpus
     same = (gpu for gpu in gpus if seen and gpu.uuid and gpu.uuid == seen[0].uuid)
     return next(same, gpus[0] if gpus else None)

@@ -9,13 +9,10 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.observed import TORCH_FAILS, gpus_on_bus
 
 SMALL_SHM = 1 << 30  # bytes: DataLoader workers and NCCL share memory there; Docker's default is 64 MB
 SMALL_MEMLOCK = 64 << 20  # bytes: registering memory for InfiniBand locks all of it
-
-
-def _has_gpu(facts: HostFacts) -> bool:
-    return any(device.is_nvidia_gpu for device in need(facts.pci))
 
 
 @cause(
@@ -34,7 +31,7 @@ def _has_gpu(facts: HostFacts) -> bool:
 def small_shared_memory(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A container with a GPU whose /dev/shm is small."""
     limits, container = need(facts.limits), need(facts.container)
-    if container.kind and _has_gpu(facts) and limits.shm_bytes < SMALL_SHM:
+    if container.kind and gpus_on_bus(facts) and limits.shm_bytes < SMALL_SHM:
         yield Finding(
             f"shared memory has {limits.shm_bytes / 1e6:,.0f} MB; what needs more dies of a bus error",
             (Evidence("the mount dev/shm", f"{limits.shm_bytes:,} bytes", "statvfs"),),
@@ -59,7 +56,7 @@ def small_memory_lock(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
     """A machine with InfiniBand modules whose limit is small."""
     limits, driver = need(facts.limits), need(facts.driver)
     rdma = sorted({"ib_umad", "ib_uverbs", "mlx5_ib", "nvidia_peermem"} & set(driver.modules))
-    if rdma and limits.memlock_bytes is not None and limits.memlock_bytes < SMALL_MEMLOCK and _has_gpu(facts):
+    if rdma and limits.memlock_bytes is not None and limits.memlock_bytes < SMALL_MEMLOCK and gpus_on_bus(facts):
         yield Finding(
             f"only {limits.memlock_bytes / 1e6:,.0f} MB may be locked, and {', '.join(rdma)} is loaded: registering "
             "memory for RDMA will fail",
@@ -72,7 +69,7 @@ def small_memory_lock(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
     "E15",
     "in WSL there is Windows' driver, and it is found",
     layer=Layer.USERSPACE,
-    explains=("cuda:*", "nvml:*", "torch:unavailable", "torch:init", "kernel:failed"),
+    explains=("cuda:*", "nvml:*", *TORCH_FAILS),
     why="In WSL the driver is Windows'; its libcuda lies in /usr/lib/wsl/lib. A Linux driver that was installed "
     "inside of WSL shadows it, and without an entry for the loader it is not found.",
     example="libcuda.so.1: cannot open shared object file, in WSL, while nvidia-smi.exe works",
@@ -105,7 +102,7 @@ def wsl_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "E16",
     "MPS has its daemon",
     layer=Layer.VISIBILITY,
-    explains=("cuda:805", "cuda:807", "torch:unavailable", "torch:init", "kernel:failed"),
+    explains=("cuda:805", "cuda:807", *TORCH_FAILS),
     why="When an MPS control pipe is named or left behind, CUDA connects to its daemon; when that is gone, cuInit "
     "fails.",
     example="Error 805: MPS client failed to connect to the MPS control daemon",

@@ -125,17 +125,6 @@ def is_library(path: str) -> bool:
     return ".so" in file_name(path)
 
 
-def library_path(facts: HostFacts) -> list[str]:
-    """The entries of LD_LIBRARY_PATH."""
-    return [entry for entry in re.split("[:;]", facts.variables.get("LD_LIBRARY_PATH", "")) if entry]
-
-
-def without_entries(facts: HostFacts, folders: set[str]) -> str:
-    """The command that takes these folders out of LD_LIBRARY_PATH, or the whole variable when nothing is left."""
-    left = [entry for entry in library_path(facts) if entry.rstrip("/") not in folders]
-    return f"export LD_LIBRARY_PATH={':'.join(left)}" if left else "unset LD_LIBRARY_PATH"
-
-
 def listed(paths: Iterable[str], count: int, shown: int = 5) -> str:
     """The names of the first files, and how many there are besides."""
     names = list(dict.fromkeys(map(file_name, paths)))[:shown]

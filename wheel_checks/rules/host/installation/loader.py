@@ -23,11 +23,10 @@ from wheel_checks.rules.host.installation.evidence import (
     findings,
     import_failed,
     installed,
-    library_path,
     was_imported,
-    without_entries,
 )
 from wheel_checks.rules.host.installation.search import PAGE_SIZE
+from wheel_checks.rules.host.observed import library_path, variable_shown, without_entries
 
 _OF_LIBSTDCXX = re.compile(r"(?:GLIBCXX|CXXABI)_[\d.]+")
 _REFUSED = re.compile(r"(\S+?): version [`']((?:GLIBCXX|CXXABI)_[\d.]+)' not found \(required by (\S+?)\)")
@@ -316,7 +315,7 @@ def preloaded(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     suspicious = _HOOKS.search(f"{value} {system}") is not None and _crashed(facts) and experiment is None
     if not (proven or suspicious) or any(PAGE_SIZE in text for text in _words(facts)):
         return
-    evidence = [Evidence("LD_PRELOAD", value, facts.variables_origin.get("LD_PRELOAD", "environment"))] if value else []
+    evidence = [variable_shown(facts, "LD_PRELOAD")] if value else []
     evidence += [Evidence("/etc/ld.so.preload", system)] if system else []
     if proven and experiment is not None:
         evidence.append(_proof(experiment))

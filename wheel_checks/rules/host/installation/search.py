@@ -27,6 +27,7 @@ from wheel_checks.rules.host.installation.evidence import (
     was_imported,
 )
 from wheel_checks.rules.host.installation.files import damaged_files
+from wheel_checks.rules.host.observed import TORCH_FAILS, variable_shown
 
 NOT_STARTED = "DOC200"
 _UNDECLARED = ("libnvpl_", "libcudss")  # B23 says so: no wheel of NVIDIA's that torch requires brings them
@@ -53,9 +54,7 @@ def interpreter_starts(facts: HostFacts, _expectations: Expectations) -> Iterato
         return
     variables = [name for name in ("PYTHONHOME", "PYTHONPATH") if name in facts.variables]
     evidence = [Evidence("interpreter", python.path, python.found)]
-    evidence += [
-        Evidence(name, facts.variables[name], facts.variables_origin.get(name, "environment")) for name in variables
-    ]
+    evidence += [variable_shown(facts, name) for name in variables]
     quoted = shlex.quote(python.path)
     if "older than Python" in python.fault:
         fix = new_environment(facts, RECOMMENDED_PYTHON)
@@ -73,7 +72,7 @@ def interpreter_starts(facts: HostFacts, _expectations: Expectations) -> Iterato
     "B07",
     "the torch that an import finds is that of the environment",
     layer=Layer.PYTHON,
-    explains=("torch:import", "torch:cpu-build", "torch:unavailable", "torch:init", "kernel:failed"),
+    explains=("torch:import", "torch:cpu-build", *TORCH_FAILS),
     why="Python takes the first folder on sys.path that has a torch: PYTHONPATH and the user's site-packages go before "
     "those of the environment. What pip installs and what runs are then two things.",
     example="torch 2.5.1 in ~/.local hides torch 2.11.0 of the environment",

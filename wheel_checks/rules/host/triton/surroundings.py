@@ -1,4 +1,4 @@
-"""Section H, its first half: what Triton needs around it: a C compiler, headers, libcuda, a cache."""
+"""Section H: what Triton needs around it: a C compiler, headers, libcuda, a cache."""
 
 from __future__ import annotations
 
@@ -8,21 +8,32 @@ from collections.abc import Iterator
 from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.software import TritonFacts
-from wheel_checks.facts.host.triton_use import told, weight
+from wheel_checks.facts.host.triton_use import (
+    kernel_words,
+    told,
+    triton_gpus,
+    weight,
+)
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.observed import library_path
 
 KERNEL = ("kernel:failed",)
+
+
 DEBIAN = {"debian", "ubuntu", "pop", "linuxmint"}
+
+
 RED_HAT = {"rhel", "rocky", "almalinux", "fedora", "centos", "amzn"}
+
+
 NETWORK = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb3", "9p", "fuse.sshfs", "fuse.juicefs"}
+
+
 NO_LINKER = r"cannot find .?ld\b|unable to execute .?ld\b|collect2: fatal error: cannot find"
+
+
 LOCAL_CACHE = 'export TRITON_CACHE_DIR="/tmp/triton-$(id -u)"'
-
-
-def _triton(facts: HostFacts) -> TritonFacts | None:
-    return need(facts.triton)
 
 
 def _package(facts: HostFacts, debian: str, red_hat: str) -> tuple[str, ...]:
@@ -49,7 +60,7 @@ def _package(facts: HostFacts, debian: str, red_hat: str) -> tuple[str, ...]:
 )
 def no_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """Neither CC, gcc nor clang; or one that finds no linker."""
-    triton = _triton(facts)
+    triton = need(facts.triton)
     if triton is None:
         return
     if triton.compiler:
@@ -85,7 +96,7 @@ def no_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 )
 def no_headers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """No Python.h where sysconfig says that it is."""
-    triton, python = _triton(facts), need(facts.interpreter)
+    triton, python = need(facts.triton), need(facts.interpreter)
     severity = weight(facts, r"Python\.h")
     if triton is None or python.python_h or severity is None:
         return
@@ -122,8 +133,8 @@ def _driver_folders(facts: HostFacts) -> list[str]:
 )
 def libcuda_not_cached(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A libcuda that is on disk, and neither in the cache nor in LD_LIBRARY_PATH."""
-    triton, loader, folders = _triton(facts), need(facts.loader), _driver_folders(facts)
-    searched = [entry.rstrip("/") for entry in facts.variables.get("LD_LIBRARY_PATH", "").split(":")]
+    triton, loader, folders = need(facts.triton), need(facts.loader), _driver_folders(facts)
+    searched = [entry.rstrip("/") for entry in library_path(facts)]
     if triton is None or loader.cached_libcuda or not loader.has_ldconfig or facts.variables.get("TRITON_LIBCUDA_PATH"):
         return
     severity = weight(facts, r"libcuda\.so cannot found|libcuda\.so")
@@ -149,7 +160,7 @@ def libcuda_not_cached(facts: HostFacts, _expectations: Any) -> Iterator[Finding
 )
 def no_ldconfig(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """No ldconfig, and no variable that makes it unnecessary."""
-    triton, loader = _triton(facts), need(facts.loader)
+    triton, loader = need(facts.triton), need(facts.loader)
     severity = weight(facts, "/sbin/ldconfig")
     if triton is None or loader.has_ldconfig or facts.variables.get("TRITON_LIBCUDA_PATH") or severity is None:
         return
@@ -180,7 +191,7 @@ def _name_libcuda(folder: str) -> str:
 )
 def cache_not_writable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """By mode, mount, or lack of space; or the kernel's own error names the folder, where the files look innocent."""
-    triton = _triton(facts)
+    triton = need(facts.triton)
     if triton is None:
         return
     itself = rf"(FileNotFoundError|PermissionError|NotADirectoryError|OSError).*{re.escape(triton.cache)}"
@@ -212,7 +223,7 @@ def cache_not_writable(facts: HostFacts, _expectations: Any) -> Iterator[Finding
 )
 def cache_on_network(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A network file system, and a kernel that failed with the words for it."""
-    triton = _triton(facts)
+    triton = need(facts.triton)
     words = r"Stale file handle|Errno 116|FileNotFoundError.*(triton|cache)|Device or resource busy.*\.nfs"
     if triton is not None and triton.cache_type in NETWORK and weight(facts, words) is Severity.ERROR:
         yield Finding(
@@ -236,7 +247,7 @@ def cache_on_network(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 )
 def noexec(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """The cache alone is an error; a temporary folder matters to torch.compile only, which was not tried."""
-    triton = _triton(facts)
+    triton = need(facts.triton)
     severity = weight(facts, "failed to map segment|Operation not permitted")
     if triton is None:
         return
@@ -276,7 +287,7 @@ def noexec(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 )
 def wrong_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """CC that is no program."""
-    triton = _triton(facts)
+    triton = need(facts.triton)
     severity = weight(facts, r"PermissionError|FileNotFoundError|NotADirectory|Exec format|No such file")
     if triton is None or not triton.compiler_fault or severity is None:
         return
@@ -285,4 +296,62 @@ def wrong_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         (Evidence("CC", triton.compiler, facts.variables_origin.get("CC", "environment")), *told(facts)),
         Fix("Let Triton look for gcc or clang itself.", ("unset CC",)),
         severity=severity,
+    )
+
+
+INVALID_IMAGE = r"image is invalid|no kernel image|\[CUDA\].*(invalid|kernel image)"
+
+
+@cause(
+    "H17",
+    "Triton's cache is of this GPU",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="Before 3.0 Triton's cache did not tell GPUs apart: a home folder that moved between machines brought code for "
+    "another one along.",
+    example="RuntimeError: Triton Error [CUDA]: device kernel image is invalid, after a move to another machine",
+    fix="Empty the cache.",
+    sources="triton#1323",
+    tested="metadata of real caches; facts; no such old Triton was run",
+    certain=False,
+)
+def stale_cache(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """An old Triton, a cache for other GPUs only, and a kernel that says that its image is invalid."""
+    triton, gpus = need(facts.triton), triton_gpus(facts)
+    if triton is None or not gpus or not triton.cached_targets or weight(facts, INVALID_IMAGE) is not Severity.ERROR:
+        return
+    here = {f"sm_{gpu.sm}" for gpu in gpus}
+    if re.match(r"[12]\.", triton.version) and not here & set(triton.cached_targets):
+        held = ", ".join(triton.cached_targets)
+        yield Finding(
+            f"Triton's cache {triton.cache} holds code for {held}, and this is {gpus[0].product}",
+            (Evidence("cache", held, triton.cache), *told(facts)),
+            Fix("Empty it.", (f"rm -rf {shlex.quote(triton.cache)}",)),
+        )
+
+
+@cause(
+    "H18",
+    "Triton links against the libcuda that there is",
+    layer=Layer.TRITON,
+    explains=KERNEL,
+    why="Older releases of Triton link their helper with -lcuda, which needs a file libcuda.so; a driver's libraries "
+    "often come without that link. Newer ones ask for libcuda.so.1.",
+    example="/usr/bin/ld: cannot find -lcuda: No such file or directory",
+    fix="Make the link beside libcuda.so.1, or take a newer torch and Triton.",
+    sources="mamba#123, triton PR3053",
+    tested="facts; no such old Triton was run",
+)
+def links_with_lcuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The linker said so."""
+    triton, loader = need(facts.triton), need(facts.loader)
+    said = re.search(r".*cannot find -lcuda\b.*", kernel_words(facts))
+    if triton is None or not said:
+        return
+    drivers = [one for one in loader.cuda_libraries if one.name == "libcuda.so.1" and one.kind == "driver"]
+    links = tuple(f"sudo ln -s libcuda.so.1 {one.path.rpartition('/')[0]}/libcuda.so" for one in drivers[:1])
+    yield Finding(
+        f"Triton {triton.version} links with -lcuda, and there is no libcuda.so beside libcuda.so.1",
+        (Evidence("linker", said[0].strip()), *(Evidence(one.name, one.path, one.where) for one in drivers[:1])),
+        Fix("Make the link.", links),
     )

@@ -11,7 +11,6 @@ from packaging.version import Version
 from wheel_checks.data import load
 from wheel_checks.facts.host.advice import newer_driver, reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.machine import Container
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.software import TorchFiles
 from wheel_checks.facts.host.tables import driver_cuda, host_gpus, oldest_driver
@@ -20,6 +19,7 @@ from wheel_checks.facts.host.torch.fit import cuda_major, driver_behind, torch_p
 from wheel_checks.facts.host.torch.origin import conda_cpu_builds, cpu_settings, origin
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
 from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.observed import in_container
 from wheel_checks.rules.host.torch_evidence import (
     driver_shown,
     gpu_names,
@@ -142,8 +142,7 @@ def _how_to_get_a_driver(facts: HostFacts) -> str:
     command = next(iter(newer_driver(facts)), "")
     if command:
         return f": `{command}`; for a GPU of a data centre whose driver is not yours, there is NVIDIA's cuda-compat"
-    inside = isinstance(facts.container, Container) and bool(facts.container.kind)
-    return " on the host of this container" if inside else ""
+    return " on the host of this container" if in_container(facts) else ""
 
 
 @cause(

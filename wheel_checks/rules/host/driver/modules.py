@@ -1,68 +1,25 @@
-"""Section C, its first half: the GPU, the kernel, and the kernel's side of NVIDIA's driver."""
+"""Section C: the driver's kernel modules: installed, bound to the GPU, signed, built for this kernel, loaded."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from wheel_checks.facts.host.advice import newer_driver
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import PciDevice
 from wheel_checks.facts.host.pci_names import needs_open_modules
-from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe
-from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.facts.host.probes import NvmlProbe
+from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, cause
-
-NO_CUDA = ("nvml:*", "cuda:*", "torch:unavailable", "torch:init", "kernel:failed")
-
-
-def _gpus(facts: HostFacts) -> list[PciDevice]:
-    return [device for device in need(facts.pci) if device.is_nvidia_gpu]
-
-
-def _in_container(facts: HostFacts) -> bool:
-    return not isinstance(facts.container, Unavailable) and bool(facts.container.kind)
-
-
-def _shown(device: PciDevice) -> Evidence:
-    return Evidence(device.name or "NVIDIA GPU", f"{device.vendor}:{device.device} at {device.address}", "/sys/bus/pci")
-
-
-def _cuda_code(facts: HostFacts) -> int | None:
-    return facts.cuda.code if isinstance(facts.cuda, CudaProbe) else None
-
-
-@cause(
-    "C01",
-    "a machine with a CUDA torch has a GPU",
-    Severity.NOTE,
-    layer=Layer.HARDWARE,
-    explains=NO_CUDA,
-    why="Without an NVIDIA GPU on the PCI bus no driver and no wheel can help. On a laptop or a CI machine that is as "
-    "it should be; in a cloud it is the wrong instance, or a GPU that was not passed through.",
-    example="torch.cuda.is_available() is False on a virtual machine without a GPU",
-    fix="Choose an instance with a GPU, or pass one through; or take the CPU wheel if none is meant.",
-    sources="generic",
-    tested="this project's own machines, which have none; facts",
+from wheel_checks.rules.host.observed import (
+    NO_CUDA,
+    TORCH_FAILS,
+    cuda_code,
+    gpus_on_bus,
+    in_container,
+    kernel_said,
+    pci_shown,
 )
-def no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """No GPU on the bus, no Tegra, no WSL; an error when a kernel driver waits for one."""
-    if isinstance(facts.pci, Unavailable) or _gpus(facts):
-        return
-    system, driver = need(facts.system), need(facts.driver)
-    if system.tegra or system.wsl or _in_container(facts):  # a sandbox may hide the bus
-        return
-    seen = isinstance(facts.cuda, CudaProbe) and facts.cuda.gpus
-    if seen:
-        return
-    waiting = Severity.ERROR if driver.version else None
-    yield Finding(
-        "there is no NVIDIA GPU on this machine's PCI bus" + (", and its driver is loaded" if waiting else ""),
-        (Evidence("PCI", "no device of vendor 10de and class 0300 or 0302", "/sys/bus/pci/devices"),),
-        Fix("Use a machine, or an instance type, with an NVIDIA GPU."),
-        severity=waiting,
-    )
 
 
 @cause(
@@ -79,14 +36,14 @@ def no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 )
 def driver_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A GPU, no module loaded, and none built for any kernel."""
-    driver, gpus = need(facts.driver), _gpus(facts)
-    if not gpus or "nvidia" in driver.modules or driver.version or driver.built_for or _in_container(facts):
+    driver, gpus = need(facts.driver), gpus_on_bus(facts)
+    if not gpus or "nvidia" in driver.modules or driver.version or driver.built_for or in_container(facts):
         return
     if any(gpu.driver in {"nouveau", "vfio-pci", "nova_core"} for gpu in gpus):
         return  # C03 says what holds them
     yield Finding(
         "the GPU is there, and no NVIDIA driver is installed",
-        (_shown(gpus[0]), Evidence("kernel module", "none is loaded, none is built", "/sys/module, /lib/modules")),
+        (pci_shown(gpus[0]), Evidence("kernel module", "none is loaded, none is built", "/sys/module, /lib/modules")),
         Fix("Install the driver.", newer_driver(facts)),
     )
 
@@ -104,8 +61,8 @@ def driver_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 )
 def foreign_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """GPUs that are bound to something else."""
-    held = [gpu for gpu in _gpus(facts) if gpu.driver in {"nouveau", "vfio-pci", "nova_core"}]
-    if not held or len(held) < len(_gpus(facts)):
+    held = [gpu for gpu in gpus_on_bus(facts) if gpu.driver in {"nouveau", "vfio-pci", "nova_core"}]
+    if not held or len(held) < len(gpus_on_bus(facts)):
         return
     kind = held[0].driver
     if kind == "vfio-pci":
@@ -119,7 +76,7 @@ def foreign_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                 "sudo reboot",
             ),
         )
-    yield Finding(f"{kind} holds the GPU, not NVIDIA's driver", (_shown(held[0]), Evidence("bound to", kind)), fix)
+    yield Finding(f"{kind} holds the GPU, not NVIDIA's driver", (pci_shown(held[0]), Evidence("bound to", kind)), fix)
 
 
 @cause(
@@ -137,15 +94,14 @@ def foreign_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 def secure_boot(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """Secure Boot is on, a module is built for this kernel, and it is not loaded."""
     system, driver = need(facts.system), need(facts.driver)
-    rejected = [line for line in driver.kernel_messages if "Key was rejected" in line or "module verification" in line]
     enforced = system.secure_boot or system.lockdown in {"integrity", "confidentiality"}
-    if not _gpus(facts) or "nvidia" in driver.modules or not enforced or system.kernel not in driver.built_for:
+    if not gpus_on_bus(facts) or "nvidia" in driver.modules or not enforced or system.kernel not in driver.built_for:
         return
     yield Finding(
         f"Secure Boot keeps the NVIDIA module out: it is built for {system.kernel} and not loaded",
         (
             Evidence("Secure Boot", "on" if system.secure_boot else f"lockdown {system.lockdown}", "firmware"),
-            *(Evidence("kernel", line) for line in rejected[-1:]),
+            *kernel_said(facts, "Key was rejected|module verification"),
         ),
         Fix(
             "Enrol the key that signed it, and confirm it when the machine boots.",
@@ -169,7 +125,7 @@ def module_for_another_kernel(facts: HostFacts, _expectations: Any) -> Iterator[
     """A module for other kernels, and none for this one."""
     system, driver = need(facts.system), need(facts.driver)
     others = [release for release in driver.built_for if release != system.kernel]
-    if not _gpus(facts) or "nvidia" in driver.modules or _in_container(facts) or system.kernel in driver.built_for:
+    if not gpus_on_bus(facts) or "nvidia" in driver.modules or in_container(facts) or system.kernel in driver.built_for:
         return
     if others:
         yield Finding(
@@ -204,7 +160,7 @@ def version_mismatch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     libraries = [lib for lib in loader.cuda_libraries if lib.kind == "driver" and lib.version]
     other = [lib for lib in libraries if lib.version != driver.version]
     nvml = facts.nvml.code if isinstance(facts.nvml, NvmlProbe) else 0
-    refused = nvml == 18 or _cuda_code(facts) == 803
+    refused = nvml == 18 or cuda_code(facts) == 803
     if not driver.version or not other or not refused or any(lib.version == driver.version for lib in libraries):
         return
     yield Finding(
@@ -219,7 +175,7 @@ def version_mismatch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                 "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia",
                 "sudo reboot  # when a module is in use",
             )
-            if not _in_container(facts)
+            if not in_container(facts)
             else ("restart the container: the host's driver was updated under it",),
         ),
     )
@@ -240,16 +196,15 @@ def version_mismatch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 def proprietary_module(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """The proprietary module beside a GPU that needs the open one."""
     driver = need(facts.driver)
-    needing = [gpu for gpu in _gpus(facts) if needs_open_modules(gpu.device)]
+    needing = [gpu for gpu in gpus_on_bus(facts) if needs_open_modules(gpu.device)]
     if driver.open is not False or not needing:
         return
-    shown = [line for line in driver.kernel_messages if "RmInitAdapter" in line or "requires use of the" in line]
     yield Finding(
         f"{needing[0].name or 'this GPU'} needs the open kernel modules, and the proprietary ones are loaded",
         (
-            _shown(needing[0]),
+            pci_shown(needing[0]),
             Evidence("module", driver.version_line, "/proc/driver/nvidia/version"),
-            *(Evidence("kernel", line) for line in shown[-1:]),
+            *kernel_said(facts, "RmInitAdapter|requires use of the"),
         ),
         Fix("Install the open modules.", newer_driver(facts)),
     )
@@ -259,7 +214,7 @@ def proprietary_module(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     "C08",
     "the module for unified memory is loaded",
     layer=Layer.KERNEL,
-    explains=("cuda:999", "cuda:304", "torch:unavailable", "torch:init", "kernel:failed"),
+    explains=("cuda:999", "cuda:304", *TORCH_FAILS),
     why="CUDA needs nvidia_uvm and its node; nvidia-smi needs neither, so that all looks well.",
     example="CUDA unknown error (999), while nvidia-smi lists the GPUs",
     fix="Load the module and make its node; give the node to the container.",
@@ -269,14 +224,14 @@ def proprietary_module(facts: HostFacts, _expectations: Any) -> Iterator[Finding
 def uvm_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A cuInit that fails where nvidia_uvm or its node is missing."""
     driver, nodes = need(facts.driver), need(facts.nodes)
-    if _cuda_code(facts) not in {999, 304} or not driver.version:
+    if cuda_code(facts) not in {999, 304} or not driver.version:
         return
     node = next((one for one in nodes if one.path == "/dev/nvidia-uvm"), None)
     lost_node = node is None or node.error == "ENOENT"
     control = any(one.path == "/dev/nvidiactl" and one.error != "ENOENT" for one in nodes)
     if not control or ("nvidia_uvm" in driver.modules and not lost_node):
         return
-    if _in_container(facts):
+    if in_container(facts):
         fix = Fix("Give it to the container, too.", ("docker run --gpus all ...  # or --device /dev/nvidia-uvm",))
     else:
         fix = Fix("Load it, and make its node.", ("sudo nvidia-modprobe -u -c0",))
@@ -289,7 +244,7 @@ def uvm_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "C09",
     "the module for unified memory is in order",
     layer=Layer.KERNEL,
-    explains=("cuda:999", "torch:unavailable", "torch:init", "kernel:failed"),
+    explains=("cuda:999", *TORCH_FAILS),
     why="After a suspend nvidia_uvm may be left in a state in which cuInit gives 999 until it is loaded anew.",
     example="CUDA unknown error after the laptop slept",
     fix="Unload and load nvidia_uvm.",
@@ -301,113 +256,15 @@ def uvm_stale(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """999 of cuInit although everything is there."""
     driver, nodes = need(facts.driver), need(facts.nodes)
     there = any(one.path == "/dev/nvidia-uvm" and not one.error for one in nodes) and "nvidia_uvm" in driver.modules
-    if _cuda_code(facts) != 999 or not there or isinstance(facts.nvml, Unavailable) or facts.nvml.code:
+    if cuda_code(facts) != 999 or not there or isinstance(facts.nvml, Unavailable) or facts.nvml.code:
         return
     if any(fact.proves for fact in facts.counterfactuals):
         return
-    if any("hmm" in line.lower() for line in driver.kernel_messages):
+    if kernel_said(facts, "(?i)hmm"):
         return  # C22 says what that means
-    said = [line for line in driver.kernel_messages if re.search(r"uvm|suspend|resume", line, re.IGNORECASE)]
     yield Finding(
         "cuInit gives 999 although NVML, the module nvidia_uvm and its node are there: most often it is stale after a "
         "suspend",
-        (Evidence("cuInit", "999"), *(Evidence("kernel", line) for line in said[-2:])),
+        (Evidence("cuInit", "999"), *kernel_said(facts, "(?i)uvm|suspend|resume", 2)),
         Fix("Load the module anew.", ("sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm",)),
-    )
-
-
-@cause(
-    "C16",
-    "the GPU answers on the bus",
-    layer=Layer.HARDWARE,
-    explains=(*NO_CUDA, "cuda:fewer"),
-    why="A GPU that falls off the bus (Xid 79) reads all ones until the machine is power-cycled: a fault of power, "
-    "cooling, the slot, or the GPU.",
-    example="NVRM: Xid (PCI:0000:18:00): 79, GPU has fallen off the bus",
-    fix="Power the machine off and on; when it comes back, reseat or replace the GPU.",
-    sources="NVSentinel#155, open-gpu-kernel-modules#387",
-    tested="a fake root whose configuration space reads ones; a stub for NVML 15",
-)
-def fallen_off_the_bus(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """A configuration space of ones, or NVML's GPU_IS_LOST, or Xid 79."""
-    driver = need(facts.driver)
-    gone = [gpu for gpu in _gpus(facts) if gpu.gone]
-    lost = isinstance(facts.nvml, NvmlProbe) and (
-        facts.nvml.code == 15 or any(gpu.error == 15 for gpu in facts.nvml.gpus)
-    )
-    said = [line for line in driver.kernel_messages if re.search(r"Xid.*: 79\b|fallen off the bus", line)]
-    if not gone and not lost:
-        return
-    evidence = [Evidence("configuration space", "all ones", gpu.address) for gpu in gone]
-    evidence += [Evidence("NVML", "15 (GPU is lost)")] if lost else []
-    evidence += [Evidence("kernel", line) for line in said[-1:]]
-    yield Finding(
-        "a GPU has fallen off the bus" + (f": {gone[0].address}" if gone else ""),
-        tuple(evidence),
-        Fix("Power the machine off and on (a reboot does not do); if it comes back, reseat or replace the GPU."),
-    )
-
-
-@cause(
-    "C17",
-    "every GPU of the machine is seen",
-    layer=Layer.KERNEL,
-    explains=("cuda:fewer",),
-    why="One GPU that failed to start is missing from NVML and CUDA, and work that counts on eight gets seven.",
-    example="7 of 8 GPUs in nvidia-smi",
-    fix="Read the kernel's log for that GPU; drain the machine.",
-    sources="gpu-operator#2511",
-    tested="facts and a stub that lists fewer devices",
-)
-def partial_gpus(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """Fewer GPUs at NVML than on the bus, outside of containers."""
-    gpus = _gpus(facts)
-    if _in_container(facts) or isinstance(facts.nvml, Unavailable) or facts.nvml.code or not facts.nvml.gpus:
-        return
-    bound = [gpu for gpu in gpus if gpu.driver == "nvidia"]
-    if "SLURM_JOB_ID" in facts.variables or len(facts.nvml.gpus) >= len(bound) or any(gpu.gone for gpu in gpus):
-        return
-    driver = need(facts.driver)
-    said = [line for line in driver.kernel_messages if "RmInitAdapter" in line or "Xid" in line]
-    yield Finding(
-        f"{len(bound)} GPUs are on the bus, and NVML sees {len(facts.nvml.gpus)}",
-        (
-            Evidence("PCI", str(len(bound)), "/sys/bus/pci/devices"),
-            Evidence("/proc/driver/nvidia/gpus", str(driver.gpus)),
-            Evidence("NVML", str(len(facts.nvml.gpus))),
-            *(Evidence("kernel", line) for line in said[-2:]),
-        ),
-        Fix("See why it failed to start; then drain the machine.", ("sudo dmesg | grep -i -E 'nvrm|xid'",)),
-    )
-
-
-@cause(
-    "C18",
-    "the driver answers",
-    layer=Layer.KERNEL,
-    explains=("nvml:hang", "cuda:hang", "torch:hang"),
-    why="A wedged GPU or driver never answers: every process that asks it waits in the kernel, and cannot be killed.",
-    example="torch.cuda.is_available() never returns",
-    fix="Reset the GPU or reboot; drain the node.",
-    sources="returnn#1756",
-    tested="a stub driver that hangs in cuInit; no wedged GPU",
-)
-def driver_hangs(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The probe of NVML or CUDA was killed at its deadline, and no variable is guilty."""
-    probes = [("NVML", facts.nvml), ("cuInit", facts.cuda)]
-    hanging = [(name, probe) for name, probe in probes if not isinstance(probe, Unavailable) and probe.end.hang]
-    if not hanging or any(fact.proves for fact in facts.counterfactuals):
-        return
-    name, probe = hanging[0]
-    waits = Evidence("waits in", probe.end.waits_in, "/proc/PID/wchan")
-    yield Finding(
-        f"the driver does not answer: {name} did not come back within {probe.end.seconds:.0f} s",
-        (
-            *(Evidence(other, f"no answer in {one.end.seconds:.0f} s") for other, one in hanging),
-            *([waits] if probe.end.waits_in else []),
-        ),
-        Fix(
-            "Look for what happened, then reset or reboot.",
-            ("sudo dmesg | grep -i -E 'nvrm|xid'", "sudo nvidia-smi -r  # with nothing running", "sudo reboot"),
-        ),
     )

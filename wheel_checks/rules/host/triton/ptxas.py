@@ -1,4 +1,4 @@
-"""Section H, its second half: Triton itself, its ptxas, and how it goes with torch, the GPU and the driver."""
+"""Section H: Triton's ptxas: does it run, does it know the GPU, does the driver load what it makes?"""
 
 from __future__ import annotations
 
@@ -7,19 +7,13 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
-
-from wheel_checks.facts.host.advice import install, newer_driver, newer_ptxas, uninstall
+from wheel_checks.facts.host.advice import install, newer_driver, newer_ptxas
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.presence import may_have_gpu
 from wheel_checks.facts.host.software import Ptxas, TritonFacts
 from wheel_checks.facts.host.tables import HostGpu, driver_cuda
-from wheel_checks.facts.host.torch.fit import is_cpu_build, torch_files
 from wheel_checks.facts.host.triton_use import (
     kernel_words,
     ptxas_for,
-    release_for_torch,
     role_for,
     target,
     told,
@@ -31,14 +25,15 @@ from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, ne
 from wheel_checks.rules.host.cause import Layer, cause
 
 KERNEL = ("kernel:failed",)
+
+
 UNKNOWN_GPU = r"is not defined for option|[Ii]nternal Triton PTX codegen error|ptxas"
+
+
 INVALID_IMAGE = r"image is invalid|no kernel image|\[CUDA\].*(invalid|kernel image)"
-WRONG_API = r"ImportError|cannot import|AttributeError|TypeError|unexpected keyword|positional argument|ModuleNotFound"
+
+
 OPTED = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")
-
-
-def _triton(facts: HostFacts) -> TritonFacts | None:
-    return need(facts.triton)
 
 
 def _that_knows(triton: TritonFacts, sm: int) -> Ptxas | None:
@@ -64,7 +59,7 @@ def _ptxas_evidence(ptxas: Ptxas) -> Evidence:
 )
 def ptxas_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """For every GPU, the ptxas that Triton takes for it; silent where H06 knows better."""
-    triton, severity = _triton(facts), weight(facts, UNKNOWN_GPU)
+    triton, severity = need(facts.triton), weight(facts, UNKNOWN_GPU)
     if triton is None or severity is None:
         return
     for gpu in triton_gpus(facts):
@@ -118,7 +113,7 @@ def _other(variable: str) -> str:
 )
 def ignored_variable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """The other variable is set, and would help; or the right one names what does not run."""
-    triton, severity = _triton(facts), weight(facts, UNKNOWN_GPU)
+    triton, severity = need(facts.triton), weight(facts, UNKNOWN_GPU)
     if triton is None or severity is None:
         return
     for gpu in triton_gpus(facts):
@@ -160,7 +155,7 @@ def ignored_variable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 )
 def cubin_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """The major version of ptxas is above the driver's."""
-    triton, driver, severity = _triton(facts), driver_cuda(facts), weight(facts, INVALID_IMAGE)
+    triton, driver, severity = need(facts.triton), driver_cuda(facts), weight(facts, INVALID_IMAGE)
     if triton is None or driver is None or severity is None:
         return
     for gpu in triton_gpus(facts):
@@ -235,7 +230,7 @@ def _refused(ptxas: Ptxas) -> bool:
 )
 def ptxas_not_executable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """One that Triton takes for the GPUs here, or any when they are unknown."""
-    triton, severity = _triton(facts), weight(facts, r"Permission denied|PermissionError|Exec format|ptxas")
+    triton, severity = need(facts.triton), weight(facts, r"Permission denied|PermissionError|Exec format|ptxas")
     if triton is None or severity is None:
         return
     roles = {role_for(triton, gpu.sm) for gpu in triton_gpus(facts)} or {"ptxas", "ptxas-blackwell"}
@@ -257,155 +252,3 @@ def ptxas_not_executable(facts: HostFacts, _expectations: Any) -> Iterator[Findi
             fix,
             severity=severity,
         )
-
-
-@cause(
-    "H14",
-    "Triton is installed",
-    layer=Layer.FILES,
-    explains=("triton:missing", "kernel:failed"),
-    why="torch.compile and many packages need Triton. The metadata of torch for aarch64 up to 2.10 do not require it, "
-    "and an installation without dependencies leaves it out.",
-    example="torch._inductor.exc.TritonMissing: Cannot find a working triton installation",
-    fix="Install exactly the release that torch is made for.",
-    sources="pytorch#143406",
-    tested="environments without it; facts",
-)
-def triton_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """No triton/, a torch for CUDA, and maybe a GPU."""
-    torch = torch_files(facts)
-    if _triton(facts) is not None or torch is None or is_cpu_build(torch) or not may_have_gpu(facts):
-        return
-    release = release_for_torch(torch.version)
-    wanted = torch.triton or (f"triton=={release}" if release else "triton")
-    told_by = "METADATA of torch" if torch.triton else "table of Triton's releases; METADATA of torch has none"
-    yield Finding(
-        f"Triton is not installed, and torch {torch.version} needs {wanted} for torch.compile and kernels",
-        (Evidence("requirement", wanted, told_by), Evidence("torch", torch.folder)),
-        Fix("Install it.", (install(facts, wanted),)),
-    )
-
-
-@cause(
-    "H15",
-    "Triton is the release that torch was made for",
-    layer=Layer.FILES,
-    explains=("kernel:failed", "torch:import"),
-    why="torch's compiler uses Triton's internals, which change with every release. Its metadata pin the one that "
-    "fits, and a later installation of something else replaces it.",
-    example="ImportError: cannot import name 'AttrsDescriptor' from 'triton.backends.compiler'",
-    fix="Install the pinned release.",
-    sources="ComfyUI#7106",
-    tested="facts",
-)
-def wrong_release(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The version of triton/ is outside of torch's own requirement."""
-    triton, torch = _triton(facts), torch_files(facts)
-    if triton is None or torch is None or not torch.triton or len(triton.owners) > 1:
-        return
-    try:
-        fits = Requirement(torch.triton).specifier.contains(Version(triton.version), prereleases=True)
-    except (InvalidRequirement, InvalidVersion):
-        return
-    if not fits:
-        yield Finding(
-            f"Triton is {triton.version}, and torch {torch.version} is made for {torch.triton}",
-            (
-                Evidence("triton", triton.version, triton.folder),
-                Evidence("requirement", torch.triton, "METADATA of torch"),
-            ),
-            Fix("Install the one that torch names.", (install(facts, torch.triton),)),
-            severity=_or_note(facts),
-        )
-
-
-def _or_note(facts: HostFacts) -> Severity:
-    """An error when torch or the kernel fails to import or call something, else a note: it may be fine."""
-    broken = not isinstance(facts.torch, Unavailable) and bool(facts.torch.error)
-    return Severity.ERROR if broken or weight(facts, WRONG_API) is Severity.ERROR else Severity.NOTE
-
-
-@cause(
-    "H16",
-    "one distribution owns triton/",
-    layer=Layer.FILES,
-    explains=("kernel:failed", "torch:import"),
-    why="triton, pytorch-triton and their builds for other GPUs all install the folder triton/. The one that was "
-    "installed later has overwritten files of the other, and removing one breaks both. (Inferred: the mechanism is "
-    "that of the libraries of NVIDIA's that share paths.)",
-    example="triton 3.6.0 and pytorch-triton-rocm 3.5.1 are both installed",
-    fix="Uninstall all of them, then install the one that torch requires.",
-    sources="the mechanism of sglang PR31035",
-    tested="RECORDs on a fake root; facts",
-    certain=False,
-)
-def two_owners(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """Several RECORDs list triton/__init__.py."""
-    triton, torch = _triton(facts), torch_files(facts)
-    if triton is None or len(triton.owners) < 2:
-        return
-    wanted = torch.triton if torch and torch.triton else "triton"
-    yield Finding(
-        f"{' and '.join(triton.owners)} both own the folder triton/: its files are a mixture",
-        (Evidence("triton/__init__.py", triton.version, triton.folder), Evidence("RECORD", ", ".join(triton.owners))),
-        Fix(
-            "Remove all, and install the one that torch requires.",
-            (uninstall(facts, *triton.owners), install(facts, wanted)),
-        ),
-        severity=_or_note(facts),
-    )
-
-
-@cause(
-    "H17",
-    "Triton's cache is of this GPU",
-    layer=Layer.TRITON,
-    explains=KERNEL,
-    why="Before 3.0 Triton's cache did not tell GPUs apart: a home folder that moved between machines brought code for "
-    "another one along.",
-    example="RuntimeError: Triton Error [CUDA]: device kernel image is invalid, after a move to another machine",
-    fix="Empty the cache.",
-    sources="triton#1323",
-    tested="metadata of real caches; facts; no such old Triton was run",
-    certain=False,
-)
-def stale_cache(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """An old Triton, a cache for other GPUs only, and a kernel that says that its image is invalid."""
-    triton, gpus = _triton(facts), triton_gpus(facts)
-    if triton is None or not gpus or not triton.cached_targets or weight(facts, INVALID_IMAGE) is not Severity.ERROR:
-        return
-    here = {f"sm_{gpu.sm}" for gpu in gpus}
-    if re.match(r"[12]\.", triton.version) and not here & set(triton.cached_targets):
-        held = ", ".join(triton.cached_targets)
-        yield Finding(
-            f"Triton's cache {triton.cache} holds code for {held}, and this is {gpus[0].product}",
-            (Evidence("cache", held, triton.cache), *told(facts)),
-            Fix("Empty it.", (f"rm -rf {shlex.quote(triton.cache)}",)),
-        )
-
-
-@cause(
-    "H18",
-    "Triton links against the libcuda that there is",
-    layer=Layer.TRITON,
-    explains=KERNEL,
-    why="Older releases of Triton link their helper with -lcuda, which needs a file libcuda.so; a driver's libraries "
-    "often come without that link. Newer ones ask for libcuda.so.1.",
-    example="/usr/bin/ld: cannot find -lcuda: No such file or directory",
-    fix="Make the link beside libcuda.so.1, or take a newer torch and Triton.",
-    sources="mamba#123, triton PR3053",
-    tested="facts; no such old Triton was run",
-)
-def links_with_lcuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The linker said so."""
-    triton, loader = _triton(facts), need(facts.loader)
-    said = re.search(r".*cannot find -lcuda\b.*", kernel_words(facts))
-    if triton is None or not said:
-        return
-    drivers = [one for one in loader.cuda_libraries if one.name == "libcuda.so.1" and one.kind == "driver"]
-    links = tuple(f"sudo ln -s libcuda.so.1 {one.path.rpartition('/')[0]}/libcuda.so" for one in drivers[:1])
-    yield Finding(
-        f"Triton {triton.version} links with -lcuda, and there is no libcuda.so beside libcuda.so.1",
-        (Evidence("linker", said[0].strip()), *(Evidence(one.name, one.path, one.where) for one in drivers[:1])),
-        Fix("Make the link.", links),
-    )

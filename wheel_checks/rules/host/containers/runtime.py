@@ -1,0 +1,203 @@
+"""Section E: the container's runtime gives it the GPU, and the driver's libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.model import Evidence, Finding, Fix, Severity, need
+from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.observed import NO_CUDA, TORCH_FAILS, container_shown, fails, gpus_on_bus
+
+START_WITH_GPU = {
+    "kubernetes": ("ask for a GPU in the pod's specification: resources.limits: {nvidia.com/gpu: 1}",),
+    "podman": ("podman run --device nvidia.com/gpu=all ...",),
+    "apptainer": ("apptainer run --nv ...",),
+}
+
+
+def start_with_gpu(kind: str) -> tuple[str, ...]:
+    """The commands that start a container of this kind with its GPUs."""
+    return START_WITH_GPU.get(kind, ("docker run --gpus all ...", "docker run --device nvidia.com/gpu=all ...  # CDI"))
+
+
+@cause(
+    "E01",
+    "the container was started with its GPU",
+    layer=Layer.CONTAINER,
+    explains=NO_CUDA,
+    why="A container sees the GPU only when it is started with it. The host's kernel module shows through /proc, so "
+    "that it looks as if a driver were there.",
+    example="docker run image python train.py, without --gpus",
+    fix="Start the container again with its GPUs; nothing inside of it can add them.",
+    sources="nvidia-docker#1352",
+    tested="facts of a container without device nodes; no real GPU host",
+)
+def started_without_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A container, no /dev/nvidiactl, and yet the host's driver in /proc."""
+    container, nodes, driver = need(facts.container), need(facts.nodes), need(facts.driver)
+    if not container.kind or any(node.path == "/dev/nvidiactl" and node.error != "ENOENT" for node in nodes):
+        return
+    if (
+        facts.variables.get("NVIDIA_VISIBLE_DEVICES", "all") in {"", "void", "none"}
+        or "SLURM_JOB_ID" in facts.variables
+    ):
+        return  # E07 and E11 say more
+    if not driver.version:
+        return
+    yield Finding(
+        f"the {container.kind} container was started without a GPU: the host runs driver {driver.version}, and there "
+        "is no /dev/nvidiactl",
+        (container_shown(container), Evidence("host driver", driver.version, "/proc/driver/nvidia/version")),
+        Fix("Start the container again with its GPUs.", start_with_gpu(container.kind)),
+    )
+
+
+@cause(
+    "E02",
+    "Docker knows the NVIDIA runtime",
+    Severity.WARNING,
+    layer=Layer.CONTAINER,
+    explains=(),
+    why='Without the NVIDIA container toolkit, `docker run --gpus all` fails with "could not select device driver".',
+    example='docker: Error response: could not select device driver "" with capabilities: [[gpu]]',
+    fix="Install the toolkit on the host, register its runtime, and restart Docker. Docker from snap cannot use it.",
+    sources="nvidia-docker#1034, nvidia-docker#1642",
+    tested="facts alone; no host with Docker and a GPU",
+)
+def toolkit_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A host with a GPU and Docker, and no toolkit."""
+    container = need(facts.container)
+    if not gpus_on_bus(facts) or container.kind or not container.docker or container.toolkit:
+        return
+    snap = " Docker is from snap, which cannot start the NVIDIA runtime." if container.docker == "snap" else ""
+    yield Finding(
+        f"Docker is installed and the NVIDIA container toolkit is not: no container gets a GPU.{snap}",
+        (Evidence("docker", container.docker),),
+        Fix(
+            "Install the toolkit and register its runtime.",
+            (
+                "sudo apt-get install nvidia-container-toolkit",
+                "sudo nvidia-ctk runtime configure --runtime=docker",
+                "sudo systemctl restart docker",
+            ),
+        ),
+    )
+
+
+@cause(
+    "E03",
+    "the files that CDI names exist",
+    layer=Layer.CONTAINER,
+    explains=(),
+    why="A CDI specification lists the driver's files by name, with its version. After a driver update it names files "
+    "that are gone, and containers no longer start, or start without a GPU.",
+    example="unresolvable CDI devices nvidia.com/gpu=all",
+    fix="Generate the specification again after every change of the driver.",
+    sources="nvidia-container-toolkit, its source; NemoClaw#4016",
+    tested="real specification files in JSON and YAML on a fake root",
+)
+def cdi_stale(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A specification that names files of the host which are not there."""
+    container = need(facts.container)
+    if container.kind:
+        return  # its files are the host's, and cannot be looked for here
+    for specification in container.cdi:
+        if specification.missing:
+            first = specification.missing[0]
+            yield Finding(
+                f"{specification.path} names {len(specification.missing)} files that do not exist, the first is "
+                f"{first}",
+                (Evidence("missing", first, specification.path),),
+                Fix("Generate it again.", (f"sudo nvidia-ctk cdi generate --output={specification.path}",)),
+            )
+
+
+@cause(
+    "E07",
+    "NVIDIA_VISIBLE_DEVICES asks for a GPU",
+    layer=Layer.CONTAINER,
+    explains=NO_CUDA,
+    why="The NVIDIA runtime gives a container the GPUs that NVIDIA_VISIBLE_DEVICES names; void, none or an empty value "
+    "mean no GPU.",
+    example="NVIDIA_VISIBLE_DEVICES=void, which Kubernetes' device plugin sets when no GPU was asked for",
+    fix="Start the container again with NVIDIA_VISIBLE_DEVICES=all, or ask the scheduler for a GPU.",
+    sources="neutree PR96",
+    tested="facts of the variable and the nodes; no real runtime",
+)
+def visible_devices_void(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The variable hides all GPUs, and no node is there."""
+    container = need(facts.container)
+    value = facts.variables.get("NVIDIA_VISIBLE_DEVICES")
+    if not container.kind or value not in {"", "void", "none"} or not fails(facts, *NO_CUDA):
+        return
+    if any(node.path.startswith("/dev/nvidia") and not node.error for node in need(facts.nodes)):
+        return
+    yield Finding(
+        f"NVIDIA_VISIBLE_DEVICES={value!r}: the runtime gave this container no GPU",
+        (Evidence("NVIDIA_VISIBLE_DEVICES", repr(value), "environment"), container_shown(container)),
+        Fix(
+            "Start it again with GPUs.",
+            ("docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all ...",)
+            if container.kind != "kubernetes"
+            else START_WITH_GPU["kubernetes"],
+        ),
+    )
+
+
+@cause(
+    "E08",
+    "the container has the driver's compute libraries",
+    layer=Layer.CONTAINER,
+    explains=("cuda:-1", *TORCH_FAILS),
+    why="NVIDIA_DRIVER_CAPABILITIES says which of the driver's libraries a container gets. With utility alone there is "
+    "nvidia-smi and no libcuda.so.1.",
+    example="NVIDIA_DRIVER_CAPABILITIES=utility: nvidia-smi works, torch sees no driver",
+    fix="Start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility.",
+    sources="the container toolkit's documentation (inferred)",
+    tested="facts alone",
+    certain=False,
+)
+def without_compute(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """NVML answers, libcuda is missing, and the capabilities leave compute out."""
+    container, nvml, cuda = need(facts.container), need(facts.nvml), need(facts.cuda)
+    value = facts.variables.get("NVIDIA_DRIVER_CAPABILITIES", "")
+    missing = {"all", "compute"}.isdisjoint(value.split(","))
+    if container.kind and nvml.code == 0 and nvml.gpus and cuda.code == -1 and missing:
+        yield Finding(
+            "the driver's compute libraries were not given to this container: NVML works, libcuda.so.1 is missing "
+            f"(NVIDIA_DRIVER_CAPABILITIES={value!r})",
+            (Evidence("NVML", f"{len(nvml.gpus)} GPUs"), Evidence("libcuda", cuda.fault, "dlopen()")),
+            Fix(
+                "Start it again with them.",
+                ("docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...",),
+            ),
+        )
+
+
+@cause(
+    "E10",
+    "Triton finds the libcuda that Apptainer brings",
+    layer=Layer.CONTAINER,
+    explains=("kernel:failed",),
+    why="Apptainer puts the driver's libraries into /.singularity.d/libs and names it in LD_LIBRARY_PATH; Triton "
+    "before 3.3 asks ldconfig alone, which does not know that folder.",
+    example="libcuda.so cannot found! in an Apptainer container with --nv",
+    fix="Tell Triton where it is.",
+    sources="pytorch#107960",
+    tested="facts alone; no Apptainer here",
+)
+def apptainer_libcuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The libcuda only in Apptainer's folder, and Triton's kernel fails."""
+    container, loader = need(facts.container), need(facts.loader)
+    folder = "/.singularity.d/libs"
+    there = any(lib.name == "libcuda.so.1" and lib.path.startswith(folder) for lib in loader.cuda_libraries)
+    named = facts.variables.get("TRITON_LIBCUDA_PATH", "")
+    lost = container.kind == "apptainer" and there and not loader.cached_libcuda and not named
+    if lost and fails(facts, "kernel:failed"):
+        yield Finding(
+            f"libcuda.so.1 is in {folder}, which ldconfig does not know, and Triton does not find it",
+            (Evidence("libcuda.so.1", folder), container_shown(container)),
+            Fix("Name the folder.", (f"export TRITON_LIBCUDA_PATH={folder}",)),
+        )

@@ -1,0 +1,174 @@
+"""Section C: the GPUs themselves: on the bus, answering, and open to this user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.observed import NO_CUDA, gpus_on_bus, in_container, kernel_said
+
+
+@cause(
+    "C01",
+    "a machine with a CUDA torch has a GPU",
+    Severity.NOTE,
+    layer=Layer.HARDWARE,
+    explains=NO_CUDA,
+    why="Without an NVIDIA GPU on the PCI bus no driver and no wheel can help. On a laptop or a CI machine that is as "
+    "it should be; in a cloud it is the wrong instance, or a GPU that was not passed through.",
+    example="torch.cuda.is_available() is False on a virtual machine without a GPU",
+    fix="Choose an instance with a GPU, or pass one through; or take the CPU wheel if none is meant.",
+    sources="generic",
+    tested="this project's own machines, which have none; facts",
+)
+def no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """No GPU on the bus, no Tegra, no WSL; an error when a kernel driver waits for one."""
+    if isinstance(facts.pci, Unavailable) or gpus_on_bus(facts):
+        return
+    system, driver = need(facts.system), need(facts.driver)
+    if system.tegra or system.wsl or in_container(facts):  # a sandbox may hide the bus
+        return
+    seen = isinstance(facts.cuda, CudaProbe) and facts.cuda.gpus
+    if seen:
+        return
+    waiting = Severity.ERROR if driver.version else None
+    yield Finding(
+        "there is no NVIDIA GPU on this machine's PCI bus" + (", and its driver is loaded" if waiting else ""),
+        (Evidence("PCI", "no device of vendor 10de and class 0300 or 0302", "/sys/bus/pci/devices"),),
+        Fix("Use a machine, or an instance type, with an NVIDIA GPU."),
+        severity=waiting,
+    )
+
+
+@cause(
+    "C16",
+    "the GPU answers on the bus",
+    layer=Layer.HARDWARE,
+    explains=(*NO_CUDA, "cuda:fewer"),
+    why="A GPU that falls off the bus (Xid 79) reads all ones until the machine is power-cycled: a fault of power, "
+    "cooling, the slot, or the GPU.",
+    example="NVRM: Xid (PCI:0000:18:00): 79, GPU has fallen off the bus",
+    fix="Power the machine off and on; when it comes back, reseat or replace the GPU.",
+    sources="NVSentinel#155, open-gpu-kernel-modules#387",
+    tested="a fake root whose configuration space reads ones; a stub for NVML 15",
+)
+def fallen_off_the_bus(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """A configuration space of ones, or NVML's GPU_IS_LOST, or Xid 79."""
+    said = kernel_said(facts, r"Xid.*: 79\b|fallen off the bus")
+    gone = [gpu for gpu in gpus_on_bus(facts) if gpu.gone]
+    lost = isinstance(facts.nvml, NvmlProbe) and (
+        facts.nvml.code == 15 or any(gpu.error == 15 for gpu in facts.nvml.gpus)
+    )
+    if not gone and not lost:
+        return
+    evidence = [Evidence("configuration space", "all ones", gpu.address) for gpu in gone]
+    evidence += [Evidence("NVML", "15 (GPU is lost)")] if lost else []
+    yield Finding(
+        "a GPU has fallen off the bus" + (f": {gone[0].address}" if gone else ""),
+        (*evidence, *said),
+        Fix("Power the machine off and on (a reboot does not do); if it comes back, reseat or replace the GPU."),
+    )
+
+
+@cause(
+    "C17",
+    "every GPU of the machine is seen",
+    layer=Layer.KERNEL,
+    explains=("cuda:fewer",),
+    why="One GPU that failed to start is missing from NVML and CUDA, and work that counts on eight gets seven.",
+    example="7 of 8 GPUs in nvidia-smi",
+    fix="Read the kernel's log for that GPU; drain the machine.",
+    sources="gpu-operator#2511",
+    tested="facts and a stub that lists fewer devices",
+)
+def partial_gpus(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Fewer GPUs at NVML than on the bus, outside of containers."""
+    gpus = gpus_on_bus(facts)
+    if in_container(facts) or isinstance(facts.nvml, Unavailable) or facts.nvml.code or not facts.nvml.gpus:
+        return
+    bound = [gpu for gpu in gpus if gpu.driver == "nvidia"]
+    if "SLURM_JOB_ID" in facts.variables or len(facts.nvml.gpus) >= len(bound) or any(gpu.gone for gpu in gpus):
+        return
+    driver = need(facts.driver)
+    yield Finding(
+        f"{len(bound)} GPUs are on the bus, and NVML sees {len(facts.nvml.gpus)}",
+        (
+            Evidence("PCI", str(len(bound)), "/sys/bus/pci/devices"),
+            Evidence("/proc/driver/nvidia/gpus", str(driver.gpus)),
+            Evidence("NVML", str(len(facts.nvml.gpus))),
+            *kernel_said(facts, "RmInitAdapter|Xid", 2),
+        ),
+        Fix("See why it failed to start; then drain the machine.", ("sudo dmesg | grep -i -E 'nvrm|xid'",)),
+    )
+
+
+@cause(
+    "C18",
+    "the driver answers",
+    layer=Layer.KERNEL,
+    explains=("nvml:hang", "cuda:hang", "torch:hang"),
+    why="A wedged GPU or driver never answers: every process that asks it waits in the kernel, and cannot be killed.",
+    example="torch.cuda.is_available() never returns",
+    fix="Reset the GPU or reboot; drain the node.",
+    sources="returnn#1756",
+    tested="a stub driver that hangs in cuInit; no wedged GPU",
+)
+def driver_hangs(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The probe of NVML or CUDA was killed at its deadline, and no variable is guilty."""
+    probes = [("NVML", facts.nvml), ("cuInit", facts.cuda)]
+    hanging = [(name, probe) for name, probe in probes if not isinstance(probe, Unavailable) and probe.end.hang]
+    if not hanging or any(fact.proves for fact in facts.counterfactuals):
+        return
+    name, probe = hanging[0]
+    waits = Evidence("waits in", probe.end.waits_in, "/proc/PID/wchan")
+    yield Finding(
+        f"the driver does not answer: {name} did not come back within {probe.end.seconds:.0f} s",
+        (
+            *(Evidence(other, f"no answer in {one.end.seconds:.0f} s") for other, one in hanging),
+            *([waits] if probe.end.waits_in else []),
+        ),
+        Fix(
+            "Look for what happened, then reset or reboot.",
+            ("sudo dmesg | grep -i -E 'nvrm|xid'", "sudo nvidia-smi -r  # with nothing running", "sudo reboot"),
+        ),
+    )
+
+
+@cause(
+    "C15",
+    "this user may open the device nodes",
+    layer=Layer.CONTAINER,
+    explains=("nvml:*", *NO_CUDA),
+    why="Nodes that only root or a group may open make CUDA say that there is no device. As root everything works.",
+    example="torch sees no GPU as a user, and all of them with sudo",
+    fix="Add the user to the nodes' group, or let the driver make nodes for all.",
+    sources="nvidia-docker#1608",
+    tested="a file without permissions, opened by another user; facts",
+)
+def node_permissions(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Nodes whose opening gives EACCES, and whose mode says why."""
+    denied = [node for node in need(facts.nodes) if node.error == "EACCES" and not node.mode.endswith(("6", "7"))]
+    if not denied:
+        return
+    node, driver = denied[0], need(facts.driver)
+    others_fix = "echo 'options nvidia NVreg_DeviceFileMode=0666' | sudo tee /etc/modprobe.d/nvidia-nodes.conf"
+    fix = (
+        (f'sudo usermod -aG {node.group} "$USER"  # then log in anew',)
+        if node.group != "root"
+        else (others_fix, "sudo reboot")
+    )
+    yield Finding(
+        f"this user may not open {node.path}: mode {node.mode}, {node.owner}:{node.group}",
+        (
+            *(
+                Evidence(one.path, f"{one.error}, mode {one.mode}, {one.owner}:{one.group}", "open()")
+                for one in denied[:3]
+            ),
+            Evidence("DeviceFileMode", driver.device_file_mode, "/proc/driver/nvidia/params"),
+        ),
+        Fix("Give this user access.", fix),
+    )

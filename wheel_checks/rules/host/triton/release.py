@@ -1,0 +1,119 @@
+"""Section H: Triton is installed, once, and in the release that torch was made for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.facts.host.advice import install, uninstall
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.presence import may_have_gpu
+from wheel_checks.facts.host.torch.fit import is_cpu_build, torch_files
+from wheel_checks.facts.host.triton_use import (
+    release_for_torch,
+    weight,
+)
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.rules.host.cause import Layer, cause
+
+WRONG_API = r"ImportError|cannot import|AttributeError|TypeError|unexpected keyword|positional argument|ModuleNotFound"
+
+
+@cause(
+    "H14",
+    "Triton is installed",
+    layer=Layer.FILES,
+    explains=("triton:missing", "kernel:failed"),
+    why="torch.compile and many packages need Triton. The metadata of torch for aarch64 up to 2.10 do not require it, "
+    "and an installation without dependencies leaves it out.",
+    example="torch._inductor.exc.TritonMissing: Cannot find a working triton installation",
+    fix="Install exactly the release that torch is made for.",
+    sources="pytorch#143406",
+    tested="environments without it; facts",
+)
+def triton_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """No triton/, a torch for CUDA, and maybe a GPU."""
+    torch = torch_files(facts)
+    if need(facts.triton) is not None or torch is None or is_cpu_build(torch) or not may_have_gpu(facts):
+        return
+    release = release_for_torch(torch.version)
+    wanted = torch.triton or (f"triton=={release}" if release else "triton")
+    told_by = "METADATA of torch" if torch.triton else "table of Triton's releases; METADATA of torch has none"
+    yield Finding(
+        f"Triton is not installed, and torch {torch.version} needs {wanted} for torch.compile and kernels",
+        (Evidence("requirement", wanted, told_by), Evidence("torch", torch.folder)),
+        Fix("Install it.", (install(facts, wanted),)),
+    )
+
+
+@cause(
+    "H15",
+    "Triton is the release that torch was made for",
+    layer=Layer.FILES,
+    explains=("kernel:failed", "torch:import"),
+    why="torch's compiler uses Triton's internals, which change with every release. Its metadata pin the one that "
+    "fits, and a later installation of something else replaces it.",
+    example="ImportError: cannot import name 'AttrsDescriptor' from 'triton.backends.compiler'",
+    fix="Install the pinned release.",
+    sources="ComfyUI#7106",
+    tested="facts",
+)
+def wrong_release(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The version of triton/ is outside of torch's own requirement."""
+    triton, torch = need(facts.triton), torch_files(facts)
+    if triton is None or torch is None or not torch.triton or len(triton.owners) > 1:
+        return
+    try:
+        fits = Requirement(torch.triton).specifier.contains(Version(triton.version), prereleases=True)
+    except (InvalidRequirement, InvalidVersion):
+        return
+    if not fits:
+        yield Finding(
+            f"Triton is {triton.version}, and torch {torch.version} is made for {torch.triton}",
+            (
+                Evidence("triton", triton.version, triton.folder),
+                Evidence("requirement", torch.triton, "METADATA of torch"),
+            ),
+            Fix("Install the one that torch names.", (install(facts, torch.triton),)),
+            severity=_or_note(facts),
+        )
+
+
+def _or_note(facts: HostFacts) -> Severity:
+    """An error when torch or the kernel fails to import or call something, else a note: it may be fine."""
+    broken = not isinstance(facts.torch, Unavailable) and bool(facts.torch.error)
+    return Severity.ERROR if broken or weight(facts, WRONG_API) is Severity.ERROR else Severity.NOTE
+
+
+@cause(
+    "H16",
+    "one distribution owns triton/",
+    layer=Layer.FILES,
+    explains=("kernel:failed", "torch:import"),
+    why="triton, pytorch-triton and their builds for other GPUs all install the folder triton/. The one that was "
+    "installed later has overwritten files of the other, and removing one breaks both. (Inferred: the mechanism is "
+    "that of the libraries of NVIDIA's that share paths.)",
+    example="triton 3.6.0 and pytorch-triton-rocm 3.5.1 are both installed",
+    fix="Uninstall all of them, then install the one that torch requires.",
+    sources="the mechanism of sglang PR31035",
+    tested="RECORDs on a fake root; facts",
+    certain=False,
+)
+def two_owners(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """Several RECORDs list triton/__init__.py."""
+    triton, torch = need(facts.triton), torch_files(facts)
+    if triton is None or len(triton.owners) < 2:
+        return
+    wanted = torch.triton if torch and torch.triton else "triton"
+    yield Finding(
+        f"{' and '.join(triton.owners)} both own the folder triton/: its files are a mixture",
+        (Evidence("triton/__init__.py", triton.version, triton.folder), Evidence("RECORD", ", ".join(triton.owners))),
+        Fix(
+            "Remove all, and install the one that torch requires.",
+            (uninstall(facts, *triton.owners), install(facts, wanted)),
+        ),
+        severity=_or_note(facts),
+    )
