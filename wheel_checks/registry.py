@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 from wheel_checks.model import Finding, Rule, Severity
@@ -13,7 +14,14 @@ _RULES: dict[str, Rule] = {}
 
 
 def rule(
-    rule_id: str, title: str, severity: Severity, *, why: str, example: str, fix: str, kind: str = "wheel"
+    rule_id: str,
+    title: str,
+    severity: Severity = Severity.ERROR,
+    *,
+    why: str,
+    example: str,
+    fix: str,
+    kind: str = "wheel",
 ) -> Callable[[Check], Check]:
     """Register the decorated pure function ``(facts, expectations) -> findings`` as a rule.
 
@@ -27,6 +35,11 @@ def rule(
         return check
 
     return register
+
+
+def rules_of(kind: str) -> Callable[..., Callable[[Check], Check]]:
+    """:func:`rule` for subjects of ``kind``."""
+    return partial(rule, kind=kind)
 
 
 def registered() -> list[Rule]:

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.model import Evidence, Finding, Fix, Severity
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 from wheel_checks.targets.selection import Choice, Reason
+
+rule = rules_of("requirement")
 
 _SHOWN = 8
 
@@ -16,8 +18,6 @@ _SHOWN = 8
 @rule(
     "WHL401",
     "the index has a wheel that an installer would take on the target",
-    Severity.ERROR,
-    kind="requirement",
     why="Without a wheel for the platform an installer falls back to the source archive and compiles for hours, or "
     "takes an older release, or fails.",
     example="`torch==2.4.0` for Python 3.13 on aarch64",
@@ -46,7 +46,6 @@ def available(choice: Choice, _: Expectations) -> Iterable[Finding]:
     "WHL402",
     "the chosen file is of the newest release that the requirement allows",
     Severity.WARNING,
-    kind="requirement",
     why="When the newest release has no wheel for a machine, its users silently get an older one, and another set of "
     "dependencies.",
     example="`torch>=2.9` that gives 2.15.0 on Python 3.12 and 2.12.1 on Python 3.10",

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.fleet import Difference, FleetFacts, by_deviating, by_kinds
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 
 KIND = "fleet"
+rule = rules_of(KIND)
 _NAMES, _VALUES, _FACTS = 20, 6, 40  # that one line names, one line compares, one finding shows
 
 
@@ -17,7 +18,6 @@ _NAMES, _VALUES, _FACTS = 20, 6, 40  # that one line names, one line compares, o
     "MTX201",
     "no host differs from the others",
     Severity.WARNING,
-    kind=KIND,
     why="One node with another driver, firmware or torch makes a job of all nodes fail or crawl, and only when the "
     "scheduler picks that node.",
     example="71 hosts have driver 580.95.05, and node-17 has 570.86.15",
@@ -42,7 +42,6 @@ def deviation(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     "MTX202",
     "all hosts are of one kind",
     Severity.NOTE,
-    kind=KIND,
     why="What is meant to be one pool of equal machines is often two, such as old and new racks; a job that spans both "
     "runs at the speed of the slower, and a wheel may fit only one.",
     example="40 hosts have 8 x NVIDIA H100, 32 hosts 8 x NVIDIA H200",
@@ -62,8 +61,6 @@ def kinds(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "MTX203",
     "every expected host reported",
-    Severity.ERROR,
-    kind=KIND,
     why="The host that is broken most is the one that cannot even run the doctor: without a list of names nobody "
     "misses it.",
     example="73 hosts were expected, and node-9 gave no report",
@@ -92,8 +89,6 @@ def missing(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "MTX204",
     "every input is a report",
-    Severity.ERROR,
-    kind=KIND,
     why="A report that was cut off or cannot be read is a host that nobody has looked at.",
     example="node-9.json ends in the middle: its node lost power while it wrote",
     fix="Make the report again: `wheelproof doctor --format json --output FILE`.",
@@ -108,7 +103,6 @@ def unreadable(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     "MTX205",
     "no host reported twice",
     Severity.WARNING,
-    kind=KIND,
     why="Two reports of one command under one name are an old and a new one, or two hosts of the same name: then one "
     "of them is not looked at.",
     example="rack1/node1.json and rack2/node1.json, and neither says which host it is",
@@ -129,8 +123,6 @@ def repeated(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "MTX206",
     "every report was taken in whole",
-    Severity.ERROR,
-    kind=KIND,
     why="A merge keeps a bounded number of findings and facts of each report. What it leaves out must not look as if "
     "it were not there.",
     example="a folder of 7,000 wheels was verified on every node, and each report has a fact for each of them",

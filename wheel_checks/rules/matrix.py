@@ -9,9 +9,10 @@ from wheel_checks.facts.gpu.targets import parse_gpu, runs_on
 from wheel_checks.facts.kernels.facts import Ending, SmokeDocument
 from wheel_checks.facts.matrix import CellFacts, Function, ImportProof, compare_code
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 
 KIND = "cell"
+rule = rules_of(KIND)
 MOST_SHOWN = 8
 _GOOD = (Ending.PASS, Ending.SKIP)
 
@@ -19,8 +20,6 @@ _GOOD = (Ending.PASS, Ending.SKIP)
 @rule(
     "MTX001",
     "the cell went the whole way",
-    Severity.ERROR,
-    kind=KIND,
     why="A cell that was not resolved, installed, imported or tried has proven nothing, and must not look like one "
     "that passed.",
     example="a cell for aarch64 on an x86_64 machine without emulation",
@@ -38,8 +37,6 @@ def went_the_whole_way(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "MTX101",
     "torch is the build that the cell wants",
-    Severity.ERROR,
-    kind=KIND,
     why="`pip install torch` takes whatever the index has for the platform, and a CPU build installs and imports as "
     "well as a CUDA build does.",
     example="torch 2.10.0 for aarch64, which is a CPU build",
@@ -60,8 +57,6 @@ def wanted_build(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "MTX102",
     "the world is as the matrix says",
-    Severity.ERROR,
-    kind=KIND,
     why="An expectation that was right when it was written hides the day on which things get better, or worse in "
     "another way. When the world changes, somebody has to look.",
     example="the matrix says that torch for aarch64 is a CPU build, and the index has a CUDA build now",
@@ -83,8 +78,6 @@ def world_unchanged(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "MTX103",
     "torch is imported, and is what its wheel showed",
-    Severity.ERROR,
-    kind=KIND,
     why="The wheel is judged on the index, without running anything. The import, on the platform itself, proves that "
     "judgement: another machine, version or CUDA means that something else was installed, or that we read it wrongly.",
     example="the wheel says CUDA 13.0, and torch.version.cuda is None",
@@ -108,8 +101,6 @@ def import_agrees(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "MTX104",
     "the imported torch has GPU code for the GPUs of the cell",
-    Severity.ERROR,
-    kind=KIND,
     why="Without code for a GPU torch imports, and its first kernel fails there with `no kernel image is available`.",
     example="a cell with gpu = ['GB200'], and a torch with code up to sm_90",
     fix="Take a build of torch for these GPUs.",
@@ -131,8 +122,6 @@ def gpu_code(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "MTX105",
     "the kernels of the cell are right, and compile",
-    Severity.ERROR,
-    kind=KIND,
     why="torch and Triton that import are not yet torch and Triton that work: the smoke test runs real kernels, or "
     "compiles them with the compiler and the assembler of the cell's own platform.",
     example="the ptxas of an aarch64 wheel that does not know sm_103",
@@ -151,8 +140,6 @@ def kernels_pass(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "MTX106",
     "both architectures compile the kernels to the same machine code",
-    Severity.ERROR,
-    kind=KIND,
     why="The compiler for a GPU must not depend on the CPU that it runs on: the same release of Triton makes the same "
     "bytes on x86_64 and on aarch64. A difference means another compiler, another ptxas, or a defect in one of them.",
     example="the aarch64 wheel of Triton carries another ptxas than the x86_64 wheel",

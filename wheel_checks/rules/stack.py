@@ -14,7 +14,10 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack import NO_FILE, SDIST, StackFacts, StackPackage, unfulfilled
 from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
+
+package_rule = rules_of("package")
+stack_rule = rules_of("stack")
 
 _COMPANIONS = ("torchvision", "torchaudio")  # built against the libraries of one torch, and for its accelerator
 _RUNTIME = re.compile(
@@ -33,11 +36,9 @@ def _demands(package: StackPackage) -> tuple[Evidence, ...]:
     return found + ((Evidence("also", "; ".join(rest[:_SHOWN]) + more, "METADATA"),) if rest else ())
 
 
-@rule(
+@package_rule(
     "STK101",
     "no package is a CPU build where a GPU is wanted",
-    Severity.ERROR,
-    kind="package",
     why="The same requirements give CUDA builds on x86_64 and CPU builds on aarch64: everything installs, and no GPU "
     "is found when it runs.",
     example="`vllm==0.19.0` on aarch64: it pins torch 2.10.0, whose aarch64 wheel on the index is CPU only",
@@ -108,11 +109,10 @@ def _gpu_fix(package: StackPackage) -> Fix:
     return Fix("; ".join(told) + "." if told else f"No CUDA build of torch for {machine} is known.", tuple(commands))
 
 
-@rule(
+@package_rule(
     "STK102",
     "every package has a wheel for the target",
     Severity.WARNING,
-    kind="package",
     why="A source archive is compiled at install: it needs compilers and the CUDA toolkit, takes up to hours, and what "
     "it requires is known only then. wheelproof builds nothing, so what it would require is not judged either.",
     example="`flash-attn`, of which the index has a source archive only",
@@ -125,11 +125,9 @@ def source_only(package: StackPackage, _: Expectations) -> Iterable[Finding]:
         yield Finding(_why(package, "only a source archive"), _demands(package), fix)
 
 
-@rule(
+@package_rule(
     "STK103",
     "every package has a file for the target",
-    Severity.ERROR,
-    kind="package",
     why="The install fails there, although it succeeds on another architecture.",
     example="a package with wheels for x86_64 alone and no source archive, on aarch64",
     fix="Leave the package out on this architecture by a marker, or take a release or an index that has a file.",
@@ -148,11 +146,9 @@ def _why(package: StackPackage, otherwise: str) -> str:
     return package.explanation or f"{package.label} has {otherwise}"
 
 
-@rule(
+@stack_rule(
     "STK104",
     "one major version of CUDA in the whole stack",
-    Severity.ERROR,
-    kind="stack",
     why="Libraries of CUDA 12 and 13 in one process are two runtimes with two sets of handles: an extension built for "
     "one fails to load, or crashes, beside a torch that brings the other.",
     example="torch built for CUDA 13.0 with an extension built for CUDA 12.8",
@@ -211,11 +207,9 @@ def _listed(packages: list[StackPackage]) -> str:
     return ", ".join(package.label for package in packages[:_SHOWN]) + more
 
 
-@rule(
+@stack_rule(
     "STK105",
     "the requirements can be fulfilled together",
-    Severity.ERROR,
-    kind="stack",
     why="Two packages that pin different releases of torch cannot be installed into one environment, and on one "
     "architecture alone this may come from a wheel that only the other has.",
     example="`vllm==0.19.0`, which pins torch 2.10.0, together with `torch==2.11.0`",
@@ -234,11 +228,9 @@ def solvable(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
             yield Finding(f"{demand}, and the stack has {package.label}", _demands(package), fix)
 
 
-@rule(
+@stack_rule(
     "STK106",
     "torchvision and torchaudio are built for the torch of the stack",
-    Severity.ERROR,
-    kind="stack",
     why="They are compiled against one torch and one CUDA: beside another, operators are missing or the import fails "
     "with an undefined symbol.",
     example="torch 2.11.0+cu130 with torchvision 0.26.0+cpu",

@@ -77,7 +77,6 @@ def recognise(log: Log) -> tuple[Recognition, ...]:
 @rule(
     RECOGNISED,
     "the log has no text of a known cause",
-    Severity.ERROR,
     why="Most failures of an installation end in one of a few hundred texts, and each text has few causes. Of several "
     "in one log the deepest layer comes first, as in a diagnosis of the doctor: a driver that fails makes torch, and "
     "then Triton, fail. A text is no proof: the doctor, on that machine, has more to go by.",

@@ -24,7 +24,6 @@ REPORT = Fix(
 @rule(
     "DOC000",
     "every symptom has a known cause",
-    Severity.ERROR,
     why="A doctor that guesses is worse than one that says that it does not know. A symptom that no finding explains "
     "makes the diagnosis undecided (exit code 3), with the raw facts that were observed.",
     example="cuInit gives 719, and nothing that was looked at explains it",
@@ -40,7 +39,6 @@ def unexplained_symptom(facts: UnexplainedSymptom, _expectations: Expectations) 
 @rule(
     "DOC001",
     "everything that was asked for could be read",
-    Severity.ERROR,
     why="What was not read cannot be judged: a reader that ran out of time or crashed leaves the diagnosis undecided "
     "(exit code 3) unless a cause was found without it.",
     example="the section cuda was not read: the time of --timeout was over",
@@ -59,7 +57,6 @@ CAUSES[TORCH_MISSING] = Cause("", Layer.TRITON, ("torch:missing",))  # whatever 
 @rule(
     TORCH_MISSING,
     "torch is installed",
-    Severity.ERROR,
     why="Several environments on one machine are the rule, and the one that is looked at may not be the one that is "
     "meant: the finding says which interpreter it was, and why that one. Without a GPU the absence of torch is only "
     "a note.",

@@ -9,8 +9,10 @@ from packaging.utils import canonicalize_name
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.installed.facts import Distribution, InstalledDistribution, WrongFile
 from wheel_checks.facts.installed.reinstall import install, reinstall
-from wheel_checks.model import Evidence, Finding, Location, Severity, Unavailable, need
-from wheel_checks.registry import rule
+from wheel_checks.model import Evidence, Finding, Location, Unavailable, need
+from wheel_checks.registry import rules_of
+
+rule = rules_of("distribution")
 
 _SHOWN = 5
 _REINSTALL = "Install the distribution again, in the same version and without its dependencies."
@@ -32,8 +34,6 @@ def _label(distribution: Distribution) -> str:
 @rule(
     "WHL701",
     "METADATA and RECORD of what is installed exist and can be read",
-    Severity.ERROR,
-    kind="distribution",
     why="Without METADATA no installer knows what is there, and without RECORD none can remove it: what stays behind "
     "is imported by the next version.",
     example="a dist-info folder that an interrupted installation left with METADATA alone",
@@ -51,8 +51,6 @@ def readable(subject: InstalledDistribution, _: Expectations) -> Iterable[Findin
 @rule(
     "WHL702",
     "every file that RECORD lists is there",
-    Severity.ERROR,
-    kind="distribution",
     why="A file that was removed by hand, by another package's uninstall or by an image build that trims layers is "
     "missed only when something loads it, often inside a library that then names another cause.",
     example="`nvidia/cu13/lib/libcusparse.so.12` is gone: `import torch` fails with a message about libtorch_cuda.so",
@@ -86,8 +84,6 @@ def _changed(subject: InstalledDistribution, wrong: Sequence[WrongFile], what: s
 @rule(
     "WHL703",
     "installed files have the sizes that RECORD states",
-    Severity.ERROR,
-    kind="distribution",
     why="A file of another size was replaced, cut off by a full disk, or overwritten by a package that has the same "
     "path: the version that is reported is then not the code that runs.",
     example="libnccl.so.2 of another release copied over that of nvidia-nccl-cu13 2.28.9",
@@ -101,8 +97,6 @@ def sizes(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL704",
     "installed files have the hashes that RECORD states",
-    Severity.ERROR,
-    kind="distribution",
     why="Only the hash tells a file that was patched in place, or damaged on disk, from the one that was installed.",
     example="a line edited in site-packages while debugging, and forgotten",
     fix=_REINSTALL,
@@ -115,8 +109,6 @@ def digests(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding
 @rule(
     "WHL705",
     "what is installed meets the requirements of what is installed",
-    Severity.ERROR,
-    kind="distribution",
     why="torch is built against exact releases of NVIDIA's libraries and of Triton. Another one that was installed "
     "later for another package is loaded without a word, and crashes or computes wrongly.",
     example="torch 2.11.0 requires nvidia-nccl-cu13==2.28.9, 2.27.5 is installed",

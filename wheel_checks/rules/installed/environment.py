@@ -12,10 +12,11 @@ from wheel_checks.facts.installed.facts import Distribution, InstalledEnvironmen
 from wheel_checks.facts.installed.reinstall import install, reinstall, uninstall
 from wheel_checks.facts.links.closure import Need, Status
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, need
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 
 _SHOWN = 5
 _KIND = "environment"
+rule = rules_of(_KIND)
 
 
 def _listed(inside: InstalledEnvironment, paths: Sequence[str]) -> str:
@@ -26,8 +27,6 @@ def _listed(inside: InstalledEnvironment, paths: Sequence[str]) -> str:
 @rule(
     "WHL710",
     "each distribution has one dist-info folder in a folder of imports",
-    Severity.ERROR,
-    kind=_KIND,
     why="After an interrupted upgrade two folders claim the same files. Which version a tool reports is then chance, "
     "and an uninstall removes the files of both or of neither.",
     example="torch-2.10.0.dist-info beside torch-2.11.0.dist-info",
@@ -57,7 +56,6 @@ def one_dist_info(inside: InstalledEnvironment, _: Expectations) -> Iterable[Fin
     "WHL711",
     "no distribution hides another of the same name",
     Severity.WARNING,
-    kind=_KIND,
     why="Imports take the first folder on sys.path. A torch in the user's site-packages hides the one of the system, "
     "while the libraries beside either are looked up next to the one that was found.",
     example="torch 2.10.0 in ~/.local before torch 2.11.0 in /usr/local",
@@ -85,7 +83,6 @@ def shadowing(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding
     "WHL712",
     "no remains of an interrupted installation",
     Severity.WARNING,
-    kind=_KIND,
     why="pip renames what it replaces (torch becomes ~orch) and removes it at the end. What stays after an "
     "interruption takes gigabytes, and makes pip warn at every start.",
     example="~orch and ~orch-2.10.0.dist-info",
@@ -107,8 +104,6 @@ def leftovers(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding
 @rule(
     "WHL713",
     "no file belongs to two distributions with different content",
-    Severity.ERROR,
-    kind=_KIND,
     why="The one that was installed last has overwritten the file of the other, and removing either takes it from "
     "both. NVIDIA's packages for CUDA 12 and 13 share paths (`nvidia/nccl/lib/libnccl.so.2`): with both installed one "
     "library is there for two.",
@@ -139,7 +134,6 @@ def shared_files(inside: InstalledEnvironment, _: Expectations) -> Iterable[Find
     "WHL714",
     "every file of the accelerator's packages belongs to a distribution",
     Severity.WARNING,
-    kind=_KIND,
     why="A library that no RECORD lists was copied there by hand or left by an uninstall. The loader takes it all the "
     "same, and no upgrade replaces it.",
     example="a libnccl.so.2.bak, or libcudnn of a release that was uninstalled, under nvidia/",
@@ -159,8 +153,6 @@ def unowned(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL715",
     "the installed torch is built for the accelerator that is expected, and its parts agree",
-    Severity.ERROR,
-    kind=_KIND,
     why="A CPU build installs, imports and computes without a word; only `torch.cuda.is_available()` says False.",
     example="torch 2.10.0+cpu on a GH200, as the index gave it",
     fix="Install a build for the accelerator: torch 2.11 or later, or one from PyTorch's own index.",
@@ -197,8 +189,6 @@ def _needed_by(inside: InstalledEnvironment, needs: Sequence[Need]) -> Evidence:
 @rule(
     "WHL720",
     "the loader finds every library that the environment's libraries need",
-    Severity.ERROR,
-    kind=_KIND,
     why="One missing library makes the import of everything above it fail; NVIDIA's come in separate packages that the "
     "RPATH of torch must reach.",
     example="libcusparse.so.12 was deleted: libtorch_cuda.so cannot be loaded",
@@ -241,8 +231,6 @@ def _missing_owner(inside: InstalledEnvironment, soname: str) -> Distribution | 
 @rule(
     "WHL721",
     "the libraries that the loader finds are those that the requirements mean",
-    Severity.ERROR,
-    kind=_KIND,
     why="A library of the right name and another release is loaded without a word: an older NCCL hangs, another cuBLAS "
     "lacks a symbol or computes otherwise.",
     example="libnccl.so.2 of 2.27 in the place of the 2.28.9 that torch requires, or one from LD_LIBRARY_PATH",
@@ -277,8 +265,6 @@ def _right_one(inside: InstalledEnvironment, owner: Distribution, wrong: Need) -
 @rule(
     "WHL722",
     "every library of the environment is for its machine and can be read",
-    Severity.ERROR,
-    kind=_KIND,
     why="The loader passes over a library for another machine, and reports it as missing; Python does not find a "
     "module at all. A file that is cut off fails with a message about its ELF header.",
     example="x86_64 wheels copied into the image for aarch64",
@@ -295,8 +281,6 @@ def right_machine(inside: InstalledEnvironment, _: Expectations) -> Iterable[Fin
 @rule(
     "WHL723",
     "libraries define the symbol versions that others need of them",
-    Severity.ERROR,
-    kind=_KIND,
     why="A library of the right name and the wrong age is found by the loader and refused by it: `version "
     "'GLIBCXX_3.4.32' not found`.",
     example="an older libstdc++.so.6 of a conda environment or of the system before the one that torch was built with",

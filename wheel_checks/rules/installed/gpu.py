@@ -38,7 +38,6 @@ def _fix(subject: InstalledDistribution, gpus: Sequence[Product], code: GpuCode 
 @rule(
     "WHL731",
     "what is installed has GPU code for every wanted GPU",
-    Severity.ERROR,
     kind="distribution",
     why="A library without code for a GPU installs and imports; the first kernel then fails with `no kernel image is "
     "available for execution on the device`, perhaps hours into a job.",

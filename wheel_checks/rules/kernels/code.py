@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import Compilation, Ending, Fault, FaultKind, TargetFacts
 from wheel_checks.model import Evidence, Finding, Severity, Unavailable, need
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 from wheel_checks.rules.kernels.findings import as_evidence, as_fix
 
 KIND = "gpu-target"
+rule = rules_of(KIND)
 MOST_SHOWN = 20
 _OWN_RULES = frozenset(FaultKind) - {FaultKind.REFUSED}
 
@@ -18,8 +19,6 @@ _OWN_RULES = frozenset(FaultKind) - {FaultKind.REFUSED}
 @rule(
     "KRN401",
     "every kernel compiles for the target",
-    Severity.ERROR,
-    kind=KIND,
     why="What the compiler refuses today fails on the machine of a customer tomorrow, at the first use of the kernel.",
     example="`ptxas fatal : Ptx assembly aborted due to errors`",
     fix="Take a newer Triton, or report the compiler's message to its project.",
@@ -42,8 +41,6 @@ def compiles(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "KRN402",
     "no kernel spills more registers than is known",
-    Severity.ERROR,
-    kind=KIND,
     why="What does not fit into registers goes through memory, and a kernel becomes slower by a multiple without being "
     "wrong. A change of the compiler shows here first.",
     example="a matrix product with 1,024 bytes of spills per thread, where 0 are recorded",
@@ -57,8 +54,6 @@ def spills(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "KRN403",
     "kernels that live on matrix units use them",
-    Severity.ERROR,
-    kind=KIND,
     why="A matrix product that is compiled without the instructions of the matrix units is right, and many times as "
     "slow.",
     example="a kernel for sm_90 without HGMMA",
@@ -72,8 +67,6 @@ def matrix_units(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "KRN404",
     "no kernel needs more shared memory than the target has",
-    Severity.ERROR,
-    kind=KIND,
     why="It compiles, and fails at its first launch. GPUs of one generation differ: a block has 227 KiB on sm_100, and "
     "99 KiB on sm_120.",
     example="a tile of 128 x 256 in four stages on an RTX 5090",
@@ -87,8 +80,6 @@ def shared_memory(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "KRN405",
     "the compiler knows the target",
-    Severity.ERROR,
-    kind=KIND,
     why="A release of Triton knows the GPUs of its time. On a newer one nothing compiles at all, whatever the kernel.",
     example="sm_110 (Thor) with the ptxas of triton 3.6.0",
     fix="Install a newer Triton, or name a newer ptxas in TRITON_PTXAS_PATH.",
@@ -106,7 +97,6 @@ def known(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     "KRN406",
     "the target has everything that the kernels are made of",
     Severity.NOTE,
-    kind=KIND,
     why="Some kernels need what not every architecture has, such as fp8 arithmetic. They cannot run there, and that is "
     "no fault of the installation.",
     example="scaled_mm on sm_80, which has no fp8",

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import SUITE, Ending, InstallationFacts, NoDocument, Probe
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 from wheel_checks.rules.kernels.findings import as_evidence, as_fix, evidence_lines
 
 KIND = "installation"
+rule = rules_of(KIND)
 PASSED = "pass"
 
 TORCH = ("torch",)
@@ -34,8 +35,6 @@ KNOWN = frozenset((SUITE, *TORCH, *_OF_THE_GPU, *_OF_THE_COMPILERS))
 @rule(
     "KRN001",
     "the suite ran to its end",
-    Severity.ERROR,
-    kind=KIND,
     why="A suite that died, hung or said nothing has proven nothing: the run ends with exit code 3, could not check, "
     "and never as a pass.",
     example="a process that is killed because the machine's memory does not suffice",
@@ -57,8 +56,6 @@ def complete(installation: InstallationFacts, _: Expectations) -> Iterator[Findi
 @rule(
     "KRN101",
     "torch is there, and built for the GPU",
-    Severity.ERROR,
-    kind=KIND,
     why="A CPU build of torch installs and imports like any other, and finds no GPU. A CUDA build without code for "
     "this GPU fails at its first kernel.",
     example="`pip install torch==2.10.0` on a Grace machine: 2.10.0+cpu beside a GH200",
@@ -72,8 +69,6 @@ def torch(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]
 @rule(
     "KRN102",
     "Triton is there, and the one that torch asks for",
-    Severity.ERROR,
-    kind=KIND,
     why="Kernels are compiled by Triton when they are first used. torch.compile works with the release that its torch "
     "requires, and fails in odd ways with another.",
     example="torch 2.11.0, which requires triton 3.6.0, beside triton 3.3.0 of an older install",
@@ -87,8 +82,6 @@ def triton(installation: InstallationFacts, _: Expectations) -> Iterator[Finding
 @rule(
     "KRN103",
     "the driver answers, and CUDA starts",
-    Severity.ERROR,
-    kind=KIND,
     why="No driver, a driver that is too old, a container without the GPU, the stub library of a toolkit and a GPU "
     "that is lost all look alike from Python: `torch.cuda.is_available()` is False.",
     example="CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803) after an update of the driver without a reboot",
@@ -102,8 +95,6 @@ def driver(installation: InstallationFacts, _: Expectations) -> Iterator[Finding
 @rule(
     "KRN104",
     "memory can be allocated, and copied both ways",
-    Severity.ERROR,
-    kind=KIND,
     why="Everything else rests on it. A checksum that differs after a copy is faulty hardware or a broken IOMMU "
     "set-up, and makes results silently wrong.",
     example="pinned memory arrives at the GPU with other bytes than it left the host",
@@ -117,8 +108,6 @@ def memory(installation: InstallationFacts, _: Expectations) -> Iterator[Finding
 @rule(
     "KRN105",
     "streams, events and CUDA graphs work",
-    Severity.ERROR,
-    kind=KIND,
     why="Inference engines overlap work on streams and replay CUDA graphs. Events that do not order streams are races "
     "that no other test shows.",
     example="a graph that was captured replays the inputs of its capture",
@@ -132,8 +121,6 @@ def streams(installation: InstallationFacts, _: Expectations) -> Iterator[Findin
 @rule(
     "KRN106",
     "cuBLAS answers, and right",
-    Severity.ERROR,
-    kind=KIND,
     why="Nearly all the time of a model is spent in its matrix products. A cuBLAS of another CUDA than torch's, found "
     "through LD_LIBRARY_PATH, fails to start or computes wrong.",
     example="CUBLAS_STATUS_NOT_INITIALIZED with a cuBLAS of CUDA 12 before that of CUDA 13",
@@ -147,8 +134,6 @@ def cublas(installation: InstallationFacts, _: Expectations) -> Iterator[Finding
 @rule(
     "KRN107",
     "cuDNN answers, and right",
-    Severity.ERROR,
-    kind=KIND,
     why="torch loads cuDNN when it is first needed, so that a missing or mismatched one shows in the middle of a run.",
     example="CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH, because LD_LIBRARY_PATH has another cuDNN",
     fix="Install the nvidia-cudnn package that torch requires, and keep other copies out of LD_LIBRARY_PATH.",
@@ -161,8 +146,6 @@ def cudnn(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]
 @rule(
     "KRN108",
     "Triton can build its launcher",
-    Severity.ERROR,
-    kind=KIND,
     why="Some releases of Triton build a small C module at the first launch: without a C compiler and Python.h every "
     "kernel fails, which slim images discover last.",
     example="a python:3.12-slim image, which has no gcc",
@@ -176,8 +159,6 @@ def compiler(installation: InstallationFacts, _: Expectations) -> Iterator[Findi
 @rule(
     "KRN109",
     "the cache of compiled kernels can be written",
-    Severity.ERROR,
-    kind=KIND,
     why="Without it every process compiles every kernel anew, or fails: so it is in containers with a read-only home, "
     "or without one.",
     example="HOME=/nonexistent in a service's unit",
@@ -191,8 +172,6 @@ def cache(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]
 @rule(
     "KRN110",
     "ptxas runs, and knows the GPU",
-    Severity.ERROR,
-    kind=KIND,
     why="Triton hands its code to the ptxas that it brings. One that is older than the GPU refuses all of it.",
     example="triton 3.6.0 on a GPU of compute capability 12.1",
     fix="Install a newer Triton, or name a newer ptxas in TRITON_PTXAS_PATH.",
@@ -205,8 +184,6 @@ def ptxas(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]
 @rule(
     "KRN111",
     "GPUs can talk to each other through NCCL",
-    Severity.ERROR,
-    kind=KIND,
     why="Training and tensor parallelism begin with an all-reduce; where it hangs, everything hangs without a message.",
     example="a container with 64 MB of /dev/shm",
     fix="Run with NCCL_DEBUG=INFO; give containers --ipc=host or a larger /dev/shm.",
@@ -220,7 +197,6 @@ def nccl(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     "KRN112",
     "torch.compile works",
     Severity.WARNING,
-    kind=KIND,
     why="Much runs without torch.compile, so this is a warning. What it needs beyond Triton is a C++ compiler, and a "
     "Triton that fits to torch.",
     example="InvalidCxxCompiler in an image without g++",
@@ -234,8 +210,6 @@ def torch_compile(installation: InstallationFacts, _: Expectations) -> Iterator[
 @rule(
     "KRN113",
     "Triton's interpreter works",
-    Severity.ERROR,
-    kind=KIND,
     why="It runs kernels on the CPU, through NumPy. With a NumPy that is too new for the Triton it fails or computes "
     "wrong, and then proves nothing about the kernels.",
     example="triton 3.6.0 with NumPy 2.4",
@@ -249,8 +223,6 @@ def interpreter(installation: InstallationFacts, _: Expectations) -> Iterator[Fi
 @rule(
     "KRN199",
     "whatever else the suite probes works",
-    Severity.ERROR,
-    kind=KIND,
     why="A probe that no rule here knows by name must not be lost.",
     example="a probe that a later release of the suite has and this table has not",
     fix="Follow the finding.",

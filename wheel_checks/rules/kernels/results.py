@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import CaseRun, Ending, KernelFacts, SpeedRun
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 from wheel_checks.rules.kernels.findings import as_evidence
 
 KIND = "kernel"
+rule = rules_of(KIND)
 MOST_SHOWN = 8
 """Cases that one finding tells one by one."""
 
@@ -27,8 +28,6 @@ Run = CaseRun | SpeedRun
 @rule(
     "KRN201",
     "every case gives the right result",
-    Severity.ERROR,
-    kind=KIND,
     why="A kernel that computes wrong without a message is the worst that can befall an installation: one release of "
     "Triton miscompiles on one architecture, or the hardware is faulty. Each case is held against a plain reference in "
     "high precision, by its norm and by its worst row, and the memory around every tensor is poisoned.",
@@ -47,8 +46,6 @@ def right(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "KRN202",
     "no kernel crashes",
-    Severity.ERROR,
-    kind=KIND,
     why="A bad address takes the whole process with it: nothing that its CUDA context computes afterwards can be "
     "believed. Each family of kernels therefore runs in a process of its own.",
     example="`CUDA error: an illegal memory access was encountered`",
@@ -62,8 +59,6 @@ def alive(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "KRN203",
     "no kernel hangs",
-    Severity.ERROR,
-    kind=KIND,
     why="A kernel that never returns keeps its GPU busy until somebody kills it, or the driver.",
     example="a barrier that not all threads reach",
     fix="Repeat it alone with the command of the finding. A GPU that stays busy afterwards needs a reset.",
@@ -76,8 +71,6 @@ def returning(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "KRN204",
     "every kernel can be compiled and launched here",
-    Severity.ERROR,
-    kind=KIND,
     why="Triton compiles a kernel when it is first used. A compiler that refuses it, or a launch that this GPU cannot "
     "hold, stops every program that uses it.",
     example="`OutOfResources: out of resource: shared memory, Required: 262144, Hardware limit: 101376`",
@@ -94,8 +87,6 @@ def launched(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "KRN301",
     "every timed run is within its bar",
-    Severity.ERROR,
-    kind=KIND,
     why="A bar bounds the time by what this very GPU reached in the same run, in bytes or in operations per second, or "
     "by the time of another implementation. A kernel far above it was compiled badly, or runs beside somebody else. "
     "10 % are allowed for noise (15 % where matrix products decide), and a slow run is repeated once. While heat or "

@@ -17,7 +17,6 @@ TORCH = "torch"
 @rule(
     "PIN301",
     "the installed version survives the requirement",
-    Severity.ERROR,
     kind="requirement-of-installed",
     why="pip and uv keep an installed version exactly when it satisfies the requirement (PEP 440); anything else is "
     "taken from the index, where the same version may be a CPU build.",
@@ -40,7 +39,6 @@ def survival(facts: Survival, _: Expectations) -> Iterable[Finding]:
 @rule(
     "PIN311",
     "the install keeps the installed torch",
-    Severity.ERROR,
     kind="planned-change",
     why="A package cannot name an index for its dependencies: whatever requires another torch gets the one of the "
     "default index, and the CUDA build that worked is gone without a word.",

@@ -10,18 +10,17 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
 from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 
 TORCH = "torch"
 KIND = "pin-guard"
+rule = rules_of(KIND)
 _WRITE = Fix("Write the guard, and use it as its files say.", ("wheelproof pins guard --directory torch-guard",))
 
 
 @rule(
     "PIN201",
     "the installer cannot replace the installed torch",
-    Severity.ERROR,
-    kind=KIND,
     why="Any requirement in the tree that the installed torch does not satisfy makes the installer take another one "
     "from its default index, unless a constraint with the local version, an exclude or an override forbids it.",
     example="a venv with torch 2.7.0+cu128 and neither UV_CONSTRAINT nor UV_EXCLUDE",
@@ -39,8 +38,6 @@ def held(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "PIN202",
     "constraints on torch are the installed version",
-    Severity.ERROR,
-    kind=KIND,
     why="A constraint for another version than the installed one does not keep torch: it demands the replacement.",
     example="`torch==2.6.0+cu124` in constraints.txt, and torch 2.7.0+cu128 installed",
     fix="Write the guard again, from the environment as it is.",
@@ -60,7 +57,6 @@ def current(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     "PIN203",
     "constraints on torch name its local version",
     Severity.WARNING,
-    kind=KIND,
     why="`torch==2.7.0` is satisfied by 2.7.0+cu128 and by the build of the index alike: with --reinstall, or in a "
     "fresh environment, the latter takes its place, and that may be a CPU build.",
     example="`torch==2.7.0` in constraints.txt, and torch 2.7.0+cu128 installed",
@@ -78,8 +74,6 @@ def local_version(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "PIN204",
     "no-build-isolation-package does not name torch",
-    Severity.ERROR,
-    kind=KIND,
     why="The setting names the package that is being built, not the one that it is built against. Naming torch neither "
     "keeps it installed nor makes any build use it.",
     example='`no-build-isolation-package = ["torch"]` in [tool.uv]',
@@ -96,8 +90,6 @@ def builds_named(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "PIN205",
     "uv reads its whole table",
-    Severity.ERROR,
-    kind=KIND,
     why="One key that the uv at hand does not know makes it drop the whole [tool.uv] table with a mere warning: every "
     "exclude and override in it is gone.",
     example="`exclude-dependencies` beside a key of a later uv",
@@ -114,7 +106,6 @@ def table_read(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     "PIN206",
     "builds cannot take another torch",
     Severity.WARNING,
-    kind=KIND,
     why="Constraints, excludes and overrides do not reach build environments: what compiles against torch in isolation "
     "is compiled against whatever the index has, and fails when it is imported.",
     example="flash-attn built in isolation against the newest torch, beside torch 2.7.0+cu128",
@@ -136,7 +127,6 @@ def builds(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     "PIN207",
     "wheels built against another torch are not reused",
     Severity.WARNING,
-    kind=KIND,
     why="Both installers cache the wheels that they build, by the package alone: one that was built against another "
     "torch is installed later, whatever --no-build-isolation or --reinstall say.",
     example="the default cache of uv, after an isolated build of flash-attn",
@@ -155,8 +145,6 @@ def cache(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "PIN208",
     "every file of the guard can be read",
-    Severity.ERROR,
-    kind=KIND,
     why="A variable that names a file which is gone makes the installer fail, or protects nothing.",
     example="UV_CONSTRAINT names a folder that was cleaned up",
     fix="Write the guard again.",
@@ -172,7 +160,6 @@ def readable(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     "PIN209",
     "what is excluded is installed",
     Severity.WARNING,
-    kind=KIND,
     why="An exclude or override takes torch out of every requirement: where none is installed, installs succeed "
     "without it. And `uv sync` removes a torch that its lock does not hold, unless it is told --inexact.",
     example='`exclude-dependencies = ["torch"]` in an environment without torch',

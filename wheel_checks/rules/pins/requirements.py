@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.facts import BUILD, CONDA, PinnedRequirement, RequirementFile
 from wheel_checks.model import Evidence, Finding, Fix, Severity
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 
 KIND = "requirement-pin"
+rule = rules_of(KIND)
 _COMPANIONS = ("torchvision", "torchaudio")  # each release requires one release of torch
 
 
@@ -26,8 +27,6 @@ def _evidence(found: PinnedRequirement) -> tuple[Evidence, ...]:
 @rule(
     "PIN101",
     "no requirement replaces the installed torch",
-    Severity.ERROR,
-    kind=KIND,
     why="A package cannot name an index for its dependencies: when the installed build does not satisfy a requirement, "
     "the installer takes another from the default index, which may be a CPU build, and says nothing.",
     example="`torch==2.8.0` in requirements.txt, with 2.7.0+cu128 installed",
@@ -45,7 +44,6 @@ def replaces(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     "PIN102",
     "no build takes a torch of its own",
     Severity.WARNING,
-    kind=KIND,
     why="A build environment is filled from the index: what compiles in it is linked against that torch, and fails to "
     "load with the installed one.",
     example='`requires = ["setuptools", "torch"]` in build-system',
@@ -63,7 +61,6 @@ def builds(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     "PIN103",
     "no companion drags in another torch",
     Severity.WARNING,
-    kind=KIND,
     why="Each release of torchvision and torchaudio requires one release of torch. Where none is installed, the newest "
     "is taken, and its torch with it.",
     example="a bare `torchvision` with torch 2.10.0+cu128: 0.29.2 needs torch 2.14 or newer",
@@ -82,7 +79,6 @@ def companions(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     "PIN104",
     "no script installs torch by name",
     Severity.WARNING,
-    kind=KIND,
     why="A `pip install` in a Dockerfile or shell script is heeded as any requirement is, and no rewriting reaches it.",
     example="`RUN pip install torch==2.8.0` in a Dockerfile whose base image has a torch",
     fix="Take the name out of the command, or guard the environment before it.",
@@ -97,7 +93,6 @@ def commands(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     "PIN105",
     "no lock file holds another torch",
     Severity.WARNING,
-    kind=KIND,
     why="A lock file is installed as it is: `uv sync` replaces a build with a local version by the one that is locked.",
     example="`torch` 2.7.0 in uv.lock, and 2.7.0+cu128 in the environment",
     fix="Lock again after the rewriting, and sync with `--inexact`.",
@@ -112,7 +107,6 @@ def locks(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     "PIN106",
     "all requirements can be read",
     Severity.WARNING,
-    kind=KIND,
     why="What a setup.py computes is not known without running it: a pin may hide there.",
     example="`install_requires=read_requirements()` in setup.py",
     fix="Write the requirements as literals, or in pyproject.toml.",
@@ -127,7 +121,6 @@ def dynamic(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     "PIN107",
     "conda brings no torch of its own",
     Severity.NOTE,
-    kind=KIND,
     why="conda makes an environment anew, with its own build of torch: nothing that was installed survives, by design.",
     example="`pytorch-gpu >=2.7` in environment.yml",
     fix="`wheelproof pins rewrite --conda` takes it out, where torch is to come from elsewhere.",
@@ -143,7 +136,6 @@ def conda(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     "PIN108",
     "nothing else leads to another torch",
     Severity.NOTE,
-    kind=KIND,
     why="An extra may require torch, a wheel may be built for one torch, and settings of uv may name it: none of these "
     "is a pin, and each has undone a rewriting.",
     example="`transformers[torch]`, or a flash-attn wheel whose name says torch2.10",

@@ -10,9 +10,10 @@ from wheel_checks.facts.release import FileInRelease, Told
 from wheel_checks.facts.release_expectation import ExpectedPlatform
 from wheel_checks.formats.index_page import is_file_of
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 
 KIND = "release-file"
+rule = rules_of(KIND)
 
 
 def _platforms(subject: FileInRelease) -> list[ExpectedPlatform]:
@@ -24,8 +25,6 @@ def _platforms(subject: FileInRelease) -> list[ExpectedPlatform]:
 @rule(
     "REL102",
     "the file is expected in the release",
-    Severity.ERROR,
-    kind=KIND,
     why="What is uploaded by mistake cannot be replaced: an index never takes the same file name twice. A file for a "
     "Python or platform that nobody tested is installed all the same.",
     example="a `linux_x86_64` wheel, which was not repaired yet, beside the `manylinux` ones",
@@ -71,8 +70,6 @@ def _misplaced(subject: FileInRelease) -> str:
 @rule(
     "REL103",
     "the wheel has the accelerator that its platform is to have",
-    Severity.ERROR,
-    kind=KIND,
     why="A CPU build among CUDA builds has the same name, size aside, and the same METADATA: nobody notices it before "
     "users find no GPU.",
     example="torch 2.10.0, whose seven aarch64 wheels are CPU only, where CUDA is expected on both architectures",
@@ -108,8 +105,6 @@ def _signals(facts: AcceleratorFacts) -> tuple[Evidence, ...]:
 @rule(
     "REL104",
     "the file is as large as its platform allows, and as its siblings",
-    Severity.ERROR,
-    kind=KIND,
     why="Indexes refuse a file above the project's limit at the very end of an upload, with the rest of the release "
     "already out. A file much smaller than its siblings lacks a library, a much larger one has debug symbols.",
     example="a wheel of 1.2 GB where `max-size` is 1GB",
@@ -149,8 +144,6 @@ def size(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
 @rule(
     "REL105",
     "the file has one hash and one size, whoever tells them",
-    Severity.ERROR,
-    kind=KIND,
     why="A file on the index that is not the one that was tested was replaced, cut off or mixed up on the way.",
     example="a sha256 on the staging index that differs from that of the file in `dist`",
     fix="Upload the file that was tested. On most indexes a file name is spent: raise the build tag or the version.",
@@ -182,8 +175,6 @@ def _first_two(told: Iterable[Told]) -> tuple[Told, Told]:
 @rule(
     "REL106",
     "no file of the release is yanked",
-    Severity.ERROR,
-    kind=KIND,
     why="Installers pass over a yanked file: its cell of the matrix is empty for everybody who has no exact pin.",
     example="one wheel of a staged release with `data-yanked`",
     fix="Restore the file on the index, or publish another build; `yanked = true` allows it.",

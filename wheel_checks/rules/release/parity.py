@@ -15,7 +15,10 @@ from wheel_checks.facts.difference.pairing import Pairing
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.member_roles import Kind
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
+
+pair_rule = rules_of("pair")
+comparison_rule = rules_of("comparison")
 
 MISSING_API = 0.1
 """The share of Python files on one side alone from which on the two are different packages."""
@@ -69,11 +72,9 @@ def _count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
-@rule(
+@pair_rule(
     "REL201",
     "the wheels of a release have the same accelerator",
-    Severity.ERROR,
-    kind="pair",
     why="The same requirement then gives CUDA on one architecture and a CPU build on the other: it installs, imports, "
     "and finds no GPU.",
     example="torch 2.10.0: CUDA 12.8 for x86_64, CPU only for aarch64",
@@ -98,11 +99,10 @@ def _signals(side: str, facts: AcceleratorFacts) -> Iterable[Evidence]:
     return [Evidence(f"{side}, {signal.name}", signal.detail, signal.source) for signal in facts.signals]
 
 
-@rule(
+@pair_rule(
     "REL202",
     "the wheels of a release have the same Python files",
     Severity.WARNING,
-    kind="pair",
     why="A module that only one architecture has is an ImportError on the other, in code that nobody tested there. "
     "From a tenth of the files on it is an error: a part of the build did not run.",
     example="torch/_vendor/ in the wheel for x86_64 alone",
@@ -124,11 +124,10 @@ def python_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
         yield Finding(" and ".join(told), evidence, fix, severity=severity)
 
 
-@rule(
+@pair_rule(
     "REL203",
     "the wheels of a release have the same native libraries",
     Severity.WARNING,
-    kind="pair",
     why="A library that one side lacks is a feature that it lacks, or a build option that was off. Maths libraries "
     "made for one CPU architecture (NVPL, Arm Compute Library, MKL) are expected there and say nothing.",
     example="libtorch_nvshmem.so in the wheel for x86_64 alone",
@@ -147,11 +146,10 @@ def library_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
             yield Finding(message, _listed(f"only {side}", lone), fix)
 
 
-@rule(
+@pair_rule(
     "REL204",
     "the wheels of a release state the same requirements",
     Severity.WARNING,
-    kind="pair",
     why="Resolvers read the METADATA of one wheel and take it for that of the release: a lock made on x86_64 then "
     "lacks what only the aarch64 wheel demands. What is to differ belongs under a marker, in all of them.",
     example="`Requires-Dist: nvidia-nccl-cu13==2.28.9` in the wheel for x86_64, and nothing like it for aarch64",
@@ -174,11 +172,10 @@ def requirement_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
         )
 
 
-@rule(
+@pair_rule(
     "REL205",
     "a library with GPU code on one side has some on the other",
     Severity.WARNING,
-    kind="pair",
     why="A kernel that was not compiled is missed only when it is called: at run time, on a GPU, by a user.",
     example="libtorch_cuda_linalg.so of torch 2.11.0: five targets for x86_64, no GPU code for aarch64",
     fix="Look for the build option that leaves the kernels out on this architecture.",
@@ -196,11 +193,10 @@ def gpu_code_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     return found or _nothing(pair.gpu_code_unread, "GPU code")
 
 
-@rule(
+@pair_rule(
     "REL206",
     "the wheels of a release and their libraries are of similar size",
     Severity.WARNING,
-    kind="pair",
     why="A library of a fraction of the size lacks code, and one of twice the size holds debug symbols or code for "
     "twice the GPUs.",
     example="libtorch_cuda_linalg.so of torch 2.11.0: 53.5 MB for x86_64, 0.8 MB for aarch64",
@@ -218,11 +214,10 @@ def size_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
             yield Finding(message, evidence, Fix("Compare the build options, and strip what is not needed."))
 
 
-@rule(
+@pair_rule(
     "REL207",
     "the libraries of a release need the same libraries",
     Severity.WARNING,
-    kind="pair",
     why="A library that is needed on one side alone is one more that must be there, or one that should have been "
     "loaded and is not. The loader, libraries of the system, and maths libraries made for one CPU say nothing.",
     example="libtorch_global_deps.so of torch 2.11.0, which loads libgomp.so.1 first for x86_64 and not for aarch64",
@@ -267,11 +262,10 @@ def _nothing(unread: Sequence[str], what: str) -> Iterable[Finding]:
     return ()
 
 
-@rule(
+@comparison_rule(
     "REL208",
     "every wheel has its counterpart in the other set",
     Severity.WARNING,
-    kind="comparison",
     why="A Python or an architecture that only one set has was not compared, and may not have been built.",
     example="wheels of 3.10 to 3.14 for x86_64, and of 3.10 to 3.13 for aarch64",
     fix="Build the missing wheels, or compare what both sets have with --python and --platform.",

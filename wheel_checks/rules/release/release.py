@@ -14,11 +14,12 @@ from wheel_checks.facts.release import ReleaseFacts, ReleaseFile
 from wheel_checks.facts.release_expectation import Agreement, Parity
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 from wheel_checks.rules.variants.findings import falls_through, is_for_gpu, runs_nowhere, taken
 from wheel_checks.targets.variant_choice import MachineChoice
 
 KIND = "release-set"
+rule = rules_of(KIND)
 _SHOWN = 8  # file names or requirements in one finding
 
 K = TypeVar("K", bound=Hashable)
@@ -27,8 +28,6 @@ K = TypeVar("K", bound=Hashable)
 @rule(
     "REL101",
     "every expected file is there",
-    Severity.ERROR,
-    kind=KIND,
     why="For the one Python and platform that lacks a wheel, installers silently take an older release, or build from "
     "source for hours.",
     example="no wheel for 3.13t on aarch64, while every other cell of the matrix is filled",
@@ -60,8 +59,6 @@ def missing(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "REL107",
     "METADATA is the same in all wheels",
-    Severity.ERROR,
-    kind=KIND,
     why="Resolvers (uv, Poetry) read the METADATA of one wheel and take it for that of all: on every other platform "
     "they then install what that one requires.",
     example="`Requires-Dist: triton==3.6.0` on x86_64 only, without a marker",
@@ -113,8 +110,6 @@ def _dependencies(file: ReleaseFile) -> frozenset[str]:
 @rule(
     "REL108",
     "files for one cell have distinct build tags",
-    Severity.ERROR,
-    kind=KIND,
     why="Of two files with the same tags and build number an installer takes either: the order of a page decides, and "
     "nobody can say which one users run.",
     example="`torch-2.11.0-...manylinux_2_28_x86_64.whl` beside `torch-2.11-...manylinux_2_28_x86_64.whl`",
@@ -142,8 +137,6 @@ def _rank(file: ReleaseFile) -> tuple[object, ...]:
 @rule(
     "REL109",
     "all files have one version",
-    Severity.ERROR,
-    kind=KIND,
     why="A file of another version, or with another local version, is another release: its cell of this one stays "
     "empty, or it ships untested.",
     example="`torch-2.11.0+cpu-...whl` among the wheels of 2.11.0+cu130",
@@ -162,8 +155,6 @@ def versions(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "REL110",
     "platforms that must offer the same do",
-    Severity.ERROR,
-    kind=KIND,
     why="Users of one architecture expect of a release what users of the other get: the same Pythons, the same "
     "accelerator of the same version.",
     example="torch 2.10.0: CUDA 12.8 on x86_64, CPU on aarch64",
@@ -212,7 +203,6 @@ def _accelerators(files: Iterable[ReleaseFile]) -> frozenset[str]:
     "REL111",
     "no exemption has expired",
     Severity.WARNING,
-    kind=KIND,
     why="A finding that is ignored for a while must not be ignored for ever: past its date it counts again.",
     example="`[[ignore]]` with `until = 2026-06-30`, on the first of July",
     fix="Remove the entry when its cause is gone, or decide again and set a new date.",
@@ -229,8 +219,6 @@ def expired(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "REL112",
     "every machine that the release claims to serve gets a variant for it",
-    Severity.ERROR,
-    kind=KIND,
     why="A machine that no variant for its GPU supports gets the one for CPUs or for everybody, without a word. What "
     "the release notes promise is then false for its users.",
     example='`[[machine]]` with `gpus = ["T4"]`, and variants for sm_80 and newer',

@@ -25,12 +25,14 @@ from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.formats.wheel.variant_metadata import Variant, VariantProperty
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 from wheel_checks.rules.variants.variants import listed_properties, variant_facts
 from wheel_checks.rules.wheel.gpu_findings import DECLARED, labels_of
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.target import Target
 from wheel_checks.targets.variant_machine import NVIDIA
+
+rule = rules_of("variant")
 
 _SHOWN = 5  # libraries in evidence
 _RELABEL = Fix("Make the variant with the properties that its content has, or put the right build into it.")
@@ -48,8 +50,6 @@ def _location(wheel: WheelFacts) -> Location:
 @rule(
     "WHL821",
     "the content is for the CUDA that the variant claims",
-    Severity.ERROR,
-    kind="variant",
     why="An installer gives the variant to every machine whose driver is within the claimed bounds. When the libraries "
     "are for another CUDA, or for none, it fails there at import, or computes on the CPU without a word.",
     example="a variant for CUDA 13 whose extension needs libcudart.so.12",
@@ -132,8 +132,6 @@ def _refused(claim: CudaClaim, refused: Sequence[Told], told: Sequence[Told], lo
 @rule(
     "WHL822",
     "there is GPU code for every GPU that the variant claims",
-    Severity.ERROR,
-    kind="variant",
     why="The claim brings the wheel to a GPU. Without code for that the wheel installs and imports, and its first "
     "kernel fails with `no kernel image is available for execution on the device`.",
     example="`nvidia :: sm_arch :: 100_real` in a wheel whose libraries stop at sm_90",
@@ -187,8 +185,6 @@ def _uses(label: str, claim: SmClaim) -> bool:
 @rule(
     "WHL823",
     "the libraries are for the CPU that the variant claims",
-    Severity.ERROR,
-    kind="variant",
     why="A namespace of one CPU in a wheel for the other is never supported where the wheel could run: nobody gets it. "
     "A library that is marked to need a higher level than is claimed is refused by the loader of the lower CPUs.",
     example="`x86_64 :: level :: v3` in a wheel for aarch64; a library linked with `-z x86-64-v3` under `v2`",
@@ -266,7 +262,6 @@ def _levels(wheel: WheelFacts) -> Iterator[tuple[str, int]]:
     "WHL824",
     "every property of the variant can be held against its content",
     Severity.NOTE,
-    kind="variant",
     why="A claim that nothing shows is a promise of who built the wheel. It is said here, so that a pass of the other "
     "checks is not taken for a proof of it.",
     example="`x86_64 :: level :: v3`: which instructions a library uses is not read",

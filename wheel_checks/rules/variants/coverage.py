@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.variants.claims import sm_claims
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 from wheel_checks.rules.variants.findings import falls_through, runs_nowhere
 from wheel_checks.targets.variant_choice import MachineChoice
+
+rule = rules_of("machine")
 
 _SHOWN = 8  # labels or namespaces in one finding
 
@@ -18,7 +20,6 @@ _SHOWN = 8  # labels or namespaces in one finding
     "WHL851",
     "a machine with a GPU gets a variant for its GPU",
     Severity.WARNING,
-    kind="machine",
     why="An installer that finds no variant for the GPU, or prefers another one, takes that, for a CPU or for all, "
     "without a word. The program then runs a hundred times slower, or says that there is no CUDA.",
     example='a T4, and variants for sm_80 and newer beside one for CPUs; `namespace = ["x86_64", "nvidia"]`',
@@ -36,8 +37,6 @@ def served(made: MachineChoice, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL852",
     "the code that the chosen variant claims runs on the GPU",
-    Severity.ERROR,
-    kind="machine",
     why="Providers compare numbers. Machine code for sm_80 counts as supported on a Jetson Orin (8.7), where it does "
     "not run: the installer takes the variant, and the first kernel fails.",
     example="an Orin that gets a variant which claims 80_real alone",
@@ -57,7 +56,6 @@ def runs(made: MachineChoice, _: Expectations) -> Iterable[Finding]:
     "WHL853",
     "the namespaces of the release's variants are known",
     Severity.NOTE,
-    kind="machine",
     why="Only a provider can tell what its properties mean, and providers are programs: they are not run here. With it "
     "an installer may choose another variant.",
     example="`intel :: device_ip :: 12.60.7`: not known here",
@@ -82,7 +80,6 @@ def known(made: MachineChoice, _: Expectations) -> Iterable[Finding]:
     "WHL854",
     "installers that know no variants find a wheel, too",
     Severity.WARNING,
-    kind="machine",
     why="No released pip takes wheels with a variant label: where there is nothing else, it builds from source, takes "
     "an older release, or fails.",
     example="a release of variants alone",

@@ -18,8 +18,11 @@ from wheel_checks.formats.wheel.variant_metadata import (
     revisions,
 )
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
-from wheel_checks.registry import rule
+from wheel_checks.registry import rules_of
 from wheel_checks.rules.variants.findings import REINDEX
+
+variant_rule = rules_of("variant")
+document_rule = rules_of("variants-file")
 
 LONGEST_FILE_NAME = 255
 """Bytes of a file name that the file systems of Linux take (NAME_MAX). The drafts set no limit since March 2026."""
@@ -41,11 +44,9 @@ def listed_properties(properties: Iterable[VariantProperty]) -> str:
     return (", ".join(texts[:_SHOWN]) or "none") + more
 
 
-@rule(
+@variant_rule(
     "WHL801",
     "the variant label is well formed",
-    Severity.ERROR,
-    kind="variant",
     why="Installers pass over a wheel whose name they cannot read: it is on the index, and nobody ever gets it.",
     example="`demo-1.0-py3-none-any-CUDA_13.whl`: labels are lower case",
     fix="Rename the variant: 0-9, a-z, `.` and `_`, short enough for a file name of 255 bytes.",
@@ -64,11 +65,9 @@ def label_well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding(message, fix=Fix("Choose a shorter label: the properties stand in variant.json."))
 
 
-@rule(
+@variant_rule(
     "WHL802",
     "a variant wheel has readable variant metadata of a known revision",
-    Severity.ERROR,
-    kind="variant",
     why="Without `variant.json` nothing tells what the label means. Of a revision that it does not know an installer "
     "must take the wheel as unsupported.",
     example="a wheel that was renamed by hand, without variant.json",
@@ -90,11 +89,9 @@ def metadata_readable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             yield Finding(fault.message, (Evidence("understood", understood),), _REMAKE, location)
 
 
-@rule(
+@variant_rule(
     "WHL803",
     "label and variant metadata agree",
-    Severity.ERROR,
-    kind="variant",
     why="The label is only a name; what it stands for is in `variant.json`. When the two disagree, the wheel that was "
     "published under a label is another one.",
     example="a wheel labelled cu130 whose variant.json describes cu126",
@@ -115,11 +112,9 @@ def label_agrees(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding(message, evidence, _REMAKE, Location(facts.member))
 
 
-@rule(
+@variant_rule(
     "WHL804",
     "the variant metadata is well formed",
-    Severity.ERROR,
-    kind="variant",
     why="Tools refuse metadata with malformed names, unknown keys or lists of the wrong kind, and disagree about keys "
     "that stand twice; the wheel is then passed over, or read in two ways.",
     example='`"sm_arch": ["90-real"]`: a value has no dash',
@@ -131,11 +126,9 @@ def metadata_well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding
     yield from _faults(need(facts.metadata), ("shape", "duplicate", "label", "name", "null", "order"), facts.member)
 
 
-@rule(
+@variant_rule(
     "WHL805",
     "every namespace has a priority and a provider",
-    Severity.ERROR,
-    kind="variant",
     why="An installer asks a namespace's provider what the system supports, and orders variants by the namespaces' "
     "priorities. Without them it cannot judge the wheel, and passes over it.",
     example="properties of `nvidia`, and no `nvidia` in default-priorities",
@@ -155,11 +148,9 @@ def _faults(metadata: VariantMetadata, kinds: Iterable[str], member: str) -> Ite
             yield Finding(fault.message, fix=_REMAKE if member else REINDEX, location=location, severity=severity)
 
 
-@rule(
+@variant_rule(
     "WHL806",
     "the index tells of the variant what the wheel tells",
-    Severity.ERROR,
-    kind="variant",
     why="Installers choose by the index's `variants.json` and never open wheels that they do not take. A label that it "
     "lacks is never chosen; one with other properties is chosen on the wrong machines.",
     example="variants.json says sm_arch 90_real and 100_real, the wheel 90_real alone",
@@ -235,11 +226,9 @@ def _told(provider: VariantProvider) -> str:
 # The document of an index
 
 
-@rule(
+@document_rule(
     "WHL811",
     "the index's variants.json is readable and well formed",
-    Severity.ERROR,
-    kind="variants-file",
     why="Without it installers take every variant wheel of the release as unsupported and install the plain wheel or "
     "nothing, without a word.",
     example="a variants.json of 4 GB, or one that a newer revision of the drafts wrote",
@@ -253,11 +242,9 @@ def index_well_formed(index: VariantIndex, _: Expectations) -> Iterable[Finding]
     yield from _faults(index.metadata, [fault.kind for fault in index.metadata.faults], "")
 
 
-@rule(
+@document_rule(
     "WHL812",
     "the index's variants.json and its wheels name the same variants",
-    Severity.ERROR,
-    kind="variants-file",
     why="A wheel that variants.json lacks is never chosen. Of a label without a wheel there is nothing to "
     "install: the users of its machines fall to the next variant.",
     example="variants.json from before the wheel for CUDA 13 was uploaded",
@@ -277,11 +264,9 @@ def index_complete(index: VariantIndex, _: Expectations) -> Iterable[Finding]:
         yield Finding(message, fix=REINDEX, severity=Severity.WARNING)
 
 
-@rule(
+@document_rule(
     "WHL813",
     "no two variants have the same properties",
-    Severity.ERROR,
-    kind="variants-file",
     why="Of two labels with one set of properties installers take the one that comes first in the alphabet, whatever "
     "was meant.",
     example="cu13 and cuda13, both for CUDA 13 and sm_100",

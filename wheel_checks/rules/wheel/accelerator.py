@@ -33,7 +33,6 @@ def _described(facts: AcceleratorFacts) -> str:
 @rule(
     "WHL201",
     "the wheel is built for the expected accelerator",
-    Severity.ERROR,
     why="A CPU wheel installs, imports and computes without a word; only `torch.cuda.is_available()` says False. On "
     "aarch64 the index's torch was such a wheel up to 2.10.0.",
     example="`wheelproof verify torch==2.10.0 --platform aarch64 --expect cuda`: the wheel is 2.10.0+cpu",
@@ -114,7 +113,6 @@ def _backends(
 @rule(
     "WHL202",
     "members, version.py and requirements agree on the accelerator",
-    Severity.ERROR,
     why="A CUDA library beside a `version.py` that says CPU, or a CUDA build whose CUDA requirements are off on this "
     "platform, is a wheel whose parts were mixed: it installs and fails when it runs.",
     example="libtorch_cuda.so in a wheel whose version.py says `cuda = None`",

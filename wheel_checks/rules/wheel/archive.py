@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.wheel import WheelFacts
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need
 from wheel_checks.registry import rule
 
 _REBUILD = Fix("Build the wheel again with a current build backend, and compare its size and hash after the upload.")
@@ -20,7 +20,6 @@ _BOMB_SIZE = 64 * 1024 * 1024  # bytes; below this a member is harmless whatever
 @rule(
     "WHL000",
     "the bytes can be read",
-    Severity.ERROR,
     kind="reading",
     why="Without the bytes there is no verdict: the run ends with exit code 3, could not check, and never as a pass.",
     example="an index that answers 500, a package that it does not know, a file without read permission",
@@ -34,7 +33,6 @@ def bytes_at_hand(error: WheelproofError, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL001",
     "the file is a zip archive with a readable central directory",
-    Severity.ERROR,
     why="An installer reads a wheel from its end. A truncated download, an HTML error page or a Git LFS pointer saved "
     "under a wheel's name fails only at install time, with a message that hides the cause.",
     example="torch-2.11.0-...whl of 131 bytes that begins with `version https://git-lfs.github.com/spec/v1`",
@@ -56,7 +54,6 @@ def _faults(wheel: WheelFacts, kind: str, fix: Fix) -> Iterable[Finding]:
 @rule(
     "WHL002",
     "the central directory is consistent",
-    Severity.ERROR,
     why="Entries that contradict the end record are read differently by different tools: what one of them checked is "
     "not what another installs.",
     example="an end record that counts 12,680 entries over a directory that holds 12,681",
@@ -70,7 +67,6 @@ def directory(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL003",
     "no two members share bytes of the archive",
-    Severity.ERROR,
     why="Overlapping members are the mark of a zip bomb and of archives that show different files to different "
     "readers.",
     example="two members with the same local header offset",
@@ -84,7 +80,6 @@ def overlap(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL004",
     "local headers agree with the central directory, as far as they were read",
-    Severity.ERROR,
     why="Streaming readers trust the local header, others the directory. Where they differ, a scanner and an installer "
     "see different files.",
     example="a local header that names `torch/version.py` for a member that the directory calls `torch/_C.so`",
@@ -98,7 +93,6 @@ def headers(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL005",
     "members are unencrypted, and stored or deflated",
-    Severity.ERROR,
     why="Installers read methods 0 (stored) and 8 (deflate) and no encryption; others fail in the middle of an "
     "install.",
     example="a member compressed with zstd (method 93)",
@@ -117,7 +111,6 @@ def methods(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL006",
     "members that were read have the content that the directory promises",
-    Severity.ERROR,
     why="A member that does not inflate, or not to its size and checksum, was damaged on its way.",
     example="torch/version.py whose CRC-32 differs from the directory's",
     fix="Fetch or upload the file again.",
@@ -130,7 +123,6 @@ def content(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL007",
     "no member inflates to an absurd size",
-    Severity.ERROR,
     why="A small download that fills a disk stops an install half-way, or is meant to.",
     example="200 kB that inflate to 180 MB of zeros",
     fix="Find out what the member is; do not install the wheel before.",
@@ -146,7 +138,6 @@ def bombs(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL008",
     "the file has the hash that the index lists",
-    Severity.ERROR,
     why="Installers refuse a file whose hash differs from the index's: it was replaced or damaged.",
     example="an index page with sha256=9f3a... for a file with sha256=1c22...",
     fix="Upload the file again under a new build tag, or correct the index.",

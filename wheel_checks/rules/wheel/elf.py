@@ -79,7 +79,6 @@ def _files(count: int) -> str:
 @rule(
     "WHL501",
     "every native library can be read as ELF",
-    Severity.ERROR,
     why="A library whose headers are corrupt is found when the loader opens it, at import time, on the user's machine.",
     example="torch/lib/libtorch_cuda.so whose program headers lie outside the file",
     fix="Build the wheel again, or upload it again when the local file is sound.",
@@ -100,7 +99,6 @@ def readable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL502",
     "every ELF file is for the machine of the tags",
-    Severity.ERROR,
     why="A library for another machine is passed over by the loader, which then reports it as missing.",
     example="an x86_64 library in a wheel tagged manylinux_2_28_aarch64",
     fix="Build on, or cross-compile for, the machine of the tag.",
@@ -125,7 +123,6 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL503",
     "symbol versions stay within what the manylinux tag promises",
-    Severity.ERROR,
     why="The tag tells installers which glibc and libstdc++ are enough. A library that needs newer ones installs on an "
     "older system and fails at import with `version GLIBCXX_3.4.29 not found`.",
     example="GLIBC_2.34 needed in a wheel tagged manylinux_2_28",
@@ -176,7 +173,6 @@ def _oldest_policy(wheel: WheelFacts) -> dict[str, str] | None:
 @rule(
     "WHL504",
     "on aarch64 every loadable segment is aligned to 64 KiB",
-    Severity.ERROR,
     why="Grace machines often run kernels with 64 KiB pages. A library aligned to less does not load there: `ELF load "
     "command address/offset not properly aligned`.",
     example="libnccl.so.2 with PT_LOAD aligned to 4096 in an aarch64 wheel",
@@ -199,7 +195,6 @@ def alignment(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL505",
     "the wheel brings neither a loader or C library nor the driver's libraries",
-    Severity.ERROR,
     why="libcuda and its kin must match the kernel module of the machine; a bundled one shadows the driver's. A "
     "bundled loader or libc mixes two C libraries in one process.",
     example="torchvision.libs/ld-linux-aarch64.5cbc5e90.so.1",
@@ -270,7 +265,6 @@ def search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL508",
     "extension modules are for the Python of the tags",
-    Severity.ERROR,
     why="Python imports only the suffixes that it knows: a `cpython-311` module in a cp312 wheel is never found, and "
     "one in an abi3 wheel works on one Python alone.",
     example="_C.cpython-311-x86_64-linux-gnu.so in a cp312 wheel",

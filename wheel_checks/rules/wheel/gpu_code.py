@@ -41,7 +41,6 @@ def _wanted(wheel: WheelFacts, expectations: Expectations) -> tuple[Product, ...
 @rule(
     "WHL601",
     "there is GPU code for every wanted GPU",
-    Severity.ERROR,
     why="A wheel without code for a GPU installs and imports; the first kernel then fails with `no kernel image is "
     "available for execution on the device`, perhaps hours into a job.",
     example="`wheelproof verify torch==2.11.0 --platform aarch64 --gpu T4`: sm_80 and newer, T4 needs sm_75",
@@ -95,7 +94,6 @@ def native(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL603",
     "the declared architectures are those of the code",
-    Severity.ERROR,
     why="torch compares the GPU with the list that it was built with, `torch.cuda.get_arch_list()`. When the list "
     "names more than the library has, the warning about an unsupported GPU stays away and kernels fail.",
     example="sm_100 in the list, and no sm_100 in libtorch_cuda.so",

@@ -18,7 +18,6 @@ _NATIVE = (".so", ".pyd", ".dll", ".dylib")
 @rule(
     "WHL101",
     "the file name follows the wheel convention",
-    Severity.ERROR,
     why="Installers judge a wheel by its file name before they open it; they skip a name that they cannot parse.",
     example="`torch-2.11.0.whl`, which has no tags",
     fix="Name it {distribution}-{version}(-{build})-{python}-{abi}-{platform}.whl",
@@ -33,7 +32,6 @@ def file_name(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL102",
     "METADATA has the name and version of the file name",
-    Severity.ERROR,
     why="pip ends with an error after the download when they differ; other tools record the wrong version.",
     example="torch-2.11.0-...whl whose METADATA says `Version: 2.10.0`",
     fix="Build the wheel again instead of renaming it.",

@@ -29,7 +29,6 @@ def _shown(items: Sequence[str]) -> str:
 @rule(
     "WHL521",
     "every library that is needed comes with the wheels, the driver or the system",
-    Severity.ERROR,
     why="The loader finds out at import time, on the user's machine: `libnccl.so.2: cannot open shared object file`. "
     "From the directories of all required wheels it is known before anybody installs.",
     example="libtorch_cuda.so needs libcusparseLt.so.0, and METADATA requires no nvidia-cusparselt-cu13 on aarch64",
@@ -80,7 +79,6 @@ def missing(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL522",
     "libraries define the symbol versions that others need of them",
-    Severity.ERROR,
     why="A library of the right name and the wrong age is found by the loader and refused by it: `version NCCL_2.28 "
     "not found`.",
     example="libtorch_cuda.so needs libcudart.so.13 (version libcudart.so.13), the wheel brings another build",
@@ -120,7 +118,6 @@ def orphans(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL524",
     "every requirement has a wheel for the target",
-    Severity.ERROR,
     why="A pin whose wheel does not exist on one platform fails there with `no matching distribution`, or compiles for "
     "an hour from source.",
     example="nvidia-cufile-cu12==1.11.1.6 on aarch64, which has no such wheel",

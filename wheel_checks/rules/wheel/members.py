@@ -51,7 +51,6 @@ def _unsafe(member: Member) -> str:
 @rule(
     "WHL010",
     "member names are plain relative paths",
-    Severity.ERROR,
     why="A name such as `../../bin/python` makes an unpacker write outside the environment.",
     example="a member named `../../../etc/ld.so.preload`",
     fix="Do not install the wheel; find out where it comes from.",
@@ -67,7 +66,6 @@ def safe_names(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL011",
     "every member name stands once",
-    Severity.ERROR,
     why="Of two members with one name a reader takes the first, another the last; on file systems that ignore case one "
     "of two members overwrites the other.",
     example="`torch/version.py` twice, or `Data/a.txt` beside `data/a.txt` (a warning)",
@@ -92,7 +90,6 @@ def collisions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL012",
     "no member is a symbolic link",
-    Severity.ERROR,
     why="The wheel format has no links: installers write the link's target as the text of a file, or follow it out of "
     "the install folder.",
     example="`nvidia/lib/libcudart.so`, a link to `libcudart.so.13`",
@@ -108,7 +105,6 @@ def links(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL013",
     "there is one dist-info folder, and it bears the wheel's name and version",
-    Severity.ERROR,
     why="Installers look for exactly `{name}-{version}.dist-info`; pip refuses a wheel with several or with another "
     "name.",
     example="torch-2.11.0-...whl that holds `torch-2.10.0.dist-info`",

@@ -20,7 +20,6 @@ _CORRECT = Fix("Correct the project's metadata (pyproject.toml), and build the w
 @rule(
     "WHL106",
     "METADATA and WHEEL exist and are well-formed",
-    Severity.ERROR,
     why="Indexes refuse, and installers trip over, metadata without its required fields or with an unknown version.",
     example="METADATA without `Version`, or WHEEL with `Wheel-Version: 2.0`",
     fix="Build with a current build backend.",
@@ -39,7 +38,6 @@ def well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL107",
     "every requirement parses",
-    Severity.ERROR,
     why="One malformed Requires-Dist line makes pip and uv refuse the release.",
     example="`Requires-Dist: triton=>3.6`",
     fix="Write the requirement as PEP 508 says, and build the wheel again.",
@@ -78,7 +76,6 @@ def url_requirements(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL109",
     "the METADATA that the index serves is the wheel's",
-    Severity.ERROR,
     why="uv and pip resolve by the METADATA that the index serves beside the wheel (PEP 658) and install the wheel's "
     "own: where they differ, what was resolved is not what is installed.",
     example="an index that serves nvidia requirements for a wheel that has none",

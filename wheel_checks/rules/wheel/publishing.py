@@ -31,7 +31,6 @@ def yanked(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL302",
     "the file is not larger than the limit",
-    Severity.ERROR,
     why="Indexes refuse files above a project's limit, at the very end of an upload.",
     example="`--max-size 1GB` with a wheel of 1.2 GB",
     fix="Split off libraries into packages of their own, drop old architectures, compress fat binaries, or ask for "

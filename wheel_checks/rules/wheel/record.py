@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.wheel import WheelFacts
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need
 from wheel_checks.registry import rule
 
 _REBUILD = Fix("Let the build backend or `python -m wheel pack` write RECORD after the last change to the files.")
@@ -32,7 +32,6 @@ def _without_rows(wheel: WheelFacts) -> set[str]:
 @rule(
     "WHL120",
     "RECORD exists, and every row has a path, a hash and a size that parse",
-    Severity.ERROR,
     why="Installers take the list of files to remove at uninstall from RECORD; uv and pip refuse a wheel without one. "
     "Without a hash nothing can tell a damaged installation from a sound one; the format demands one for every file "
     "but RECORD and its signatures.",
@@ -58,7 +57,6 @@ def parses(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL121",
     "RECORD lists every member, and nothing else",
-    Severity.ERROR,
     why="A file that RECORD does not list stays behind at uninstall and shadows the next version; one that it lists in "
     "vain is reported missing forever.",
     example="torch/lib/libtorch_cuda.so added after RECORD was written",
@@ -81,7 +79,6 @@ def complete(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL123",
     "the sizes in RECORD are those of the members",
-    Severity.ERROR,
     why="A size that differs means that the file was changed after RECORD was written: every later check of the "
     "installation reports it as damaged.",
     example="a library that was stripped after RECORD was written",
@@ -103,7 +100,6 @@ def sizes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL124",
     "the content of every member has the hash that RECORD states",
-    Severity.ERROR,
     why="A wheel whose contents differ from RECORD was changed after it was built, or damaged.",
     example="torch/version.py edited inside the wheel",
     fix="Build the wheel again; never edit it without writing RECORD anew.",

@@ -40,7 +40,6 @@ CAUSES[NOT_STARTED] = Cause("", Layer.PYTHON, ("torch:import", "torch:signal", "
 @rule(
     NOT_STARTED,
     "the interpreter can be started",
-    Severity.ERROR,
     why="Before anything of torch is looked at, Python itself must start: a .pth file or sitecustomize that hangs, "
     "PYTHONHOME of another installation, or a release that is too old keep every program from running.",
     example="PYTHONHOME=/opt/python3.9 with a Python 3.12: ModuleNotFoundError: No module named 'encodings'",
