@@ -13,9 +13,9 @@ from tests.support.facts import facts_of
 from tests.support.pairs import difference, library, wheel_for
 from tests.support.reports import HOSTILE
 from tests.support.wheels import WheelBuilder
-from wheel_checks.facts.difference.difference import Compared, Difference
-from wheel_checks.facts.difference.library_difference import LinkDifference
-from wheel_checks.facts.wheel.wheel import Depth
+from wheel_checks.facts.difference.libraries import LinkDifference
+from wheel_checks.facts.difference.wheels import Compared, Difference
+from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.report.wording import json_ready
 from wheelproof.diff import markdown, text
 from wheelproof.diff.rows import LIMIT, NONE, PRESENT, Row, Section, Table, build_table

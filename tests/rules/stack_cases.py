@@ -7,9 +7,9 @@ from packaging.requirements import Requirement
 from tests.rules.case import WARNING, Case
 from tests.support.facts import AARCH64, facts_of
 from tests.support.wheels import torch_like
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.stack import NO_FILE, SDIST, WHEEL, Conflict, Demand, StackFacts, StackPackage
-from wheel_checks.facts.wheel.wheel import Sibling
+from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.model import Unavailable
 
 REASON = "a GPU is wanted (GB200)"

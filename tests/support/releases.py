@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from tests.support.facts import facts_of
 from tests.support.wheels import WheelBuilder
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile, Told, lay_out
 from wheel_checks.facts.release_expectation import parse_release_expectation
 

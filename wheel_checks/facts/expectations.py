@@ -10,8 +10,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.accelerator.accelerator import LABELS
 from wheel_checks.facts.accelerator.signals import GPU
+from wheel_checks.facts.accelerator.verdict import LABELS
 
 if TYPE_CHECKING:  # most runs name no GPU
     from wheel_checks.facts.gpu.targets import Product

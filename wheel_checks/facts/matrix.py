@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from wheel_checks.facts.accelerator.accelerator import LABELS
+from wheel_checks.facts.accelerator.verdict import LABELS
 from wheel_checks.facts.expectations import AcceleratorExpectation
 from wheel_checks.facts.kernels.facts import SmokeDocument
 from wheel_checks.model import Unavailable

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.release_expectation import ExpectedPlatform, ReleaseExpectation
 from wheel_checks.formats.index_page import is_file_of, sdist_version
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata

@@ -18,7 +18,7 @@ from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.facts.expectations import AcceleratorExpectation, parse_expectation, parse_size
 from wheel_checks.facts.gpu.targets import Product, parse_gpu
 from wheel_checks.facts.variants.described_machine import cuda_of_driver
-from wheel_checks.facts.wheel.wheel import Depth
+from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.toml_table import LARGEST, TomlTable, read_toml
 from wheel_checks.formats.wheel.variant_faults import name_pattern
 from wheel_checks.targets.target import parse_python

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
 from wheel_checks.facts.accelerator.signals import GPU
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.facts.wheel.resolution import active_with_extras, exact_pin
-from wheel_checks.facts.wheel.wheel import Sibling
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.selection import Choice
 from wheel_checks.targets.target import Target

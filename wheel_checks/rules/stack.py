@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from packaging.version import Version
 
 from wheel_checks.data import load
-from wheel_checks.facts.accelerator.accelerator import LABELS, AcceleratorFacts
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
+from wheel_checks.facts.accelerator.verdict import LABELS, AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack import NO_FILE, SDIST, StackFacts, StackPackage, unfulfilled
 from wheel_checks.facts.wheel.resolution import exact_pin

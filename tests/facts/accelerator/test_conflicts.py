@@ -6,7 +6,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.support.facts import AARCH64, X86_64
-from wheel_checks.facts.accelerator.accelerator import judge
+from wheel_checks.facts.accelerator.verdict import judge
 from wheel_checks.formats.wheel.version_file import VersionFile
 
 MEMBERS = {"cuda": "demo/libcudart.so.13", "rocm": "demo/libamdhip64.so", "cpu": "torch/lib/libtorch_cpu.so"}

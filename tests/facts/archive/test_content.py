@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from tests.support.facts import MemorySource, archive_of, facts_of, findings, judged, listed
 from tests.support.wheels import WheelBuilder, torch_like
 from tests.support.zips import ZipEntry, write_zip
-from wheel_checks.facts.archive.archive import Archive
 from wheel_checks.facts.archive.content import verify_content
-from wheel_checks.facts.wheel.wheel import Depth
+from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.zip.directory import EndRecord, Member
 from wheel_checks.model import Unavailable
 

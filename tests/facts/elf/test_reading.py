@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.support.elf import Elf
 from tests.support.online import configured_index
 from tests.support.zips import ZipEntry, read_zip, write_zip
-from wheel_checks.facts.archive.archive import Archive
+from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.member import MAX_INFLATED, PartialMember
 from wheel_checks.facts.elf.reading import THOROUGH, Effort, MemberElf, Way, read_member_elfs
 from wheel_checks.formats.elf.bytes import BytesNeeded, WholeFile

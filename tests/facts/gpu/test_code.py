@@ -11,8 +11,8 @@ from tests.support.rendering import rendered
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode, how_on, runs_how, share_of
 from wheel_checks.facts.gpu.targets import parse_gpu, parse_gpus
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.summary import summarize
-from wheel_checks.facts.wheel.wheel import WheelFacts
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Report, Subject, Unavailable
 

@@ -18,7 +18,7 @@ from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.gpu import reading as gpu_reading
 from wheel_checks.facts.gpu.code import GpuCodeFacts
 from wheel_checks.facts.gpu.reading import read_gpu_code, scan, search
-from wheel_checks.facts.wheel.wheel import Depth
+from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.gpu.fatbin import read_fatbins
 from wheel_checks.model import Unavailable
 

@@ -13,9 +13,9 @@ from tests.support.variants import document, variant
 from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.difference.pairing import pair_files
-from wheel_checks.facts.variants.facts import VariantIndex
 from wheel_checks.facts.variants.reading import is_variants_file, variants_in_folder, variants_on_index
 from wheel_checks.facts.wheel.siblings import find_siblings
+from wheel_checks.facts.wheel.variant import VariantIndex
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.model import Unavailable

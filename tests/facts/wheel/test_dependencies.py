@@ -26,7 +26,7 @@ from wheel_checks.errors import FormatError, NotFoundError, SourceError
 from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import LinkFacts
 from wheel_checks.facts.wheel.dependencies import Dependencies, Resolved
-from wheel_checks.facts.wheel.wheel import Depth, WheelFacts
+from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient

@@ -13,10 +13,10 @@ from tests.support.facts import AARCH64, MemorySource, archive_of, facts_of, fin
 from tests.support.wheels import WheelBuilder, torch_like
 from tests.support.zips import ZipEntry, write_zip
 from wheel_checks.errors import NotFoundError
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.facts.wheel.reading import QUICK_BYTES, TAIL, Request, read_wheel
 from wheel_checks.facts.wheel.summary import headline, summarize
-from wheel_checks.facts.wheel.wheel import Depth
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.record import Record
 from wheel_checks.model import Unavailable

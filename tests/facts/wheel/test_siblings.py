@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.facts import facts_of, listed
 from tests.support.wheels import WheelBuilder, torch_like
+from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.facts.wheel.siblings import find_siblings
-from wheel_checks.facts.wheel.wheel import Sibling
 
 CPU = torch_like("cpu", "2.10.0", "aarch64")
 CUDA = torch_like("cuda", "2.10.0", "x86_64")

@@ -6,7 +6,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from tests.rules.case import WARNING, Case
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.pins.changes import PackageChange, Survival
 from wheel_checks.facts.stack import Conflict, Demand
 from wheel_checks.model import Unavailable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.rules.case import WARNING, Case
 from tests.support.pairs import difference, library, wheel_for
 from tests.support.wheels import torch_like
-from wheel_checks.facts.difference.difference import Difference
 from wheel_checks.facts.difference.pairing import Pairing, pair_files
+from wheel_checks.facts.difference.wheels import Difference
 
 MEBIBYTE = bytes(1 << 20)
 

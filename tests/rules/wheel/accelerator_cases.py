@@ -8,8 +8,8 @@ from tests.rules.case import WARNING, Case
 from tests.support.facts import facts_of, listed
 from tests.support.wheels import WheelBuilder, elf_stub, torch_like
 from wheel_checks.facts.expectations import parse_expectation
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.siblings import find_siblings
-from wheel_checks.facts.wheel.wheel import WheelFacts
 
 CPU_TORCH = torch_like("cpu", "2.10.0", "aarch64")
 X86_TORCH = torch_like("cuda", "2.10.0", "x86_64")

@@ -8,7 +8,7 @@ from typing import Any
 from tests.rules.case import WARNING, Case
 from tests.support.facts import facts_of, listed
 from tests.support.wheels import WheelBuilder
-from wheel_checks.facts.wheel.wheel import Depth, WheelFacts
+from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 
 MIB = 1024 * 1024
 

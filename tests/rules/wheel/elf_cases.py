@@ -9,7 +9,7 @@ from tests.rules.case import NOTE, WARNING, Case
 from tests.support.elf import AARCH64, I386, X86_64, Elf
 from tests.support.facts import facts_of
 from tests.support.wheels import WheelBuilder
-from wheel_checks.facts.wheel.wheel import Depth, WheelFacts
+from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.formats.elf.bytes import ByteRange
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.model import need

@@ -10,7 +10,7 @@ from tests.support.facts import facts_of
 from tests.support.fatbin import fat_binary, section
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.gpu.targets import parse_gpus
-from wheel_checks.facts.wheel.wheel import Depth, WheelFacts
+from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 
 MAIN = "torch/lib/libtorch_cuda.so"
 

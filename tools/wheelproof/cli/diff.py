@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare the two sides and print the report with its tables. Raises WheelproofError."""
-    from wheel_checks.facts.wheel.wheel import Depth  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.wheel.facts import Depth  # noqa: PLC0415  # not for --help
     from wheel_checks.targets.target import this_machine  # noqa: PLC0415  # not for --help
     from wheelproof.diff.run import diff  # noqa: PLC0415  # not for --help
     from wheelproof.diff.sides import split_sides  # noqa: PLC0415  # not for --help

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Judge the release and print the report. Raises WheelproofError."""
     from wheel_checks.facts.release_expectation import read_release_expectation  # noqa: PLC0415  # not for --help
-    from wheel_checks.facts.wheel.wheel import Depth  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.wheel.facts import Depth  # noqa: PLC0415  # not for --help
     from wheel_checks.report import render  # noqa: PLC0415  # not for --help
     from wheelproof.release.run import ReleaseRequest, judge_release  # noqa: PLC0415  # not for --help
     from wheelproof.release.summary import markdown_summary, text_summary  # noqa: PLC0415  # not for --help

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
-from wheel_checks.facts.difference.difference import Compared, Difference, MemberDifference, Side, name_sides
-from wheel_checks.facts.difference.expected_difference import expected_library, expected_need, is_outlier
-from wheel_checks.facts.difference.library_difference import Change
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.difference.expected import expected_library, expected_need, is_outlier
+from wheel_checks.facts.difference.libraries import Change
+from wheel_checks.facts.difference.wheels import Compared, Difference, MemberDifference, Side, name_sides
 from wheel_checks.facts.wheel.member_roles import Kind
 from wheel_checks.model import Unavailable
 from wheel_checks.report.wording import human_bytes, plural

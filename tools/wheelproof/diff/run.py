@@ -11,9 +11,9 @@ from pathlib import Path
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import FormatError, WheelproofError
-from wheel_checks.facts.difference.difference import Difference, compare_wheels
 from wheel_checks.facts.difference.pairing import Pairing, pair_files
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.difference.wheels import Difference, compare_wheels
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient

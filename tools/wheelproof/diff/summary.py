@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
-from wheel_checks.facts.difference.difference import Compared, Difference, Side
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.difference.pairing import Pairing
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.difference.wheels import Compared, Difference, Side
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Unavailable
 from wheel_checks.report.wording import human_bytes
 

@@ -30,7 +30,7 @@ from wheelproof.wheels.judging import compare_siblings, judge_wheels, local_byte
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
 
 if TYPE_CHECKING:  # few packages have variants
-    from wheel_checks.facts.variants.facts import VariantIndex
+    from wheel_checks.facts.wheel.variant import VariantIndex
     from wheel_checks.sources.variant_files import VariantFiles
     from wheel_checks.targets.variant_choice import MachineChoice
     from wheel_checks.targets.variant_machine import Machine

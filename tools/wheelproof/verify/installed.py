@@ -12,7 +12,7 @@ from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
 from wheel_checks.facts.installed.reading import Reading, read_installed
 from wheel_checks.facts.installed.summary import headline, summarize, summarize_distribution
-from wheel_checks.facts.wheel.wheel import Depth
+from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.environment import Environment, find_environment

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.facts.wheel.siblings import find_siblings
 from wheel_checks.facts.wheel.summary import headline, summarize
-from wheel_checks.facts.wheel.wheel import Depth, WheelFacts
 from wheel_checks.formats.index_page import WHEEL_SUFFIX
 from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.model import CheckResult, Rule, Subject, Unavailable
@@ -26,8 +26,8 @@ from wheel_checks.sources.local import LocalFile
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress
 
 if TYPE_CHECKING:  # depth quick need not load what follows links, nor what reads variants
-    from wheel_checks.facts.variants.facts import VariantIndex
     from wheel_checks.facts.wheel.dependencies import Dependencies
+    from wheel_checks.facts.wheel.variant import VariantIndex
     from wheel_checks.sources.variant_files import VariantFiles
 
 AT_ONCE = 8  # wheels read in parallel; also the client's bound on connections

@@ -9,8 +9,8 @@ from typing import Any
 from packaging.version import Version
 
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.variants.facts import VariantIndex
 from wheel_checks.facts.variants.reading import variants_on_index
+from wheel_checks.facts.wheel.variant import VariantIndex
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name

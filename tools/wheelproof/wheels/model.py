@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.wheel.wheel import Depth, WheelFacts
+from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.model import FailOn, Subject
 from wheel_checks.targets.target import Target

@@ -21,7 +21,7 @@ from wheelproof.wheels.model import PlannedWheel
 
 if TYPE_CHECKING:  # few releases have variants
     from wheel_checks.facts.gpu.targets import Product
-    from wheel_checks.facts.variants.facts import VariantIndex
+    from wheel_checks.facts.wheel.variant import VariantIndex
     from wheel_checks.sources.variant_files import VariantFiles
     from wheel_checks.targets.variant_choice import MachineChoice
     from wheel_checks.targets.variant_machine import Machine

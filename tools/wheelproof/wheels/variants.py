@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.variants.facts import VariantIndex
 from wheel_checks.facts.variants.reading import variants_in_folder, variants_on_index
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.facts.wheel.variant import VariantIndex
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.model import CheckResult, Subject, Unavailable
 from wheel_checks.runner import run_rules

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.archive.archive import Archive, ArchiveFault
+from wheel_checks.facts.archive.facts import Archive, ArchiveFault
 from wheel_checks.facts.archive.members import header_faults, sentence_about
 from wheel_checks.formats.wheel.record import Record, RecordRow
 from wheel_checks.formats.zip.directory import Member

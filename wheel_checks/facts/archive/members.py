@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.archive.archive import Archive, ArchiveFault
+from wheel_checks.facts.archive.facts import Archive, ArchiveFault
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.formats.zip.local_header import LocalHeader, disagreements, read_local_header
 from wheel_checks.formats.zip.member_data import inflate

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
-from wheel_checks.facts.archive.archive import Archive
+from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.reading import THOROUGH, Effort, MemberElf, read_member_elfs
 from wheel_checks.formats.elf.file import LOADER_PARTS, Part
 from wheel_checks.formats.zip.directory import Member

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.archive.archive import Archive
+from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.member import PartialMember
 from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, StreamKeeper, WholeFile
 from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Part, read_elf, read_elf_by_ranges

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from wheel_checks.facts.accelerator.accelerator import NONE, AcceleratorFacts
 from wheel_checks.facts.accelerator.signals import CUDA
+from wheel_checks.facts.accelerator.verdict import NONE, AcceleratorFacts
 from wheel_checks.facts.gpu.targets import Product, RunsHow, runs_on
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Unavailable

@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.archive.archive import Archive
+from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.native_members import may_be_elf
 from wheel_checks.facts.elf.reading import MemberElf, read_member_elfs
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode, is_for_others
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.elf.bytes import StreamKeeper
 from wheel_checks.formats.elf.file import Missing, Part, read_elf
 from wheel_checks.formats.elf.sections import Sections

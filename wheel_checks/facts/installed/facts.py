@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from packaging.requirements import Requirement
 
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.gpu.code import GpuCodeFacts
 from wheel_checks.facts.links.closure import Closure
 from wheel_checks.facts.links.symbol_versions import LackingVersions

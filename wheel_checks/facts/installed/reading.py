@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts, judge
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts, judge
 from wheel_checks.facts.installed.closure import (
     installed_closure,
     loader_of,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment, RecordedFiles
 from wheel_checks.facts.links.closure import Closure

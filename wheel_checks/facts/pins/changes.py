@@ -8,7 +8,7 @@ from enum import StrEnum
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.stack import Demand
 from wheel_checks.model import Unavailable
 

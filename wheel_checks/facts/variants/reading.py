@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import FormatError, SourceError
-from wheel_checks.facts.variants.facts import VariantIndex
+from wheel_checks.facts.wheel.variant import VariantIndex
 from wheel_checks.formats.index_page import VARIANTS_SUFFIX, IndexFile
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable

@@ -17,9 +17,9 @@ from wheel_checks.facts.elf.native_members import read_native_members
 from wheel_checks.facts.elf.reading import THRIFTY
 from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import AbsentPackage, LaidOutWheel, LinkFacts, lay_out, link
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.reading import read_archive
 from wheel_checks.facts.wheel.resolution import Pins, is_pinned, metadata_reader, resolve_pins
-from wheel_checks.facts.wheel.wheel import WheelFacts
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Unavailable

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, TypeVar
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts, judge
-from wheel_checks.facts.archive.archive import Archive, ArchiveFault
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts, judge
 from wheel_checks.facts.archive.content import verify_content
+from wheel_checks.facts.archive.facts import Archive, ArchiveFault
 from wheel_checks.facts.archive.members import MemberContents, ranges_of, read_members
-from wheel_checks.facts.wheel.wheel import Depth, WheelFacts
+from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.formats.wheel.record import Record, parse_record
@@ -33,7 +33,7 @@ from wheel_checks.targets.of_wheel import markers_of_tags, target_of_tags
 from wheel_checks.targets.target import OLDEST_GLIBC, Target
 
 if TYPE_CHECKING:  # few wheels are variants
-    from wheel_checks.facts.variants.facts import VariantFacts, VariantIndex
+    from wheel_checks.facts.wheel.variant import VariantFacts, VariantIndex
 
 TAIL = 64 * 1024  # bytes; holds the end record, and the whole directory of most wheels
 QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
@@ -196,7 +196,7 @@ def _is_variant(name: WheelName | Unavailable) -> bool:
 
 
 def _variant(request: Request, name: WheelName | Unavailable, member: str, read: MemberContents) -> VariantFacts:
-    from wheel_checks.facts.variants.facts import VariantFacts  # noqa: PLC0415  # few wheels are variants
+    from wheel_checks.facts.wheel.variant import VariantFacts  # noqa: PLC0415  # few wheels are variants
     from wheel_checks.formats.wheel.variant_metadata import parse_variant_metadata  # noqa: PLC0415  # the same
 
     label = "" if isinstance(name, Unavailable) else name.variant

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
 from wheel_checks.facts.accelerator.signals import requirement_signal
-from wheel_checks.facts.wheel.wheel import Sibling, WheelFacts
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.wheel.facts import Sibling, WheelFacts
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable

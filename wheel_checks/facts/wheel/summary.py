@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
 from wheel_checks.facts.accelerator.signals import CUDA, active_requirements
-from wheel_checks.facts.archive.archive import Archive
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.wheel.wheel_name import WheelName
 from wheel_checks.model import Unavailable
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # depth quick need not load what follows links and reads GPU 
     from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.facts.links.linking import LinkFacts
-    from wheel_checks.facts.variants.facts import VariantFacts
+    from wheel_checks.facts.wheel.variant import VariantFacts
 
 
 def headline(wheel: WheelFacts) -> str:

@@ -13,7 +13,7 @@ from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledE
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
-from wheel_checks.rules.wheel.gpu_findings import (
+from wheel_checks.rules.shared.gpu_code import (
     another_release,
     beside,
     beside_other_cpus,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.release import FileInRelease, Told
 from wheel_checks.facts.release_expectation import ExpectedPlatform

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
-from wheel_checks.facts.difference.difference import Difference, Side, name_sides
-from wheel_checks.facts.difference.expected_difference import expected_library, expected_need, is_outlier
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.difference.expected import expected_library, expected_need, is_outlier
 from wheel_checks.facts.difference.pairing import Pairing
+from wheel_checks.facts.difference.wheels import Difference, Side, name_sides
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.member_roles import Kind
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need

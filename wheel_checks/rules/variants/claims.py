@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from packaging.tags import Tag
 
-from wheel_checks.facts.accelerator.accelerator import NONE, AcceleratorFacts
 from wheel_checks.facts.accelerator.signals import CUDA
+from wheel_checks.facts.accelerator.verdict import NONE, AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.targets import runs_on
 from wheel_checks.facts.variants.claims import (
@@ -20,14 +20,14 @@ from wheel_checks.facts.variants.claims import (
     known_namespaces,
     sm_claims,
 )
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.formats.wheel.variant_metadata import Variant, VariantProperty
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rules_of
-from wheel_checks.rules.variants.variants import listed_properties, variant_facts
-from wheel_checks.rules.wheel.gpu_findings import DECLARED, labels_of
+from wheel_checks.rules.shared.gpu_code import DECLARED, labels_of
+from wheel_checks.rules.variants.metadata import listed_properties, variant_facts
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.target import Target
 from wheel_checks.targets.variant_machine import NVIDIA

@@ -9,10 +9,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from wheel_checks.data import load
-from wheel_checks.facts.accelerator.accelerator import LABELS, AcceleratorFacts
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
+from wheel_checks.facts.accelerator.verdict import LABELS, AcceleratorFacts
 from wheel_checks.facts.expectations import AcceleratorExpectation, Expectations
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need
 from wheel_checks.registry import rule
 

@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from wheel_checks.data import load
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.formats.elf.segments import Segments

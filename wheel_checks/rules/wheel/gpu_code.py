@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.facts.accelerator.accelerator import NONE
+from wheel_checks.facts.accelerator.verdict import NONE
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.code import COMMON, is_for_others, share_of
 from wheel_checks.facts.gpu.targets import Product
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
-from wheel_checks.rules.wheel.gpu_findings import (
+from wheel_checks.rules.shared.gpu_code import (
     DECLARED,
     another_release,
     beside,

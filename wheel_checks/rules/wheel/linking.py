@@ -9,7 +9,7 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.links.closure import Need, Status
 from wheel_checks.facts.links.linking import LinkFacts
 from wheel_checks.facts.links.symbol_versions import lacking_versions
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
 

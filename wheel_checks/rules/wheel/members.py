@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, need
 from wheel_checks.registry import rule

@@ -8,7 +8,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.targets.of_wheel import exact_pythons

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need
 from wheel_checks.registry import rule
 

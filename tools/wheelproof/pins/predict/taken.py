@@ -8,8 +8,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from wheel_checks.errors import WheelproofError
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
-from wheel_checks.facts.wheel.wheel import Depth
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.index_page import IndexFile, file_from_url
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient

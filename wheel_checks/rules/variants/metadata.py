@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.variants.facts import VariantFacts, VariantIndex
-from wheel_checks.facts.wheel.wheel import WheelFacts
+from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.facts.wheel.variant import VariantFacts, VariantIndex
 from wheel_checks.formats.wheel.variant_faults import name_pattern, shown
 from wheel_checks.formats.wheel.variant_label import VARIANT_MEMBER
 from wheel_checks.formats.wheel.variant_metadata import (

@@ -9,7 +9,7 @@ import re
 from functools import cache
 
 from wheel_checks.data import load
-from wheel_checks.facts.difference.difference import Side
+from wheel_checks.facts.difference.wheels import Side
 from wheel_checks.facts.links.known_libraries import SYSTEM, provider_of
 from wheel_checks.facts.wheel.member_roles import role_of
 

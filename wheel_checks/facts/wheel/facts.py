@@ -6,8 +6,8 @@ import enum
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
-from wheel_checks.facts.archive.archive import Archive
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.record import Record
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.facts.elf.reading import MemberElf
     from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.links.linking import LinkFacts
-    from wheel_checks.facts.variants.facts import VariantFacts
+    from wheel_checks.facts.wheel.variant import VariantFacts
 
 _NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
 _NO_LINKS = Unavailable("what libraries link to is not followed at depth quick", "--depth links")

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.support.facts import AARCH64, X86_64, facts_of
 from tests.support.pairs import difference, library, wheel_for
 from tests.support.wheels import WheelBuilder, torch_like
-from wheel_checks.facts.difference.difference import (
+from wheel_checks.facts.difference.libraries import Change
+from wheel_checks.facts.difference.wheels import (
     Compared,
     Difference,
     MemberDifference,
@@ -21,9 +22,8 @@ from wheel_checks.facts.difference.difference import (
     name_sides,
     side_of,
 )
-from wheel_checks.facts.difference.library_difference import Change
+from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.facts.wheel.member_roles import Kind
-from wheel_checks.facts.wheel.wheel import Depth
 from wheel_checks.model import Unavailable
 
 

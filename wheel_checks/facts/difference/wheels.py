@@ -13,18 +13,18 @@ from typing import Generic, TypeVar
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from wheel_checks.facts.accelerator.accelerator import AcceleratorFacts
 from wheel_checks.facts.accelerator.signals import active_requirements
-from wheel_checks.facts.archive.archive import Archive
-from wheel_checks.facts.difference.library_difference import (
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.difference.libraries import (
     Change,
     GpuCodeDifference,
     LinkDifference,
     compare_gpu_code,
     compare_links,
 )
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.member_roles import Kind, members_by_role
-from wheel_checks.facts.wheel.wheel import WheelFacts
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.wheel_name import WheelName
 from wheel_checks.formats.zip.directory import Member

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.support.facts import facts_of
 from tests.support.pairs import library, wheel_for
-from wheel_checks.facts.difference.library_difference import (
+from wheel_checks.facts.difference.libraries import (
     Change,
     GpuCodeDifference,
     LinkDifference,
@@ -17,7 +17,7 @@ from wheel_checks.facts.difference.library_difference import (
 )
 from wheel_checks.facts.elf.reading import MemberElf
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode
-from wheel_checks.facts.wheel.wheel import Depth
+from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.elf.file import Missing
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Unavailable

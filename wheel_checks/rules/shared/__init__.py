@@ -1,0 +1,1 @@
+"""What rules of several subjects find and show alike."""
