@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.hosts import VENV, healthy, replaced
-from wheel_checks.facts.host.advice import check_torch, reinstall_torch
+from wheel_checks.facts.host.advice import reinstall_torch
+from wheel_checks.facts.host.commands import check_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import CheckResult, Fix, Outcome, Severity, Unavailable
 from wheelproof.doctor.diagnosis import Diagnosis

@@ -15,7 +15,7 @@ from tests.support.facts import findings
 from tests.support.hosts import grace, healthy, in_container, package, replaced, with_packages, with_torch
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.catalogue import select_rules
-from wheel_checks.facts.host.advice import check_torch
+from wheel_checks.facts.host.commands import check_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import CudaGpu
 from wheel_checks.facts.host.software import IndexSetting, Installed, Interpreter

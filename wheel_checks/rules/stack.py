@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from packaging.version import Version
 
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
-from wheel_checks.facts.accelerator.verdict import LABELS, AcceleratorFacts
+from wheel_checks.facts.accelerator.verdict import LABELS
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack import NO_FILE, SDIST, StackFacts, StackPackage, unfulfilled
 from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.registry import rules_of
+from wheel_checks.rules.shared.accelerator import signals_shown
 
 package_rule = rules_of("package")
 stack_rule = rules_of("stack")
@@ -57,7 +58,7 @@ def cpu_build(package: StackPackage, _: Expectations) -> Iterable[Finding]:
         message = f"{package.label} is CPU only{built} on {package.target.machine}, though {package.gpu_reason}"
         if pin := _pin(package):
             message += f"; {pin}"
-        evidence = (*_demands(package), *_signals(facts))
+        evidence = (*_demands(package), *signals_shown(facts))
         evidence += tuple(
             Evidence(
                 f"{s.machine} ({s.certainty})", f"{LABELS[s.accelerator]} {s.accelerator_version}".strip(), s.file_name
@@ -71,11 +72,6 @@ def _pin(package: StackPackage) -> str:
     """Who makes it this version: "vllm 0.19.0 pins torch==2.10.0"."""
     last = package.chain[-1] if package.chain else None
     return f"{last.by} pins {last.text}" if last and last.by and exact_pin(last.requirement) else ""
-
-
-def _signals(facts: AcceleratorFacts) -> Iterator[Evidence]:
-    for signal in facts.signals:
-        yield Evidence(signal.name, f"{' and '.join(signal.accelerators) or 'nothing'}: {signal.detail}", signal.source)
 
 
 def _gpu_fix(package: StackPackage) -> Fix:

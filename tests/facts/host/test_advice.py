@@ -31,15 +31,8 @@ from tests.support.real_environment import RealEnvironment, torch
 from tests.support.wheels import WheelBuilder
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.targets import Product, runs_on
-from wheel_checks.facts.host.advice import (
-    check_torch,
-    install,
-    new_environment,
-    newer_driver,
-    reinstall_torch,
-    right_build,
-    uninstall,
-)
+from wheel_checks.facts.host.advice import new_environment, newer_driver, reinstall_torch, right_build
+from wheel_checks.facts.host.commands import check_torch, install, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import CudaProbe
 from wheel_checks.facts.host.software import IndexSetting

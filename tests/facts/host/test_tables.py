@@ -11,6 +11,7 @@ from packaging.version import Version
 
 from tests.support.hosts import grace, healthy, replaced, without_driver
 from wheel_checks.data import load
+from wheel_checks.facts.gpu.drivers import highest_cuda, oldest_driver
 from wheel_checks.facts.gpu.targets import parse_gpu
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.pci_names import name_of
@@ -19,9 +20,7 @@ from wheel_checks.facts.host.tables import (
     capability_of,
     driver_cuda,
     driver_version,
-    highest_cuda,
     host_gpus,
-    oldest_driver,
 )
 from wheel_checks.model import Unavailable
 

@@ -106,9 +106,7 @@ def _of_wheel(pair: Difference, everything: bool) -> Iterator[Row]:
 
 def _accelerator(side: Side) -> str:
     facts = side.accelerator
-    if not isinstance(facts, AcceleratorFacts):
-        return "unknown"
-    return f"{facts.label} ({facts.local_version})" if facts.local_version else facts.label
+    return facts.described if isinstance(facts, AcceleratorFacts) else "unknown"
 
 
 def _size_row(name: str, a: int, b: int) -> Row:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from wheel_checks.facts.host.advice import check_torch
+from wheel_checks.facts.host.commands import check_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.model import Fix, Severity, Unavailable

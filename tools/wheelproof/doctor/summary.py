@@ -10,8 +10,8 @@ from typing import Any
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.host.advice import check_torch
 from wheel_checks.facts.host.codec import to_json
+from wheel_checks.facts.host.commands import check_torch
 from wheel_checks.facts.host.comparable import comparable
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import may_have_gpu

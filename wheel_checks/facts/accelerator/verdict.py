@@ -50,6 +50,11 @@ class AcceleratorFacts:
         first = f"{LABELS[self.accelerator]} {self.version}".strip()
         return " and ".join([first, *(LABELS[other] for other in self.others)])
 
+    @property
+    def described(self) -> str:
+        """The label, with the version that the code states: "CPU only (2.10.0+cpu)"."""
+        return f"{self.label} ({self.local_version})" if self.local_version else self.label
+
 
 def judge(
     members: Sequence[str],

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.native_members import may_be_elf
 from wheel_checks.facts.elf.reading import MemberElf, read_member_elfs
-from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode, is_for_others
-from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode
 from wheel_checks.formats.elf.bytes import StreamKeeper
 from wheel_checks.formats.elf.file import Missing, Part, read_elf
 from wheel_checks.formats.elf.sections import Sections
@@ -74,18 +73,6 @@ def read_gpu_code(
     order = {member.name: number for number, member in enumerate(archive.members)}
     libraries = sorted(found.values(), key=lambda library: order.get(library.member, len(order)))
     return GpuCodeFacts(tuple(libraries), declared)
-
-
-def with_gpu_code(facts: WheelFacts, source: ByteSource, archive: Archive, *, exact: bool) -> WheelFacts:
-    """The facts with the GPU code of the wheel. Raises SourceError when bytes cannot be had.
-
-    Unless it is to be ``exact``, nothing is read of a wheel that is built for something else than CUDA.
-    """
-    built_for = facts.accelerator
-    if not exact and not isinstance(built_for, Unavailable) and is_for_others(built_for):
-        return replace(facts, gpu_code=Unavailable(f"the wheel is {built_for.label}"))
-    elfs = None if isinstance(facts.elfs, Unavailable) else facts.elfs
-    return replace(facts, gpu_code=read_gpu_code(source, archive, elfs, exact=exact))
 
 
 @dataclass(slots=True)

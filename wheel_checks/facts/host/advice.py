@@ -14,13 +14,13 @@ from dataclasses import replace
 from packaging.version import Version
 
 from wheel_checks.data import load
+from wheel_checks.facts.gpu.drivers import oldest_driver
 from wheel_checks.facts.host.commands import (
     check_torch,
     install,
     install_anew,
     install_with_conda,
     is_of_conda,
-    uninstall,
 )
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.machine import Container
@@ -30,9 +30,7 @@ from wheel_checks.facts.host.tables import (
     HostGpu,
     driver_cuda,
     driver_version,
-    highest_cuda,
     host_gpus,
-    oldest_driver,
 )
 from wheel_checks.facts.host.torch.choice import (
     MACHINES,
@@ -49,20 +47,6 @@ from wheel_checks.facts.host.torch.choice import (
 from wheel_checks.facts.host.torch.fit import gpus_without_code, torch_files
 from wheel_checks.facts.host.triton_use import release_that_knows, role_for, variable_of
 from wheel_checks.model import Fix, Unavailable
-
-__all__ = [
-    "check_torch",
-    "highest_cuda",
-    "install",
-    "is_of_conda",
-    "is_old_jetson",
-    "new_environment",
-    "newer_driver",
-    "newer_ptxas",
-    "reinstall_torch",
-    "right_build",
-    "uninstall",
-]
 
 RECOMMENDED_PYTHON = "3.12"  # every release of torch since 2.2 has wheels for it
 

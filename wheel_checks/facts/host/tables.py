@@ -9,6 +9,7 @@ from functools import cache
 from packaging.version import Version
 
 from wheel_checks.data import load
+from wheel_checks.facts.gpu.drivers import newest_cuda
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import KernelDriver
@@ -55,17 +56,6 @@ class HostGpu:
         return Product(self.name, self.sm)
 
 
-def highest_cuda(driver_version: str) -> str | None:
-    """The newest CUDA that a driver supports ("580.95.05" gives "13.0"); None for what the table does not reach."""
-    row = _branch(driver_version)
-    return row[0] if row else None
-
-
-def oldest_driver(cuda_major: int) -> str | None:
-    """The oldest driver for programs made with this CUDA (13 gives "580"); None for what the table does not have."""
-    return next((row["driver"] for row in load("drivers")["major"] if row["cuda"] == cuda_major), None)
-
-
 def driver_version(facts: HostFacts) -> tuple[str, str]:
     """The version of the driver and where it was read; ("", "") when nothing tells it."""
     if isinstance(facts.driver, KernelDriver) and facts.driver.version:
@@ -90,7 +80,7 @@ def driver_cuda(facts: HostFacts) -> DriverCuda | None:
     if said:
         return DriverCuda(_cuda_version(int(said[1])), f"torch: {said[0]}")
     version, where = driver_version(facts)
-    row = _branch(version)
+    row = newest_cuda(version)
     if row is None:
         return None
     cuda, inferred = row
@@ -128,16 +118,6 @@ def capability_of(name: str) -> int:
 def _cuda_version(number: int) -> str:
     """The version as CUDA encodes it: 12080 is 12.8."""
     return f"{number // 1000}.{number % 1000 // 10}"
-
-
-def _branch(version: str) -> tuple[str, bool] | None:
-    """The newest CUDA of the branch of a driver, and whether that is inferred."""
-    matched = re.match(r"(\d{3,4})\.", version)
-    table = load("drivers")
-    if matched is None or int(matched[1]) >= table["horizon"]:
-        return None
-    older = [row for row in table["branch"] if row["branch"] <= int(matched[1])]
-    return (older[-1]["cuda"], older[-1].get("inferred", False)) if older else None
 
 
 @cache

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.gpu.summary import summarize_gpu_code
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment, RecordedFiles
 from wheel_checks.facts.links.closure import Closure
-from wheel_checks.facts.wheel.summary import summarize_gpu_code
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Unavailable
 

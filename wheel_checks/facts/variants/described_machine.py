@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from wheel_checks.data import load
 from wheel_checks.errors import UsageError
+from wheel_checks.facts.gpu.drivers import highest_cuda
 from wheel_checks.facts.gpu.targets import Product
-from wheel_checks.facts.host.tables import highest_cuda
 from wheel_checks.targets.target import this_machine
 from wheel_checks.targets.variant_machine import Machine, cpu_of, parse_cpu
 

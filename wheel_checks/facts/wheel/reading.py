@@ -185,9 +185,7 @@ def _read(
     if request.depth.includes(Depth.LINKS):
         facts = _with_elfs(facts, source, archive, whole=request.depth is Depth.FULL)
     if request.gpu_code or request.depth.includes(Depth.GPU):
-        from wheel_checks.facts.gpu.reading import with_gpu_code  # noqa: PLC0415  # not for depth quick
-
-        facts = with_gpu_code(facts, source, archive, exact=request.depth.includes(Depth.GPU))
+        facts = _with_gpu_code(facts, source, archive, exact=request.depth.includes(Depth.GPU))
     return _with_content(facts, source, archive, record) if request.depth is Depth.FULL else facts
 
 
@@ -212,6 +210,18 @@ def _with_elfs(facts: WheelFacts, source: ByteSource, archive: Archive, *, whole
 
     parts = LOADER_PARTS if facts.variant is None else LOADER_PARTS | {Part.ISA_LEVEL}
     return replace(facts, elfs=read_native_members(source, archive, whole=whole, parts=parts))
+
+
+def _with_gpu_code(facts: WheelFacts, source: ByteSource, archive: Archive, *, exact: bool) -> WheelFacts:
+    """With the GPU code. Unless it is to be ``exact``, nothing is read of a wheel that is built for something else."""
+    from wheel_checks.facts.gpu.code import is_for_others  # noqa: PLC0415  # not for depth quick
+    from wheel_checks.facts.gpu.reading import read_gpu_code  # noqa: PLC0415  # the same
+
+    built_for = facts.accelerator
+    if not exact and not isinstance(built_for, Unavailable) and is_for_others(built_for):
+        return replace(facts, gpu_code=Unavailable(f"the wheel is {built_for.label}"))
+    elfs = None if isinstance(facts.elfs, Unavailable) else facts.elfs
+    return replace(facts, gpu_code=read_gpu_code(source, archive, elfs, exact=exact))
 
 
 def _dist_infos(archive: Archive) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from wheel_checks.formats.wheel.wheel_name import WheelName
 from wheel_checks.model import Unavailable
 
 if TYPE_CHECKING:  # depth quick need not load what follows links and reads GPU code
-    from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.facts.links.linking import LinkFacts
     from wheel_checks.facts.wheel.variant import VariantFacts
@@ -24,8 +23,8 @@ def headline(wheel: WheelFacts) -> str:
     facts = wheel.accelerator
     if isinstance(facts, Unavailable):
         return "not a readable wheel"
-    told = f"{facts.label} ({facts.local_version})" if facts.local_version else facts.label
-    return f"{told}, variant {wheel.variant.label}" if wheel.variant and wheel.variant.label else told
+    variant = wheel.variant.label if wheel.variant else ""
+    return f"{facts.described}, variant {variant}" if variant else facts.described
 
 
 def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]:
@@ -101,11 +100,11 @@ def _of_accelerator(found: AcceleratorFacts) -> dict[str, Any]:
 def _of_libraries(wheel: WheelFacts, gpus: Sequence[Product]) -> dict[str, Any]:
     """What the wheel links to and which GPU code it has, as far as that was read."""
     facts = {} if isinstance(wheel.links, Unavailable) else {"links": _of_links(wheel.links)}
-    return (
-        facts
-        if isinstance(wheel.gpu_code, Unavailable)
-        else facts | {"gpu_code": summarize_gpu_code(wheel.gpu_code, gpus)}
-    )
+    if isinstance(wheel.gpu_code, Unavailable):
+        return facts
+    from wheel_checks.facts.gpu.summary import summarize_gpu_code  # noqa: PLC0415  # depth quick need not load it
+
+    return facts | {"gpu_code": summarize_gpu_code(wheel.gpu_code, gpus)}
 
 
 def _of_links(links: LinkFacts) -> dict[str, Any]:
@@ -132,40 +131,6 @@ def _of_links(links: LinkFacts) -> dict[str, Any]:
         "not_followed": list(links.not_followed),
         "absent": _absent(links),
     }
-
-
-def summarize_gpu_code(found: GpuCodeFacts, gpus: Sequence[Product]) -> dict[str, Any]:
-    """What it is judged by, every library with GPU code, and how it runs on each of ``gpus``."""
-    from wheel_checks.facts.gpu.code import how_on  # noqa: PLC0415  # depth quick need not load it
-
-    verdict = found.verdict
-    facts: dict[str, Any] = {"sass": [], "ptx": [], "certainty": "exact"}
-    if isinstance(verdict, Unavailable):
-        facts = {"unavailable": verdict.reason}
-    elif verdict is not None:
-        whole = found.whole if verdict == found.main else verdict[1]
-        facts = {"sass": list(whole.sass), "ptx": list(whole.ptx), "certainty": whole.certainty}
-    if found.declared:
-        facts["declared"] = [*found.declared.sass, *found.declared.ptx]
-    if gpus:
-        facts["products"] = [
-            {"name": gpu.name, "capability": gpu.capability, "runs": how.how, "code": how.label, "why": how.why}
-            for gpu, how in how_on(found, gpus)
-        ]
-    known = [
-        {
-            "member": library.member,
-            "sass": list(library.code.sass),
-            "ptx": list(library.code.ptx),
-            "entries": dict(library.code.counts),
-            "certainty": library.code.certainty,
-            "bytes_read": library.bytes_read,
-        }
-        for library in found.libraries
-        if not isinstance(library.code, Unavailable) and library.code.counts
-    ]
-    unread = [{"member": member, "unavailable": reason.reason} for member, reason in found.unread]
-    return facts | {"libraries": [*known, *unread]}
 
 
 def _absent(links: LinkFacts) -> list[dict[str, str]]:

@@ -169,10 +169,9 @@ def accelerator(inside: InstalledEnvironment, expectations: Expectations) -> Ite
     if wanted is None:
         return
     if facts.accelerator != wanted.accelerator or wanted.accepts_version(facts.version) is False:
-        told = f"{facts.label} ({facts.local_version})" if facts.local_version else facts.label
         command = "wheelproof verify 'torch>=2.11'" + f" --platform {inside.environment.machine} --expect '{wanted}'"
         advice = Fix("Install a build that fits; this shows what the index has:", (command,))
-        yield Finding(f"the installed torch is {told}, expected {wanted}", evidence, advice)
+        yield Finding(f"the installed torch is {facts.described}, expected {wanted}", evidence, advice)
 
 
 def _by_library(needs: Iterable[Need]) -> dict[tuple[str, str], list[Need]]:

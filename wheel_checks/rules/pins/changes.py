@@ -10,6 +10,7 @@ from wheel_checks.facts.pins.changes import Fate, PackageChange, Survival
 from wheel_checks.facts.stack import Conflict
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
 from wheel_checks.registry import rule
+from wheel_checks.rules.shared.accelerator import signals_shown
 
 TORCH = "torch"
 
@@ -102,9 +103,7 @@ def _evidence(change: PackageChange) -> tuple[Evidence, ...]:
         found += (Evidence("wheel", change.file_name),)
     if facts is None or isinstance(facts, Unavailable):
         return found
-    return found + tuple(
-        Evidence(s.name, f"{' and '.join(s.accelerators) or 'nothing'}: {s.detail}", s.source) for s in facts.signals
-    )
+    return found + signals_shown(facts)
 
 
 def _fix(change: PackageChange) -> Fix:

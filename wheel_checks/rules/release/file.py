@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.release import FileInRelease, Told
 from wheel_checks.facts.release_expectation import ExpectedPlatform
 from wheel_checks.formats.index_page import is_file_of
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rules_of
+from wheel_checks.rules.shared.accelerator import signals_shown
 
 KIND = "release-file"
 rule = rules_of(KIND)
@@ -82,24 +82,17 @@ def accelerator(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
         need(Unavailable("the expectation names no accelerator for it"))
     found = need(subject.file.accelerator)
     for demand, platform in demands.items():
-        described = f"{found.label} ({found.local_version})" if found.local_version else found.label
-        evidence = _signals(found)
+        evidence = signals_shown(found)
         if demand.accelerator not in (found.accelerator, *found.others):
             fix = Fix(f"Build it for {demand.accelerator}, or change what the expectation has for {platform}.")
-            yield Finding(f"the wheel is {described}, expected {demand}", evidence, fix)
+            yield Finding(f"the wheel is {found.described}, expected {demand}", evidence, fix)
         elif demand.accelerator == found.accelerator:
             accepted = demand.accepts_version(found.version)
             if accepted is None:
                 message = f"expected {demand}, but the wheel tells only {found.label}"
                 yield Finding(message, evidence, severity=Severity.WARNING)
             elif not accepted:
-                yield Finding(f"the wheel is {described}, expected {demand}", evidence)
-
-
-def _signals(facts: AcceleratorFacts) -> tuple[Evidence, ...]:
-    return tuple(
-        Evidence(s.name, f"{' and '.join(s.accelerators) or 'nothing'}: {s.detail}", s.source) for s in facts.signals
-    )
+                yield Finding(f"the wheel is {found.described}, expected {demand}", evidence)
 
 
 @rule(

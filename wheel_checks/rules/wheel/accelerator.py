@@ -10,24 +10,14 @@ from packaging.version import Version
 
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
-from wheel_checks.facts.accelerator.verdict import LABELS, AcceleratorFacts
+from wheel_checks.facts.accelerator.verdict import LABELS
 from wheel_checks.facts.expectations import AcceleratorExpectation, Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule
+from wheel_checks.rules.shared.accelerator import signals_shown
 
 _ANY = SpecifierSet()
-
-
-def _evidence(facts: AcceleratorFacts) -> tuple[Evidence, ...]:
-    """The three signals, each with what it says."""
-    return tuple(
-        Evidence(s.name, f"{' and '.join(s.accelerators) or 'nothing'}: {s.detail}", s.source) for s in facts.signals
-    )
-
-
-def _described(facts: AcceleratorFacts) -> str:
-    return f"{facts.label} ({facts.local_version})" if facts.local_version else facts.label
 
 
 @rule(
@@ -46,15 +36,17 @@ def expected(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]
         return
     facts = need(wheel.accelerator)
     if demand.accelerator not in (facts.accelerator, *facts.others):
-        message = f"the wheel is {_described(facts)}, expected {demand}"
-        yield Finding(message, _evidence(facts), _fix(wheel, demand))
+        message = f"the wheel is {facts.described}, expected {demand}"
+        yield Finding(message, signals_shown(facts), _fix(wheel, demand))
     elif demand.accelerator == facts.accelerator:
         accepted = demand.accepts_version(facts.version)
         if accepted is None:
             told = f"tells only version {facts.version}" if facts.version else "does not tell its version"
-            yield Finding(f"expected {demand}, but the wheel {told}", _evidence(facts), severity=Severity.WARNING)
+            yield Finding(f"expected {demand}, but the wheel {told}", signals_shown(facts), severity=Severity.WARNING)
         elif not accepted:
-            yield Finding(f"the wheel is {_described(facts)}, expected {demand}", _evidence(facts), _fix(wheel, demand))
+            yield Finding(
+                f"the wheel is {facts.described}, expected {demand}", signals_shown(facts), _fix(wheel, demand)
+            )
 
 
 def _fix(wheel: WheelFacts, demand: AcceleratorExpectation) -> Fix:
@@ -123,7 +115,7 @@ def agree(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     facts = need(wheel.accelerator)
     for conflict in facts.conflicts:
         fix = Fix("Build the wheel again from a clean tree, and check the markers of its requirements.")
-        yield Finding(f"the signals disagree: {conflict}", _evidence(facts), fix)
+        yield Finding(f"the signals disagree: {conflict}", signals_shown(facts), fix)
 
 
 @rule(

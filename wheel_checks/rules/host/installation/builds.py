@@ -10,7 +10,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from wheel_checks.facts.host.advice import install, reinstall_torch
+from wheel_checks.facts.host.advice import reinstall_torch
+from wheel_checks.facts.host.commands import install
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import MissingLibrary, Package, TorchFiles
 from wheel_checks.facts.host.torch.choice import COMPANIONS, companions, public

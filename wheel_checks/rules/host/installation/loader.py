@@ -7,8 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from wheel_checks.facts.host.advice import install, is_of_conda
-from wheel_checks.facts.host.commands import install_with_conda
+from wheel_checks.facts.host.commands import install, install_with_conda, is_of_conda
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlProbe, TorchProbe

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.host.advice import RECOMMENDED_PYTHON, new_environment, uninstall
+from wheel_checks.facts.host.advice import RECOMMENDED_PYTHON, new_environment
+from wheel_checks.facts.host.commands import uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.software import Interpreter, Package, ShadowModule

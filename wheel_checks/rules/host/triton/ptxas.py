@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from wheel_checks.facts.host.advice import install, newer_driver, newer_ptxas
+from wheel_checks.facts.host.advice import newer_driver, newer_ptxas
+from wheel_checks.facts.host.commands import install
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Ptxas, TritonFacts
 from wheel_checks.facts.host.tables import HostGpu, driver_cuda

@@ -8,7 +8,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 
-from wheel_checks.facts.host.advice import install, uninstall
+from wheel_checks.facts.host.commands import install, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import may_have_gpu
 from wheel_checks.facts.host.torch.fit import is_cpu_build, torch_files

@@ -9,11 +9,12 @@ from typing import Any
 from packaging.version import Version
 
 from wheel_checks.data import load
+from wheel_checks.facts.gpu.drivers import oldest_driver
 from wheel_checks.facts.host.advice import newer_driver, reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.software import TorchFiles
-from wheel_checks.facts.host.tables import driver_cuda, host_gpus, oldest_driver
+from wheel_checks.facts.host.tables import driver_cuda, host_gpus
 from wheel_checks.facts.host.torch.choice import public
 from wheel_checks.facts.host.torch.fit import cuda_major, driver_behind, torch_package
 from wheel_checks.facts.host.torch.origin import conda_cpu_builds, cpu_settings, origin

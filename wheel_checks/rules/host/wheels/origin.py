@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from wheel_checks.data import load
-from wheel_checks.facts.host.advice import reinstall_torch, right_build, uninstall
+from wheel_checks.facts.host.advice import reinstall_torch, right_build
+from wheel_checks.facts.host.commands import uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Package, TorchFiles
 from wheel_checks.facts.host.torch.choice import machine_of, public
