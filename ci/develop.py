@@ -1,6 +1,7 @@
 """Everything that a developer or CI runs, from a fresh clone, with nothing but Python 3.11 and its venv module.
 
     python3 ci/develop.py verify torch==2.11.0 --platform aarch64   # wheelproof verify, in an environment of its own
+    python3 ci/develop.py check                                     # half a minute: what your change can reach
     python3 ci/develop.py test                                      # lint, types, layers, wheel, tests: all of CI
     python3 ci/develop.py lint | wheel | kernels | matrix | setup   # a part of it
 
@@ -75,7 +76,12 @@ def set_up(constraints: str) -> None:
 
 
 def set_up_kernels() -> None:
-    """Make ``.venv-kernels`` hold torch, triton and pytest: some 200 MB with a CPU build of torch, else gigabytes."""
+    """Make ``.venv-kernels`` hold torch, triton and pytest: some 200 MB with a CPU build of torch, else gigabytes.
+
+    Nothing is made where WHEELPROOF_KERNELS_PYTHON names a Python that has them.
+    """
+    if os.environ.get("WHEELPROOF_KERNELS_PYTHON"):
+        return
     pins = ROOT / "ci" / KERNELS
     stamp = KERNELS_VENV / f"{KERNELS}.installed"
     digest = hashlib.sha256(f"{ROOT} {sys.version}".encode() + pins.read_bytes()).hexdigest()
@@ -104,6 +110,15 @@ def _call(command: Sequence[str], hint: str, foreign: set[str] = FOREIGN) -> Non
         raise SetUpError(f"`{' '.join(command)}` failed ({hint})")
 
 
+def check(arguments: Sequence[str]) -> int:
+    """Run what a change can reach: see ``ci/check.py``, whose syntax an older Python could not even read."""
+    from ci import check as of_change
+
+    options = of_change.parse(arguments)
+    set_up(EVERYTHING)
+    return of_change.check(options, make_kernels_venv=set_up_kernels)
+
+
 def verify(arguments: Sequence[str]) -> int:
     """Become ``wheelproof verify``; an environment for development serves as well as the light one."""
     full = VENV / f"{EVERYTHING}.installed"
@@ -119,14 +134,16 @@ def main() -> int:
         print(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}", file=sys.stderr)
         return 3
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("setup", "lint", "test", "kernels", "matrix", "wheel", "verify"))
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of `wheelproof verify`")
+    parser.add_argument("command", choices=("check", "setup", "lint", "test", "kernels", "matrix", "wheel", "verify"))
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of `check`, and of `wheelproof verify`")
     options = parser.parse_args()
-    if options.arguments and options.command != "verify":
+    if options.arguments and options.command not in {"check", "verify"}:
         parser.error(f"{options.command} takes no arguments")
     try:
         if options.command == "verify":
             return verify(options.arguments)
+        if options.command == "check":
+            return check(options.arguments)
         set_up(EVERYTHING)
         if options.command in {"test", "kernels"}:
             set_up_kernels()

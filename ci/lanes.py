@@ -85,14 +85,27 @@ def kernel_lanes() -> list[Lane]:
     """
     color = ["--color=yes"] if colored() else []
     # The tests of the suite run with all others: they need neither torch nor triton, and the conftest.py of all.
-    where = ["tests/kernels", "--ignore=tests/kernels/suite", "--confcutdir=tests/kernels"]
-    pytest = ["pytest", *where, "-q", "-p", "no:cacheprovider", "-o", "filterwarnings=default"]
+    tests = ["tests/kernels", "--ignore=tests/kernels/suite", *color]
+    return [("kernels", lambda: kernel_tests(*tests)), mutant_lane()]
+
+
+def kernel_tests(*arguments: str) -> bool:
+    """Run pytest where torch and triton are, with the same inputs each time."""
+    options = ["--confcutdir=tests/kernels", "-q", "-p", "no:cacheprovider", "-o", "filterwarnings=default"]
+    return in_kernels_venv(["pytest", *arguments, *options], KERNELS_SMOKE_SEED=kernels_seed())
+
+
+def mutant_lane(*families: str) -> Lane:
+    """The mutants of these families of kernels; of all when none is named."""
     device = "cuda" if Path("/dev/nvidiactl").exists() else "interpret"
-    seed = os.environ.get("KERNELS_SMOKE_SEED") or "1"
-    return [
-        ("kernels", lambda: _in_kernels_venv([*pytest, *color], KERNELS_SMOKE_SEED=seed)),
-        ("mutants", lambda: _in_kernels_venv(["kernels_smoke", "--mutants", "--device", device, "--seed", seed])),
-    ]
+    only = [option for family in families for option in ("--only", family)]
+    command = ["kernels_smoke", "--mutants", "--device", device, "--seed", kernels_seed(), *only]
+    return ("mutants", lambda: in_kernels_venv(command))
+
+
+def kernels_seed() -> str:
+    """The seed of the kernels' inputs: the same in each run, unless KERNELS_SMOKE_SEED says another."""
+    return os.environ.get("KERNELS_SMOKE_SEED") or "1"
 
 
 def matrix_lanes(engine_obstacle: str) -> list[Lane]:
@@ -121,8 +134,14 @@ def index_answers() -> bool:
     return answer.returncode == 0
 
 
-def _in_kernels_venv(module_and_arguments: Sequence[str], **variables: str) -> bool:
-    command = [str(KERNELS_VENV / "bin/python"), "-m", *module_and_arguments]
+def kernels_python() -> str:
+    """The Python that has torch and triton: what WHEELPROOF_KERNELS_PYTHON names, else that of ``.venv-kernels``."""
+    return os.environ.get("WHEELPROOF_KERNELS_PYTHON") or str(KERNELS_VENV / "bin/python")
+
+
+def in_kernels_venv(module_and_arguments: Sequence[str], **variables: str) -> bool:
+    """Run a module where torch and triton are; True when it ends well."""
+    command = [kernels_python(), "-m", *module_and_arguments]
     environment = os.environ | {"PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
 
@@ -143,7 +162,7 @@ def tool(name: str, *arguments: str) -> bool:
     path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
     command = [str(BIN / name), *arguments]
-    environment |= {"PATH": path, "WHEELPROOF_KERNELS_PYTHON": str(KERNELS_VENV / "bin/python")}
+    environment |= {"PATH": path, "WHEELPROOF_KERNELS_PYTHON": kernels_python()}
     return subprocess.run(command, cwd=ROOT, check=False, env=environment).returncode == 0
 
 

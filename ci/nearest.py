@@ -1,0 +1,86 @@
+"""A plugin of pytest for ``ci/develop.py check``: the tests nearest to a change first, and none begun after a while.
+
+``--nearest FILE`` names a JSON file: ``tests`` maps ``path::function`` to its distance, ``names`` lists what the ids of
+cases hold that belong to the change, ``seconds`` is how long tests are begun (null: without limit). What changed
+itself, and the cases that are named after it, run whatever the time. A test of a slow lane runs when the change is
+next to it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NEXT_TO = 1.0  # the distance of a test that uses what changed, and not through something else
+LANES = ("online", "browser", "kernels", "slurm", "docker", "emulation", "shells")
+CERTAIN = 0.4
+
+
+class Nearest:
+    """The order of a run, and its end."""
+
+    def __init__(self, plan: dict[str, Any], root: Path) -> None:
+        self.tests, self.names, self.seconds = plan["tests"], tuple(plan["names"]), plan["seconds"]
+        self.root, self.start, self.late = root, time.monotonic(), 0
+        self.ranks: dict[pytest.Item, float] = {}
+
+    def rank(self, item: pytest.Item) -> float | None:
+        """How far a test is from the change; None when the change cannot reach it."""
+        path = item.path.relative_to(self.root).as_posix()
+        own = item.nodeid.split("::")[1].partition("[")[0]
+        rank: float | None = self.tests.get(f"{path}::{own}")
+        case = item.name.partition("[")[2]
+        if rank is not None and any(name in case for name in self.names):
+            return 0.0
+        if rank is not None and rank > NEXT_TO and any(item.get_closest_marker(lane) for lane in LANES):
+            return None
+        return rank
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Keep what the change reaches, the nearest first."""
+        ranks = {item: rank for item in items if (rank := self.rank(item)) is not None}
+        config.hook.pytest_deselected(items=[item for item in items if item not in ranks])
+        items[:] = sorted(ranks, key=lambda item: ranks[item])
+        self.ranks = ranks
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+        """Begin no test when the time is over."""
+        if self.seconds is None or self.ranks[item] < CERTAIN or time.monotonic() - self.start < self.seconds:
+            return None
+        self.late += 1
+        return True
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """A worker of pytest-xdist hands on how many tests it did not begin."""
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["late"] = self.late
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Add up what the workers did not begin."""
+        self.late += getattr(node, "workeroutput", {}).get("late", 0)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say what was left out: a run that is over in time has proven less."""
+        if self.late:
+            line = (
+                f"{self.late} tests further from the change were NOT begun within {self.seconds:g} s; --all runs them"
+            )
+            terminalreporter.write_line(line, yellow=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option that says which tests are how near."""
+    parser.addoption("--nearest", metavar="FILE", help="a JSON file of ci/develop.py check")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take part only when the option is given."""
+    if plan := config.getoption("--nearest"):
+        config.pluginmanager.register(Nearest(json.loads(Path(plan).read_text()), config.rootpath))
