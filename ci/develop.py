@@ -39,6 +39,7 @@ from ci.lanes import (  # noqa: E402  # as above
     test_lanes,
     wheel_lanes,
 )
+from ci.progress import run_pip  # noqa: E402  # as above
 
 EVERYTHING, RUN_ONLY, KERNELS = "constraints.txt", "constraints-run.txt", "kernels-requirements.txt"
 
@@ -60,17 +61,22 @@ def set_up(constraints: str) -> None:
     stamp = VENV / f"{constraints}.installed"
     if stamp.exists() and stamp.read_text() == digest.hexdigest() and _works():
         return
-    say("set-up of .venv, which takes a moment the first time")
+    packages = pins.read_text().count("==")
+    say(f"set-up of .venv: {packages} packages, about a minute the first time")
     if not _works():
         _call(
             [sys.executable, "-m", "venv", "--clear", str(VENV)], "on Debian and Ubuntu: apt-get install python3-venv"
         )
-    # -qq: a pip.conf with an index that is not there would give a warning for every package.
-    pip = [str(BIN / "python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-input", "--no-user"]
-    _call([*pip, "--require-hashes", "-r", str(pins)], "is the package index reachable? pip's message is above")
-    _call(
-        [*pip, "--no-index", "--no-deps", "--no-build-isolation", "--editable", str(ROOT)],
-        "is pyproject.toml well-formed?",
+    _pip_install(VENV, "--no-user", "--require-hashes", "-r", str(pins), packages=packages)
+    _pip_install(
+        VENV,
+        "--no-user",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+        "--editable",
+        str(ROOT),
+        hint="is pyproject.toml well-formed?",
     )
     stamp.write_text(digest.hexdigest())
 
@@ -87,11 +93,10 @@ def set_up_kernels() -> None:
     digest = hashlib.sha256(f"{ROOT} {sys.version}".encode() + pins.read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest and _works(KERNELS_VENV):
         return
-    say("set-up of .venv-kernels, which takes minutes the first time")
+    say("set-up of .venv-kernels: torch and triton, which takes minutes the first time")
     if not _works(KERNELS_VENV):
         _call([sys.executable, "-m", "venv", "--clear", str(KERNELS_VENV)], "see above")
-    pip = [str(KERNELS_VENV / "bin/python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-input"]
-    _call([*pip, "-r", str(pins)], "is the package index reachable? pip's message is above", foreign=FOREIGN_IMPORTS)
+    _pip_install(KERNELS_VENV, "-r", str(pins), foreign=FOREIGN_IMPORTS)
     stamp.write_text(digest)
 
 
@@ -103,10 +108,9 @@ def _works(venv: Path = VENV) -> bool:
         return False
 
 
-def _call(command: Sequence[str], hint: str, foreign: set[str] = FOREIGN) -> None:
-    environment = {name: value for name, value in os.environ.items() if name not in foreign}
-    # Standard output belongs to the report of `verify`, so what pip says goes to standard error.
-    if subprocess.run(command, env=environment, cwd=ROOT, check=False, stdout=sys.stderr).returncode:
+def _call(command: Sequence[str], hint: str) -> None:
+    # Standard output belongs to the report of `verify`.
+    if subprocess.run(command, env=_without(FOREIGN), cwd=ROOT, check=False, stdout=sys.stderr).returncode:
         raise SetUpError(f"`{' '.join(command)}` failed ({hint})")
 
 
@@ -117,6 +121,23 @@ def check(arguments: Sequence[str]) -> int:
     options = of_change.parse(arguments)
     set_up(EVERYTHING)
     return of_change.check(options, make_kernels_venv=set_up_kernels)
+
+
+def _pip_install(
+    venv: Path,
+    *arguments: str,
+    packages: int = 0,
+    hint: str = "is the package index reachable? pip's message is above",
+    foreign: set[str] = FOREIGN,
+) -> None:
+    options = ["--progress-bar=off", "--disable-pip-version-check", "--no-input"]
+    command = [str(venv / "bin/python"), "-m", "pip", "install", *options, *arguments]
+    if run_pip(command, _without(foreign), ROOT, packages=packages):
+        raise SetUpError(f"`{' '.join(command)}` failed ({hint})")
+
+
+def _without(foreign: set[str]) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in foreign}
 
 
 def verify(arguments: Sequence[str]) -> int:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from ci import progress
 from ci.develop import SetUpError, _call
 from ci.lanes import Lane, NotRun, matrix_lanes, run_lanes
-from tests.support.patience import PATIENCE
+from tests.support.patience import PATIENCE, wait_until
 
 DEVELOP = Path(__file__).parents[2] / "ci" / "develop.py"
 
@@ -62,6 +65,36 @@ def test_pip_runs_without_the_settings_of_the_user(monkeypatch: pytest.MonkeyPat
         "import os, sys; sys.exit([*map(os.environ.get, ['PIP_FIND_LINKS', 'PIP_INDEX_URL'])] != [None, sys.argv[1]])"
     )
     _call([sys.executable, "-c", seen, "https://example.org/simple"], "the environment is not the expected one")
+
+
+SAYS = "print('Collecting a==1\\nCollecting b==2\\nDownloading b-2.whl (9 MB)', flush=True)\n"
+
+
+def test_what_pip_installs_is_said_while_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    more = tmp_path / "more"
+    script = f"import os, time\n{SAYS}while not os.path.exists({str(more)!r}): time.sleep(0.01)\n"
+    answers: list[int] = []
+
+    def install() -> None:
+        answers.append(progress.run_pip([sys.executable, "-c", script], os.environ, tmp_path, packages=3))
+
+    thread = threading.Thread(target=install)
+    thread.start()
+    shown = wait_until(lambda: [line for line in capsys.readouterr().err.splitlines() if "Downloading" in line])
+    more.touch()
+    thread.join()
+
+    assert shown[0].endswith(" s: 2 of 3 packages found; Downloading b-2.whl (9 MB)")
+    assert answers == [0]
+
+
+def test_what_pip_said_last_is_shown_when_it_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fails = "import sys; print('Collecting a'); sys.exit('ERROR: no a')"
+    assert progress.run_pip([sys.executable, "-c", fails], os.environ, tmp_path) == 1
+    assert "ERROR: no a\n" in capsys.readouterr().err
 
 
 def test_a_failed_set_up_says_what_to_do() -> None:

@@ -1,0 +1,61 @@
+"""A long installation that says how far it is: a line at most every ten seconds, on a terminal and in a log alike."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+EVERY = 10.0  # seconds between two lines
+LAST_LINES = 20
+WIDTH = 70  # of what pip said last
+
+
+class PipOutput:
+    """What pip has said so far: the number of packages that it has looked up, and its last lines."""
+
+    def __init__(self, stream: IO[str], packages: int = 0) -> None:
+        self.last: deque[str] = deque(maxlen=LAST_LINES)
+        self._found, self._packages = 0, packages
+        self._reader = threading.Thread(target=self._read, args=(stream,))
+        self._reader.start()
+
+    def _read(self, stream: IO[str]) -> None:
+        for line in stream:
+            self._found += line.startswith("Collecting ")
+            self.last.append(line.strip())
+
+    def __str__(self) -> str:
+        """``41 of 97 packages found; Downloading mypy-2.0.0.whl (12.1 MB)``."""
+        of_all = f" of {self._packages}" if self._packages else ""
+        said = self.last[-1][:WIDTH] if self.last else "pip starts"
+        return f"{self._found}{of_all} packages found; {said}"
+
+    def join(self) -> None:
+        """Wait until all has been read."""
+        self._reader.join()
+
+
+def run_pip(command: Sequence[str], environment: Mapping[str, str], cwd: Path, *, packages: int = 0) -> int:
+    """The exit code of a pip that installs ``packages`` (0: not known). Its last lines are shown when it fails."""
+    started = time.monotonic()
+    with subprocess.Popen(
+        command, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as pip:
+        assert pip.stdout is not None  # noqa: S101  # for mypy: it was asked for
+        output = PipOutput(pip.stdout, packages)
+        while True:
+            try:
+                status = pip.wait(EVERY)
+                break
+            except subprocess.TimeoutExpired:
+                print(f"  {time.monotonic() - started:4.0f} s: {output}", file=sys.stderr, flush=True)
+        output.join()
+    if status:
+        print("\n".join(output.last), file=sys.stderr, flush=True)
+    return status
