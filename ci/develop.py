@@ -4,6 +4,7 @@
     python3 ci/develop.py check                                     # half a minute: what your change can reach
     python3 ci/develop.py test                                      # lint, types, layers, wheel, tests: all of CI
     python3 ci/develop.py lint | wheel | kernels | matrix | setup   # a part of it
+    python3 ci/develop.py loaded                                    # what waits for something, on a busy machine
 
 The environment is ``.venv``. What goes into it is pinned by version and hash (``ci/constraints.txt``), so that no
 ``extra-index-url`` or ``find-links`` in somebody's pip.conf can change it. It is set up once, and again when the pins
@@ -32,6 +33,7 @@ from ci.lanes import (  # noqa: E402  # as above
     VENV,
     kernel_lanes,
     lint_lanes,
+    loaded_lanes,
     matrix_lanes,
     red,
     run_lanes,
@@ -41,6 +43,7 @@ from ci.lanes import (  # noqa: E402  # as above
 )
 from ci.progress import run_pip  # noqa: E402  # as above
 
+COMMANDS = ("check", "setup", "lint", "test", "loaded", "kernels", "matrix", "wheel", "verify")
 EVERYTHING, RUN_ONLY, KERNELS = "constraints.txt", "constraints-run.txt", "kernels-requirements.txt"
 
 # What would send pip's work elsewhere, or Python's imports: none of it is meant for our environment.
@@ -61,7 +64,7 @@ def set_up(constraints: str) -> None:
     stamp = VENV / f"{constraints}.installed"
     if stamp.exists() and stamp.read_text() == digest.hexdigest() and _works():
         return
-    packages = pins.read_text().count("==")
+    packages = sum("==" in line for line in pins.read_text().splitlines() if line[:1].isalnum())
     say(f"set-up of .venv: {packages} packages, about a minute the first time")
     if not _works():
         _call(
@@ -155,7 +158,7 @@ def main() -> int:
         print(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}", file=sys.stderr)
         return 3
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("check", "setup", "lint", "test", "kernels", "matrix", "wheel", "verify"))
+    parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of `check`, and of `wheelproof verify`")
     options = parser.parse_args()
     if options.arguments and options.command not in {"check", "verify"}:
@@ -166,14 +169,15 @@ def main() -> int:
         if options.command == "check":
             return check(options.arguments)
         set_up(EVERYTHING)
-        if options.command in {"test", "kernels"}:
+        if options.command in {"test", "loaded", "kernels"}:
             set_up_kernels()
     except SetUpError as error:
         print(red(f"the set-up failed: {error}"), file=sys.stderr)
         return 3
-    if options.command in {"test", "matrix"}:
+    if options.command in {"test", "loaded", "matrix"}:
         with docker_engine() as obstacle:
-            return run_lanes(test_lanes(obstacle) if options.command == "test" else matrix_lanes(obstacle))
+            needs_engine = {"test": test_lanes, "loaded": lambda _: loaded_lanes(), "matrix": matrix_lanes}
+            return run_lanes(needs_engine[options.command](obstacle))
     lanes = {"setup": list, "lint": lint_lanes, "wheel": wheel_lanes, "kernels": kernel_lanes}[options.command]()
     return run_lanes(lanes) if lanes else 0
 

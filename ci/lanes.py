@@ -77,6 +77,23 @@ def test_lanes(engine_obstacle: str) -> list[Lane]:
     ]
 
 
+def loaded_lanes() -> list[Lane]:
+    """The tests that wait for something, five times, while endless loops keep the processors busy."""
+    return [(f"loaded, {number} of 5", run_loaded) for number in range(1, 6)]
+
+
+def run_loaded() -> bool:
+    """Run the tests of ``ci/loaded_tests.txt`` beside three endless loops for each processor."""
+    endless = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"  # it dies with this process
+    loops = [subprocess.Popen([sys.executable, "-c", endless]) for _ in range(3 * (os.cpu_count() or 1))]
+    try:
+        return tool("pytest", "-q", "-n", "2", "@ci/loaded_tests.txt")
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
 def kernel_lanes() -> list[Lane]:
     """Every kernel and every mutant: on the GPU when there is one, else in the interpreter.
 

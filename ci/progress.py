@@ -13,6 +13,7 @@ from typing import IO
 
 EVERY = 10.0  # seconds between two lines
 LAST_LINES = 20
+STEPS = ("Collecting ", "  Downloading ", "Downloading ", "Building ")  # not: warnings, what is already there
 WIDTH = 70  # of what pip said last
 
 
@@ -21,7 +22,7 @@ class PipOutput:
 
     def __init__(self, stream: IO[str], packages: int = 0) -> None:
         self.last: deque[str] = deque(maxlen=LAST_LINES)
-        self._found, self._packages = 0, packages
+        self._found, self._packages, self._step = 0, packages, "pip starts"
         self._reader = threading.Thread(target=self._read, args=(stream,))
         self._reader.start()
 
@@ -29,12 +30,15 @@ class PipOutput:
         for line in stream:
             self._found += line.startswith("Collecting ")
             self.last.append(line.strip())
+            if line.startswith("Installing collected packages"):
+                self._step = f"installing {line.count(',') + 1} packages"
+            elif line.startswith(STEPS):
+                self._step = line.strip()[:WIDTH]
 
     def __str__(self) -> str:
         """``41 of 97 packages found; Downloading mypy-2.0.0.whl (12.1 MB)``."""
         of_all = f" of {self._packages}" if self._packages else ""
-        said = self.last[-1][:WIDTH] if self.last else "pip starts"
-        return f"{self._found}{of_all} packages found; {said}"
+        return f"{self._found}{of_all} packages found; {self._step}"
 
     def join(self) -> None:
         """Wait until all has been read."""

@@ -67,7 +67,7 @@ def test_pip_runs_without_the_settings_of_the_user(monkeypatch: pytest.MonkeyPat
     _call([sys.executable, "-c", seen, "https://example.org/simple"], "the environment is not the expected one")
 
 
-SAYS = "print('Collecting a==1\\nCollecting b==2\\nDownloading b-2.whl (9 MB)', flush=True)\n"
+SAYS = "print('Collecting a==1\\nCollecting b==2\\nDownloading b-2.whl (9 MB)\\nWARNING: no such index', flush=True)\n"
 
 
 def test_what_pip_installs_is_said_while_it_runs(
