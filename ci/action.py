@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1]
@@ -54,8 +55,7 @@ def install(environment: Mapping[str, str]) -> int:
     if stamp.exists():
         return 0
     print("::group::Install wheelproof", flush=True)
-    _call([sys.executable, "-m", "venv", "--clear", str(place)], "on Debian and Ubuntu: apt-get install python3-venv")
-    pip = [str(place / "bin/python"), "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [*_make_venv(place), "install", "--quiet", "--disable-pip-version-check"]
     asked = environment.get("INPUT_VERSION", "").strip()
     if asked:
         _call([*pip, "--", asked], "the input `version` is one requirement or file for pip, whose message is above")
@@ -65,6 +65,15 @@ def install(environment: Mapping[str, str]) -> int:
     print("::endgroup::", flush=True)
     stamp.touch()
     return 0
+
+
+def _make_venv(place: Path) -> list[str]:
+    """Make an environment, and return the pip for it: our Python's own, since installing one there takes seconds."""
+    venv, own = [sys.executable, "-m", "venv", "--clear"], find_spec("pip") is not None
+    hint = "on Debian and Ubuntu: apt-get install python3-venv"
+    _call([*venv, *["--without-pip"] * own, str(place)], hint)
+    python = str(place / "bin/python")
+    return [sys.executable, "-I", "-m", "pip", "--python", python] if own else [python, "-I", "-m", "pip"]
 
 
 def run(environment: Mapping[str, str]) -> int:

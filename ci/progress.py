@@ -28,7 +28,7 @@ class PipOutput:
 
     def _read(self, stream: IO[str]) -> None:
         for line in stream:
-            self._found += line.startswith("Collecting ")
+            self._found += line.startswith(("Collecting ", "Processing "))  # the latter: a file
             self.last.append(line.strip())
             if line.startswith("Installing collected packages"):
                 self._step = f"installing {line.count(',') + 1} packages"

@@ -144,6 +144,18 @@ def test_an_old_python_is_named(
     assert "run actions/setup-python before this action" in capsys.readouterr().out
 
 
+def test_a_python_without_pip_makes_an_environment_with_pip(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+    monkeypatch.setattr(action, "find_spec", lambda _name: None)
+    monkeypatch.setattr(action, "_call", lambda command, _hint: commands.append(list(command)))
+    place = action._place({"RUNNER_TEMP": str(runner.temporary)})
+    place.mkdir()
+
+    assert action.main(["install"], {"RUNNER_TEMP": str(runner.temporary)}) == 0
+    assert commands[0] == [sys.executable, "-m", "venv", "--clear", str(place)]
+    assert all(command[:4] == [str(place / "bin/python"), "-I", "-m", "pip"] for command in commands[1:])
+
+
 def test_outside_of_a_runner_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert action.main(["run"], {}) == 3
     assert "RUNNER_TEMP is not set" in capsys.readouterr().out
