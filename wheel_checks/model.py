@@ -8,7 +8,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from wheel_checks.decode import Key
 
 SCHEMA = "wheelproof.report/1"
 
@@ -103,7 +105,7 @@ class Finding:
 class Unavailable:
     """A fact that could not be had: why, and what would make it available."""
 
-    reason: str
+    reason: Annotated[str, Key("unavailable")]  # as facts are saved
     hint: str = ""
 
 

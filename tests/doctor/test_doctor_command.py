@@ -145,14 +145,17 @@ def test_saved_facts_give_the_same_diagnosis_elsewhere(wheelproof: Wheelproof, t
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("", "is no JSON"),
-        ("[" * 100_000, "is no JSON"),
+        ("", "is not valid JSON"),
+        ("[" * 100_000, "is not valid JSON"),
         ("{}", "these are no facts of a host: the schema is None"),
         ('{"schema": "wheelproof.host/2"}', "the schema is 'wheelproof.host/2'"),
-        ('{"schema": "wheelproof.host/1", "gpu": 1}', "facts has the unknown field gpu"),
-        ('{"schema": "wheelproof.host/1", "pci": [1]}', "facts.pci[0] is int '1'"),
-        ('{"schema": "wheelproof.host/1", "limits": {}}', "facts.limits is incomplete"),
-        ('{"schema": "wheelproof.host/1", "pci": [{"unavailable": "x"}]}', "facts.pci[0] has the unknown field"),
+        ('{"schema": "wheelproof.host/1", "gpu": 1}', "the facts of the host: gpu is no key that is known here"),
+        ('{"schema": "wheelproof.host/1", "pci": [1]}', "the facts of the host: pci[0] is 1\n  expected: an object"),
+        ('{"schema": "wheelproof.host/1", "limits": {}}', "limits.memlock_bytes is missing; expected a whole number"),
+        (
+            '{"schema": "wheelproof.host/1", "pci": [{"unavailable": "x"}]}',
+            "pci[0].unavailable is no key that is known here",
+        ),
     ],
 )
 def test_a_file_that_holds_no_facts(wheelproof: Wheelproof, tmp_path: Path, content: str, says: str) -> None:

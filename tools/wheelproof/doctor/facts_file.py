@@ -6,9 +6,10 @@ import json
 import os
 from pathlib import Path
 
-from wheel_checks.errors import FormatError, NotFoundError, SourceError
+from wheel_checks.errors import NotFoundError, SourceError
 from wheel_checks.facts.host.codec import from_json, to_json
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.formats.documents import parse_json
 
 LARGEST = 16 << 20  # bytes; a host with eight GPUs and a hundred packages has 60 kB
 
@@ -31,10 +32,4 @@ def load_facts(name: str) -> HostFacts:
         raise NotFoundError(f"there is no {name}", hint="--save-facts FILE writes one") from error
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise SourceError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if len(content) > LARGEST:
-        raise FormatError(f"{name} is larger than {LARGEST >> 20} MiB", expected="a file that --save-facts wrote")
-    try:
-        data = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{name} is no JSON: {error}", expected="a file that --save-facts wrote") from error
-    return from_json(data)
+    return from_json(parse_json(content, name, LARGEST, "a file that --save-facts wrote"))

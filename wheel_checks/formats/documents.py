@@ -1,0 +1,99 @@
+"""JSON and TOML documents: parsed within bounds, and those that users write with the line of every fault."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from wheel_checks.decode import Check, DecodeError, Path, Policy, decode, place_of
+from wheel_checks.errors import FormatError
+
+LARGEST = 1 << 20  # bytes of a document that a user writes; such a document is a page or two
+LONGEST = 1_000  # characters of one string in it
+WRITTEN = Policy(toml=True, longest=LONGEST)
+
+Ratio = Annotated[float, Check(lambda value: 1 <= value < 1e9, "a number of at least 1, such as 1.2")]
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*(.+?)\s*\]\]?\s*(?:#.*)?")
+_KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*(?:=|\.)""")
+
+
+def parse_json(data: bytes, source: str, largest: int, expected: str = "") -> Any:
+    """The value of a JSON document. Raises FormatError when it is none, or has more than ``largest`` bytes."""
+    return _parse(json.loads, data, "JSON", source, largest, expected)
+
+
+def parse_toml(data: bytes, source: str, largest: int, expected: str = "") -> dict[str, Any]:
+    """The table of a TOML document. Raises FormatError when it is none, or has more than ``largest`` bytes."""
+    table: dict[str, Any] = _parse(_load_toml, data, "TOML", source, largest, expected)
+    return table
+
+
+def _load_toml(data: bytes) -> dict[str, Any]:
+    return tomllib.loads(data.decode("utf-8-sig"))
+
+
+def _parse(load: Callable[[bytes], Any], data: bytes, form: str, source: str, largest: int, expected: str) -> Any:
+    if len(data) > largest:
+        raise FormatError(f"{source} has more than {largest:,} bytes", expected=expected)
+    try:
+        return load(data)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError(f"{source} is not valid {form}: it is not UTF-8 (line {line})", expected=expected) from None
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of thousands of digits
+        raise FormatError(f"{source} is not valid {form}: {str(error)[:300]}", expected=expected) from None
+
+
+def read_toml(data: bytes, source: str, kind: Callable[..., D], make: Callable[[D], T]) -> T:
+    """What ``make`` returns for a TOML document, decoded as ``kind``. ``source`` names it in messages.
+
+    Raises FormatError with the faults of the document, those that ``make`` raises as a DecodeError among them, each
+    with the line of its key.
+    """
+    values = parse_toml(data, source, LARGEST)
+    try:
+        return make(decode(kind, values, WRITTEN))
+    except DecodeError as error:
+        text = data.decode("utf-8-sig")
+        raise DecodeError(error.faults, source, lambda path: _place(text, path)) from None
+
+
+def _place(text: str, path: Path) -> str:
+    line = _line_of(text, path)
+    return place_of(path) + (f" (line {line})" if line else "")
+
+
+def _line_of(text: str, path: Path) -> int | None:
+    """The line of the key, or of the innermost table around it that stands on a line of its own; None if neither.
+
+    tomllib keeps no lines. This looks for them as a reader does, by headers and the first word of each line, so a
+    header within a multi-line string can mislead it: it is for messages alone.
+    """
+    found: int | None = None
+    depth = 0  # how much of the path is matched by the table that the line is in
+    counts: dict[str, int] = {}
+    headers = {_header(path, length): length for length in range(1, len(path) + 1)}
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.fullmatch(line):
+            name = header[2].replace('"', "").replace("'", "")
+            counts[name] = counts.get(name, -1) + 1
+            depth = headers.get((name, counts[name] if header[1] == "[[" else None), -1)
+            if depth > 0:
+                found = number
+        elif 0 <= depth < len(path) and (key := _KEY.match(line)) and path[depth] in key.groups():
+            return number
+    return found
+
+
+def _header(path: Path, length: int) -> tuple[str, int | None]:
+    """The name and number of the header of the table that the first ``length`` parts of the path lead to."""
+    parts = path[:length]
+    last = parts[-1]
+    return ".".join(str(part) for part in parts if isinstance(part, str)), last if isinstance(last, int) else None
