@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Annotated, Any
+
+from wheel_checks.decode import Filled, Key, Made
 
 RUN, COMPILE = "run", "compile"
 CUDA, INTERPRET = "cuda", "interpret"
@@ -33,38 +36,68 @@ class Note:
     value: str
 
 
+def _notes(evidence: Mapping[str, Any]) -> tuple[Note, ...]:
+    return tuple(Note(name, _phrase(value)) for name, value in evidence.items() if value not in (None, ""))
+
+
+def _phrase(value: object, depth: int = 8) -> str:
+    """A value for people: the items of a list or an object behind one another, down to a depth that people read."""
+    if not depth or not isinstance(value, Mapping | list):
+        return str(value) if depth else "..."
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_phrase(item, depth - 1)}" for name, item in value.items())
+    return ", ".join(_phrase(item, depth - 1) for item in value)
+
+
+Outcome = Annotated[Ending, Key("outcome")]
+Fixes = Annotated[tuple[str, ...], Key("fix")]
+Notes = Annotated[tuple[Note, ...], Key("evidence"), Made(_notes, of=Mapping[str, Any])]
+
+
+def _facts_of_probe(evidence: Mapping[str, Any]) -> tuple[Note, ...]:
+    return _notes({name: value for name, value in evidence.items() if name != "severity"})
+
+
+def _is_mild(evidence: Mapping[str, Any]) -> bool:
+    return evidence.get("severity") in ("note", "warning")
+
+
 @dataclass(frozen=True, slots=True)
 class Probe:
     """One check of the installation. ``fixes`` are commands or sentences; ``mild``: no kernel depends on it."""
 
-    name: str
-    ending: Ending
+    name: Filled
+    ending: Outcome
     message: str = ""
-    notes: tuple[Note, ...] = ()
-    fixes: tuple[str, ...] = ()
-    mild: bool = False
+    notes: Annotated[tuple[Note, ...], Key("evidence"), Made(_facts_of_probe, of=Mapping[str, Any])] = ()
+    fixes: Fixes = ()
+    mild: Annotated[bool, Key("evidence"), Made(_is_mild, of=Mapping[str, Any])] = False
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """How far one output of a case is from the reference. ``message`` is "" when that is near enough."""
 
-    output: str
-    error: float | None
-    tolerance: float | None
+    output: str = ""
+    error: float | None = None
+    tolerance: float | None = None
     message: str = ""
+
+
+def _outputs(by_name: Mapping[str, Measured]) -> tuple[Measured, ...]:
+    return tuple(replace(measured, output=name) for name, measured in by_name.items())
 
 
 @dataclass(frozen=True, slots=True)
 class CaseRun:
     """One case of a kernel, run and compared with the reference."""
 
-    kernel: str
-    case: str
-    ending: Ending
+    kernel: Filled
+    case: Filled
+    ending: Outcome
     message: str = ""
-    outputs: tuple[Measured, ...] = ()
-    notes: tuple[Note, ...] = ()
+    outputs: Annotated[tuple[Measured, ...], Made(_outputs, of=Mapping[str, Measured])] = ()
+    notes: Notes = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +110,13 @@ class SpeedRun:
     which the GPU held its clocks down meanwhile.
     """
 
-    kernel: str
-    case: str
-    ending: Ending
+    kernel: Filled
+    case: Filled
+    ending: Outcome
     message: str = ""
-    time: float | None = None
-    floor: float | None = None
-    peer: float | None = None
+    time: Annotated[float | None, Key("microseconds")] = None
+    floor: Annotated[float | None, Key("floor_microseconds")] = None
+    peer: Annotated[float | None, Key("peer_microseconds")] = None
     versus: str = ""
     ratio: float | None = None
     bar: float | None = None
@@ -91,7 +124,7 @@ class SpeedRun:
     bytes: int = 0
     flops: int = 0
     held_down_by: tuple[str, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: Notes = ()
 
     @property
     def held_to(self) -> str:
@@ -114,9 +147,9 @@ class FaultKind(StrEnum):
 class Fault:
     """One fault of a compilation. ``fixes`` are commands or sentences."""
 
-    kind: FaultKind
-    message: str
-    fixes: tuple[str, ...] = ()
+    kind: Annotated[FaultKind, Key("fault")]
+    message: str = ""
+    fixes: Fixes = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +161,9 @@ class Compilation:
     far.
     """
 
-    kernel: str
-    target: str
-    ending: Ending
+    kernel: Filled
+    target: Filled
+    ending: Outcome
     message: str = ""
     case: str = ""
     function: str = ""
@@ -140,7 +173,7 @@ class Compilation:
     shared_bytes: int | None = None
     instructions: tuple[str, ...] = ()
     sha256: str = ""
-    notes: tuple[Note, ...] = ()
+    notes: Notes = ()
 
     @property
     def made(self) -> bool:
@@ -159,20 +192,28 @@ class Compilation:
 class Gpu:
     """A GPU of the machine: ``target`` is its compute capability as in sm_90."""
 
-    name: str
+    name: str = ""
     target: str = ""
+
+
+def _version(found: Mapping[str, Any]) -> str:
+    version = found.get("version")
+    return "" if version is None else str(version)
+
+
+Version = Annotated[str, Made(_version, of=Mapping[str, Any])]
 
 
 @dataclass(frozen=True, slots=True)
 class SmokeEnvironment:
     """The interpreter that ran the suite and what it found there; versions are "" for what is missing."""
 
-    executable: str
+    executable: str = ""
     python: str = ""
     machine: str = ""
-    torch: str = ""
-    triton: str = ""
-    driver: str = ""
+    torch: Version = ""
+    triton: Version = ""
+    driver: Version = ""
     gpus: tuple[Gpu, ...] = ()
 
 
@@ -189,15 +230,15 @@ class Calibration:
 class SmokeDocument:
     """What the suite reports, ``kernels_smoke/1``. ``verdict`` and ``message`` are its own; ``plot`` is SVG or ""."""
 
-    mode: str
-    device: str
-    level: str
-    seed: int
-    started: str
-    seconds: float
-    verdict: str
-    message: str
-    environment: SmokeEnvironment
+    mode: Filled
+    verdict: Filled
+    device: str = ""
+    level: str = ""
+    seed: int = 0
+    started: str = ""
+    seconds: float = 0.0
+    message: str = ""
+    environment: SmokeEnvironment = SmokeEnvironment()
     calibration: Calibration | None = None
     probes: tuple[Probe, ...] = ()
     cases: tuple[CaseRun, ...] = ()
