@@ -221,7 +221,7 @@ def test_every_format(wheelproof: Wheelproof, dist: Path) -> None:
     ("arguments", "expect", "status", "said"),
     [
         (("torch==2.11.0",), "project = 1", 2, "project (line 1) is 1; expected a string"),
-        (("torch==2.11.0",), EXPECT + "colour = 1", 2, "platform 2, colour (line 13) is no key that is known here"),
+        (("torch==2.11.0",), EXPECT + "colour = 1", 2, "platform[1].colour (line 13) is no key that is known here"),
         (("other==1",), EXPECT, 2, "'other==1' is not of torch"),
         (("absent/",), EXPECT, 3, "there is no file absent"),
         (

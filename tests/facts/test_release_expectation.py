@@ -65,7 +65,7 @@ until = 2027-06-30
 
 
 def test_everything_that_it_can_say() -> None:
-    expectation = parse_release_expectation(FULL)
+    expectation = parse_release_expectation(FULL.encode())
 
     assert (expectation.project, expectation.sdist, expectation.yanked) == ("demo", True, True)
     assert (expectation.metadata, expectation.depth) == (Agreement.PLATFORM, Depth.LINKS)
@@ -92,7 +92,7 @@ def test_everything_that_it_can_say() -> None:
     ],
 )
 def test_what_is_expected_of_a_version(version: str, platforms: list[str], pythons: list[str], parity: int) -> None:
-    expectation = parse_release_expectation(FULL).at(Version(version))
+    expectation = parse_release_expectation(FULL.encode()).at(Version(version))
 
     assert [platform.name for platform in expectation.platforms] == platforms
     assert [str(python) for python in expectation.platform("x86_64").pythons] == pythons
@@ -101,10 +101,10 @@ def test_what_is_expected_of_a_version(version: str, platforms: list[str], pytho
 
 def test_a_version_of_which_nothing_or_too_much_is_expected() -> None:
     with pytest.raises(UsageError, match=r"the expectation names no platform for demo 1\.0"):
-        parse_release_expectation(expectation_text({"x86_64": {"versions": ">=2"}})).at(Version("1.0"))
+        parse_release_expectation(expectation_text({"x86_64": {"versions": ">=2"}}).encode()).at(Version("1.0"))
     twice = expectation_text() + '[[platform]]\nname = "x86_64"\ntags = ["linux_x86_64"]'
     with pytest.raises(UsageError, match=r"the expectation has platform 'x86_64' twice for demo 1\.0"):
-        parse_release_expectation(twice).at(Version("1.0"))
+        parse_release_expectation(twice.encode()).at(Version("1.0"))
 
 
 @pytest.mark.parametrize(
@@ -129,40 +129,49 @@ def test_the_tags_that_install_on_a_python(python: ExpectedPython, tag: Tag, *, 
     [
         ("", "project is missing; expected a string"),
         ("project = 'demo'", "platform is missing; expected one [[platform]] for each platform of the release"),
-        (expectation_text(pythons=[]), "platform 1, pythons (line 3) is missing, here and at the top"),
-        (expectation_text(pythons=["2.7"]), "pythons 1, python (line 2) is wrong: the Python '2.7' is not known"),
-        (expectation_text({"x": {"tags": []}}), "platform 1, tags (line 5) is missing or empty"),
+        (expectation_text(pythons=[]), "platform[0].pythons (line 3) is missing, here and at the top"),
+        (expectation_text(pythons=["2.7"]), "pythons[0] (line 2) is wrong: the Python '2.7' is not known"),
+        (
+            expectation_text({"x": {"tags": []}}),
+            "platform[0].tags (line 5) is []; expected a list of strings that is not empty",
+        ),
         (
             expectation_text({"x": {"accelerator": "gpu"}}),
-            "platform 1, accelerator (line 6) is wrong: 'gpu' names no accelerator; expected cuda, rocm, xpu, cpu",
+            "platform[0].accelerator (line 6) is wrong: 'gpu' names no accelerator; expected cuda, rocm, xpu, cpu",
         ),
-        (expectation_text({"x": {"gpus": ["H1000"]}}), "platform 1, gpus (line 6) is wrong: no GPU 'H1000' is known"),
-        (expectation_text({"x": {"max_size": "big"}}), "platform 1, max-size (line 6) is wrong: 'big' is no size"),
+        (
+            expectation_text({"x": {"gpus": ["H1000"]}}),
+            "platform[0].gpus[0] (line 6) is wrong: no GPU 'H1000' is known",
+        ),
+        (expectation_text({"x": {"max_size": "big"}}), "platform[0].max-size (line 6) is wrong: 'big' is no size"),
         (expectation_text({"x": {"versions": "2.x"}}), "versions (line 6) is wrong: '2.x' is no set of versions"),
         (expectation_text({"x": {"max-sise": "1GB"}}), "max-sise (line 6) is no key that is known here"),
         (
             expectation_text(depth="deep"),
-            "depth (line 3) is wrong: 'deep' is no depth; expected quick, links, gpu, full",
+            "depth (line 3) is 'deep'; expected one of quick, links, gpu, full",
         ),
-        (expectation_text(same_metadata="some"), "same-metadata (line 3) is wrong: 'some' says not whose METADATA"),
-        (expectation_text(more='[[parity]]\nplatforms = ["x86_64", "arm"]'), "parity 1, platforms (line 10) has 'arm'"),
+        (
+            expectation_text(same_metadata="some"),
+            "same-metadata (line 3) is 'some'; expected one of all, platform, none",
+        ),
+        (expectation_text(more='[[parity]]\nplatforms = ["x86_64", "arm"]'), "parity[0].platforms (line 10) has 'arm'"),
         (
             expectation_text(more='[[parity]]\nplatforms = ["x86_64", "x86_64"]'),
-            "parity 1, platforms (line 10) compares a platform with itself",
+            "parity[0].platforms (line 10) compares a platform with itself",
         ),
         (
             expectation_text(more='[[ignore]]\nrules = ["WHL103"]\nfiles = "*"\nuntil = 2027-06-30'),
-            "ignore 1, reason (line 9) is missing",
+            "ignore[0].reason (line 9) is missing",
         ),
-        (expectation_text(more='[hashes]\n"a.whl" = "12"'), "hashes, a.whl (line 10) is wrong: '12' is no sha256"),
+        (expectation_text(more='[hashes]\n"a.whl" = "12"'), "hashes.'a.whl' (line 10) is wrong: '12' is no sha256"),
         ("project = \n", "the expectation is not valid TOML: Invalid value (at line 1, column 11)"),
     ],
 )
 def test_what_is_wrong_is_told_with_key_and_line(text: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        parse_release_expectation(text)
+        parse_release_expectation(text.encode())
 
-    assert said in caught.value.what
+    assert said in str(caught.value)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -190,7 +199,7 @@ def test_a_damaged_file_is_read_or_refused(patches: list[tuple[int, str, int]]) 
     for offset, patch, removed in patches:
         text = text[:offset] + patch + text[offset + removed :]
     with contextlib.suppress(UsageError):
-        assert parse_release_expectation(text).at(Version("2.0")).platforms
+        assert parse_release_expectation(text.encode()).at(Version("2.0")).platforms
 
 
 def test_variants_are_columns_and_machines_are_promised() -> None:
@@ -198,7 +207,7 @@ def test_variants_are_columns_and_machines_are_promised() -> None:
     text += '\n[[machine]]\ngpus = ["H100", "T4"]\ndrivers = ["535", "580"]\nvariant = "cu130"\n'
     text += '[[machine]]\ncpu = "grace"\n'
 
-    expectation = parse_release_expectation(text)
+    expectation = parse_release_expectation(text.encode())
 
     assert expectation.platforms[0].variant == "cu130"
     first, second = expectation.machines
@@ -210,14 +219,14 @@ def test_variants_are_columns_and_machines_are_promised() -> None:
     ("keys", "fault"),
     [
         ("", "is missing, and so is cpu; expected gpus = "),
-        ('gpus = ["H1000"]', "gpus (line 7) is wrong: no GPU 'H1000' is known"),
-        ('gpus = ["H100"]\ndrivers = ["58"]', "drivers (line 8) is wrong: the driver '58' is not known"),
+        ('gpus = ["H1000"]', "machine[0].gpus[0] (line 7) is wrong: no GPU 'H1000' is known"),
+        ('gpus = ["H100"]\ndrivers = ["58"]', "machine[0].drivers[0] (line 8) is wrong: the driver '58' is not known"),
         ('cpu = "x86-64-v3"\ndrivers = ["580"]', "drivers (line 8) is of no use without gpus"),
         ('gpus = ["H100"]\nvariant = "CU13"', "variant (line 8) is wrong: 'CU13' is no variant label"),
     ],
 )
 def test_a_machine_that_nobody_knows_is_a_fault(keys: str, fault: str) -> None:
     with pytest.raises(UsageError) as caught:
-        parse_release_expectation(expectation_text({"x86_64": {}}, f"[[machine]]\n{keys}"))
+        parse_release_expectation(expectation_text({"x86_64": {}}, f"[[machine]]\n{keys}").encode())
 
     assert fault in str(caught.value)

@@ -19,7 +19,7 @@ INDEX = [listed(ONE), listed(TWO), listed("demo-2.0.tar.gz", yanked="broken"), l
 
 def find(*targets: str | Path, pre: bool = False, **expectation: object) -> tuple[Candidate, ...]:
     """The files that the targets name, with ``INDEX`` as the index."""
-    expected = parse_release_expectation(expectation_text(**expectation))  # type: ignore[arg-type]  # keys of the file
+    expected = parse_release_expectation(expectation_text(**expectation).encode())  # type: ignore[arg-type]  # keys of the file
     return find_files(map(str, targets), expected, lambda _: INDEX, pre=pre)
 
 
@@ -63,7 +63,7 @@ def test_a_file_on_disk_and_on_the_index_is_one_file_read_from_disk(tmp_path: Pa
 def test_a_file_of_a_find_links_folder_is_read_from_disk(tmp_path: Path) -> None:
     path = tmp_path / ONE
     path.write_bytes(b"")
-    expected = parse_release_expectation(expectation_text())
+    expected = parse_release_expectation(expectation_text().encode())
 
     (candidate,) = find_files(["demo"], expected, lambda _: [IndexFile(ONE, path.as_uri())])
 

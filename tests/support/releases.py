@@ -71,7 +71,7 @@ def release(
     *files: ReleaseFile, platforms: Mapping[str, Mapping[str, Any]] = BOTH, more: str = "", **top: Any
 ) -> ReleaseFacts:
     """The files over the matrix of version 1.0; the other arguments are those of :func:`expectation_text`."""
-    expectation = parse_release_expectation(expectation_text(platforms, more, **top))
+    expectation = parse_release_expectation(expectation_text(platforms, more, **top).encode())
     return lay_out(expectation, Version("1.0"), files, TODAY)
 
 

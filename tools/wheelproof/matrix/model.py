@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import Annotated
 
 from packaging.specifiers import SpecifierSet
 
+from wheel_checks.decode import Made
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.expectations import AcceleratorExpectation
+from wheel_checks.facts.expectations import AcceleratorExpectation, parse_expectation
 from wheel_checks.targets.target import Target, parse_platform, parse_python
 
+Accelerator = Annotated[AcceleratorExpectation, Made(parse_expectation)]
 CUDA = AcceleratorExpectation("cuda", SpecifierSet())
 GPU_RUNNER = "gpu"  # the key of [runners] for cells that need a GPU; the others are platforms
 
@@ -29,7 +32,7 @@ class Smoke(StrEnum):
 class Known:
     """Where the world is known to differ from what a cell wants: what torch is there, and why that is so."""
 
-    accelerator: AcceleratorExpectation
+    accelerator: Accelerator
     reason: str
 
 

@@ -6,202 +6,28 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from wheel_checks.decode import Check, DecodeError, Fault, Filled, Made
 from wheel_checks.errors import FormatError, UsageError
-from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.gpu.compile_targets import parse_target
-from wheel_checks.formats.toml_table import LARGEST, TomlTable, read_toml
+from wheel_checks.formats.documents import LARGEST, Ratio, read_toml
 from wheel_checks.targets.target import OLDEST_GLIBC, parse_python
-from wheelproof.matrix.model import CUDA, GPU_RUNNER, Cell, Known, Matrix, Smoke
+from wheelproof.matrix.model import GPU_RUNNER, Accelerator, Cell, Known, Matrix, Smoke
 
-AXES = ("platform", "python", "torch")
-LEVELS = ("quick", "full", "deep")  # of the suite of kernels
 MOST_COMBINATIONS = 10_000  # of the axes, before any is excluded
 MOST_CELLS = 256  # what GitHub runs of one matrix (docs.github.com, "Usage limits")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,40}")
 _PYTHON = re.compile(r"3\.[0-9]{1,2}(?:\.[0-9]{1,2})?t?")  # without the other forms of --python: it is part of the id
 _GLIBC = re.compile(r"2\.(?:1[7-9]|[2-9][0-9])")  # 2.17 is the oldest for which there are aarch64 wheels (PEP 599)
-
-
-def read_matrix(path: Path) -> Matrix:
-    """The matrix in a file. Raises UsageError when it cannot be read, or with every fault that it has."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
-    except OSError as error:
-        hint = "" if path.name != "matrix.toml" else "docs/matrix.md shows one; --matrix names another"
-        raise UsageError(f"the matrix {path} cannot be read: {error.strerror}", hint=hint) from error
-    try:
-        return parse_matrix(data.decode("utf-8-sig"), str(path))
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"the matrix {path} is not UTF-8 (line {line})") from None
-
-
-def parse_matrix(text: str, source: str = "the matrix") -> Matrix:
-    """The matrix in a text. Raises UsageError that names every fault by its key and line."""
-    try:
-        document = read_toml(text, source)
-        cells = _cells(document, source)
-        document.finish(source)
-    except FormatError as error:
-        raise UsageError(error.what, expected=error.expected, hint="docs/matrix.md describes the keys") from None
-    return Matrix(source, cells)
-
-
-def _cells(document: TomlTable, source: str) -> tuple[Cell, ...]:
-    """All that the axes span, less what is excluded; then the included ones; each with what overrides say of it."""
-    common = _options(document.table("cell"))
-    runners, images = _runners(document.table("runners")), _images(document.table("images"))
-    spanned = [_cell(values, common) for values in _combinations(document, source)]
-    for pattern in document.texts("exclude"):
-        if not any(fnmatchcase(cell.id, pattern) for cell in spanned):
-            document.fault("exclude", f"{pattern!r} matches no cell", _ids(spanned))
-        spanned = [cell for cell in spanned if not fnmatchcase(cell.id, pattern)]
-    cells = [*spanned, *(_included(table, common) for table in document.tables("include"))]
-    for table in document.tables("override"):
-        cells = _overridden(cells, table)
-    if aimless := [cell.id for cell in cells if Smoke.COMPILE in cell.smoke and not cell.gpu]:
-        more = f" and {len(aimless) - 1} more" if len(aimless) > 1 else ""
-        named = f"names no GPU for which the kernels of {aimless[0]}{more} are compiled"
-        document.fault("cell", named, 'gpu = ["GB200"], or smoke without "compile"')
-    if not cells:
-        document.fault("axes", "spans no cell", "values for platform, python and torch, or an [[include]]")
-    elif len(cells) > MOST_CELLS:
-        document.fault("axes", f"spans {len(cells):,} cells", f"at most {MOST_CELLS}, which GitHub can run")
-    for name in sorted(name for name, count in Counter(cell.id for cell in cells).items() if count > 1):
-        document.fault("include", f"makes a second cell {name}", "a name of its own: name = ...")
-    return tuple(_placed(cell, runners, images) for cell in cells)
-
-
-def _combinations(document: TomlTable, source: str) -> list[dict[str, str]]:
-    """Every combination of the axes. Raises FormatError for more than anybody can mean."""
-    table = document.table("axes")
-    values = {
-        "platform": _distinct(table, "platform", _platform),
-        "python": _distinct(table, "python", _python),
-        "torch": _distinct(table, "torch", _version),
-    }
-    count = math.prod(map(len, values.values()))
-    if count > MOST_COMBINATIONS:
-        expected = f"at most {MOST_COMBINATIONS:,}, and {MOST_CELLS} cells of them"
-        raise FormatError(f"{source}: the axes have {count:,} combinations", expected=expected)
-    return [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
-
-
-def _distinct(table: TomlTable, key: str, parse: Callable[[str], str]) -> tuple[str, ...]:
-    values = tuple(table.try_parse(key, text, parse, text) for text in table.texts(key))
-    if len(set(values)) < len(values):
-        table.fault(key, "holds a value twice", "each once")
-    return tuple(dict.fromkeys(values))
-
-
-def _included(table: TomlTable, common: Mapping[str, Any]) -> Cell:
-    values = {
-        "platform": table.parsed("platform", _platform, ""),
-        "python": table.parsed("python", _python, ""),
-        "torch": table.parsed("torch", _version, ""),
-    }
-    for key in AXES:
-        if key not in table:
-            table.fault(key, "is missing", "a string")
-    name = table.parsed("name", _name, "")
-    return _cell(values, {**common, **_options(table)}, name)
-
-
-def _cell(values: Mapping[str, str], options: Mapping[str, Any], name: str = "") -> Cell:
-    parts = (values["platform"], f"py{values['python']}", f"torch{values['torch']}", name)
-    return Cell("-".join(filter(None, parts)), values["platform"], values["python"], values["torch"], **options)
-
-
-def _overridden(cells: Sequence[Cell], table: TomlTable) -> list[Cell]:
-    pattern = table.text("select", required=True)
-    if pattern and not any(fnmatchcase(cell.id, pattern) for cell in cells):
-        table.fault("select", f"{pattern!r} matches no cell", _ids(cells))
-    options = _options(table)
-    return [replace(cell, **options) if fnmatchcase(cell.id, pattern) else cell for cell in cells]
-
-
-def _placed(cell: Cell, runners: Mapping[str, tuple[str, ...]], images: Mapping[str, str]) -> Cell:
-    """With its runner and its image, which follow from the platform unless it needs a GPU or names one itself."""
-    runner = runners.get(GPU_RUNNER if cell.needs_gpu else cell.platform, ())
-    return replace(cell, runner=cell.runner or runner, image=cell.image or images.get(cell.platform, ""))
-
-
-def _options(table: TomlTable) -> dict[str, Any]:
-    """The fields of a cell that this table sets."""
-    readers: dict[str, Callable[[str], Any]] = {
-        "accelerator": lambda key: table.parsed(key, parse_expectation, CUDA),
-        "gpu": lambda key: _parsed_all(table, key, _gpu),
-        "smoke": lambda key: tuple(Smoke(v) for v in _parsed_all(table, key, _smoke) if v in list(Smoke)),
-        "level": lambda key: table.parsed(key, _level, LEVELS[0]),
-        "kernels": lambda key: _parsed_all(table, key, _name),
-        "packages": lambda key: _parsed_all(table, key, _package),
-        "glibc": lambda key: table.parsed(key, _glibc, ""),
-        "image": table.text,
-        "runner": table.texts,
-        "deadline": table.ratio,
-    }
-    read = {key: reader(key) for key, reader in readers.items()}  # every key, so that all of them are known
-    known = table.table("expect")
-    if "expect" in table:
-        read["expect"] = _known(known)
-    return {key: value for key, value in read.items() if key in table}
-
-
-def _known(table: TomlTable) -> Known:
-    accelerator = table.parsed("accelerator", parse_expectation, CUDA)
-    reason = table.text("reason")
-    for key in ("accelerator", "reason"):
-        if key not in table:
-            table.fault(key, "is missing", "a string")
-    return Known(accelerator, reason)
-
-
-def _runners(table: TomlTable) -> dict[str, tuple[str, ...]]:
-    return {key: labels for key in (*OLDEST_GLIBC, GPU_RUNNER) if (labels := table.texts(key))}
-
-
-def _images(table: TomlTable) -> dict[str, str]:
-    return {key: image for key in OLDEST_GLIBC if (image := table.text(key))}
-
-
-def _parsed_all(table: TomlTable, key: str, parse: Callable[[str], str]) -> tuple[str, ...]:
-    """The values of a list that parse; the others become faults."""
-    parsed = [table.try_parse(key, text, parse, "") for text in table.texts(key)]
-    return tuple(filter(None, parsed))
-
-
-def _ids(cells: Sequence[Cell]) -> str:
-    shown = ", ".join(cell.id for cell in cells[:6])
-    return f"a pattern for {shown}{', ...' if len(cells) > 6 else ''}"
-
-
-def _one_of(text: str, what: str, known: Sequence[str]) -> str:
-    if text not in known:
-        raise UsageError(f"{text[:80]!r} is no {what}", expected=f"one of {', '.join(known)}")
-    return text
-
-
-def _platform(text: str) -> str:
-    return _one_of(text, "platform", tuple(OLDEST_GLIBC))
-
-
-def _level(text: str) -> str:
-    return _one_of(text, "level", LEVELS)
-
-
-def _smoke(text: str) -> str:
-    return _one_of(text, "smoke test", tuple(Smoke))
 
 
 def _python(text: str) -> str:
@@ -244,3 +70,154 @@ def _glibc(text: str) -> str:
     if not _GLIBC.fullmatch(text):
         raise UsageError(f"{text[:80]!r} is no version of glibc", expected="one from 2.17 on, such as 2.28")
     return text
+
+
+def _one_of(*known: str) -> Check:
+    return Check(known.__contains__, f"one of {', '.join(known)}")
+
+
+def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(values)) < len(values):
+        raise UsageError(f"{max(values, key=values.count)!r} is there twice", expected="each once")
+    return values
+
+
+Platform = Annotated[str, _one_of(*OLDEST_GLIBC)]
+Python = Annotated[str, Made(_python)]
+Torch = Annotated[str, Made(_version)]
+Name = Annotated[str, Made(_name)]
+Place = Annotated[str, _one_of(*OLDEST_GLIBC, GPU_RUNNER)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Axes:
+    platform: Annotated[tuple[str, ...], Made(_distinct, of=tuple[Platform, ...])] = ()
+    python: Annotated[tuple[str, ...], Made(_distinct, of=tuple[Python, ...])] = ()
+    torch: Annotated[tuple[str, ...], Made(_distinct, of=tuple[Torch, ...])] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """The fields of a cell that a table sets; None for the others."""
+
+    accelerator: Accelerator | None = None
+    gpu: tuple[Annotated[str, Made(_gpu)], ...] | None = None
+    smoke: tuple[Smoke, ...] | None = None
+    level: Annotated[str, _one_of("quick", "full", "deep")] | None = None  # of the suite of kernels
+    kernels: tuple[Name, ...] | None = None
+    packages: tuple[Annotated[str, Made(_package)], ...] | None = None
+    glibc: Annotated[str, Made(_glibc)] | None = None
+    image: str | None = None
+    runner: tuple[str, ...] | None = None
+    deadline: Ratio | None = None
+    expect: Known | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The fields with their values."""
+        values = ((option.name, getattr(self, option.name)) for option in fields(_Options))
+        return {name: value for name, value in values if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Include(_Options):
+    platform: Platform
+    python: Python
+    torch: Torch
+    name: Name = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Override(_Options):
+    select: Filled
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    axes: _Axes = _Axes()
+    cell: _Options = _Options()
+    exclude: tuple[str, ...] = ()
+    include: tuple[_Include, ...] = ()
+    override: tuple[_Override, ...] = ()
+    runners: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
+    images: Mapping[Platform, str] = field(default_factory=dict)
+
+
+def read_matrix(path: Path) -> Matrix:
+    """The matrix in a file. Raises UsageError when it cannot be read, or with the faults that it has."""
+    try:
+        with path.open("rb") as file:
+            return parse_matrix(file.read(LARGEST + 1), str(path))
+    except OSError as error:
+        hint = "" if path.name != "matrix.toml" else "docs/matrix.md shows one; --matrix names another"
+        raise UsageError(f"the matrix {path} cannot be read: {error.strerror}", hint=hint) from error
+
+
+def parse_matrix(data: bytes, source: str = "the matrix") -> Matrix:
+    """The matrix in a TOML document. Raises UsageError that names the faults by key and line."""
+    try:
+        return Matrix(source, read_toml(data, source, _File, _cells))
+    except FormatError as error:
+        raise UsageError(error.what, expected=error.expected, hint="docs/matrix.md describes the keys") from None
+
+
+def _cells(file: _File) -> tuple[Cell, ...]:
+    """All that the axes span, less what is excluded; then the included ones; each with what overrides say of it."""
+    faults: list[Fault] = []
+    spanned = _spanned(file)
+    for number, pattern in enumerate(file.exclude):
+        kept = [cell for cell in spanned if not fnmatchcase(cell.id, pattern)]
+        if len(kept) == len(spanned):
+            faults.append(Fault(("exclude", number), f"{pattern!r} matches no cell", _ids(spanned)))
+        spanned = kept
+    cells = [*spanned, *(_cell(cell.platform, cell.python, cell.torch, file, cell) for cell in file.include)]
+    for number, override in enumerate(file.override):
+        chosen = {cell.id for cell in cells if fnmatchcase(cell.id, override.select)}
+        if not chosen:
+            what = f"{override.select!r} matches no cell"
+            faults.append(Fault(("override", number, "select"), what, _ids(cells)))
+        cells = [replace(cell, **override.given) if cell.id in chosen else cell for cell in cells]
+    faults += _faults_of(cells)
+    if faults:
+        raise DecodeError(faults)
+    return tuple(_placed(cell, file) for cell in cells)
+
+
+def _spanned(file: _File) -> list[Cell]:
+    """Every combination of the axes. Raises DecodeError for more than anybody can mean."""
+    axes = (file.axes.platform, file.axes.python, file.axes.torch)
+    count = math.prod(map(len, axes))
+    if count > MOST_COMBINATIONS:
+        expected = f"at most {MOST_COMBINATIONS:,}, and {MOST_CELLS} cells of them"
+        raise DecodeError([Fault(("axes",), f"have {count:,} combinations", expected)])
+    return [_cell(*combination, file) for combination in itertools.product(*axes)]
+
+
+def _cell(platform: str, python: str, torch: str, file: _File, included: _Include | None = None) -> Cell:
+    name, options = (included.name, included.given) if included else ("", {})
+    parts = (platform, f"py{python}", f"torch{torch}", name)
+    return Cell("-".join(filter(None, parts)), platform, python, torch, **{**file.cell.given, **options})
+
+
+def _faults_of(cells: Sequence[Cell]) -> Iterator[Fault]:
+    if aimless := [cell.id for cell in cells if Smoke.COMPILE in cell.smoke and not cell.gpu]:
+        more = f" and {len(aimless) - 1} more" if len(aimless) > 1 else ""
+        named = f"names no GPU for which the kernels of {aimless[0]}{more} are compiled"
+        yield Fault(("cell",), named, 'gpu = ["GB200"], or smoke without "compile"')
+    if not cells:
+        yield Fault(("axes",), "spans no cell", "values for platform, python and torch, or an [[include]]")
+    elif len(cells) > MOST_CELLS:
+        yield Fault(("axes",), f"spans {len(cells):,} cells", f"at most {MOST_CELLS}, which GitHub can run")
+    for name in sorted(name for name, count in Counter(cell.id for cell in cells).items() if count > 1):
+        yield Fault(("include",), f"makes a second cell {name}", "a unique name: name = ...")
+
+
+def _placed(cell: Cell, file: _File) -> Cell:
+    """With its runner and its image, which follow from the platform unless it needs a GPU or names one itself."""
+    runner = file.runners.get(GPU_RUNNER if cell.needs_gpu else cell.platform, ())
+    return replace(cell, runner=cell.runner or runner, image=cell.image or file.images.get(cell.platform, ""))
+
+
+def _ids(cells: Sequence[Cell]) -> str:
+    shown = ", ".join(cell.id for cell in cells[:6])
+    return f"a pattern for {shown}{', ...' if len(cells) > 6 else ''}"
