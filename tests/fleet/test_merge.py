@@ -262,17 +262,20 @@ def test_a_merged_host_of_which_no_facts_were_told(wheelproof: Wheelproof, tmp_p
     assert wheelproof("report", "merge", str(tmp_path)).out.startswith("PASS  2 hosts: 2 kinds of hosts, by GPUs")
 
 
-@pytest.mark.parametrize("more", [-1, 1, 10**30])
+_NOT_SAID = "it does not say of which reports the findings of b are"
+_TOO_MANY = "subjects[1].facts.reports[0].findings is a number of many digits; expected a whole number"
+
+
+@pytest.mark.parametrize(("more", "told"), [(-1, _NOT_SAID), (1, _NOT_SAID), (10**30, _TOO_MANY)])
 def test_findings_of_a_merged_host_that_are_of_none_of_its_reports(
-    wheelproof: Wheelproof, tmp_path: Path, more: int
+    wheelproof: Wheelproof, tmp_path: Path, more: int, told: str
 ) -> None:
     fleet = write_fleet(tmp_path, {"a": hidden(hgx())})
     report = merged(wheelproof("report", "merge", fleet, "--format", "json"))
     report["subjects"][1]["facts"]["reports"][0]["findings"] += more
     (tmp_path / "b.json").write_text(json.dumps(report).replace('"a"', '"b"'))
 
-    told = "b.json: it does not say of which reports the findings of b are"
-    assert told in wheelproof("report", "merge", str(tmp_path)).out
+    assert f"b.json: {told}" in wheelproof("report", "merge", str(tmp_path)).out
 
 
 def test_a_subject_whose_name_has_a_colon_is_compared(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -314,14 +317,17 @@ def test_no_report_at_all_from_the_expected_hosts(wheelproof: Wheelproof, tmp_pa
         ("", "it is empty"),
         ('{"schema": "wheelproof.report/1", "command": "doc', "it ends in the middle of a document"),
         ("Traceback (most recent call last)", "it is no JSON"),
-        ("[1, 2]", "the document is a list"),
+        ("[1, 2]", "the document is a list; expected an object"),
         ("{}", "it is no report: it names no schema"),
         (json.dumps(to_json(healthy())), "wheelproof doctor --facts FILE --format json makes a report of saved facts"),
         ('{"schema": "wheelproof.report/1", "command": "doctor", "subjects": []}', "the report has no subjects"),
-        ('{"schema": "wheelproof.report/1", "command": "doctor", "subjects": [7]}', "an entry of subjects is a number"),
+        (
+            '{"schema": "wheelproof.report/1", "command": "doctor", "subjects": [7]}',
+            "subjects[0] is 7; expected an object",
+        ),
         (
             json.dumps({**doctor_report("a", healthy()), "subjects": [{"results": [{"outcome": "maybe"}]}]}),
-            "a result is 'maybe'",
+            "subjects[0].results[0].outcome is 'maybe'; expected one of pass, fail, skip, error",
         ),
     ],
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from enum import StrEnum
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, TypeVar
 
+from wheel_checks.decode import Check, Policy, decode
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.fleet import DOCTOR, Facts, FleetFacts, Host, HostReport, LeftOut, ReportSource, Unreadable
-from wheel_checks.model import SCHEMA, CheckResult, Evidence, Fix, Location, Outcome, Severity
+from wheel_checks.model import SCHEMA, CheckResult, Outcome, Severity
 from wheel_checks.rules.fleet import KIND as FLEET
 from wheelproof.fleet.inputs import Document
 
@@ -18,9 +18,108 @@ UNNAMED = "this machine"
 MOST_FACTS, MOST_RESULTS = 5_000, 1_000  # of one report
 _LONGEST, _MOST_PARTS = 500, 20  # characters, and entries
 _NOTHING_FOUND = (Outcome.PASS, Outcome.SKIP)
+_POLICY = Policy(unknown_keys=True, null_is_absent=True, longest=4 * _LONGEST, clipped=True)
 
 H = TypeVar("H", bound=Hashable)
-E = TypeVar("E", bound=StrEnum)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """Its facts and results are decoded where they are needed: of a hundred results most have passed."""
+
+    id: str = ""
+    kind: str = ""
+    headline: str = ""
+    verdict: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    results: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    schema: str = ""
+    command: str = ""
+    started: str = ""
+    tool: _Tool = _Tool()
+    subjects: tuple[_Subject, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _HostFacts:
+    """Facts of the first subject of any report."""
+
+    host: str = ""
+    root: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Doctor:
+    machine: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Distribution:
+    name: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Environment:
+    target: str = ""
+    accelerator: str = ""
+    accelerator_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Gpu:
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Installation:
+    """Of `wheelproof smoke`: what it ran on. Rates and times differ a little everywhere, and are not compared."""
+
+    python: str = ""
+    machine: str = ""
+    torch: str = ""
+    triton: str = ""
+    driver: str = ""
+    device: str = ""
+    level: str = ""
+    gpus: tuple[_Gpu, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Repeated(ReportSource):
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Merged(ReportSource):
+    findings: Annotated[int, Check((0).__le__, "how many there are")]
+    headline: str = ""
+    root: str = ""
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _MergedHost(_HostFacts):
+    compared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    reports: tuple[_Merged, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Fleet:
+    expected: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    repeated: tuple[_Repeated, ...] = ()
 
 
 class ReportReader:
@@ -34,71 +133,66 @@ class ReportReader:
         """The host that a report is about; for the report of a merge all that it knew. Raises FormatError."""
         if isinstance(document.content, FormatError):
             raise document.content
-        report = _Table(document.content)
-        if (schema := report.text("schema")) != SCHEMA:
+        schema = document.content.get("schema") if isinstance(document.content, dict) else SCHEMA
+        if schema != SCHEMA:
             hint = "wheelproof doctor --facts FILE --format json makes a report of saved facts"
             raise FormatError(
-                f"it is no report: its schema is {schema[:60]!r}" if schema else "it is no report: it names no schema",
+                f"it is no report: its schema is {str(schema)[:60]!r}"
+                if schema
+                else "it is no report: it names no schema",
                 expected=SCHEMA,
-                hint=hint if schema.startswith("wheelproof.host/") else "",
+                hint=hint if str(schema).startswith("wheelproof.host/") else "",
             )
-        command, subjects = report.text("command"), report.tables("subjects")
-        if not command or not subjects:
-            raise FormatError("the report has no command" if subjects else "the report has no subjects")
-        if command == MERGE:
-            return self._merged(subjects)
+        report = decode(_Report, document.content, _POLICY)
+        if not report.command or not report.subjects:
+            raise FormatError("the report has no command" if report.subjects else "the report has no subjects")
+        if report.command == MERGE:
+            return self._merged(report.subjects)
         source = ReportSource(
-            self._same(command),
-            document.source,
-            report.text("started"),
-            self._same(report.table("tool").text("version")),
+            self._same(report.command), document.source, report.started, self._same(report.tool.version)
         )
-        return FleetFacts((self._host(subjects, source, document.label),))
+        return FleetFacts((self._host(report.subjects, source, document.label),))
 
-    def _host(self, subjects: list[_Table], source: ReportSource, label: str) -> Host:
-        first = subjects[0].table("facts")
-        name = first.text("host") or label or source.source
+    def _host(self, subjects: Sequence[_Subject], source: ReportSource, label: str) -> Host:
+        first = _facts_of(subjects, 0, _HostFacts)
         compared = {**dict(_compared(source.command, subjects)), "wheelproof": source.version}
-        # With several subjects each message says whose it is
-        whose = [f"{subject.text('id')}: " if len(subjects) > 1 else "" for subject in subjects]
-        found = [(w, result) for w, subject in zip(whose, subjects, strict=True) for result in subject.items("results")]
-        report = self._report(source, subjects[0].text("headline"), first.text("root"), compared, found)
-        return Host(name, (report,))
+        found: list[CheckResult] = []
+        for number, subject in enumerate(subjects):
+            whose = f"{subject.id}: " if len(subjects) > 1 else ""  # with several, each message says whose it is
+            found += _found(subject.results, number, whose)
+        report = self._report(source, subjects[0].headline, first.root, compared, found)
+        return Host(first.host or label or source.source, (report,))
 
-    def _merged(self, subjects: list[_Table]) -> FleetFacts:
-        """What a merge before this one knew; what it compared is compared anew, with all other hosts."""
-        facts = next((subject.table("facts") for subject in subjects if subject.text("kind") == FLEET), None)
-        if facts is None:
+    def _merged(self, subjects: Sequence[_Subject]) -> FleetFacts:
+        """What a merge before this one knew; what it compared is compared again, with all other hosts."""
+        number = next((number for number, subject in enumerate(subjects) if subject.kind == FLEET), None)
+        if number is None:
             raise FormatError("the report of a merge tells nothing of the fleet")
+        facts = _facts_of(subjects, number, _Fleet)
         return FleetFacts(
-            tuple(self._merged_host(subject) for subject in subjects if subject.text("kind") == "host"),
-            tuple(facts.strings("expected")),
-            tuple(facts.strings("unexpected")),
-            tuple(Unreadable(told.text("source"), told.text("reason")) for told in facts.tables("unreadable")),
-            tuple((told.text("host"), self._source(told)) for told in facts.tables("repeated")),
+            tuple(self._merged_host(subjects, n) for n, subject in enumerate(subjects) if subject.kind == "host"),
+            facts.expected,
+            facts.unexpected,
+            facts.unreadable,
+            tuple((repeated.host, self._source(repeated)) for repeated in facts.repeated),
         )
 
-    def _merged_host(self, subject: _Table) -> Host:
-        """A host as a merge before this one told it: its results are those of its reports, one after another."""
-        facts = subject.table("facts")
-        name, compared = facts.text("host") or subject.text("id"), facts.table("compared")
-        told_of, results = facts.tables("reports"), subject.items("results")
-        if not told_of or sum(told.count("findings") for told in told_of) != len(results):
+    def _merged_host(self, subjects: Sequence[_Subject], number: int) -> Host:
+        """A host as a merge before this one described it: its results are those of its reports, in their order."""
+        facts, results = _facts_of(subjects, number, _MergedHost), subjects[number].results
+        name = facts.host or subjects[number].id
+        if not facts.reports or sum(report.findings for report in facts.reports) != len(results):
             raise FormatError(f"it does not say of which reports the findings of {name} are")
-        following = iter(results)
-        reports = []
-        for told in told_of:
-            command = told.text("command")
-            values = compared.table(command).values if command in compared.values else None
-            found = [("", result) for result in itertools.islice(following, told.count("findings"))]
-            left_out = map(_left_out, told.tables("left_out"))
-            reports.append(
-                self._report(self._source(told), told.text("headline"), told.text("root"), values, found, left_out)
-            )
+        reports, start = [], 0
+        for merged in facts.reports:
+            found = _found(results[start : start + merged.findings], number, "", start)
+            start += merged.findings
+            compared, source = facts.compared.get(merged.command), self._source(merged)
+            reports.append(self._report(source, merged.headline, merged.root, compared, found, merged.left_out))
         return Host(name, tuple(reports))
 
-    def _source(self, told: _Table) -> ReportSource:
-        return ReportSource(*(self._same(told.text(name)) for name in ("command", "source", "started", "version")))
+    def _source(self, merged: ReportSource) -> ReportSource:
+        return ReportSource(*map(self._same, (merged.command, merged.source, merged.started, merged.version)))
 
     def _report(
         self,
@@ -106,15 +200,15 @@ class ReportReader:
         headline: str,
         root: str,
         facts: Mapping[Any, Any] | None,
-        results: Iterable[tuple[str, Any]],
+        found: Iterable[CheckResult],
         left_out: Iterable[LeftOut] = (),
     ) -> HostReport:
-        """What is kept of a report, of whose results each comes with the words that stand before its message."""
+        """What is kept of a report in which these findings are."""
         left_out = [*left_out]
         if facts is not None and len(facts) > MOST_FACTS:
             left_out.append(LeftOut(f"{len(facts):,} facts, and is not compared: {MOST_FACTS:,} are the most"))
             facts = None
-        found = list(_found(results))
+        found = [*found]
         if len(found) > MOST_RESULTS:
             found.sort(key=_gravity, reverse=True)
             gravest = found[MOST_RESULTS]
@@ -143,37 +237,41 @@ class ReportReader:
         return same
 
 
-def _compared(command: str, subjects: list[_Table]) -> Iterator[tuple[str, str | None]]:
+def _facts_of(subjects: Sequence[_Subject], number: int, kind: Callable[..., T]) -> T:
+    return decode(kind, subjects[number].facts, _POLICY, path=("subjects", number, "facts"))
+
+
+def _compared(command: str, subjects: Sequence[_Subject]) -> Iterator[tuple[str, str | None]]:
     """What of a report can be compared with the same command's on another host."""
-    for subject in subjects:
-        kind, name, facts = subject.text("kind"), subject.text("id"), subject.table("facts")
-        if kind == "host" and command == DOCTOR:
-            yield from facts.table("machine").texts()
-        elif kind == "distribution":
-            yield facts.text("name"), facts.text("version")
-        elif kind == "environment":
-            yield "target", facts.text("target")
-            yield "accelerator", f"{facts.text('accelerator')} {facts.text('accelerator_version')}".strip()
-        elif kind == "installation":
-            yield from _of_installation(facts)
+    for number, subject in enumerate(subjects):
+        if subject.kind == "host" and command == DOCTOR:
+            yield from _facts_of(subjects, number, _Doctor).machine.items()
+        elif subject.kind == "distribution":
+            distribution = _facts_of(subjects, number, _Distribution)
+            yield distribution.name, distribution.version
+        elif subject.kind == "environment":
+            environment = _facts_of(subjects, number, _Environment)
+            yield "target", environment.target
+            yield "accelerator", f"{environment.accelerator} {environment.accelerator_version}".strip()
+        elif subject.kind == "installation":
+            installation = _facts_of(subjects, number, _Installation)
+            for name in ("python", "machine", "torch", "triton", "driver", "device", "level"):
+                if value := getattr(installation, name):
+                    yield name, value
+            yield "GPUs", ", ".join(gpu.name for gpu in installation.gpus) or "none"
         else:
-            yield f"{kind} {name}", subject.text("verdict")
+            yield f"{subject.kind} {subject.id}", subject.verdict
 
 
-def _of_installation(facts: _Table) -> Iterator[tuple[str, str | None]]:
-    """Of `wheelproof smoke`: what it ran on. Rates and times differ a little everywhere, and are not compared."""
-    for name in ("python", "machine", "torch", "triton", "driver", "device", "level"):
-        if facts.text(name):
-            yield name, facts.text(name)
-    yield "GPUs", ", ".join(gpu.text("name") for gpu in facts.tables("gpus")) or "none"
+def _found(results: Sequence[Any], subject: int, whose: str, start: int = 0) -> Iterator[CheckResult]:
+    """The findings, and the checks that could not be made; each message begins with the words ``whose``.
 
-
-def _found(results: Iterable[tuple[str, Any]]) -> Iterator[CheckResult]:
-    """The findings, and the checks that could not be made."""
-    for whose, result in results:
+    ``results`` are those of the subject with this number from ``start`` on.
+    """
+    for number, result in enumerate(results, start):
         # Of a hundred results most have passed: these are only counted out, which halves the time of a merge
         if not (isinstance(result, dict) and result.get("outcome") in _NOTHING_FOUND):
-            yield _result(_Table(result, "a result"), whose)
+            yield _kept(decode(CheckResult, result, _POLICY, path=("subjects", subject, "results", number)), whose)
 
 
 def _gravity(result: CheckResult) -> float:
@@ -181,97 +279,13 @@ def _gravity(result: CheckResult) -> float:
     return Severity.ERROR.rank - 0.5 if result.outcome is Outcome.ERROR else result.severity.rank
 
 
-def _left_out(told: _Table) -> LeftOut:
-    severity = told.text("severity")
-    return LeftOut(told.text("what"), _choice(Severity, severity) if severity else None)
-
-
-def _result(result: _Table, whose: str) -> CheckResult:
-    fix, location = result.table("fix"), result.table("location")
-    line = location.values.get("line")
-    return CheckResult(
-        rule=result.text("rule"),
-        title=result.text("title"),
-        outcome=_choice(Outcome, result.text("outcome")),
-        severity=_choice(Severity, result.text("severity")),
-        message=f"{whose}{result.text('message')}",
-        evidence=tuple(
-            Evidence(e.text("label"), e.text("value"), e.text("source"))
-            for e in result.tables("evidence")[:_MOST_PARTS]
-        ),
-        fix=Fix(fix.text("summary"), tuple(fix.strings("commands")[:_MOST_PARTS])) if fix.values else None,
-        location=(
-            Location(location.text("member"), location.text("path"), line if type(line) is int else None)
-            if location.values
-            else None
-        ),
+def _kept(result: CheckResult, whose: str) -> CheckResult:
+    """What is kept of a result. Times differ everywhere: without them equal findings of many hosts are equal."""
+    return replace(
+        result,
+        message=f"{whose}{result.message}",
+        evidence=result.evidence[:_MOST_PARTS],
+        fix=result.fix and replace(result.fix, commands=result.fix.commands[:_MOST_PARTS]),
+        location=result.location and replace(result.location, column=None),
+        seconds=0.0,
     )
-
-
-def _choice(choices: type[E], text: str) -> E:
-    try:
-        return choices(text)
-    except ValueError:
-        raise FormatError(f"a result is {text[:60]!r}", expected=", ".join(choices)) from None
-
-
-class _Table:
-    """A JSON object whose values have the types that are asked for. What is missing is empty, another type a fault."""
-
-    def __init__(self, values: Any, where: str = "the document") -> None:
-        if not isinstance(values, dict):
-            raise FormatError(f"{where} is {_kind(values)}", expected="a JSON object")
-        self.values: dict[str, Any] = values
-        self._where = where
-
-    def text(self, name: str) -> str:
-        value = self.values.get(name)
-        if value is None:
-            return ""
-        if not isinstance(value, str):
-            raise FormatError(f"{name} is {_kind(value)}", expected="a text")
-        return value[: 4 * _LONGEST]
-
-    def count(self, name: str) -> int:
-        value = self.values.get(name)
-        if type(value) is not int or value < 0:
-            raise FormatError(f"{name} is {_kind(value)}", expected="how many there are")
-        return value
-
-    def texts(self) -> Iterator[tuple[str, str | None]]:
-        """All values, each a text or null."""
-        for name, value in self.values.items():
-            yield name, None if value is None else self.text(name)
-
-    def strings(self, name: str) -> list[str]:
-        values = self.items(name)
-        if not all(isinstance(value, str) for value in values):
-            raise FormatError(f"{name} holds something else", expected="a list of texts")
-        return [value[: 4 * _LONGEST] for value in values]
-
-    def table(self, name: str) -> _Table:
-        value = self.values.get(name)
-        return _Table({} if value is None else value, name)
-
-    def tables(self, name: str) -> list[_Table]:
-        return [_Table(value, f"an entry of {name}") for value in self.items(name)]
-
-    def items(self, name: str) -> list[Any]:
-        values = self.values.get(name)
-        if values is None:
-            return []
-        if not isinstance(values, list):
-            raise FormatError(f"{name} is {_kind(values)}", expected="a list")
-        return values
-
-
-def _kind(value: Any) -> str:
-    names = {
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        str: "a text",
-        list: "a list",
-        dict: "an object",
-    }
-    return names.get(type(value), "null")
