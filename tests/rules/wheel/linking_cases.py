@@ -43,6 +43,12 @@ def linked(
     return replace(facts, links=link(own, rest, AARCH64, absent=absent, how="exact pins of METADATA"))
 
 
+def unread(wheel: WheelFacts, path: str) -> WheelFacts:
+    """The same wheel, when it is not known what the file at ``path`` needs."""
+    links = need(wheel.links)
+    return replace(wheel, links=replace(links, closure=replace(links.closure, unread=(path,))))
+
+
 def variants() -> WheelBuilder:
     """Libraries of which the package opens one by name, as bitsandbytes does."""
     built = WheelBuilder("demo", "1.0", f"py3-none-{LINUX}").add("demo/libdemo_cpu.so", library("", ["libm.so.6"]))
@@ -158,6 +164,19 @@ CASES = [
     ),
     Case("WHL523", "all are needed", lambda: linked(torch("libm.so.6"))),
     Case("WHL523", "the orphans of a dependency are its own affair", lambda: linked(torch("libm.so.6"), cublas())),
+    Case(
+        "WHL523",
+        "what an unread file of a dependency needs says nothing of the wheel's own libraries",
+        lambda: unread(
+            linked(
+                torch("libm.so.6").add("torch/lib/libgfortran.so.5", library("libgfortran.so.5")),
+                cublas(),
+            ),
+            "nvidia/cu13/lib/libcublas.so.13",
+        ),
+        ("nothing in the wheel needs 1 library of it",),
+        NOTE,
+    ),
     Case(
         "WHL524",
         "a pin that one platform does not have",

@@ -106,7 +106,7 @@ def _read_archive(source: ByteSource, size: int, tail: bytes) -> Archive:
             return tail[offset - start : offset - start + length]
         return source.read(offset, min(length, start - offset)) + tail[: max(0, offset + length - start)]
 
-    end = _end_record(tail, size, read)
+    end = _end_record(source, size, tail)
     members, faults = read_directory(read(end.directory_offset, end.directory_size), end)
     found = [ArchiveFault("directory", fault.message, fault.member) for fault in faults]
     for a, b in overlaps(members, end.directory_offset):
@@ -115,11 +115,12 @@ def _read_archive(source: ByteSource, size: int, tail: bytes) -> Archive:
     return Archive(end, tuple(members), tuple(found))
 
 
-def _end_record(tail: bytes, size: int, read: Callable[[int, int], bytes]) -> EndRecord:
+def _end_record(source: ByteSource, size: int, tail: bytes) -> EndRecord:
     try:
         return find_end_record(tail, size)
     except EndRecordTruncatedError as more:
-        return find_end_record(read(more.needed_offset, size - more.needed_offset), size)
+        missing = size - len(tail) - more.needed_offset
+        return find_end_record(source.read(more.needed_offset, missing) + tail, size)
 
 
 def _broken(
