@@ -104,7 +104,7 @@ def test_a_hang_ends_at_its_deadline(driver: Path, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(dangerous, "EXPERIMENT_SECONDS", deadline)
         return cuda(driver, STUB_HANG="cuInit")
 
-    answer = in_time(ask, lambda answer: answer.failed_at)
+    answer = in_time(ask, lambda answer: answer.failed_at == "cuInit" and answer.end.output)
 
     assert (answer.end.hang, answer.failed_at, answer.outcome) == (True, "cuInit", (HUNG, 0))
     assert answer.end.waits_in
