@@ -44,10 +44,17 @@ def lint_lanes() -> list[Lane]:
 
 
 def check_schemas() -> bool:
-    """Hold the workflows and the action to GitHub's schemas, of which check-jsonschema has copies."""
-    workflows = [str(path) for path in sorted((ROOT / ".github/workflows").glob("*.yml"))]
-    check = ("check-jsonschema", "--builtin-schema")
-    return tool(*check, "vendor.github-workflows", *workflows) and tool(*check, "vendor.github-actions", "action.yml")
+    """Hold what GitHub reads to its schemas, of which check-jsonschema has copies."""
+    github, forms = ROOT / ".github", ROOT / ".github/ISSUE_TEMPLATE"
+    files = {
+        "github-workflows": sorted((github / "workflows").glob("*.yml")),
+        "github-actions": [ROOT / "action.yml"],
+        "github-issue-forms": sorted(set(forms.glob("*.yml")) - {forms / "config.yml"}),
+        "github-issue-config": [forms / "config.yml"],
+        "dependabot": [github / "dependabot.yml"],
+    }
+    check = ("check-jsonschema", "--quiet", "--builtin-schema")
+    return all([tool(*check, f"vendor.{schema}", *map(str, paths)) for schema, paths in files.items()])
 
 
 def build_site() -> bool:

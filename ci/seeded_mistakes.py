@@ -35,7 +35,7 @@ MISTAKES = (
     Mistake(
         "rule", f"{CHECKS}/rules/wheel/linking.py", "n.status is Status.PRELOAD and", "n.status is Status.PRELOAD or"
     ),
-    Mistake("rule", f"{CHECKS}/rules/wheel/record.py", "Severity.ERROR", "Severity.WARNING"),
+    Mistake("rule", f"{CHECKS}/rules/wheel/record.py", "line=line)", "line=line + 1)"),
     Mistake("rule of the doctor", f"{CHECKS}/rules/host/visibility.py", " not in ", " in "),
     Mistake("format", f"{CHECKS}/formats/zip/end_record.py", "if entries > MAX_ENTRIES", "if entries < MAX_ENTRIES"),
     Mistake("format", f"{CHECKS}/formats/wheel/record.py", " != ", " == "),
