@@ -54,7 +54,7 @@ def check_schemas() -> bool:
         "dependabot": [github / "dependabot.yml"],
     }
     check = ("check-jsonschema", "--quiet", "--builtin-schema")
-    return all([tool(*check, f"vendor.{schema}", *map(str, paths)) for schema, paths in files.items()])
+    return all(tool(*check, f"vendor.{schema}", *map(str, paths)) for schema, paths in files.items())
 
 
 def build_site() -> bool:
