@@ -13,12 +13,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import json
 import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sized
-from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -35,8 +33,7 @@ Path = tuple[str | int, ...]
 _Look = Callable[[Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(NamedTuple):
     """How documents of one kind are read.
 
     ``unknown_keys`` says whether keys without a field are ignored, ``null_is_absent`` whether null means the same as no
@@ -57,23 +54,20 @@ class Policy:
         return "a table" if self.toml else "an object"
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """The key of a field that has another name. Fields can share a key."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """What a value must be: ``passes`` decides, ``expected`` says it."""
 
     passes: Callable[[Any], object]
     expected: str
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(NamedTuple):
     """The field is what ``make`` returns for the value, decoded as ``of``; a WheelproofError of it is a fault.
 
     ``make`` is a function with a name: a lambda within an annotation does not see the names of its module.
@@ -387,13 +381,13 @@ def _refused(what: str, expected: str) -> DecodeError:
 
 def _shown(value: Any, policy: Policy) -> str:
     """A value as the document has it, at most 80 characters."""
-    if value is None or value in (True, False, [], {}):
-        return json.dumps(value)
-    if isinstance(value, dict | list):
-        return policy.object if isinstance(value, dict) else "a list"
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
     if isinstance(value, str):
         return _text_shown(value)
-    return str(value) if not isinstance(value, int) or abs(value) < _LARGEST_NUMBER else "a number of many digits"
+    if isinstance(value, dict | list) and value:
+        return policy.object if isinstance(value, dict) else "a list"
+    return "a number of many digits" if isinstance(value, int) and _whole(value) is None else str(value)
 
 
 def _text_shown(text: str) -> str:

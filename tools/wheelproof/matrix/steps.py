@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from wheel_checks.errors import DeadlineError, SourceError, WheelproofError
+from wheel_checks.decode import Policy, decode
+from wheel_checks.errors import DeadlineError, FormatError, SourceError, WheelproofError
+from wheel_checks.formats.documents import parse_json
 from wheel_checks.model import Verdict
 from wheelproof.matrix.executors.base import Ended
 
@@ -83,12 +85,12 @@ def read_record(path: Path) -> Record | None:
     """The record in a file; None when there is none, or it is not what this release writes: then it is made anew."""
     try:
         with path.open("rb") as file:
-            values = json.loads(file.read(LARGEST))
+            values = parse_json(file.read(LARGEST + 1), path.name, LARGEST)
         if values.pop("schema") != SCHEMA:
             return None
-        record = Record(**values)
+        record = decode(Record, values, Policy())
         record.serves("", 0)  # its result and its time can be read
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (OSError, FormatError, ValueError, TypeError, KeyError, AttributeError):
         return None
     return record
 

@@ -16,6 +16,7 @@ from typing import Any
 from packaging.markers import InvalidMarker, Marker
 
 from wheel_checks.data import load
+from wheel_checks.decode import Policy, decode
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.wheel.variant_faults import Fault, Faults, mapping_of, name_pattern, shown, texts_of
 from wheel_checks.formats.wheel.variant_label import VARIANT_MEMBER
@@ -103,10 +104,10 @@ class Revision:
     label_length: int
     priorities: tuple[str, ...]
     providers: bool
-    providers_optional: bool
-    provider_keys: tuple[str, ...]
-    provider_kinds: tuple[str, ...]
     sorted: bool
+    providers_optional: bool = False
+    provider_keys: tuple[str, ...] = ()
+    provider_kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,20 +134,7 @@ class VariantMetadata:
 @cache
 def revisions() -> tuple[Revision, ...]:
     """The revisions that are understood, the newest first."""
-    return tuple(
-        Revision(
-            row["schema"],
-            row["name"],
-            row["label_length"],
-            tuple(row["priorities"]),
-            row["providers"],
-            row.get("providers_optional", False),
-            tuple(row.get("provider_keys", ())),
-            tuple(row.get("provider_kinds", ())),
-            row["sorted"],
-        )
-        for row in load("variants")["revision"]
-    )
+    return tuple(decode(Revision, row, Policy(unknown_keys=True)) for row in load("variants")["revision"])
 
 
 def parse_variant_metadata(data: bytes, what: str = VARIANT_MEMBER) -> VariantMetadata:
