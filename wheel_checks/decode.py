@@ -22,6 +22,7 @@ from enum import StrEnum
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from wheel_checks.errors import FormatError, WheelproofError
+from wheel_checks.phrases import abbreviated
 
 MOST_FAULTS = 20  # of one document
 _LARGEST_NUMBER = 1 << 64  # beyond the counters and sizes of any host
@@ -391,4 +392,4 @@ def _shown(value: Any, policy: Policy) -> str:
 
 
 def _text_shown(text: str) -> str:
-    return repr(text if len(text) <= 80 else f"{text[:80]}...")
+    return repr(abbreviated(text))

@@ -37,29 +37,6 @@ def test_neutral_text_is_one_printable_line_that_can_be_encoded(text: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("count", "words"),
-    [
-        (0, "0 bytes"),
-        (1, "1 byte"),
-        (999, "999 bytes"),
-        (1000, "1.0 kB"),
-        (999_949, "999.9 kB"),
-        (999_950, "1.0 MB"),
-        (419_731_115, "419.7 MB"),
-        (2_100_000_000, "2.1 GB"),
-        (7_000_000_000_000_000, "7,000.0 TB"),
-    ],
-)
-def test_sizes_are_decimal(count: int, words: str) -> None:
-    assert wording.human_bytes(count) == words
-
-
-@pytest.mark.parametrize(("seconds", "words"), [(0, "0.00 s"), (0.414, "0.41 s"), (3.21, "3.2 s"), (75.2, "75 s")])
-def test_seconds(seconds: float, words: str) -> None:
-    assert wording.human_seconds(seconds) == words
-
-
-@pytest.mark.parametrize(
     ("facts", "label"),
     [
         ({"accelerator": "cuda", "cuda": "13.0"}, "CUDA 13.0"),
@@ -137,7 +114,3 @@ def test_what_a_stream_cannot_encode_is_escaped() -> None:
     wording.write(stream, "é 漢")
     stream.flush()
     assert buffer.getvalue() == b"\xe9 \\u6f22"
-
-
-def test_a_long_string_is_cut_and_says_so() -> None:
-    assert wording.shortened("x" * 12, 10) == "x" * 10 + " [2 more characters]"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TextIO
 
 from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject
+from wheel_checks.phrases import plural, shortened
 from wheel_checks.report import wording
-from wheel_checks.report.wording import neutral, shortened
+from wheel_checks.report.wording import neutral
 
 PER_LEVEL = 10
 """GitHub shows this many annotations of each level per step and drops the others silently."""
@@ -29,9 +30,7 @@ def render(report: Report, stream: TextIO) -> None:
         else:
             rest.append(_plain(f"{wording.label_of(result)} {result.rule} {subject.id}: {result.message}"))
     if rest:
-        lines.append(
-            _plain(f"{wording.plural(len(rest), 'more finding')}, which GitHub would not show as annotations:")
-        )
+        lines.append(_plain(f"{plural(len(rest), 'more finding')}, which GitHub would not show as annotations:"))
         lines += rest
     counts = wording.counts_phrase(wording.all_results(report))
     judged, cost = wording.judged_phrase(report), wording.cost_phrase(report)

@@ -11,8 +11,9 @@ from importlib.resources import files
 from typing import TextIO
 
 from wheel_checks.model import CheckResult, Outcome, Overview, Picture, Report, Subject, Table
+from wheel_checks.phrases import shortened
 from wheel_checks.report import wording
-from wheel_checks.report.wording import neutral, shortened
+from wheel_checks.report.wording import neutral
 
 # What a cell of the table shows: class, symbol, meaning. The symbol tells what the colour tells.
 _CELLS = {

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
 from wheel_checks.model import CheckResult, Outcome, Report, Subject, Table, Verdict
+from wheel_checks.phrases import plural, shortened
 from wheel_checks.report import wording
-from wheel_checks.report.wording import neutral, shortened
+from wheel_checks.report.wording import neutral
 
 LIMIT = 1_000_000
 """Bytes of UTF-8. GitHub refuses a job summary of more than 1 MiB as a whole."""
@@ -106,7 +107,7 @@ def _matrices(report: Report, subjects: Iterable[Subject]) -> Iterator[str]:
 def _cell(report: Report, wheels: Sequence[Subject]) -> str:
     """``CUDA 13.0 (7 wheels)``; what differs among the wheels is listed, the most frequent first."""
     labels = Counter(wording.accelerator_label(wheel) or "unknown" for wheel in wheels)
-    text = ", ".join(f"{_text(label)} ({wording.plural(count, 'wheel')})" for label, count in labels.most_common())
+    text = ", ".join(f"{_text(label)} ({plural(count, 'wheel')})" for label, count in labels.most_common())
     verdicts = Counter(report.verdict_of(wheel) for wheel in wheels)
     marks = [f"{_MARKS[v]} {verdicts[v]}" for v in (Verdict.FAIL, Verdict.UNDECIDED) if verdicts[v]]
     return "<br>".join([text or "-", *marks])
@@ -141,9 +142,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows[:_ROWS]]
     text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     left = len(rows) - _ROWS
-    return text + (
-        f"\n{wording.plural(left, 'more row')} left out; the json format holds everything.\n" if left > 0 else ""
-    )
+    return text + (f"\n{plural(left, 'more row')} left out; the json format holds everything.\n" if left > 0 else "")
 
 
 def _problem(result: CheckResult) -> str:

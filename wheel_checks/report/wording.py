@@ -10,12 +10,10 @@ from typing import Any, TextIO
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject
+from wheel_checks.phrases import human_bytes, human_seconds, plural
 
 MANY = 6
 """Up to this many subjects are told one by one; more are summed up first."""
-
-LONGEST = 2000
-"""The longest single string, in characters, that a format with a size limit repeats."""
 
 # Control characters, surrogates, noncharacters, and everything that hides or reorders its neighbours (bidirectional
 # controls, zero-width characters, line separators, tag characters): a wheel chooses its member names, so a terminal,
@@ -43,11 +41,6 @@ def neutral(text: str) -> str:
     return _UNSAFE.sub(_escape, text)
 
 
-def shortened(text: str, limit: int = LONGEST) -> str:
-    """``text``, or its first ``limit`` characters and how many were left out."""
-    return text if len(text) <= limit else f"{text[:limit]} [{len(text) - limit} more characters]"
-
-
 def json_ready(value: Any) -> Any:
     r"""``value`` as JSON can hold it: lone surrogates are shown as ``\udc80``, NaN and infinities are None."""
     if isinstance(value, str):
@@ -65,29 +58,6 @@ def write(stream: TextIO, text: str) -> None:
     """Write ``text``; what the encoding of ``stream`` cannot hold becomes an escape instead of a crash."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-
-
-def human_bytes(count: int) -> str:
-    """A size in decimal units, as package indexes print it: 0 bytes, 999 bytes, 1.2 MB, 419.7 MB, 2.1 GB."""
-    if count < 1000:
-        return plural(count, "byte")
-    value = float(count)
-    for unit in ("kB", "MB", "GB"):
-        value /= 1000
-        if value < 999.95:
-            return f"{value:.1f} {unit}"
-    return f"{value / 1000:,.1f} TB"
-
-
-def human_seconds(seconds: float) -> str:
-    """A duration with as many digits as are of use: 0.04 s, 3.2 s, 75 s."""
-    digits = 2 if seconds < 1 else 1 if seconds < 60 else 0
-    return f"{seconds:.{digits}f} s"
-
-
-def plural(count: int, noun: str) -> str:
-    """``1 wheel``, ``2 wheels``, ``12,345 members``."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def fact(subject: Subject, *names: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.fleet import Difference, FleetFacts, by_deviating, by_kinds
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rules_of
 
 KIND = "fleet"
@@ -30,9 +31,9 @@ def deviation(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     """
     for hosts, differences in by_deviating(fleet.differences).items():
         names = sorted(hosts)
-        told = names_phrase([difference.fact for difference in differences], 4)
+        told = summarised([difference.fact for difference in differences], 4)
         yield Finding(
-            f"{names_phrase(names, 4)} {'differs' if len(names) == 1 else 'differ'} from the others: {told}",
+            f"{summarised(names, 4)} {'differs' if len(names) == 1 else 'differ'} from the others: {told}",
             tuple(Evidence(difference.fact, rare_phrase(difference)) for difference in differences[:_FACTS]),
             Fix("Bring it in line with the others, or drain it." if len(names) == 1 else "Bring them in line."),
         )
@@ -51,7 +52,7 @@ def kinds(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     """Facts with more than one value that many hosts have, one finding for the same division of the hosts."""
     for differences in by_kinds(fleet.differences):
         count = len(differences[0].common)
-        told = names_phrase([difference.fact for difference in differences], 4)
+        told = summarised([difference.fact for difference in differences], 4)
         yield Finding(
             f"there are {count} kinds of hosts, which differ in {told}",
             tuple(Evidence(difference.fact, counts_phrase(difference.common)) for difference in differences[:_FACTS]),
@@ -72,15 +73,15 @@ def missing(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
         need(Unavailable("nobody said which hosts are expected", "--expect-hosts names them"))
     if absent := fleet.missing:
         yield Finding(
-            f"{len(absent)} of {len(fleet.expected)} expected hosts gave no report: {names_phrase(absent, 8)}",
-            (Evidence("without a report", names_phrase(absent, 200)),),
+            f"{len(absent)} of {len(fleet.expected)} expected hosts gave no report: {summarised(absent, 8)}",
+            (Evidence("without a report", summarised(absent, 200)),),
             Fix("Look at the host itself, or at the log of the job that should have run there."),
             undecided=True,
         )
     if strange := fleet.unexpected:
         yield Finding(
-            f"{hosts_phrase(len(strange))} gave a report and {'was' if len(strange) == 1 else 'were'} not expected: "
-            f"{names_phrase(strange, 8)}",
+            f"{plural(len(strange), 'host')} gave a report and {'was' if len(strange) == 1 else 'were'} not expected: "
+            f"{summarised(strange, 8)}",
             fix=Fix("Compare the names: `wheelproof doctor --host NAME` sets them, or else the file's name counts."),
             severity=Severity.WARNING,
         )
@@ -141,25 +142,14 @@ def taken_in_whole(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
                 )
 
 
-def names_phrase(names: Sequence[str], most: int = _NAMES) -> str:
-    """``a, b and 12 more``."""
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
-
-
 def counts_phrase(by_value: Mapping[str, Sequence[str]]) -> str:
     """``40 hosts 8 x NVIDIA H100; 32 hosts 8 x NVIDIA H200``."""
-    return "; ".join(_few(f"{hosts_phrase(len(names))} {value}" for value, names in by_value.items()))
-
-
-def hosts_phrase(count: int) -> str:
-    """``1 host``, ``71 hosts``."""
-    return f"{count:,} host{'s' * (count != 1)}"
+    return "; ".join(_few(f"{plural(len(names), 'host')} {value}" for value, names in by_value.items()))
 
 
 def rare_phrase(difference: Difference) -> str:
     """``node-17: 570.86.15; 71 hosts 580.95.05``: the hosts that deviate, then what the others have."""
-    rare = _few(f"{names_phrase(names)}: {value}" for value, names in difference.rare.items())
+    rare = _few(f"{summarised(names, _NAMES)}: {value}" for value, names in difference.rare.items())
     return "; ".join([*rare, counts_phrase(difference.common)])
 
 

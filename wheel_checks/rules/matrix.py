@@ -9,6 +9,7 @@ from wheel_checks.facts.gpu.targets import parse_gpu, runs_on
 from wheel_checks.facts.kernels.facts import Ending, SmokeDocument
 from wheel_checks.facts.matrix import CellFacts, Function, ImportProof, compare_code
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.phrases import and_more, summarised
 from wheel_checks.registry import rules_of
 
 KIND = "cell"
@@ -174,8 +175,8 @@ def _bad_records(kind: str, document: SmokeDocument) -> Iterator[Finding]:
     for name, ending, message in bad[:MOST_SHOWN]:
         told_why = f": {message}" if message else ""
         yield Finding(f"{kind}: {name}: {ending}{told_why}", undecided=ending is Ending.ERROR)
-    if len(bad) > MOST_SHOWN:
-        yield Finding(f"{kind}: and {len(bad) - MOST_SHOWN} more")
+    if more := and_more(len(bad) - MOST_SHOWN, before=f"{kind}: "):
+        yield Finding(more)
 
 
 def _seen(cell: CellFacts) -> tuple[Evidence, ...]:
@@ -211,9 +212,7 @@ def _label(function: Function) -> str:
 
 
 def _listed(functions: Iterable[Function]) -> str:
-    names = list(dict.fromkeys(f"{kernel} for {target}" for target, kernel, _, _ in functions))
-    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-    return ", ".join(names[:MOST_SHOWN]) + more
+    return summarised(dict.fromkeys(f"{kernel} for {target}" for target, kernel, _, _ in functions), MOST_SHOWN)
 
 
 def _short(digests: tuple[str, ...]) -> str:

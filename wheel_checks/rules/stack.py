@@ -14,6 +14,7 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack import NO_FILE, SDIST, StackFacts, StackPackage, unfulfilled
 from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
+from wheel_checks.phrases import summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import signals_shown
 
@@ -32,9 +33,8 @@ def _demands(package: StackPackage) -> tuple[Evidence, ...]:
     """The chain from what was asked for to this package, and who else demands it."""
     chain = "; ".join(map(str, package.chain))
     rest = [str(demand) for demand in package.demands if demand not in package.chain]
-    more = f" and {len(rest) - _SHOWN} more" if len(rest) > _SHOWN else ""
     found = (Evidence("demanded by", chain, "METADATA"),) if chain else ()
-    return found + ((Evidence("also", "; ".join(rest[:_SHOWN]) + more, "METADATA"),) if rest else ())
+    return found + ((Evidence("also", summarised(rest, _SHOWN, separator="; "), "METADATA"),) if rest else ())
 
 
 @package_rule(
@@ -160,8 +160,8 @@ def one_cuda_major(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
     if len(runtimes) > 1:
         majors = " and ".join(sorted(runtimes, key=int))
         evidence = tuple(
-            Evidence(f"CUDA {major}", _listed(runtimes[major]), "names and versions")
-            for major in sorted(runtimes, key=int)
+            Evidence(f"CUDA {major}", summarised([one.label for one in packages], _SHOWN), "names and versions")
+            for major, packages in sorted(runtimes.items(), key=lambda item: int(item[0]))
         )
         evidence += tuple(item for major in runtimes for item in _demands(runtimes[major][0])[:1])
         yield Finding(f"the stack has the runtimes of CUDA {majors}", evidence, fix)
@@ -196,11 +196,6 @@ def _differ(a: str, b: str) -> bool:
     """True when both versions are known and contradict each other as far as both tell: 13 and 13.0 do not."""
     pairs = zip(a.split("."), b.split("."), strict=False)
     return bool(a and b) and any(x != y for x, y in pairs)
-
-
-def _listed(packages: list[StackPackage]) -> str:
-    more = f" and {len(packages) - _SHOWN} more" if len(packages) > _SHOWN else ""
-    return ", ".join(package.label for package in packages[:_SHOWN]) + more
 
 
 @stack_rule(

@@ -24,6 +24,7 @@ from packaging.version import InvalidVersion, Version
 from wheel_checks.errors import UsageError
 from wheel_checks.formats.index_page import WHEEL_SUFFIX, IndexFile, file_from_url, is_file_of, sdist_version
 from wheel_checks.formats.wheel.variant_label import split_label
+from wheel_checks.phrases import and_so_on
 from wheel_checks.targets.target import Target
 
 _MOST_TAGS = 1000  # compressed tag sets multiply: a hostile name of 255 characters would expand to 64,000 tags
@@ -333,6 +334,6 @@ def _explain(
         {tag.abi if tag.abi.startswith("cp") else tag.interpreter for tag in tags if tag.platform in platforms}
     )
     named = here or sorted({tag.platform for tag in tags})
-    listed = ", ".join(named[:_MOST_NAMED]) + (", ..." if len(named) > _MOST_NAMED else "")
+    listed = and_so_on(named, _MOST_NAMED)
     offered = f"its wheels for {target.machine} are for {listed}" if here else f"its wheels are for {listed}"
     return f"{name} {newest} has no file for {target.label}; {offered}"

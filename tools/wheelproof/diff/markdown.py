@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import TextIO
 
+from wheel_checks.phrases import and_more, shortened
 from wheel_checks.report import wording
-from wheel_checks.report.wording import neutral, shortened
+from wheel_checks.report.wording import neutral
 from wheelproof.diff.rows import Section, Table
 
 LIMIT = 200_000
@@ -47,7 +48,7 @@ def _rows(section: Section) -> Iterable[list[str]]:
         note = f" ({_text(row.note)})" if row.note else ""
         yield [_text(row.name) + note, _text(row.a), _text(row.b)]
     if section.hidden:
-        yield [f"and {section.hidden:,} more", "", ""]
+        yield [and_more(section.hidden, before=""), "", ""]
 
 
 def _text(text: str) -> str:

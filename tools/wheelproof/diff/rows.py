@@ -13,7 +13,7 @@ from wheel_checks.facts.difference.libraries import Change
 from wheel_checks.facts.difference.wheels import Compared, Difference, MemberDifference, Side, name_sides
 from wheel_checks.facts.wheel.member_roles import Kind
 from wheel_checks.model import Unavailable
-from wheel_checks.report.wording import human_bytes, plural
+from wheel_checks.phrases import and_so_on, human_bytes, plural
 
 T = TypeVar("T")
 
@@ -178,15 +178,14 @@ def _folders(names: Sequence[str]) -> str:
     if not names:
         return NONE
     counts = Counter("/".join(name.split("/")[:-1][:_DEPTH]) or name for name in names).most_common()
-    told = [f"{folder} {count:,}" if len(counts) > 1 else folder for folder, count in counts[:_FOLDERS]]
-    return f"{len(names):,}: {', '.join(told)}{', ...' * (len(counts) > _FOLDERS)}"
+    told = [f"{folder} {count:,}" if len(counts) > 1 else folder for folder, count in counts]
+    return f"{len(names):,}: {and_so_on(told, _FOLDERS)}"
 
 
 def _changed(files: MemberDifference) -> Iterator[Row]:
     if files.changed:
-        names = ", ".join(name.rpartition("/")[2] for name in files.changed[:_FOLDERS])
-        more = ", ..." * (len(files.changed) > _FOLDERS)
-        yield Row(f"{plural(len(files.changed), 'file')} with other content", names + more, "")
+        names = [name.rpartition("/")[2] for name in files.changed]
+        yield Row(f"{plural(len(names), 'file')} with other content", and_so_on(names, _FOLDERS), "")
 
 
 def _of_sizes(pair: Difference, everything: bool) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from wheel_checks.facts.difference.pairing import Pairing
 from wheel_checks.facts.difference.wheels import Compared, Difference, Side
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Unavailable
-from wheel_checks.report.wording import human_bytes
+from wheel_checks.phrases import human_bytes
 
 MOST_NAMES = 1_000
 """Names that one list of the JSON report holds; ``count`` tells how many there are."""

@@ -8,9 +8,10 @@ from typing import TextIO
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from wheel_checks.phrases import and_more, shortened
 from wheel_checks.report import wording
 from wheel_checks.report.text import console_for
-from wheel_checks.report.wording import neutral, shortened
+from wheel_checks.report.wording import neutral
 from wheelproof.diff.rows import Table
 
 _LONGEST = 120  # characters of a cell: in a log lines are not folded, and the json format holds everything
@@ -47,7 +48,7 @@ def _grid(table: Table) -> RichTable:
             name = Text(f"    {_cell(row.name)}").append(note, style="dim")
             grid.add_row(name, Text(_cell(row.a)), Text(_cell(row.b)))
         if section.hidden:
-            grid.add_row(Text(f"    and {section.hidden:,} more (-v lists all)", style="dim"))
+            grid.add_row(Text(f"    {and_more(section.hidden, before='')} (-v lists all)", style="dim"))
     if not table.sections:
         grid.add_row(Text("  nothing differs", style="green"))
     return grid

@@ -10,6 +10,7 @@ from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.log.facts import LARGEST, Log, parse_log
 from wheel_checks.model import FailOn, Overview, Report, Subject
+from wheel_checks.phrases import and_more
 from wheel_checks.rules.host.log_texts import Recognition, recognise
 from wheel_checks.runner import run_rules
 from wheelproof import __version__
@@ -53,8 +54,7 @@ def _headline(log: Log, found: Sequence[Recognition]) -> str:
         return "not recognised: the log is empty"
     if not found:
         return f"not recognised: none of {len(log.lines):,} lines has a text of a known cause"
-    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    return f"{found[0].says} (line {found[0].line}){more}"
+    return f"{found[0].says} (line {found[0].line}){and_more(len(found) - 1, before=', ')}"
 
 
 def _notes(log: Log, found: Sequence[Recognition]) -> list[str]:

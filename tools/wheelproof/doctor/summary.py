@@ -17,6 +17,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import may_have_gpu
 from wheel_checks.facts.host.unexplained import UnexplainedSymptom
 from wheel_checks.model import CheckResult, Outcome, Overview, Severity, Subject, Table, Unavailable
+from wheel_checks.phrases import plural
 from wheel_checks.report.wording import flat_facts
 from wheel_checks.runner import run_rules
 from wheelproof.doctor.diagnosis import LIKELY, Diagnosis
@@ -66,7 +67,7 @@ def headline(facts: HostFacts, diagnosis: Diagnosis) -> str:
     counts = [f"one root cause, {diagnosis.confidence}"]
     for results, noun in ((diagnosis.consequences, "consequence"), (diagnosis.others, "other finding")):
         if results:
-            counts.append(f"{len(results)} {noun}{'s' * (len(results) != 1)}")
+            counts.append(plural(len(results), noun))
     return f"{state}: {', '.join(counts)}"
 
 
@@ -128,7 +129,7 @@ def _unexplained(facts: HostFacts, diagnosis: Diagnosis) -> Iterator[CheckResult
 def _without_symptoms(facts: HostFacts, diagnosis: Diagnosis) -> str:
     found = [result for result in diagnosis.others if result.severity is not Severity.NOTE]
     if found:
-        things = f"{len(found)} thing{'s' * (len(found) != 1)}"
+        things = plural(len(found), "thing")
         may = "will" if any(result.severity is Severity.ERROR for result in found) else "may"
         untried = isinstance(facts.cuda, Unavailable)
         state = f"{things} {may} fail" if untried else f"nothing fails yet, but {things} {may}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wheel_checks.facts.fleet import ABSENT, UNKNOWN, Difference, FleetFacts, by_deviating, by_kinds
 from wheel_checks.model import CheckResult, FailOn, Outcome, Overview, Report, Severity, Subject, Table, Verdict
-from wheel_checks.rules.fleet import hosts_phrase, names_phrase
+from wheel_checks.phrases import plural, summarised
 
 MARK = "! "  # before a value that few hosts have
 _MOST_COLUMNS, _MOST_ROWS, _MOST_CAUSES = 12, 200, 100
@@ -27,7 +27,7 @@ def _headline(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> str:
     """``72 hosts: node-17 differs in driver and 2 more, 3 hosts fail, 1 expected host gave no report``."""
     deviating = list(by_deviating(fleet.differences).items())
     parts = [
-        f"{names_phrase(sorted(names), 3)} {'differs' if len(names) == 1 else 'differ'} in {_facts_phrase(differences)}"
+        f"{summarised(sorted(names), 3)} {'differs' if len(names) == 1 else 'differ'} in {_facts_phrase(differences)}"
         for names, differences in deviating[:2]
     ]
     if len(deviating) > 2:
@@ -37,21 +37,21 @@ def _headline(fleet: FleetFacts, verdicts: Mapping[str, Verdict]) -> str:
     failing = [name for name, verdict in verdicts.items() if verdict is Verdict.FAIL]
     undecided = sum(verdict is Verdict.UNDECIDED for verdict in verdicts.values())
     if failing:
-        named = f" ({names_phrase(failing, 3)})" if len(failing) <= 3 else ""
-        parts.append(f"{hosts_phrase(len(failing))} fail{'s' * (len(failing) == 1)}{named}")
+        named = f" ({summarised(failing, 3)})" if len(failing) <= 3 else ""
+        parts.append(f"{plural(len(failing), 'host')} fail{'s' * (len(failing) == 1)}{named}")
     if undecided:
-        parts.append(f"{hosts_phrase(undecided)} undecided")
+        parts.append(f"{plural(undecided, 'host')} undecided")
     if fleet.missing:
-        parts.append(f"no report from {names_phrase(fleet.missing, 3)}")
+        parts.append(f"no report from {summarised(fleet.missing, 3)}")
     if fleet.unreadable:
-        parts.append(f"{len(fleet.unreadable):,} input{'s' * (len(fleet.unreadable) != 1)} cannot be read")
+        parts.append(f"{plural(len(fleet.unreadable), 'input')} cannot be read")
     if in_part := sum(bool(report.left_out) for host in fleet.hosts for report in host.reports):
-        parts.append(f"{in_part:,} report{'s' * (in_part != 1)} taken in only in part")
-    return f"{hosts_phrase(len(fleet.hosts))}: {'; '.join(parts) or 'all alike, and none fails'}"
+        parts.append(f"{plural(in_part, 'report')} taken in only in part")
+    return f"{plural(len(fleet.hosts), 'host')}: {'; '.join(parts) or 'all alike, and none fails'}"
 
 
 def _facts_phrase(differences: Sequence[Difference]) -> str:
-    return names_phrase([difference.fact for difference in differences], 3)
+    return summarised([difference.fact for difference in differences], 3)
 
 
 def _causes(fleet: FleetFacts, hosts: Sequence[Subject]) -> list[tuple[str, bool, list[tuple[str, CheckResult]]]]:
@@ -75,7 +75,7 @@ def _cause_table(causes: Sequence[tuple[str, bool, list[tuple[str, CheckResult]]
         first = next(result for _, result in where if result.message == message)
         told = f"{message} (and {len(messages) - 1:,} other wordings)" if len(messages) > 1 else message
         kind = "not checked" if first.outcome is Outcome.ERROR else str(first.severity)
-        names = names_phrase([name for name, _ in where], 6)
+        names = summarised([name for name, _ in where], 6)
         fix = ": ".join([first.fix.summary.rstrip("."), *first.fix.commands][:2]) if first.fix else ""
         rows.append((rule, f"{kind}{', root cause' * is_root}", f"{len(where):,}", names, told, fix))
     if rows:
@@ -99,7 +99,7 @@ def _host_table(fleet: FleetFacts, hosts: Sequence[Subject], verdicts: Mapping[s
     worth = {Verdict.FAIL.value: 2, Verdict.UNDECIDED.value: 1, Verdict.PASS.value: 0}
     marks = {cells: sum(cell.startswith(MARK) for cell in cells) for cells in profiles}
     ordered = sorted(profiles, key=lambda cells: (-marks[cells], -worth[cells[0]], len(profiles[cells])))
-    rows = [(names_phrase(profiles[cells], 6), f"{len(profiles[cells]):,}", *cells) for cells in ordered[:_MOST_ROWS]]
+    rows = [(summarised(profiles[cells], 6), f"{len(profiles[cells]):,}", *cells) for cells in ordered[:_MOST_ROWS]]
     marked = frozenset(
         (row, column) for row, cells in enumerate(rows) for column, cell in enumerate(cells) if cell.startswith(MARK)
     )

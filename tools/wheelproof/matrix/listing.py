@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from wheel_checks.phrases import plural
 from wheelproof.matrix.model import Cell
 
 SCHEMA = "wheelproof.matrix/1"
@@ -20,7 +21,7 @@ def as_text(cells: Sequence[Cell]) -> str:
     known = [
         f"{cell.id} is known to be {cell.expect.accelerator}: {cell.expect.reason}" for cell in cells if cell.expect
     ]
-    return "\n".join([*lines, "", *known, f"{len(cells)} cell{'s' * (len(cells) != 1)}"]) + "\n"
+    return "\n".join([*lines, "", *known, plural(len(cells), "cell")]) + "\n"
 
 
 def as_json(cells: Sequence[Cell]) -> str:

@@ -20,6 +20,7 @@ from wheel_checks.decode import Check, DecodeError, Fault, Filled, Made
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.facts.gpu.compile_targets import parse_target
 from wheel_checks.formats.documents import LARGEST, Ratio, read_toml
+from wheel_checks.phrases import and_so_on, summarised
 from wheel_checks.targets.target import OLDEST_GLIBC, parse_python
 from wheelproof.matrix.model import GPU_RUNNER, Accelerator, Cell, Known, Matrix, Smoke
 
@@ -201,8 +202,7 @@ def _cell(platform: str, python: str, torch: str, file: _File, included: _Includ
 
 def _faults_of(cells: Sequence[Cell]) -> Iterator[Fault]:
     if aimless := [cell.id for cell in cells if Smoke.COMPILE in cell.smoke and not cell.gpu]:
-        more = f" and {len(aimless) - 1} more" if len(aimless) > 1 else ""
-        named = f"names no GPU for which the kernels of {aimless[0]}{more} are compiled"
+        named = f"names no GPU for which the kernels of {summarised(aimless, 1)} are compiled"
         yield Fault(("cell",), named, 'gpu = ["GB200"], or smoke without "compile"')
     if not cells:
         yield Fault(("axes",), "spans no cell", "values for platform, python and torch, or an [[include]]")
@@ -219,5 +219,4 @@ def _placed(cell: Cell, file: _File) -> Cell:
 
 
 def _ids(cells: Sequence[Cell]) -> str:
-    shown = ", ".join(cell.id for cell in cells[:6])
-    return f"a pattern for {shown}{', ...' if len(cells) > 6 else ''}"
+    return f"a pattern for {and_so_on([cell.id for cell in cells], 6)}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from wheel_checks.facts.release import ReleaseFacts, ReleaseFile
 from wheel_checks.model import Report, Unavailable, Verdict
+from wheel_checks.phrases import plural
 
 MISSING = "missing"
 _WORST_FIRST = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
@@ -15,8 +16,7 @@ _WORST_FIRST = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
 def headline(release: ReleaseFacts) -> str:
     """For people: "28 of 28 cells filled by 28 files"."""
     filled = sum(map(bool, release.filled.values()))
-    files = len(release.own_files)
-    return f"{filled} of {len(release.filled)} cells filled by {files} file{'s' * (files != 1)}"
+    return f"{filled} of {len(release.filled)} cells filled by {plural(len(release.own_files), 'file')}"
 
 
 def matrix_facts(release: ReleaseFacts, report: Report) -> dict[str, Any]:

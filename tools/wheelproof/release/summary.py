@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wheel_checks.model import Outcome, Report, Severity, Subject, Verdict
-from wheel_checks.report.wording import label_of, neutral, shortened, worst_first
+from wheel_checks.phrases import and_more, shortened
+from wheel_checks.report.wording import label_of, neutral, worst_first
 from wheelproof.release.matrix import MISSING
 
 SHIP, STOP = "SHIP", "STOP"
@@ -87,8 +88,8 @@ def _shown(report: Report) -> Sequence[Reason]:
 
 
 def _more(report: Report) -> Iterable[str]:
-    rest = len(reasons(report)) - MOST_REASONS
-    return [f"and {rest} more, below"] if rest > 0 else []
+    rest = and_more(len(reasons(report)) - MOST_REASONS, before="", grouping="")
+    return [f"{rest}, below"] if rest else []
 
 
 def _sentence(reason: Reason, report: Report) -> str:

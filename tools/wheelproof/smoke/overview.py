@@ -18,6 +18,7 @@ from wheel_checks.facts.kernels.facts import (
     TargetFacts,
 )
 from wheel_checks.model import Overview, Picture, Table
+from wheel_checks.phrases import plural
 from wheelproof.smoke.request import SmokeRequest
 
 _GOOD = (Ending.PASS, Ending.SKIP)
@@ -55,7 +56,7 @@ def environment_phrase(document: SmokeDocument) -> str:
 
 def kernel_headline(kernel: KernelFacts) -> str:
     """Such as ``12 cases, 1.04 of the floor``; of several timed runs the one that is nearest to its bar."""
-    told = f"{len(kernel.cases)} case{'s' * (len(kernel.cases) != 1)}"
+    told = plural(len(kernel.cases), "case")
     worst = kernel.worst_speed
     return f"{told}, {worst.ratio:.2f} of {worst.versus or 'the floor'}" if worst else told
 
@@ -72,8 +73,9 @@ def _run_phrase(document: SmokeDocument, kernels: Sequence[KernelFacts]) -> str:
     if not tried:
         return document.message or "nothing was checked"
     correct = [kernel for kernel in tried if all(case.ending in _GOOD for case in kernel.cases)]
-    told = f"{len(correct)} of {len(tried)}" if len(correct) < len(tried) else str(len(tried))
-    phrase = f"{told} kernel{'s' * (len(tried) != 1)} correct"
+    phrase = f"{plural(len(tried), 'kernel')} correct"
+    if len(correct) < len(tried):
+        phrase = f"{len(correct)} of {phrase}"
     timed = [speed for speed in document.speeds if speed.ending is not Ending.SKIP]
     if timed:
         passed = sum(speed.ending is Ending.PASS for speed in timed)

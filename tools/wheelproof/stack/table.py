@@ -8,6 +8,7 @@ from typing import Any
 
 from wheel_checks.facts.stack import SDIST, WHEEL, StackFacts, StackPackage
 from wheel_checks.model import FailOn, Report, Subject
+from wheel_checks.phrases import plural
 
 COLUMNS = ("package", "version", "distribution", "accelerator", "cuda", "gpu_code", "verdict")
 """What a row tells. ``gpu_code`` stays empty until a rule of the GPU code has put that fact into the subject."""
@@ -41,7 +42,7 @@ def headline(facts: StackFacts, rows: Sequence[dict[str, Any]]) -> str:
     if not rows:
         return "cannot be resolved"
     kinds = Counter(package.distribution for package in facts.packages)
-    parts = [f"{len(rows)} package{'s' * (len(rows) != 1)}"]
+    parts = [plural(len(rows), "package")]
     if rest := len(rows) - kinds[WHEEL]:
         parts.append(f"{rest} without a wheel ({kinds[SDIST]} as source)")
     torch = facts.package("torch")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from wheel_checks.phrases import summarised
 from wheel_checks.sources.http.credentials import redact_text
 
 
@@ -30,5 +31,4 @@ class Asked:
     @property
     def label(self) -> str:
         """For people: "vllm==0.19.0", "torch, numpy, triton and 3 more"."""
-        shown = ", ".join(self.names[:3])
-        return shown if len(self.names) <= 3 else f"{shown} and {len(self.names) - 3} more"
+        return summarised(self.names, 3)

@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.data import load
 from wheel_checks.formats.wheel.version_file import VersionFile
+from wheel_checks.phrases import plural, summarised
 
 CUDA, ROCM, XPU, CPU = "cuda", "rocm", "xpu", "cpu"
 GPU = (CUDA, ROCM, XPU)  # in the order in which they are named when a wheel serves several
@@ -198,12 +199,12 @@ def requirement_signal(
         versions = [v for _, found, v in here if v and found == accelerators[0]]
         version = max(versions, key=lambda v: v.count("."), default="")
         shown = [str(requirement).partition(";")[0].strip() for requirement, _, _ in here]
-        detail = ", ".join(shown[:2]) + (f" and {len(shown) - 2} more" if len(shown) > 2 else "")
-        return Signal("requirements", accelerators, version, f"{detail}: active on {target}", "METADATA")
+        detail = f"{summarised(shown, 2)}: active on {target}"
+        return Signal("requirements", accelerators, version, detail, "METADATA")
     for other in elsewhere:
         if absent := _accelerator_requirements(active_requirements(requirements, other)):
             detail = (
-                f"{len(absent)} requirement{'s' * (len(absent) > 1)} such as {absent[0][0].name} "
+                f"{plural(len(absent), 'requirement')} such as {absent[0][0].name} "
                 f"active on {other['sys_platform']} {other['platform_machine']}, none on {target}"
             )
             return Signal("requirements", (CPU,), "", detail, "METADATA")

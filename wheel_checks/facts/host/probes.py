@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from wheel_checks.phrases import plural
+
 HUNG, CRASHED = -2, -3  # stand for the code of a CUDA probe that gave none
 
 
@@ -171,7 +173,7 @@ def _outcome_text(call: str, outcome: tuple[int, int]) -> str:
     code, devices = outcome
     if code in {HUNG, CRASHED}:
         return "a hang" if code == HUNG else "a crash"
-    return f"{call}{code}" if code else f"{call}0, {devices} device{'' if devices == 1 else 's'}"
+    return f"{call}{code}" if code else f"{call}0, {plural(devices, 'device')}"
 
 
 Variables = Mapping[str, str]

@@ -13,12 +13,12 @@ from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledE
 from wheel_checks.facts.links.closure import Closure
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Unavailable
+from wheel_checks.phrases import plural
 
 
 def headline(inside: InstalledEnvironment) -> str:
     """For people: "torch 2.11.0+cu130, CUDA 13.0; 29 distributions for cp312 aarch64"."""
-    count = len(inside.distributions)
-    held = f"{count} distribution{'s' * (count != 1)}"
+    held = plural(len(inside.distributions), "distribution", grouping="")
     held += "" if isinstance(inside.target, Unavailable) else f" for {inside.target.label}"
     torch = inside.named("torch")
     if torch is None or not isinstance(inside.accelerator, AcceleratorFacts):

@@ -10,6 +10,7 @@ from typing import Any
 
 from wheel_checks.data import load
 from wheel_checks.errors import FormatError
+from wheel_checks.phrases import abbreviated
 
 MOST_FAULTS = 50  # told of one document; the others are counted
 
@@ -109,5 +110,5 @@ def texts_of(value: object, where: str, kind: str, faults: Faults, *, may_be_emp
 def shown(value: object) -> str:
     """A value for a message: quoted, at most 100 characters; what is no string by its JSON type."""
     if isinstance(value, str):
-        return repr(value if len(value) <= 100 else f"{value[:100]}...")
+        return repr(abbreviated(value, 100))
     return {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}.get(type(value), "a number")

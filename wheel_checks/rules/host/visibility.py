@@ -12,6 +12,7 @@ from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlGpu, TorchProbe
 from wheel_checks.facts.host.visible import VARIABLE, read_selection
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.phrases import plural
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.observed import in_container, nvml_gpus
 
@@ -84,7 +85,7 @@ def names_no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         message = f'{VARIABLE} is "{value}", and CUDA finds no such device'
     else:
         return
-    seen = Evidence("CUDA sees", _count(len(cuda.gpus)), cuda.library)
+    seen = Evidence("CUDA sees", plural(len(cuda.gpus), "GPU"), cuda.library)
     there = len(gpus) or (trial.after[1] if trial else 0)
     right = f"export {VARIABLE}={','.join(str(number) for number in range(there))}"
     fix = Fix(f"Name GPUs that exist{_where_set(facts)}.", (LIST_GPUS, right))
@@ -343,7 +344,3 @@ def _computed(facts: HostFacts) -> bool:
 
 def _names(gpus: Sequence[NvmlGpu]) -> str:
     return ", ".join(f"GPU {gpu.index} ({gpu.name})" for gpu in gpus)
-
-
-def _count(number: int) -> str:
-    return f"{number} GPU{'' if number == 1 else 's'}"

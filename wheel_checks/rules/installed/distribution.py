@@ -10,21 +10,13 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.installed.facts import Distribution, InstalledDistribution, WrongFile
 from wheel_checks.facts.installed.reinstall import install, reinstall
 from wheel_checks.model import Evidence, Finding, Location, Unavailable, need
+from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rules_of
 
 rule = rules_of("distribution")
 
 _SHOWN = 5
 _REINSTALL = "Install the distribution again, in the same version and without its dependencies."
-
-
-def _listed(subject: InstalledDistribution, paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else ""
-    return ", ".join(map(subject.inside.relative, paths[:_SHOWN])) + more
-
-
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count:,} files"
 
 
 def _label(distribution: Distribution) -> str:
@@ -61,8 +53,10 @@ def present(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding
     distribution = subject.distribution
     missing = need(distribution.files).missing
     if missing:
-        evidence = (Evidence("missing", _listed(subject, missing), f"{distribution.dist_info}/RECORD"),)
-        message = f"{_files(len(missing))} of {_label(distribution)} {'is' if len(missing) == 1 else 'are'} missing"
+        names = summarised([subject.inside.relative(path) for path in missing], _SHOWN)
+        evidence = (Evidence("missing", names, f"{distribution.dist_info}/RECORD"),)
+        verb = "is" if len(missing) == 1 else "are"
+        message = f"{plural(len(missing), 'file')} of {_label(distribution)} {verb} missing"
         yield Finding(message, evidence, reinstall(subject.inside, [distribution]), Location(path=missing[0]))
 
 
@@ -70,11 +64,11 @@ def _changed(subject: InstalledDistribution, wrong: Sequence[WrongFile], what: s
     distribution = subject.distribution
     shown = [Evidence(subject.inside.relative(f.path), f"{f.actual}, RECORD says {f.recorded}") for f in wrong[:_SHOWN]]
     if len(wrong) > _SHOWN:
-        shown.append(Evidence("more", _files(len(wrong) - _SHOWN)))
+        shown.append(Evidence("more", plural(len(wrong) - _SHOWN, "file")))
     if wrong:
         verb = "is" if len(wrong) == 1 else "are"
         yield Finding(
-            f"{_files(len(wrong))} of {_label(distribution)} {verb} not what was installed: {what}",
+            f"{plural(len(wrong), 'file')} of {_label(distribution)} {verb} not what was installed: {what}",
             tuple(shown),
             reinstall(subject.inside, [distribution]),
             Location(path=wrong[0].path),

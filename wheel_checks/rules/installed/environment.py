@@ -12,6 +12,7 @@ from wheel_checks.facts.installed.facts import Distribution, InstalledEnvironmen
 from wheel_checks.facts.installed.reinstall import install, reinstall, uninstall
 from wheel_checks.facts.links.closure import Need, Status
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, need
+from wheel_checks.phrases import and_more, summarised
 from wheel_checks.registry import rules_of
 
 _SHOWN = 5
@@ -20,8 +21,7 @@ rule = rules_of(_KIND)
 
 
 def _listed(inside: InstalledEnvironment, paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else ""
-    return ", ".join(map(inside.relative, paths[:_SHOWN])) + more
+    return summarised([inside.relative(path) for path in paths], _SHOWN)
 
 
 @rule(
@@ -211,7 +211,7 @@ def found_by_loader(inside: InstalledEnvironment, _: Expectations) -> Iterable[F
             fix = Fix(f"Install the package that brings {soname}.")
         yield Finding(
             f"{soname} is not found, which {inside.relative(needs[0].elf)} needs"
-            + (f", and {len(needs) - 1} more" if len(needs) > 1 else ""),
+            + and_more(len(needs) - 1, before=", "),
             evidence,
             fix,
             Location(path=needs[0].elf),

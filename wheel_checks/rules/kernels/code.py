@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import Compilation, Ending, Fault, FaultKind, TargetFacts
 from wheel_checks.model import Evidence, Finding, Severity, Unavailable, need
+from wheel_checks.phrases import summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.kernels.findings import as_evidence, as_fix
 
@@ -89,7 +90,10 @@ def known(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     found = list(target.faults(FaultKind.UNKNOWN_TO_PTXAS))
     if found:
         messages = list(dict.fromkeys(fault.message for _, fault in found))
-        evidence = (Evidence("kernels", _listed(compilation.kernel for compilation, _ in found)), *_rest(messages))
+        evidence = (
+            Evidence("kernels", summarised(dict.fromkeys(compilation.kernel for compilation, _ in found), MOST_SHOWN)),
+            *_rest(messages),
+        )
         yield Finding(messages[0], evidence, as_fix(_advice(found)))
 
 
@@ -108,7 +112,7 @@ def possible(target: TargetFacts, _: Expectations) -> Iterator[Finding]:
     for compilation, fault in target.faults(FaultKind.UNSUPPORTED):
         reasons.setdefault(fault.message, []).append(compilation.kernel)
     for message, kernels in reasons.items():
-        yield Finding(f"{_listed(kernels)} cannot run there, at least in part: {message}")
+        yield Finding(f"{summarised(dict.fromkeys(kernels), MOST_SHOWN)} cannot run there, at least in part: {message}")
 
 
 def _machine_code(target: TargetFacts, kind: FaultKind) -> Iterator[Finding]:
@@ -138,9 +142,3 @@ def _advice(found: Sequence[tuple[Compilation, Fault]]) -> list[str]:
 
 def _rest(messages: Sequence[str]) -> tuple[Evidence, ...]:
     return tuple(Evidence("also", message) for message in messages[1:MOST_SHOWN])
-
-
-def _listed(names: Iterable[str]) -> str:
-    unique = list(dict.fromkeys(names))
-    more = f" and {len(unique) - MOST_SHOWN} more" if len(unique) > MOST_SHOWN else ""
-    return ", ".join(unique[:MOST_SHOWN]) + more

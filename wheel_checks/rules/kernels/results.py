@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import CaseRun, Ending, KernelFacts, SpeedRun
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.phrases import summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.kernels.findings import as_evidence
 
@@ -123,10 +124,9 @@ def _ended(kernel: KernelFacts, ending: Ending, word: str) -> Iterator[Finding]:
 
 def _count(some: Sequence[Run], of: Sequence[Run], word: str) -> str:
     """Such as ``2 of 12 cases wrong: plain, strided``."""
-    names = ", ".join(run.case for run in some[:MOST_SHOWN])
+    names = summarised([run.case for run in some], MOST_SHOWN)
     noun = "case" if all(isinstance(run, CaseRun) for run in of) else "run"
-    more = f" and {len(some) - MOST_SHOWN} more" if len(some) > MOST_SHOWN else ""
-    return f"{len(some)} of {len(of)} {noun}s {word}: {names}{more}"
+    return f"{len(some)} of {len(of)} {noun}s {word}: {names}"
 
 
 def _told(runs: Sequence[Run]) -> tuple[Evidence, ...]:

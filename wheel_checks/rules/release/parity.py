@@ -15,6 +15,7 @@ from wheel_checks.facts.difference.wheels import Difference, Side, name_sides
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.member_roles import Kind
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rules_of
 
 pair_rule = rules_of("pair")
@@ -64,12 +65,7 @@ def _listed(label: str, names: Sequence[str], source: str = "central directory")
     """Up to ten names as evidence; none when there are none."""
     if not names:
         return ()
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return (Evidence(label, ", ".join(names[:_SHOWN]) + more, source),)
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+    return (Evidence(label, summarised(names, _SHOWN), source),)
 
 
 @pair_rule(
@@ -114,7 +110,7 @@ def python_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     files = need(pair.members)[Kind.PYTHON]
     if files.only_a or files.only_b:
         told = [
-            f"{_count(len(names), 'Python file')} only for {side}"
+            f"{plural(len(names), 'Python file')} only for {side}"
             for side, names in ((side_a, files.only_a), (side_b, files.only_b))
             if names
         ]
@@ -142,7 +138,7 @@ def library_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     lone_b = [name for name in files.only_b if not expected_library(name, pair.b, pair.a)]
     for side, other, lone in ((side_a, side_b, lone_a), (side_b, side_a, lone_b)):
         if lone:
-            message = f"{side} has {_count(len(lone), 'native file')} that {other} lacks"
+            message = f"{side} has {plural(len(lone), 'native file')} that {other} lacks"
             yield Finding(message, _listed(f"only {side}", lone), fix)
 
 
@@ -168,7 +164,7 @@ def requirement_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
         )
         fix = Fix("Write the same requirements into both, with markers for what differs.")
         yield Finding(
-            f"{_count(len(found), 'requirement')} differ{'s' * (len(found) == 1)} without a marker", evidence, fix
+            f"{plural(len(found), 'requirement')} differ{'s' * (len(found) == 1)} without a marker", evidence, fix
         )
 
 
@@ -188,7 +184,7 @@ def gpu_code_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     for code in need(pair.gpu_code).differences:
         if not code.a or not code.b:
             has, lacks, labels = (side_a, side_b, code.a) if code.a else (side_b, side_a, code.b)
-            message = f"{code.name} has no GPU code for {lacks}, and for {has} {_count(len(labels), 'target')}"
+            message = f"{code.name} has no GPU code for {lacks}, and for {has} {plural(len(labels), 'target')}"
             found.append(Finding(message, (Evidence(has, " ".join(labels), f"GPU code, {code.certainty}"),), fix))
     return found or _nothing(pair.gpu_code_unread, "GPU code")
 
@@ -257,7 +253,7 @@ def _unexpected(pair: Difference, a: Sequence[str], b: Sequence[str]) -> tuple[l
 def _nothing(unread: Sequence[str], what: str) -> Iterable[Finding]:
     """No finding; the check is skipped when there are files of which that is not known."""
     if unread:
-        files = f"{unread[0]}{f' and {len(unread) - 1:,} more' if len(unread) > 1 else ''}"
+        files = summarised(unread, 1)
         need(Unavailable(f"no difference in what was read, but the {what} of {files} was not", "--depth full"))
     return ()
 
@@ -274,5 +270,5 @@ def counterparts(pairing: Pairing, _: Expectations) -> Iterable[Finding]:
     """No wheel stands alone."""
     for side, names in (("A", pairing.only_a), ("B", pairing.only_b)):
         if names:
-            message = f"{_count(len(names), 'wheel')} of {side} {'have' if len(names) > 1 else 'has'} no counterpart"
+            message = f"{plural(len(names), 'wheel')} of {side} {'have' if len(names) > 1 else 'has'} no counterpart"
             yield Finding(message, _listed(f"only {side}", names, "file names"))

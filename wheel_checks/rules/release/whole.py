@@ -14,6 +14,7 @@ from wheel_checks.facts.release import ReleaseFacts, ReleaseFile
 from wheel_checks.facts.release_expectation import Agreement, Parity
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.phrases import joined, summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.variants.findings import falls_through, is_for_gpu, runs_nowhere, taken
 from wheel_checks.targets.variant_choice import MachineChoice
@@ -43,16 +44,16 @@ def missing(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
             count = "no file at all" if len(empty) == len(cells) else "no file"
             evidence = (
                 Evidence("expected tags", ", ".join(platform.tags), platform.name),
-                Evidence("missing", _listed([f"cp{python.replace('.', '')}" for python in empty])),
+                Evidence("missing", summarised([f"cp{python.replace('.', '')}" for python in empty], _SHOWN)),
             )
             yield Finding(
-                f"{platform.name} has {count} for Python {_and(empty)}", evidence, Fix("Build what is missing.")
+                f"{platform.name} has {count} for Python {joined(empty)}", evidence, Fix("Build what is missing.")
             )
     if expected.sdist and all(file.is_wheel for file in release.own_files):
         yield Finding("there is no source archive", fix=Fix("Add it, or expect none (sdist = false)."))
     names = {file.file_name for file in release.files}
     if absent := [name for name in expected.hashes if name not in names]:
-        told = Evidence("missing", _listed(absent))
+        told = Evidence("missing", summarised(absent, _SHOWN))
         yield Finding(f"files of the list of hashes are missing: {len(absent)}", (told,), Fix("Add them."))
 
 
@@ -85,9 +86,11 @@ def _differing_metadata(wheels: Sequence[ReleaseFile], where: str) -> Iterator[F
         here, there = _dependencies(group[0]), _dependencies(usual[0])
         evidence = (
             Evidence(
-                "only in these", _listed(sorted(here - there)) or "nothing", _listed([f.file_name for f in group])
+                "only in these",
+                summarised(sorted(here - there), _SHOWN) or "nothing",
+                summarised([f.file_name for f in group], _SHOWN),
             ),
-            Evidence("only in the others", _listed(sorted(there - here)) or "nothing", usual[0].file_name),
+            Evidence("only in the others", summarised(sorted(there - here), _SHOWN) or "nothing", usual[0].file_name),
         )
         count = f"{len(group)} of {len(wheels)} wheels" if len(group) > 1 else group[0].file_name
         fix = Fix("Build all wheels with one list of requirements, and markers for what differs.")
@@ -124,7 +127,7 @@ def ambiguous(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
                 found[tuple(file.file_name for file in group)].append(f"{cell.python} on {cell.platform}")
     for names, cells in found.items():
         evidence = tuple(Evidence("file", name) for name in names[:_SHOWN])
-        message = f"{len(names)} files compete for Python {_and(cells)}"
+        message = f"{len(names)} files compete for Python {joined(cells)}"
         yield Finding(message, evidence, Fix("Remove one, or rebuild the newer one with a build tag."))
 
 
@@ -146,7 +149,7 @@ def versions(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     """The version of most files is that of all, local part included."""
     others = [file for file in release.files if file.version is not None and not file.own]
     for group in _groups(others, lambda file: file.version):
-        evidence = (Evidence(str(group[0].version), _listed([file.file_name for file in group])),)
+        evidence = (Evidence(str(group[0].version), summarised([file.file_name for file in group], _SHOWN)),)
         count = f"{len(group)} files are" if len(group) > 1 else f"{group[0].file_name} is"
         message = f"{count} of version {group[0].version}, the release is {release.version}"
         yield Finding(message, evidence, Fix("Take them out of the release."))
@@ -177,12 +180,12 @@ def _compare(release: ReleaseFacts, demand: Parity, first: str, other: str) -> I
         for platform, here, there in ((first, *filled), (other, *reversed(filled))):
             if extra := [python for python in here if python not in there]:
                 yield Finding(
-                    f"only {platform} has files for Python {_and(extra)}", (Evidence("parity", f"{first}, {other}"),)
+                    f"only {platform} has files for Python {joined(extra)}", (Evidence("parity", f"{first}, {other}"),)
                 )
     if demand.accelerator and all(files for _, files in pairs):
         built = [(platform, _accelerators(files)) for platform, files in pairs]
         if built[0][1] != built[1][1]:
-            evidence = tuple(Evidence(platform, _and(sorted(found)) or "unknown") for platform, found in built)
+            evidence = tuple(Evidence(platform, joined(sorted(found)) or "unknown") for platform, found in built)
             message = " while ".join(f"{item.label} is {item.value}" for item in evidence)
             yield Finding(message, evidence, Fix(f"Build {other} with the accelerator of {first}."))
     sizes = [size for platform, _ in pairs if (size := release.median_sizes.get(platform))]
@@ -212,7 +215,7 @@ def expired(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     for exemption in release.expectation.exemptions:
         if exemption.until < release.today:
             evidence = (Evidence("reason", exemption.reason), Evidence("files", exemption.files))
-            message = f"the exemption from {_and(exemption.rules)} has expired on {exemption.until}"
+            message = f"the exemption from {joined(exemption.rules)} has expired on {exemption.until}"
             yield Finding(message, evidence, Fix("Remove the entry, or set a new date."))
 
 
@@ -258,14 +261,3 @@ def _groups(files: Iterable[ReleaseFile], key: Callable[[ReleaseFile], K]) -> li
     for file in files:
         groups[key(file)].append(file)
     return sorted(groups.values(), key=len, reverse=True)
-
-
-def _and(words: Iterable[str]) -> str:
-    """For people: ``3.11, 3.12 and 3.13t``."""
-    *head, last = list(words) or [""]
-    return f"{', '.join(head)} and {last}" if head else last
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

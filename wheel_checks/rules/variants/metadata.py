@@ -18,6 +18,7 @@ from wheel_checks.formats.wheel.variant_metadata import (
     revisions,
 )
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.phrases import summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.variants.findings import REINDEX
 
@@ -39,9 +40,7 @@ def variant_facts(wheel: WheelFacts) -> VariantFacts:
 
 def listed_properties(properties: Iterable[VariantProperty]) -> str:
     """Properties for people, at most ten: "nvidia :: sm_arch :: 90_real, ..."; "none" for none."""
-    texts = [str(each) for each in properties]
-    more = f" and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
-    return (", ".join(texts[:_SHOWN]) or "none") + more
+    return summarised([str(each) for each in properties], _SHOWN) or "none"
 
 
 @variant_rule(
@@ -256,8 +255,10 @@ def index_complete(index: VariantIndex, _: Expectations) -> Iterable[Finding]:
     wheels = {label: names for label, names in index.wheels.items() if label}
     for label, names in wheels.items():
         if label not in known:
-            message = f"{index.file_name} does not list {shown(label)}: installers pass over {_named(names)}"
-            yield Finding(message, (Evidence("wheels", _named(names), index.place),), REINDEX)
+            message = (
+                f"{index.file_name} does not list {shown(label)}: installers pass over {summarised(names, _SHOWN)}"
+            )
+            yield Finding(message, (Evidence("wheels", summarised(names, _SHOWN), index.place),), REINDEX)
     idle = [label for label in known if label not in wheels]
     if idle:
         message = f"{index.file_name} lists {shown(', '.join(idle))}, of which there is no wheel"
@@ -288,8 +289,3 @@ def labels_by_properties(variants: Mapping[str, Variant]) -> dict[tuple[VariantP
     for label, variant in variants.items():
         found[variant.properties].append(label)
     return found
-
-
-def _named(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

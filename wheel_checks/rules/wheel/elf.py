@@ -17,6 +17,7 @@ from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.formats.elf.segments import Segments
 from wheel_checks.formats.elf.versions import SymbolVersions
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rule
 
 PAGE_64K = 64 * 1024  # bytes; the page size of kernels on many Grace machines
@@ -58,10 +59,6 @@ def _dynamic(elf: _Elf) -> DynamicFacts | None:
     return elf.facts.dynamic if isinstance(elf.facts.dynamic, DynamicFacts) else None
 
 
-def _few(values: Sequence[str]) -> str:
-    return ", ".join(values[:_SHOWN]) + (f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else "")
-
-
 def _tagged_machines(wheel: WheelFacts) -> set[str]:
     """The Linux machines of the tags as ELF headers are named here, which do not tell one 32-bit Arm from another."""
     named = {match[1] for tag in need(wheel.name).tags if (match := _LINUX_MACHINE.fullmatch(tag.platform))}
@@ -69,11 +66,15 @@ def _tagged_machines(wheel: WheelFacts) -> set[str]:
 
 
 def _listed(label: str, values: Sequence[str]) -> tuple[Evidence, ...]:
-    return (Evidence(label, _few(values)),)
+    return (Evidence(label, _summary(values)),)
 
 
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count} files"
+def _summary(values: Sequence[str]) -> str:
+    return summarised(values, _SHOWN, grouping="")
+
+
+def _files(files: Sequence[object]) -> str:
+    return plural(len(files), "file", grouping="")
 
 
 @rule(
@@ -115,7 +116,7 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if machine not in tagged and not is_meant:
             foreign[machine].append(elf.member)
     for name, members in foreign.items():
-        message = f"{_files(len(members))} for {name} in a wheel for {' and '.join(sorted(tagged))}"
+        message = f"{_files(members)} for {name} in a wheel for {' and '.join(sorted(tagged))}"
         fix = Fix("Build these files for the machine of the tag, or leave them out.")
         yield Finding(message, _listed("files", members), fix, Location(members[0]))
 
@@ -149,7 +150,7 @@ def symbol_versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     for name, members in sorted(above.items()):
         promised = f"{name.partition('_')[0]}_{policy[name.partition('_')[0]]}"
         verb = "needs" if len(members) == 1 else "need"
-        message = f"{_files(len(members))} {verb} {name}, manylinux_2_{policy['glibc_minor']} promises {promised}"
+        message = f"{_files(members)} {verb} {name}, manylinux_2_{policy['glibc_minor']} promises {promised}"
         fix = Fix("Build in the manylinux image of the tag; `auditwheel show FILE` names the tag that fits.")
         evidence = (*_listed("files", members), Evidence("policy", promised, "wheel_checks/data/manylinux.toml"))
         yield Finding(message, evidence, fix, Location(members[0]))
@@ -187,7 +188,7 @@ def alignment(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             if smallest is not None and smallest < PAGE_64K:
                 small[smallest].append(elf.member)
     for smallest, members in sorted(small.items()):
-        message = f"{_files(len(members))} aligned to {smallest:,} bytes do not load on kernels with 64 KiB pages"
+        message = f"{_files(members)} aligned to {smallest:,} bytes do not load on kernels with 64 KiB pages"
         fix = Fix("Link with -Wl,-z,max-page-size=65536, or repair with a patchelf that keeps the alignment.")
         yield Finding(message, _listed("files", members), fix, Location(members[0]))
 
@@ -257,8 +258,8 @@ def search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if leaks:
         members = list(dict.fromkeys(member for found in leaks.values() for member in found))
         fix = Fix("Set the search path relative to the library.", (f"patchelf --set-rpath '$ORIGIN' {members[0]}",))
-        evidence = [Evidence(entry or "the working directory", _few(found)) for entry, found in leaks.items()]
-        message = f"the search path of {_files(len(members))} leads outside the environment"
+        evidence = [Evidence(entry or "the working directory", _summary(found)) for entry, found in leaks.items()]
+        message = f"the search path of {_files(members)} leads outside the environment"
         yield Finding(message, tuple(evidence[:_MOST_ROWS]), fix, Location(members[0]))
 
 
@@ -316,7 +317,7 @@ def executable_stack(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if members:
         fix = Fix("Clear the flag, or link with -Wl,-z,noexecstack.", (f"patchelf --clear-execstack {members[0]}",))
         verb = "asks" if len(members) == 1 else "ask"
-        message = f"{_files(len(members))} {verb} for an executable stack"
+        message = f"{_files(members)} {verb} for an executable stack"
         yield Finding(message, _listed("files", members), fix, Location(members[0]))
 
 
@@ -332,7 +333,7 @@ def text_relocations(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Neither DT_TEXTREL nor DF_TEXTREL."""
     members = [elf.member for elf in _elfs(wheel) if (dynamic := _dynamic(elf)) and dynamic.text_relocations]
     if members:
-        message = f"{_files(len(members))} with text relocations"
+        message = f"{_files(members)} with text relocations"
         fix = Fix("Compile every object of these libraries with -fPIC.")
         yield Finding(message, _listed("files", members), fix, Location(members[0]))
 
@@ -354,4 +355,4 @@ def completely_read(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     ]
     if unread:
         fix = Fix("Read them whole.", ("wheelproof verify TARGET --depth full",))
-        yield Finding(f"{_files(len(unread))} not read far enough to judge", _listed("files", unread), fix)
+        yield Finding(f"{_files(unread)} not read far enough to judge", _listed("files", unread), fix)

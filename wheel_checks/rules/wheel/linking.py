@@ -11,6 +11,7 @@ from wheel_checks.facts.links.linking import LinkFacts
 from wheel_checks.facts.links.symbol_versions import lacking_versions
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.phrases import summarised
 from wheel_checks.registry import rule
 
 _SHOWN, _MOST_ROWS = 5, 20
@@ -23,7 +24,7 @@ def _place(links: LinkFacts, path: str) -> str:
 
 
 def _shown(items: Sequence[str]) -> str:
-    return ", ".join(items[:_SHOWN]) + (f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else "")
+    return summarised(items, _SHOWN, grouping="")
 
 
 @rule(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need
+from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rule
 
 _REBUILD = Fix("Let the build backend or `python -m wheel pack` write RECORD after the last change to the files.")
@@ -16,12 +17,8 @@ _SHOWN = 5
 
 
 def _listed(paths: Sequence[str]) -> tuple[Evidence, ...]:
-    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
-    return (Evidence("members", ", ".join(paths[:_SHOWN]) + more, "RECORD against the central directory"),)
-
-
-def _files(paths: Sequence[str]) -> str:
-    return "1 file" if len(paths) == 1 else f"{len(paths):,} files"
+    shown = summarised(paths, _SHOWN, grouping="")
+    return (Evidence("members", shown, "RECORD against the central directory"),)
 
 
 def _without_rows(wheel: WheelFacts) -> set[str]:
@@ -68,12 +65,14 @@ def complete(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     members = {member.name for member in archive.members if not member.is_directory}
     counts = Counter(row.path for row in record.rows)
     if missing := sorted(members - counts.keys() - _without_rows(wheel)):
-        yield Finding(f"RECORD lacks {_files(missing)} of the wheel", _listed(missing), _REBUILD)
+        yield Finding(f"RECORD lacks {plural(len(missing), 'file')} of the wheel", _listed(missing), _REBUILD)
     folders = {member.name for member in archive.members if member.is_directory}
     if extra := sorted(counts.keys() - members - folders - _without_rows(wheel)):
-        yield Finding(f"RECORD lists {_files(extra)} that the wheel does not hold", _listed(extra), _REBUILD)
+        yield Finding(
+            f"RECORD lists {plural(len(extra), 'file')} that the wheel does not hold", _listed(extra), _REBUILD
+        )
     if twice := sorted(path for path, count in counts.items() if count > 1):
-        yield Finding(f"RECORD lists {_files(twice)} more than once", _listed(twice), _REBUILD)
+        yield Finding(f"RECORD lists {plural(len(twice), 'file')} more than once", _listed(twice), _REBUILD)
 
 
 @rule(
@@ -94,7 +93,7 @@ def sizes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if row.size is not None and row.path in actual and actual[row.path] != row.size
     ]
     if wrong:
-        yield Finding(f"RECORD states a wrong size for {_files(wrong)}", _listed(wrong), _REBUILD)
+        yield Finding(f"RECORD states a wrong size for {plural(len(wrong), 'file')}", _listed(wrong), _REBUILD)
 
 
 @rule(

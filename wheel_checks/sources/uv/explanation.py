@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from wheel_checks.phrases import and_more
+
 _FRAME = re.compile(
     r"^[\s\u00d7\u2570\u2500\u25b6\u2502\u251c\u252c]*(?:error:|cause:)?\s*"
 )  # a cross and box drawing characters
@@ -86,9 +88,8 @@ def explain(words: str) -> Explanation | None:
     facts = " ; ".join(sentences)
     demands = [Demand(m["by"], m["what"].rstrip(",.")) for m in _DEMAND.finditer(facts)]
     asked = [Demand("", m["what"].rstrip(",.")) for m in _ASKED.finditer(facts)]
-    more = len(sentences) - _MOST_SENTENCES
-    if more > 0:
-        sentences = [*sentences[:_MOST_SENTENCES], f"and {more} more"]
+    if more := and_more(len(sentences) - _MOST_SENTENCES, before="", grouping=""):
+        sentences = [*sentences[:_MOST_SENTENCES], more]
     return Explanation(
         tuple(sentences),
         tuple(dict.fromkeys([*asked, *demands])),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from wheel_checks.phrases import plural
 from wheelproof.pins.model import Change, FilePlan, Notice, Plan
 from wheelproof.pins.rewrite.diff import unified
 
@@ -51,17 +52,13 @@ def _headline(plan: Plan, *, written: bool) -> str:
     changes = [change for file in plan.files for change in file.changes]
     removed = sum(change.replacement is None for change in changes)
     found = sum(len(file.document.requirements) for file in plan.files)
-    read = f"{_plural(len(plan.files), 'file')} read, {_plural(found, 'requirement')} found"
+    read = f"{plural(len(plan.files), 'file')} read, {plural(found, 'requirement')} found"
     if not changes:
         return f"{read}: nothing to change"
     verb = "" if written else "would be "
     counts = ((removed, "removed"), (len(changes) - removed, "replaced"))
     words = " and ".join(f"{count:,} {verb}{word}" for count, word in counts if count)
-    return f"{read}: {words} in {_plural(len(plan.changed), 'file')}"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+    return f"{read}: {words} in {plural(len(plan.changed), 'file')}"
 
 
 def _told(change: Change) -> str:

@@ -18,6 +18,7 @@ from wheel_checks.facts.host.torch.choice import COMPANIONS, companions, public
 from wheel_checks.facts.host.torch.fit import cuda_major
 from wheel_checks.facts.host.torch.origin import origin
 from wheel_checks.model import Evidence, Finding, Fix, Severity
+from wheel_checks.phrases import and_more
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.installation.evidence import (
     file_name,
@@ -223,10 +224,9 @@ def foreign_symbols(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         if package is None or package.name in told:
             continue
         told.add(package.name)
-        more = f" and {symbol.count - 1:,} more" if symbol.count > 1 else ""
         yield Finding(
             f"{package.name} {package.version} was compiled against another torch: {file_name(symbol.path)} needs "
-            f"{readable(symbol.symbol)}{more}, which torch {torch.version} does not have",
+            f"{readable(symbol.symbol)}{and_more(symbol.count - 1)}, which torch {torch.version} does not have",
             (
                 Evidence("undefined symbol", symbol.symbol, symbol.path),
                 Evidence("searched", "the dynamic symbols of all libraries of torch", f"{torch.folder}/lib"),

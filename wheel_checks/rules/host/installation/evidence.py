@@ -11,6 +11,7 @@ from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
 from wheel_checks.facts.host.software import FileFinding, Installed, Loader, MissingLibrary, Package
 from wheel_checks.model import Fix, Severity, need
+from wheel_checks.phrases import and_more
 
 IMPORT_FAILS = ("torch:import", "torch:signal", "torch:hang")
 
@@ -128,9 +129,4 @@ def is_library(path: str) -> bool:
 def listed(paths: Iterable[str], count: int, shown: int = 5) -> str:
     """The names of the first files, and how many there are besides."""
     names = list(dict.fromkeys(map(file_name, paths)))[:shown]
-    return ", ".join(names) + (f" and {count - len(names):,} more" if count > len(names) else "")
-
-
-def files(count: int) -> str:
-    """Such as ``1 file``, ``34 files``."""
-    return "1 file" if count == 1 else f"{count:,} files"
+    return ", ".join(names) + and_more(count - len(names))

@@ -15,12 +15,12 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.software import FileFinding
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
+from wheel_checks.phrases import and_more, plural
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.installation.evidence import (
     again,
     complaints,
     file_name,
-    files,
     findings,
     import_failed,
     installed,
@@ -88,8 +88,8 @@ def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Fi
                 (uninstall(facts, other), *fix.commands),
             )
         yield Finding(
-            f"{files(finding.count)} of {package.name} {package.version} {_are(finding.count)} gone, of paths that it "
-            f"shares with {other}: uninstalling either one deletes them for both",
+            f"{plural(finding.count, 'file')} of {package.name} {package.version} {_are(finding.count)} gone, of paths "
+            f"that it shares with {other}: uninstalling either one deletes them for both",
             tuple(evidence),
             fix,
             severity=weight(facts, broken=not was_imported(facts)),
@@ -121,7 +121,7 @@ def payload_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         package = installed(facts).named(finding.subject)
         label = f"{finding.subject} {package.version}" if package else finding.subject
         yield Finding(
-            f"{files(finding.count)} of {label} {_are(finding.count)} gone, though it counts as installed",
+            f"{plural(finding.count, 'file')} of {label} {_are(finding.count)} gone, though it counts as installed",
             (Evidence("missing", listed(finding.paths, finding.count), finding.paths[0]), *_needed_by(facts, finding)),
             mend(facts, finding, f"Install {label} again."),
             severity=weight(facts, broken=guilty),
@@ -278,7 +278,7 @@ def cut_off(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             summary = f"See whether the disk is full (df -h {shlex.quote(package.folder)}); then install it again."
             fix = Fix(summary, (_not_from_cache(again(facts, owner)),))
         told = [Evidence("size", value, label) for label, value in sizes.items() if path.endswith(f"/{label}")]
-        more = f", and {len(broken) - 1} more" if len(broken) > 1 else ""
+        more = and_more(len(broken) - 1, before=", ")
         yield Finding(
             f"{file_name(path)}{f' of {owner} {package.version}' if package else ''} cannot be loaded: {reason}{more}",
             (*(Evidence("file", one) for one, _ in broken[:3]), *told, *_said_by_loader(facts)),

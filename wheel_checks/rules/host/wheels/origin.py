@@ -15,6 +15,7 @@ from wheel_checks.facts.host.torch.fit import cuda_major, gpus_without_code, mis
 from wheel_checks.facts.host.torch.origin import automatic_settings, newest_release, origin, outbid_index
 from wheel_checks.facts.host.torch.timeline import Replacement, asked_for, history, replacement
 from wheel_checks.model import Evidence, Finding, Fix
+from wheel_checks.phrases import summarised
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.torch_evidence import code_list, gpu_names, installed_torch, version_file
 
@@ -57,8 +58,7 @@ def _traces(facts: HostFacts, torch: TorchFiles, before: Replacement) -> Iterato
     yield version_file(torch)
     if before.orphans:
         names = [package.name for package in before.orphans]
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        value = f"{len(names)}: {', '.join(names[:SHOWN])}{more}"
+        value = f"{len(names)}: {summarised(names, SHOWN)}"
         yield Evidence("required by nobody since", value, "Requires-Dist of every distribution")
     for companion in before.companions:
         value = f"{companion.version} is built for {companion.build}"
