@@ -14,6 +14,7 @@ from wheel_checks.model import Report, Unavailable
 from wheel_checks.report import schema
 from wheelproof.matrix.report import make_report
 from wheelproof.matrix.steps import Record
+from wheelproof.reporting import OpenReport
 
 STARTED = "2026-11-20T09:00:00Z"
 FINDING = {
@@ -38,7 +39,7 @@ def record(step: str, result: Mapping[str, object]) -> Record:
 
 
 def report_of(*cells: CellFacts, **records: Record) -> Report:
-    return make_report(cells, {c.id: records for c in cells}, started=STARTED, seconds=7.0)
+    return make_report(cells, {c.id: records for c in cells}, OpenReport("matrix run", STARTED))
 
 
 def test_what_verify_found_is_a_result_of_the_cell_once() -> None:

@@ -17,13 +17,13 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import KernelDriver
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.report.json_report import as_dict
-from wheelproof.doctor.clock import Clock
 from wheelproof.doctor.run import Showing, examine, make_report
+from wheelproof.reporting import OpenReport
 
 
 def doctor_report(host: str, facts: HostFacts, *, started: str = "2026-11-22T09:00:00Z") -> dict[str, Any]:
     """The JSON report of the doctor about ``facts``; without a name ("") it does not say which host it is."""
-    report = make_report(examine(facts), Showing(host=host), Clock())
+    report = make_report(examine(facts), Showing(host=host), OpenReport("doctor"))
     return as_dict(replace(report, started=started, seconds=1.5))
 
 

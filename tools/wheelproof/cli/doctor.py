@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelproof.cli.options import OutputOptions, add_output_options, emit, open_output
+from wheelproof.reporting import OpenReport
 
 if TYPE_CHECKING:  # not for --help
     from collections.abc import Callable
@@ -74,13 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Diagnose, and print the report. Raises WheelproofError."""
     from wheelproof.cli.progress import Progress  # noqa: PLC0415  # not for --help
-    from wheelproof.doctor.clock import Clock  # noqa: PLC0415  # not for --help
     from wheelproof.doctor.facts_file import facts_text, load_facts  # noqa: PLC0415  # not for --help
     from wheelproof.doctor.reading import Request, read_host  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
     _check(arguments)
-    clock = Clock()
+    opened = OpenReport("doctor")
     request = Request(arguments.python, arguments.root, arguments.timeout, full=arguments.full)
 
     def look() -> Examination:
@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         detail=bool(output.verbose),
         host=arguments.host,
     )
-    return emit(make_report(found, showing, clock, more=more, notes=notes), output)
+    return emit(make_report(found, showing, opened, more=more, notes=notes), output)
 
 
 def _examine(facts: HostFacts) -> Examination:

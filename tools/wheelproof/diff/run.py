@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from wheel_checks.catalogue import select_rules
@@ -17,9 +15,9 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
-from wheelproof import __version__
 from wheelproof.diff.sides import Planner, Side, wheels_of
 from wheelproof.diff.summary import headline, pair_facts, pair_id, pairing_facts
+from wheelproof.reporting import OpenReport
 from wheelproof.wheels.judging import read_planned, unreadable
 from wheelproof.wheels.model import Judgement, PlannedWheel, Progress, Silent
 
@@ -55,7 +53,7 @@ def diff(
     folder cannot be read.
     """
     progress = progress or Silent()
-    started, clock = datetime.now(UTC), time.perf_counter()
+    opened = OpenReport("diff")
     rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in KINDS}
     a, b = ({wheel.file_name: wheel for wheel in wheels_of(side, planner)} for side in sides)
     pairing = _pair(list(a), list(b))
@@ -75,13 +73,9 @@ def diff(
         results = run_rules(rules["comparison"], pairing, judgement.expectations)
         name = f"{sides[0].text} against {sides[1].text}"
         subjects.insert(0, Subject(name, "comparison", _told(pairing), pairing_facts(pairing), results))
-    report = Report(
-        command="diff",
-        version=__version__,
-        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        seconds=time.perf_counter() - clock,
-        subjects=tuple(subjects),
-        fail_on=judgement.fail_on,
+    report = opened.close(
+        subjects,
+        judgement.fail_on,
         bytes_read=client.cost.bytes_read + sum(item.local_bytes for item in compared),
         requests=client.cost.requests,
     )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
@@ -13,7 +11,7 @@ from wheel_checks.model import FailOn, Overview, Report, Subject
 from wheel_checks.phrases import and_more
 from wheel_checks.rules.host.log_texts import Recognition, recognise
 from wheel_checks.runner import run_rules
-from wheelproof import __version__
+from wheelproof.reporting import OpenReport
 
 NEXT = "`wheelproof doctor`, run on the machine of the log, finds the cause by looking, and proves it."
 MORE = "Give more of the log, from its beginning: the first error tells most, and the last line least."
@@ -28,7 +26,7 @@ def explain(
     fail_on: FailOn = FailOn.ERROR,
 ) -> Report:
     """The report on a log: a finding for each cause that it shows, the root first, or none with "not recognised"."""
-    started, start = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), time.perf_counter()
+    opened = OpenReport("explain")
     log = parse_log(data)
     found = recognise(log)
     results = run_rules(select_rules("log", select, ignore), log, Expectations())
@@ -38,13 +36,9 @@ def explain(
         "catalogue": [name for one in found for name in one.entry["catalogue"][:1]],
         "cut": log.cut,
     }
-    return Report(
-        command="explain",
-        version=__version__,
-        started=started,
-        seconds=time.perf_counter() - start,
-        subjects=(Subject(name, "log", "", facts, results),),
-        fail_on=fail_on,
+    return opened.close(
+        (Subject(name, "log", "", facts, results),),
+        fail_on,
         overview=Overview(f"{name}: {_headline(log, found)}", notes=tuple(_notes(log, found))),
     )
 

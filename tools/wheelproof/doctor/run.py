@@ -11,10 +11,9 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import CheckResult, FailOn, Report, Subject
 from wheel_checks.rules.host.cause import KIND
 from wheel_checks.runner import run_rules
-from wheelproof import __version__
 from wheelproof.doctor import summary
-from wheelproof.doctor.clock import Clock
 from wheelproof.doctor.diagnosis import Diagnosis, diagnose
+from wheelproof.reporting import OpenReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,12 @@ class Showing:
 
 
 def make_report(
-    examination: Examination, showing: Showing, clock: Clock, *, more: Sequence[Subject] = (), notes: Sequence[str] = ()
+    examination: Examination,
+    showing: Showing,
+    opened: OpenReport,
+    *,
+    more: Sequence[Subject] = (),
+    notes: Sequence[str] = (),
 ) -> Report:
     """The report of an examination; ``more`` are further subjects, ``notes`` further sentences for its end."""
     facts, diagnosis = examination.facts, examination.diagnosis
@@ -58,12 +62,5 @@ def make_report(
     if showing.select or showing.ignore:
         shown = {rule.id for rule in select_rules(KIND, showing.select, showing.ignore)}
         host = replace(host, results=tuple(result for result in host.results if result.rule in shown))
-    return Report(
-        command="doctor",
-        version=__version__,
-        started=clock.started,
-        seconds=clock.seconds,
-        subjects=(host, *more),
-        fail_on=showing.fail_on,
-        overview=summary.overview(facts, diagnosis, detail=showing.detail, more=notes),
-    )
+    overview = summary.overview(facts, diagnosis, detail=showing.detail, more=notes)
+    return opened.close((host, *more), showing.fail_on, overview=overview)

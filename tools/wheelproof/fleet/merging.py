@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from wheel_checks.catalogue import get_rule, select_rules
@@ -25,10 +23,10 @@ from wheel_checks.facts.fleet import (
 from wheel_checks.model import FailOn, Report, Subject
 from wheel_checks.rules.fleet import KIND
 from wheel_checks.runner import run_rules
-from wheelproof import __version__
 from wheelproof.fleet.inputs import Document
 from wheelproof.fleet.overview import overview
 from wheelproof.fleet.reading import MERGE, ReportReader
+from wheelproof.reporting import OpenReport
 
 # These hold whatever rules were selected: what nobody looked at must not look like a pass
 ALWAYS = ("MTX203", "MTX204", "MTX206")
@@ -50,21 +48,13 @@ def merge(documents: Iterable[Document], options: MergeOptions) -> Report:
     Documents are read one after another, and only what is compared is kept of each. Raises UsageError for a rule that
     does not exist.
     """
-    started, clock = datetime.now(UTC), time.perf_counter()
+    opened = OpenReport(MERGE)
     rules = select_rules(KIND, options.select, options.ignore)
     rules += [rule for rule in map(get_rule, ALWAYS) if rule not in rules]
     fleet = gather(documents, options.expected)
     hosts = _host_subjects(fleet, options)
     told = Subject("fleet", KIND, f"{len(hosts):,} hosts", _fleet_facts(fleet), run_rules(rules, fleet, Expectations()))
-    return Report(
-        command=MERGE,
-        version=__version__,
-        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        seconds=time.perf_counter() - clock,
-        subjects=(told, *hosts),
-        fail_on=options.fail_on,
-        overview=overview(fleet, hosts, options.fail_on),
-    )
+    return opened.close((told, *hosts), options.fail_on, overview=overview(fleet, hosts, options.fail_on))
 
 
 def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> FleetFacts:

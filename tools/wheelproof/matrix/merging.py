@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,8 @@ from wheelproof.matrix.folders import make_folder
 from wheelproof.matrix.model import Cell
 from wheelproof.matrix.report import KIND, make_report
 from wheelproof.matrix.run import Heard, run_cells
-from wheelproof.matrix.steps import now, stamp
 from wheelproof.matrix.way import Task
+from wheelproof.reporting import OpenReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ def run_matrix(request: Request, heard: Heard = lambda _task, _step: None) -> Re
     KeyboardInterrupt after SIGINT and SIGTERM: what was done is kept then.
     """
     select_rules(KIND, request.select, request.ignore)  # before hours of work, not behind them
-    started, clock = stamp(now()), time.perf_counter()
+    opened = OpenReport("matrix run")
     tasks = request.tasks(uuid.uuid4().hex[:12])
     died = {death.cell: death for death in run_cells(tasks, make_folder(request.work), jobs=request.jobs, heard=heard)}
     records = {task.cell.id: read_records(task) for task in tasks}
@@ -72,8 +71,7 @@ def run_matrix(request: Request, heard: Heard = lambda _task, _step: None) -> Re
     return make_report(
         with_references(facts),
         records,
-        started=started,
-        seconds=time.perf_counter() - clock,
+        opened,
         select=request.select,
         ignore=request.ignore,
         fail_on=request.fail_on,

@@ -23,10 +23,10 @@ from wheel_checks.model import (
     Unavailable,
 )
 from wheel_checks.runner import run_rules
-from wheelproof import __version__
 from wheelproof.matrix.overview import headline, overview
 from wheelproof.matrix.steps import Record
 from wheelproof.matrix.way import INSTALLED, VERIFY
+from wheelproof.reporting import OpenReport
 
 KIND = "cell"
 WHOLE_WAY = "MTX001"  # holds whatever rules were selected: a cell that was not tried must not look like a pass
@@ -35,9 +35,8 @@ WHOLE_WAY = "MTX001"  # holds whatever rules were selected: a cell that was not 
 def make_report(
     cells: Sequence[CellFacts],
     records: Mapping[str, Mapping[str, Record]],
+    opened: OpenReport,
     *,
-    started: str,
-    seconds: float,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     fail_on: FailOn = FailOn.ERROR,
@@ -55,13 +54,9 @@ def make_report(
         records[cell.id][step].result for cell in cells for step in (VERIFY, INSTALLED) if step in records[cell.id]
     ]
     read = [report["summary"] for report in reports if "summary" in report]
-    report = Report(
-        command="matrix run",
-        version=__version__,
-        started=started,
-        seconds=seconds,
-        subjects=tuple(subjects),
-        fail_on=fail_on,
+    report = opened.close(
+        subjects,
+        fail_on,
         bytes_read=sum(summary["bytes_read"] for summary in read),
         requests=sum(summary["requests"] for summary in read),
     )

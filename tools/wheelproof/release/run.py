@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +27,7 @@ from wheelproof.release.exemptions import exempt
 from wheelproof.release.machines import machine_choices
 from wheelproof.release.matrix import headline, matrix_facts
 from wheelproof.release.plan import Candidate, Listing, find_files
+from wheelproof.reporting import OpenReport
 from wheelproof.wheels.judging import compare_siblings, judge_wheels, local_bytes
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
 
@@ -64,7 +64,7 @@ def judge_release(
     holds no file of the project.
     """
     progress = progress or Silent()
-    started, clock = datetime.now(UTC), time.perf_counter()
+    opened = OpenReport("release")
     rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in KINDS}
     rules["wheel"] = [rule for rule in rules["wheel"] if rule.id not in REPLACED]
     expectation = request.expectation
@@ -94,13 +94,9 @@ def judge_release(
     whole = exempt(Subject(f"{expectation.project} {version}", "release-set", results=results), release)
     verdicts = Report("release", __version__, "", 0.0, judged_files, judgement.fail_on)
     whole = replace(whole, headline=headline(release), facts=matrix_facts(release, verdicts))
-    return Report(
-        command="release",
-        version=__version__,
-        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        seconds=time.perf_counter() - clock,
-        subjects=(whole, *judged_files, *_variant_indexes(wheels.values(), release, judgement)),
-        fail_on=judgement.fail_on,
+    return opened.close(
+        (whole, *judged_files, *_variant_indexes(wheels.values(), release, judgement)),
+        judgement.fail_on,
         bytes_read=client.cost.bytes_read + local_bytes(judged),
         requests=client.cost.requests,
     )

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 from wheel_checks.catalogue import get_rule, select_rules
@@ -23,7 +21,7 @@ from wheel_checks.facts.kernels.facts import (
 )
 from wheel_checks.model import FailOn, Report, Rule, Subject
 from wheel_checks.runner import run_rules
-from wheelproof import __version__
+from wheelproof.reporting import OpenReport
 from wheelproof.smoke.child import Ended, run_suite
 from wheelproof.smoke.overview import environment_phrase, kernel_headline, overview, target_headline
 from wheelproof.smoke.request import SmokeRequest
@@ -46,7 +44,7 @@ def smoke(
     Raises UsageError for what the suite or the catalogue of rules does not know, SourceError when the interpreter
     cannot be started, KeyboardInterrupt when the suite was interrupted.
     """
-    started, clock = datetime.now(UTC), time.perf_counter()
+    opened = OpenReport("smoke")
     rules = {kind: select_rules(kind, select, ignore) for kind in ("installation", "kernel", "gpu-target")}
     outcome = read_outcome(run_suite(request.python, request.options(), deadline=deadline, quiet=quiet), deadline)
     kernels, targets = _kernels(request, outcome), _targets(request, outcome)
@@ -58,15 +56,7 @@ def smoke(
             for t in targets
         ),
     )
-    return Report(
-        command="smoke",
-        version=__version__,
-        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        seconds=time.perf_counter() - clock,
-        subjects=subjects,
-        fail_on=fail_on,
-        overview=overview(request, outcome, kernels, targets),
-    )
+    return opened.close(subjects, fail_on, overview=overview(request, outcome, kernels, targets))
 
 
 def read_outcome(ended: Ended, deadline: float) -> SmokeDocument | NoDocument:

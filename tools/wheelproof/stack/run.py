@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
@@ -22,7 +20,7 @@ from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, NoSolutionError, Resolution, resolve
 from wheel_checks.targets.target import Target
-from wheelproof import __version__
+from wheelproof.reporting import OpenReport
 from wheelproof.stack.packages import Pick, build_facts, conflict_of, pick_wheels, sibling_wheels, take_variant
 from wheelproof.stack.table import headline, package_facts, table
 from wheelproof.wheels.asked import Asked
@@ -83,7 +81,7 @@ def judge_stack(
     Raises UsageError for requirements or a rule prefix that mean nothing, and SourceError when uv is missing.
     """
     progress = progress or Silent()
-    started, clock = datetime.now(UTC), time.perf_counter()
+    opened = OpenReport("stack")
     rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in KINDS}
     index = SimpleIndex(client, config)
     variants = _variant_reader(client) if request.machines else None
@@ -114,13 +112,9 @@ def judge_stack(
         subjects += _choice_subjects(item, judgement)
         subjects += [subject for subject in packages if subject.id not in told]
     subjects += _variant_indexes(judged, resolved, judgement)
-    return Report(
-        command="stack",
-        version=__version__,
-        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        seconds=time.perf_counter() - clock,
-        subjects=tuple(subjects),
-        fail_on=judgement.fail_on,
+    return opened.close(
+        subjects,
+        judgement.fail_on,
         bytes_read=client.cost.bytes_read + local_bytes(judged),
         requests=client.cost.requests,
     )

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
@@ -18,7 +16,7 @@ from wheel_checks.runner import run_rules
 from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.targets.target import this_machine
-from wheelproof import __version__
+from wheelproof.reporting import OpenReport
 from wheelproof.wheels.model import Judgement
 
 
@@ -48,7 +46,7 @@ def verify_installed(
     Raises UsageError for a rule prefix that means nothing, NotFoundError when there is no environment, and SourceError
     when it cannot be read.
     """
-    started, clock = datetime.now(UTC), time.perf_counter()
+    opened = OpenReport("verify")
     rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in ("environment", "distribution")}
     environment = find_environment(place.python, variables=variables, root=place.root)
     on_found(environment)
@@ -62,15 +60,7 @@ def verify_installed(
         advance=advance,
     )
     inside = read_installed(environment, reading)
-    return Report(
-        command="verify",
-        version=__version__,
-        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        seconds=time.perf_counter() - clock,
-        subjects=tuple(_judge(inside, rules, judgement)),
-        fail_on=judgement.fail_on,
-        bytes_read=inside.bytes_read,
-    )
+    return opened.close(_judge(inside, rules, judgement), judgement.fail_on, bytes_read=inside.bytes_read)
 
 
 def _judge(inside: InstalledEnvironment, rules: Mapping[str, Sequence[Rule]], judgement: Judgement) -> list[Subject]:

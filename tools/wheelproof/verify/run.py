@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from wheel_checks.catalogue import select_rules
@@ -16,7 +14,7 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import Choice
-from wheelproof import __version__
+from wheelproof.reporting import OpenReport
 from wheelproof.wheels.judging import compare_siblings, judge_wheels, local_bytes, unreadable
 from wheelproof.wheels.model import JudgedWheel, Judgement, Progress, Silent
 from wheelproof.wheels.planning import Plan, Wanted, plan
@@ -44,7 +42,7 @@ def verify(
     Raises UsageError for a target, a platform or a rule prefix that means nothing.
     """
     progress = progress or Silent()
-    started, clock = datetime.now(UTC), time.perf_counter()
+    opened = OpenReport("verify")
     rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in KINDS}
     wanted.targets  # noqa: B018  # a misspelt platform must fail before anything is read
     subjects: list[Subject] = []
@@ -65,13 +63,9 @@ def verify(
     judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
     subjects += [item.subject for item in compare_siblings(judged, rules["release"], judgement.expectations)]
     subjects += _variant_indexes(judged, plans, judgement)
-    return Report(
-        command="verify",
-        version=__version__,
-        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        seconds=time.perf_counter() - clock,
-        subjects=tuple(subjects),
-        fail_on=judgement.fail_on,
+    return opened.close(
+        subjects,
+        judgement.fail_on,
         bytes_read=client.cost.bytes_read + local_bytes(judged),
         requests=client.cost.requests,
     )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 
-from wheelproof import __version__
 from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
+from wheelproof.reporting import OpenReport
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,12 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Judge the files, and print the report. Raises WheelproofError."""
     from wheel_checks.catalogue import select_rules  # noqa: PLC0415  # not for --help
     from wheel_checks.errors import NotFoundError  # noqa: PLC0415  # not for --help
-    from wheel_checks.model import Report  # noqa: PLC0415  # not for --help
     from wheelproof.pins.check import KIND, check_files  # noqa: PLC0415  # not for --help
     from wheelproof.pins.policy import NameSet, Policy, names_of  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
-    started, clock = datetime.now(UTC), time.perf_counter()
+    opened = OpenReport("pins check")
     rules = select_rules(KIND, output.select, output.ignore)
     policy = Policy(names=NameSet(arguments.set), packages=names_of(arguments.package))
     paths = [Path(name) for name in arguments.paths] or [Path()]
@@ -59,15 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"no file that holds requirements was found in {', '.join(map(str, paths))}",
             hint="name the files, if they have unusual names",
         )
-    report = Report(
-        command="pins check",
-        version=__version__,
-        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        seconds=time.perf_counter() - clock,
-        subjects=checked.subjects,
-        fail_on=output.fail_on,
-        bytes_read=checked.bytes_read,
-    )
+    report = opened.close(checked.subjects, output.fail_on, bytes_read=checked.bytes_read)
     return emit(report, output)
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
-from datetime import UTC, datetime
 
-from wheelproof import __version__
 from wheelproof.cli.options import OutputOptions, add_output_options, emit
+from wheelproof.reporting import OpenReport
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,13 +25,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Judge each requirement, and print the report. Raises WheelproofError."""
     from wheel_checks.catalogue import select_rules  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.expectations import Expectations  # noqa: PLC0415  # not for --help
-    from wheel_checks.model import Report  # noqa: PLC0415  # not for --help
     from wheelproof.pins.explain import explain_requirement  # noqa: PLC0415  # not for --help
     from wheelproof.pins.predict.environment import installed_version  # noqa: PLC0415  # not for --help
     from wheelproof.pins.survival import parse_installed, parse_spec  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
-    started, clock = datetime.now(UTC), time.perf_counter()
+    opened = OpenReport("pins explain")
     rules = select_rules("requirement-of-installed", output.select, output.ignore)
     named = parse_installed(arguments.installed) if arguments.installed else None
     subjects = []
@@ -41,12 +38,5 @@ def run(arguments: argparse.Namespace) -> int:
         requirement = parse_spec(text, named[0] if named else "torch")
         name, version = named or installed_version(requirement.name, arguments.python, os.environ)
         subjects.append(explain_requirement(requirement, name, version, rules, Expectations()))
-    report = Report(
-        command="pins explain",
-        version=__version__,
-        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        seconds=time.perf_counter() - clock,
-        subjects=tuple(subjects),
-        fail_on=output.fail_on,
-    )
+    report = opened.close(subjects, output.fail_on)
     return emit(report, output)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 
-from wheelproof import __version__
 from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
+from wheelproof.reporting import OpenReport
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -102,11 +100,11 @@ def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
     from wheel_checks.catalogue import select_rules  # noqa: PLC0415  # not for --help
     from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.expectations import Expectations  # noqa: PLC0415  # not for --help
-    from wheel_checks.model import Report, Subject  # noqa: PLC0415  # not for --help
+    from wheel_checks.model import Subject  # noqa: PLC0415  # not for --help
     from wheel_checks.runner import run_rules  # noqa: PLC0415  # not for --help
     from wheelproof.pins.guard.check import read_guard  # noqa: PLC0415  # not for --help
 
-    started, clock = datetime.now(UTC), time.perf_counter()
+    opened = OpenReport("pins guard")
     folder = Path(arguments.project)
     if not folder.is_dir():
         raise UsageError(f"--project {folder} is no folder", expected="the folder in which the installer is started")
@@ -124,12 +122,5 @@ def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
         }
         results = run_rules(rules, guard, Expectations())
         subjects.append(Subject(f"the guard of {installer} {guard.version}", "guard", names, facts, results))
-    report = Report(
-        command="pins guard",
-        version=__version__,
-        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        seconds=time.perf_counter() - clock,
-        subjects=tuple(subjects),
-        fail_on=output.fail_on,
-    )
+    report = opened.close(subjects, output.fail_on)
     return emit(report, output)

@@ -10,10 +10,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from wheel_checks.catalogue import select_rules
@@ -27,11 +25,11 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import python_platform
 from wheel_checks.targets.target import Target
-from wheelproof import __version__
 from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV, DryRun, pip_dry_run, uv_dry_run
 from wheelproof.pins.predict.demands import DemandSearch
 from wheelproof.pins.predict.environment import TORCH, WATCHED, describe
 from wheelproof.pins.predict.taken import read_taken
+from wheelproof.reporting import OpenReport
 from wheelproof.wheels.asked import Asked
 from wheelproof.wheels.judging import unreadable
 
@@ -75,7 +73,7 @@ def predict(request: PredictRequest, client: HttpClient, index: SimpleIndex) -> 
     An installer that gives no answer is undecided. Raises UsageError for a rule prefix that means nothing, for a
     platform that uv cannot resolve for, and for pip with a described environment.
     """
-    started, clock = datetime.now(UTC), time.perf_counter()
+    opened = OpenReport("pins predict")
     subjects: list[Subject] = []
     for installer in request.installers:
         try:
@@ -84,16 +82,7 @@ def predict(request: PredictRequest, client: HttpClient, index: SimpleIndex) -> 
             raise
         except WheelproofError as error:
             subjects.append(unreadable(f"{installer}: {request.asked.label}", "install", error))
-    return Report(
-        command="pins predict",
-        version=__version__,
-        started=started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        seconds=time.perf_counter() - clock,
-        subjects=tuple(subjects),
-        fail_on=request.fail_on,
-        bytes_read=client.cost.bytes_read,
-        requests=client.cost.requests,
-    )
+    return opened.close(subjects, request.fail_on, bytes_read=client.cost.bytes_read, requests=client.cost.requests)
 
 
 def _judge(installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> list[Subject]:
