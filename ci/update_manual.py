@@ -11,8 +11,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from wheelproof.cli.manual import read_manual
 from wheelproof.manual import man
-from wheelproof.manual.reading import read_manual
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "wheelproof.1"
 

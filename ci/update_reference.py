@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
 
 from ci.reference import commands, schemas, settings, tables  # noqa: E402  # found by the line above
 from ci.reference.markdown import page  # noqa: E402  # as above
-from wheelproof.manual.reading import read_manual  # noqa: E402  # as above
+from wheelproof.cli.manual import read_manual  # noqa: E402  # as above
 
 FOLDER = ROOT / "docs" / "reference"
 INDEX = """\

@@ -12,7 +12,7 @@ from ci.reference import commands, settings, tables
 from ci.reference.markdown import code, text
 from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.facts import HostFacts
-from wheelproof.manual.reading import read_manual
+from wheelproof.cli.manual import read_manual
 
 ROOT = Path(__file__).parents[2]
 DATA = sorted(tables.FOLDER.glob("*.toml"))

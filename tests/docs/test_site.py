@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.patience import PATIENCE
 from wheel_checks.catalogue import all_rules
-from wheelproof.manual.reading import read_manual
+from wheelproof.cli.manual import read_manual
 
 ROOT = Path(__file__).parents[2]
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}  # what a browser fetches

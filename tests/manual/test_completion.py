@@ -14,8 +14,8 @@ from tests.support.shells import fish_offers, line_after_tab
 from wheel_checks.catalogue import all_rules
 from wheel_checks.facts.gpu.targets import parse_gpu
 from wheelproof.cli.main import COMMANDS
+from wheelproof.cli.manual import METAVARS, read_manual
 from wheelproof.manual.model import Kind
-from wheelproof.manual.reading import METAVARS, read_manual
 
 COMPLETED = [
     ("wheelproof ver", "wheelproof verify"),
@@ -88,7 +88,7 @@ def test_every_name_of_a_value_is_known() -> None:
     unknown = {
         name for name, values in read_manual().every_value() if name not in METAVARS and values.kind is not Kind.WORD
     }
-    assert not unknown, "say in wheelproof.manual.reading.METAVARS what a shell may offer for them"
+    assert not unknown, "say in wheelproof.cli.manual.METAVARS what a shell may offer for them"
 
 
 def test_what_is_offered_is_understood() -> None:

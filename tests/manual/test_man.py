@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.patience import PATIENCE
+from wheelproof.cli.manual import read_manual
 from wheelproof.manual import man
 from wheelproof.manual.model import Argument, Command, Kind, Manual, Option, Values
-from wheelproof.manual.reading import read_manual
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/wheelproof.1"
