@@ -12,8 +12,8 @@ import pytest
 
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.model import CheckResult, FailOn, Outcome, Report, Severity, Subject
-from wheel_checks.report import FORMATS as RENDERED_FORMATS
-from wheelproof.cli.options import FORMATS, CommandParser, OutputOptions, add_output_options, emit, open_output
+from wheel_checks.report import FORMATS
+from wheelproof.cli.options import CommandParser, OutputOptions, add_output_options, emit, open_output
 
 
 def options_of(*arguments: str) -> OutputOptions:
@@ -27,8 +27,9 @@ def report_of(outcome: Outcome) -> Report:
     return Report("verify", "0.1.0", "2026-11-20T09:00:00Z", 0.1, (Subject("a.whl", "wheel", results=(result,)),))
 
 
-def test_the_formats_are_those_of_the_renderers() -> None:
-    assert FORMATS == RENDERED_FORMATS
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_renderer_is_a_format(name: str) -> None:
+    assert options_of("--format", name, "--also", f"{name}=x").reports == ((name, "-"), (name, "x"))
 
 
 def test_the_defaults() -> None:

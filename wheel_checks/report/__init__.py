@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
-from importlib.resources import files
 from typing import Any, TextIO
 
 from wheel_checks.errors import UsageError
@@ -37,6 +35,9 @@ def render(report: Report, stream: TextIO, format: str, **options: Any) -> None:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of the json format, ``wheelproof.report/1``."""
+    import json  # noqa: PLC0415  # whoever declares --format need not pay for this, nor for the next
+    from importlib.resources import files  # noqa: PLC0415  # see above
+
     text = files("wheel_checks.report").joinpath("report.schema.json").read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(text)
     return document

@@ -14,8 +14,7 @@ from typing import Any, NoReturn, TextIO
 
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.model import FailOn, Report
-
-FORMATS = ("text", "json", "junit", "sarif", "markdown", "github", "html")
+from wheel_checks.report import FORMATS, render
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -173,8 +172,6 @@ def _format_and_file(text: str) -> tuple[str, str]:
 
 def emit(report: Report, options: OutputOptions) -> int:
     """Render ``report`` as ``options`` say and return its exit code. Raises WheelproofError when writing fails."""
-    from wheel_checks.report import render  # noqa: PLC0415  # a command that only shows its help needs no renderer
-
     shown = {"color": options.color, "quiet": options.quiet, "verbose": options.verbose}
     for name, output in options.reports:
         with open_output(output) as stream:
