@@ -33,8 +33,6 @@ def described_by(arguments: argparse.Namespace, gpus: Sequence[Product]) -> tupl
     """The machines that the options of a command describe, () for none. Raises UsageError for what is not known."""
     if not gpus and not arguments.driver and not arguments.cpu:
         return ()
-    from wheel_checks.facts.variants.described_machine import describe_machines  # noqa: PLC0415  # only where one is described
-    from wheel_checks.targets.target import parse_platform  # noqa: PLC0415  # as above
+    from wheelproof.wheels.machine_choice import described_machines  # noqa: PLC0415  # only where one is described
 
-    typed = [machine for text in arguments.platform for machine, _ in parse_platform(text)]
-    return describe_machines(gpus, arguments.driver, arguments.cpu, tuple(dict.fromkeys(typed)))
+    return described_machines(gpus, arguments.driver, arguments.cpu, arguments.platform)

@@ -28,7 +28,7 @@ from wheelproof.release.machines import machine_choices
 from wheelproof.release.matrix import headline, matrix_facts
 from wheelproof.release.plan import Candidate, Listing, find_files
 from wheelproof.reporting import OpenReport
-from wheelproof.wheels.judging import compare_siblings, judge_wheels, local_bytes
+from wheelproof.wheels.judging import compare_siblings, index_subjects, judge_wheels, local_bytes
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
 
 REPLACED = ("WHL201", "WHL301", "WHL302")
@@ -94,22 +94,13 @@ def judge_release(
     whole = exempt(Subject(f"{expectation.project} {version}", "release-set", results=results), release)
     verdicts = Report("release", __version__, "", 0.0, judged_files, judgement.fail_on)
     whole = replace(whole, headline=headline(release), facts=matrix_facts(release, verdicts))
+    indexes = [exempt(subject, release) for subject in index_subjects(list(wheels.values()), (), judgement)]
     return opened.close(
-        (whole, *judged_files, *_variant_indexes(wheels.values(), release, judgement)),
+        (whole, *judged_files, *indexes),
         judgement.fail_on,
         bytes_read=client.cost.bytes_read + local_bytes(judged),
         requests=client.cost.requests,
     )
-
-
-def _variant_indexes(judged: Iterable[JudgedWheel], release: ReleaseFacts, judgement: Judgement) -> list[Subject]:
-    """What the index or the folder says of the variants among the wheels."""
-    variants = [item for item in judged if item.facts and item.facts.variant]
-    if not variants:
-        return []
-    from wheelproof.wheels.variants import variant_index_subjects  # noqa: PLC0415  # few releases have variants
-
-    return [exempt(subject, release) for subject in variant_index_subjects(variants, (), judgement)]
 
 
 class _Group(NamedTuple):

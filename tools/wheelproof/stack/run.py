@@ -24,14 +24,22 @@ from wheelproof.reporting import OpenReport
 from wheelproof.stack.packages import Pick, build_facts, conflict_of, pick_wheels, sibling_wheels, take_variant
 from wheelproof.stack.table import headline, package_facts, table
 from wheelproof.wheels.asked import Asked
-from wheelproof.wheels.judging import compare_siblings, judge_wheels, local_bytes, unreadable
+from wheelproof.wheels.judging import (
+    compare_siblings,
+    index_subjects,
+    judge_wheels,
+    local_bytes,
+    machine_subjects,
+    unreadable,
+    variant_files,
+)
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
 
 if TYPE_CHECKING:  # few packages have variants
-    from wheel_checks.facts.wheel.variant import VariantIndex
     from wheel_checks.sources.variant_files import VariantFiles
     from wheel_checks.targets.variant_choice import MachineChoice
     from wheel_checks.targets.variant_machine import Machine
+    from wheelproof.wheels.machine_choice import ReleaseVariants
 
 FORM = "WHL1"  # rules about the form of metadata, which matter to who publishes the wheel
 KINDS = ("wheel", "release", "package", "stack")  # what rules of this command judge
@@ -58,7 +66,8 @@ class StackRequest:
 class _Resolved:
     """The resolution for one target, with the wheel of each package.
 
-    Where packages have variants there is one for each ``machine``, with what it gets of them, and what the indexes say.
+    Where packages have variants there is one for each ``machine``, with what it gets of them, and what was
+    ``read`` of them on the indexes.
     """
 
     target: Target
@@ -66,7 +75,7 @@ class _Resolved:
     picks: tuple[Pick, ...]
     machine: Machine | None = None
     choices: tuple[MachineChoice, ...] = ()
-    indexes: tuple[VariantIndex, ...] = ()
+    read: tuple[ReleaseVariants, ...] = ()
 
 
 def judge_stack(
@@ -84,7 +93,7 @@ def judge_stack(
     opened = OpenReport("stack")
     rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in KINDS}
     index = SimpleIndex(client, config)
-    variants = _variant_reader(client) if request.machines else None
+    variants = variant_files(client) if request.machines else None
     subjects: list[Subject] = []
     resolved: list[_Resolved] = []
     for target in request.targets:
@@ -109,9 +118,10 @@ def judge_stack(
         packages = [_package_subject(p, own.get(p.name), rules["package"], judgement) for p in facts.packages]
         told = {subject.id for subject in subjects} if item.machine else set()
         subjects.append(_stack_subject(request, facts, rules["stack"], judgement, packages, item.machine))
-        subjects += _choice_subjects(item, judgement)
+        subjects += machine_subjects(item.choices, judgement)
         subjects += [subject for subject in packages if subject.id not in told]
-    subjects += _variant_indexes(judged, resolved, judgement)
+    read = [index for item in resolved for reader in item.read for index in reader.read]
+    subjects += index_subjects(judged, read, judgement) if read else []
     return opened.close(
         subjects,
         judgement.fail_on,
@@ -134,12 +144,6 @@ def _resolve(request: StackRequest, target: Target, config: IndexConfig, index: 
     return _Resolved(target, resolution, tuple(pick_wheels(resolution, target, index)))
 
 
-def _variant_reader(client: HttpClient) -> VariantFiles:
-    from wheel_checks.sources.variant_files import VariantFiles  # noqa: PLC0415  # only where machines are described
-
-    return VariantFiles(client)
-
-
 def _for_machines(request: StackRequest, item: _Resolved, variants: VariantFiles | None) -> list[_Resolved]:
     """The resolution with the wheels of each machine of its target; as it is where no package has variants."""
     machines = [machine for machine in request.machines if machine.machine == item.target.machine]
@@ -150,40 +154,19 @@ def _for_machines(request: StackRequest, item: _Resolved, variants: VariantFiles
     from wheelproof.wheels.machine_choice import ReleaseVariants  # noqa: PLC0415  # as above
 
     chosen: dict[str, tuple[MachineChoice, ...]] = {}
-    indexes: list[VariantIndex] = []
+    readers: list[ReleaseVariants] = []
     for pick in concerned:
         listed = pick.wheel.listed if pick.wheel else ()
         requirement = Requirement(f"{pick.package.name}=={pick.package.version}")
         read = ReleaseVariants(listed, variants)
         chosen[pick.package.name] = choose_for_machines(requirement, listed, item.target, machines, read, pre=True)
-        indexes += read.read
+        readers.append(read)
     found = []
     for number, machine in enumerate(machines):
         own = {name: made[number] for name, made in chosen.items()}
         picks = tuple(take_variant(p, own[p.package.name]) if p.package.name in own else p for p in item.picks)
-        found.append(replace(item, picks=picks, machine=machine, choices=tuple(own.values()), indexes=tuple(indexes)))
+        found.append(replace(item, picks=picks, machine=machine, choices=tuple(own.values()), read=tuple(readers)))
     return found
-
-
-def _choice_subjects(item: _Resolved, judgement: Judgement) -> list[Subject]:
-    """What the machine gets of each package with variants."""
-    if not item.choices:
-        return []
-    from wheelproof.wheels.machine_choice import machine_subject  # noqa: PLC0415  # few packages have variants
-
-    return [machine_subject(made, judgement) for made in item.choices]
-
-
-def _variant_indexes(
-    judged: Sequence[JudgedWheel], resolved: Sequence[_Resolved], judgement: Judgement
-) -> list[Subject]:
-    """What the indexes say of the variants that machines chose from."""
-    read = [index for item in resolved for index in item.indexes]
-    if not read:
-        return []
-    from wheelproof.wheels.variants import variant_index_subjects  # noqa: PLC0415  # few packages have variants
-
-    return variant_index_subjects(judged, read, judgement)
 
 
 def _judge(

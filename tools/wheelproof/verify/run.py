@@ -15,13 +15,20 @@ from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import Choice
 from wheelproof.reporting import OpenReport
-from wheelproof.wheels.judging import compare_siblings, judge_wheels, local_bytes, unreadable
-from wheelproof.wheels.model import JudgedWheel, Judgement, Progress, Silent
+from wheelproof.wheels.judging import (
+    compare_siblings,
+    index_subjects,
+    judge_wheels,
+    local_bytes,
+    machine_subjects,
+    unreadable,
+    variant_files,
+)
+from wheelproof.wheels.model import Judgement, Progress, Silent
 from wheelproof.wheels.planning import Plan, Wanted, plan
 
 if TYPE_CHECKING:  # depth quick need not load what follows links
     from wheel_checks.facts.wheel.dependencies import Dependencies
-    from wheel_checks.sources.variant_files import VariantFiles
 
 KINDS = ("wheel", "release", "requirement")  # what rules of this command judge
 
@@ -47,7 +54,7 @@ def verify(
     wanted.targets  # noqa: B018  # a misspelt platform must fail before anything is read
     subjects: list[Subject] = []
     plans: list[Plan] = []
-    variants = _variant_reader(client) if wanted.machines else None
+    variants = variant_files(client) if wanted.machines else None
     for text in dict.fromkeys(texts):
         try:
             plans.append(plan(text, wanted, lambda project: index.files(project).files, variants))
@@ -57,44 +64,18 @@ def verify(
             subjects.append(unreadable(redact_text(text), "target", error))
     for choice in (choice for made in plans for choice in made.choices):
         subjects += _judge_choice(choice, rules["requirement"], judgement.expectations)
-    subjects += _machines(plans, judgement)
+    subjects += machine_subjects([choice for made in plans for choice in made.machine_choices], judgement)
     wheels = [planned for made in plans for planned in made.wheels]
     progress.planned(len(wheels))
     judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
     subjects += [item.subject for item in compare_siblings(judged, rules["release"], judgement.expectations)]
-    subjects += _variant_indexes(judged, plans, judgement)
+    subjects += index_subjects(judged, [index for made in plans for index in made.variant_indexes], judgement)
     return opened.close(
         subjects,
         judgement.fail_on,
         bytes_read=client.cost.bytes_read + local_bytes(judged),
         requests=client.cost.requests,
     )
-
-
-def _variant_reader(client: HttpClient) -> VariantFiles:
-    from wheel_checks.sources.variant_files import VariantFiles  # noqa: PLC0415  # only where machines are described
-
-    return VariantFiles(client)
-
-
-def _machines(plans: Sequence[Plan], judgement: Judgement) -> list[Subject]:
-    """What each described machine gets of the releases that have variants."""
-    choices = [choice for made in plans for choice in made.machine_choices]
-    if not choices:
-        return []
-    from wheelproof.wheels.machine_choice import machine_subject  # noqa: PLC0415  # few releases have variants
-
-    return [machine_subject(choice, judgement) for choice in choices]
-
-
-def _variant_indexes(judged: Sequence[JudgedWheel], plans: Sequence[Plan], judgement: Judgement) -> list[Subject]:
-    """What the indexes say of the variants among the wheels, and of those that machines chose from."""
-    read = [index for made in plans for index in made.variant_indexes]
-    if not read and not any(item.facts and item.facts.variant for item in judged):
-        return []
-    from wheelproof.wheels.variants import variant_index_subjects  # noqa: PLC0415  # few wheels are variants
-
-    return variant_index_subjects(judged, read, judgement)
 
 
 def _judge_choice(choice: Choice, rules: Iterable[Rule], expectations: Expectations) -> list[Subject]:

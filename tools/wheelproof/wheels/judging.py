@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # depth quick need not load what follows links, nor what read
     from wheel_checks.facts.wheel.dependencies import Dependencies
     from wheel_checks.facts.wheel.variant import VariantIndex
     from wheel_checks.sources.variant_files import VariantFiles
+    from wheel_checks.targets.variant_choice import MachineChoice
 
 AT_ONCE = 8  # wheels read in parallel; also the client's bound on connections
 
@@ -48,7 +49,8 @@ def judge_wheels(
     to, from depth links on; ``variants`` is a reader of what indexes say of variants that has read some already.
     """
     names = Counter(planned.file_name for planned in wheels)
-    variants = variants or _variant_files(wheels, client)
+    if variants is None and any(split_label(wheel.file_name.removesuffix(WHEEL_SUFFIX))[1] for wheel in wheels):
+        variants = variant_files(client)
 
     def judge(planned: PlannedWheel) -> JudgedWheel:
         name = planned.file_name
@@ -80,13 +82,29 @@ def judge_wheels(
             raise
 
 
-def _variant_files(wheels: Sequence[PlannedWheel], client: HttpClient) -> VariantFiles | None:
-    """The reader of what indexes say of variants; None when no wheel is one, which is the rule."""
-    if not any(split_label(planned.file_name.removesuffix(WHEEL_SUFFIX))[1] for planned in wheels):
-        return None
+def variant_files(client: HttpClient) -> VariantFiles:
+    """The reader of what indexes say of variants."""
     from wheel_checks.sources.variant_files import VariantFiles  # noqa: PLC0415  # few wheels are variants
 
     return VariantFiles(client)
+
+
+def machine_subjects(choices: Sequence[MachineChoice], judgement: Judgement) -> list[Subject]:
+    """What each described machine gets of the releases that have variants."""
+    if not choices:
+        return []
+    from wheelproof.wheels.machine_choice import machine_subject  # noqa: PLC0415  # few releases have variants
+
+    return [machine_subject(choice, judgement) for choice in choices]
+
+
+def index_subjects(judged: Sequence[JudgedWheel], read: Sequence[VariantIndex], judgement: Judgement) -> list[Subject]:
+    """What the indexes and folders say of the variants among the wheels, and of those that machines chose from."""
+    if not read and not any(item.facts and item.facts.variant for item in judged):
+        return []
+    from wheelproof.wheels.variants import variant_index_subjects  # noqa: PLC0415  # few wheels are variants
+
+    return variant_index_subjects(judged, read, judgement)
 
 
 def _of_variant(facts: WheelFacts, judgement: Judgement) -> tuple[CheckResult, ...]:
@@ -143,9 +161,9 @@ def read_planned(
         listing,
         planned.target,
         depth,
-        _sidecar_reader(client, planned) if offered else None,
+        _reader_of_metadata(client, planned) if offered else None,
         gpu_code,
-        _variants_reader(variants, planned),
+        _reader_of_index(variants, planned),
     )
     source = _open(planned, client)
     try:
@@ -154,7 +172,7 @@ def read_planned(
         source.close()
 
 
-def _variants_reader(
+def _reader_of_index(
     files: VariantFiles | None, planned: PlannedWheel
 ) -> Callable[[], VariantIndex | Unavailable] | None:
     if files is None:
@@ -183,5 +201,5 @@ def _open(planned: PlannedWheel, client: HttpClient) -> ByteSource:
     return client.open(planned.location, expected_hash=listing.hashes.get("sha256", ""), size=listing.size)
 
 
-def _sidecar_reader(client: HttpClient, planned: PlannedWheel) -> Callable[[], bytes]:
+def _reader_of_metadata(client: HttpClient, planned: PlannedWheel) -> Callable[[], bytes]:
     return lambda: client.get_page(f"{planned.location}.metadata", {}).body

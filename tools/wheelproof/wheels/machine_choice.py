@@ -9,6 +9,8 @@ from typing import Any
 from packaging.version import Version
 
 from wheel_checks.catalogue import select_rules
+from wheel_checks.facts.gpu.targets import Product
+from wheel_checks.facts.variants.described_machine import describe_machines
 from wheel_checks.facts.variants.reading import variants_on_index
 from wheel_checks.facts.wheel.variant import VariantIndex
 from wheel_checks.formats.index_page import IndexFile
@@ -19,7 +21,9 @@ from wheel_checks.runner import run_rules
 from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.variant_files import VariantFiles
 from wheel_checks.targets.selection import Choice
+from wheel_checks.targets.target import parse_platform
 from wheel_checks.targets.variant_choice import MachineChoice, variant_wheels
+from wheel_checks.targets.variant_machine import Machine
 from wheelproof.wheels.model import Judgement
 
 _MOST = 50  # labels in the facts of a subject
@@ -56,6 +60,14 @@ def _merged(documents: Iterable[VariantMetadata | Unavailable], of: str) -> Vari
             return Unavailable(f"the metadata of the variants of {of} contradict each other")
         merged = replace(merged, variants={**merged.variants, **document.variants})
     return merged or Unavailable(f"there are no variants of {of}")
+
+
+def described_machines(
+    gpus: Sequence[Product], drivers: Sequence[str], cpu: str | None, platforms: Iterable[str]
+) -> tuple[Machine, ...]:
+    """The machines with these GPUs, drivers and CPU on these platforms. Raises UsageError for what is not known."""
+    typed = [machine for text in platforms for machine, _ in parse_platform(text)]
+    return describe_machines(gpus, drivers, cpu, tuple(dict.fromkeys(typed)))
 
 
 def machine_subject(made: MachineChoice, judgement: Judgement) -> Subject:
