@@ -15,7 +15,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.redaction import redact
 from wheel_checks.model import CheckResult, Outcome, Severity
 from wheel_checks.rules.host.cause import CAUSES, KIND, rule_id
-from wheelproof.doctor.run import examine
+from wheelproof.doctor.report import examine
 
 SCENARIOS = scenarios()
 

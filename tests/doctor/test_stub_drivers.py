@@ -17,7 +17,7 @@ from wheel_checks.facts.host.gpu import DeviceNode, KernelDriver
 from wheel_checks.facts.host.probes import CudaProbe
 from wheel_checks.facts.host.software import CudaLibrary
 from wheelproof.doctor.diagnosis import Diagnosis
-from wheelproof.doctor.run import examine
+from wheelproof.doctor.report import examine
 
 
 @pytest.fixture(scope="module")

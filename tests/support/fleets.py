@@ -17,7 +17,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import KernelDriver
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.report.json_report import as_dict
-from wheelproof.doctor.run import Showing, examine, make_report
+from wheelproof.doctor.report import Showing, examine, make_report
 from wheelproof.reporting import OpenReport
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wheel_checks.sources.simple_index import SimpleIndex
-    from wheelproof.diff.run import Comparison
+    from wheelproof.diff.report import Comparison
     from wheelproof.diff.sides import Planner, Side
     from wheelproof.wheels.model import PlannedWheel
 
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare the two sides and print the report with its tables. Raises WheelproofError."""
     from wheel_checks.facts.wheel.facts import Depth  # noqa: PLC0415  # not for --help
     from wheel_checks.targets.target import this_machine  # noqa: PLC0415  # not for --help
-    from wheelproof.diff.run import diff  # noqa: PLC0415  # not for --help
+    from wheelproof.diff.report import diff  # noqa: PLC0415  # not for --help
     from wheelproof.diff.sides import split_sides  # noqa: PLC0415  # not for --help
     from wheelproof.wheels.model import Judgement  # noqa: PLC0415  # not for --help
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # not for --help
 
     from wheel_checks.facts.host.facts import HostFacts
     from wheel_checks.model import Subject
-    from wheelproof.doctor.run import Examination
+    from wheelproof.doctor.report import Examination
 
 TIMEOUT, LONGEST = 60.0, 86_400.0  # seconds
 
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def look() -> Examination:
         # What judges the facts is imported while they are read, which is mostly waiting for children.
-        threading.Thread(target=importlib.import_module, args=("wheelproof.doctor.run",), daemon=True).start()
+        threading.Thread(target=importlib.import_module, args=("wheelproof.doctor.report",), daemon=True).start()
         with Progress("reading this machine:", unit="sections", quiet=output.quiet) as progress:
             facts = read_host(request, os.environ, progress.done)
         return _examine(facts)
@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.fix:
         found = _mend(found, look, notes, ask=not arguments.yes)
     more = _kernels(found, arguments.timeout, notes) if arguments.full else []
-    from wheelproof.doctor.run import Showing, make_report  # noqa: PLC0415  # see above
+    from wheelproof.doctor.report import Showing, make_report  # noqa: PLC0415  # see above
 
     showing = Showing(
         arguments.facts or (f"the machine below {arguments.root}" if arguments.root != "/" else "this machine"),
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _examine(facts: HostFacts) -> Examination:
-    from wheelproof.doctor.run import examine  # noqa: PLC0415  # after the facts have been read
+    from wheelproof.doctor.report import examine  # noqa: PLC0415  # after the facts have been read
 
     return examine(facts)
 

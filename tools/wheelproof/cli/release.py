@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.release_expectation import read_release_expectation  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.wheel.facts import Depth  # noqa: PLC0415  # not for --help
     from wheel_checks.report import render  # noqa: PLC0415  # not for --help
-    from wheelproof.release.run import ReleaseRequest, judge_release  # noqa: PLC0415  # not for --help
+    from wheelproof.release.report import ReleaseRequest, judge_release  # noqa: PLC0415  # not for --help
     from wheelproof.release.summary import markdown_summary, text_summary  # noqa: PLC0415  # not for --help
     from wheelproof.wheels.model import Judgement  # noqa: PLC0415  # not for --help
 

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the kernels and print the report. Raises WheelproofError."""
     from wheelproof.smoke.interpreter import find_interpreter  # noqa: PLC0415  # not for --help
-    from wheelproof.smoke.run import smoke  # noqa: PLC0415  # not for --help
+    from wheelproof.smoke.report import smoke  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
     _check(arguments)

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT  # noqa: PLC0415  # not for --help
     from wheel_checks.targets.target import parse_targets, this_machine  # noqa: PLC0415  # not for --help
     from wheelproof.stack.inputs import parse_inputs  # noqa: PLC0415  # not for --help
-    from wheelproof.stack.run import StackRequest, judge_stack  # noqa: PLC0415  # not for --help
+    from wheelproof.stack.report import StackRequest, judge_stack  # noqa: PLC0415  # not for --help
     from wheelproof.wheels.model import Judgement  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)

@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.expectations import Expectations, parse_expectation, parse_size  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.gpu.targets import parse_gpus  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.wheel.facts import Depth  # noqa: PLC0415  # not for --help
-    from wheelproof.verify.run import verify  # noqa: PLC0415  # not for --help
+    from wheelproof.verify.wheels import verify  # noqa: PLC0415  # not for --help
     from wheelproof.wheels.model import Judgement  # noqa: PLC0415  # not for --help
     from wheelproof.wheels.planning import Wanted  # noqa: PLC0415  # not for --help
 

@@ -12,8 +12,8 @@ from wheel_checks.facts.kernels.document import parse_smoke_document
 from wheel_checks.facts.kernels.facts import SmokeDocument
 from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step
 from wheel_checks.model import Unavailable
+from wheelproof.matrix.cells import Died
 from wheelproof.matrix.model import Cell, Smoke
-from wheelproof.matrix.run import Died
 from wheelproof.matrix.steps import Record, read_record
 from wheelproof.matrix.trees import Lock
 from wheelproof.matrix.trial import IMPORT, smoke_step

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.model import FailOn, Report
+from wheelproof.matrix.cells import Heard, run_cells
 from wheelproof.matrix.facts import cell_facts, read_records, with_references
 from wheelproof.matrix.folders import make_folder
 from wheelproof.matrix.model import Cell
 from wheelproof.matrix.report import KIND, make_report
-from wheelproof.matrix.run import Heard, run_cells
 from wheelproof.matrix.way import Task
 from wheelproof.reporting import OpenReport
 
