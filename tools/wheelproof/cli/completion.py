@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from wheelproof.cli.options import CommandParser, open_output
+from wheelproof.cli.options import open_output
+
+CONFIGURABLE = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,8 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="bash: source <(wheelproof completion bash) in ~/.bashrc; zsh: the same in ~/.zshrc, after compinit; "
         "fish: wheelproof completion fish | source in ~/.config/fish/config.fish",
     )
-    if isinstance(parser, CommandParser):
-        parser.configurable = False
 
 
 def run(arguments: argparse.Namespace) -> int:

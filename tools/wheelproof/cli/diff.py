@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, open_output
+from wheelproof.cli.options import OutputOptions, add_list, add_output_options, open_output
 from wheelproof.cli.sources import add_source_options, open_sources
 
 if TYPE_CHECKING:
@@ -25,27 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHEEL",
         help="A and B: a .whl file, a folder, a URL, or a requirement (torch==2.11.0); A alone stands for both",
     )
-    parser.add_argument(
+    add_list(
+        parser,
         "--platform",
-        action=ListAction,
-        default=[],
-        metavar="PLATFORM",
-        help="x86_64, aarch64, manylinux_2_28_aarch64, ...: one for both sides, or A,B (default: this machine)",
+        "PLATFORM",
+        "x86_64, aarch64, manylinux_2_28_aarch64, ...: one for both sides, or A,B (default: this machine)",
     )
-    parser.add_argument(
-        "--python",
-        action=ListAction,
-        default=[],
-        metavar="VERSION",
-        help="3.12, 3.13t, ...: one for both sides, or A,B (default: this Python)",
-    )
-    parser.add_argument(
-        "--variant",
-        action=ListAction,
-        default=[],
-        metavar="LABEL",
-        help="compare wheel variants (PEP 825): one label for both sides, or A,B",
-    )
+    add_list(parser, "--python", "VERSION", "3.12, 3.13t, ...: one for both sides, or A,B (default: this Python)")
+    add_list(parser, "--variant", "LABEL", "compare wheel variants (PEP 825): one label for both sides, or A,B")
     parser.add_argument(
         "--all-files", action="store_true", help="compare every wheel of the releases, each with its counterpart"
     )
@@ -75,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         select=output.select, ignore=output.ignore, fail_on=output.fail_on, depth=Depth(arguments.depth)
     )
     assumed = "" if arguments.platform and arguments.python else this_machine().note
-    with open_sources(arguments, output, note=assumed, threads=judgement.depth.includes(Depth.LINKS)) as opened:
+    with open_sources(arguments, output, assumed=assumed, threads=judgement.depth.includes(Depth.LINKS)) as opened:
         planner = _planner(opened.index, all_files=arguments.all_files, pre=arguments.pre)
         comparison = diff(sides, planner, judgement, opened.client, opened.progress)
     return _emit(comparison, output)

@@ -6,21 +6,30 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from wheelproof.cli.options import ListAction
+from wheelproof.cli.options import add_list
 
 if TYPE_CHECKING:  # only a run that describes a machine needs the tables
     from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.targets.variant_machine import Machine
 
 
+def add_platform_option(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--platform`` of a command that also has ``--gpu``."""
+    add_list(
+        parser,
+        "--platform",
+        "PLATFORM",
+        "x86_64, aarch64, manylinux_2_28_aarch64, ... or all (repeatable; default: that of --gpu, else this machine)",
+    )
+
+
 def add_machine_options(parser: argparse.ArgumentParser) -> None:
     """Declare ``--driver`` and ``--cpu``; ``--gpu`` is the command's own."""
-    parser.add_argument(
+    add_list(
+        parser,
         "--driver",
-        action=ListAction,
-        default=[],
-        metavar="VERSION",
-        help="the driver beside the GPUs, for wheel variants: 535, 580.95.05, none (repeatable; default: 580)",
+        "VERSION",
+        "the driver beside the GPUs, for wheel variants: 535, 580.95.05, none (repeatable; default: 580)",
     )
     parser.add_argument(
         "--cpu",

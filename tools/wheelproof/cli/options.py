@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -65,6 +65,7 @@ class CommandParser(argparse.ArgumentParser):
 def make_parser(name: str, summary: str, module: Any) -> CommandParser:
     """The parser of the command ``name``, with the arguments that its module declares."""
     parser = CommandParser(prog=f"wheelproof {name}", description=f"{summary[0].upper()}{summary[1:]}.")
+    parser.configurable = getattr(module, "CONFIGURABLE", True)
     module.add_arguments(parser)
     return parser
 
@@ -82,30 +83,35 @@ class ListAction(argparse.Action):
         setattr(namespace, self.dest, [*(getattr(namespace, self.dest, None) or []), *parts])
 
 
+def add_list(parser: argparse._ActionsContainer, flag: str, metavar: str, help: str) -> None:  # noqa: A002  # as argparse
+    """Declare an option that is repeatable and takes comma separated values; it is [] when it is not given."""
+    parser.add_argument(flag, action=ListAction, default=[], metavar=metavar, help=help)
+
+
+def add_commands_help(
+    parser: argparse.ArgumentParser, commands: Mapping[str, tuple[str, str]], alone: str = ""
+) -> None:
+    """Name the commands below a command in its help; ``alone`` says what it does without one."""
+    width = max(map(len, commands))
+    rows = "\n".join(f"  {name:{width}}  {summary}" for name, (_, summary) in commands.items())
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = f"{parser.description}\n\n{f'Without a command: {alone} ' if alone else ''}Commands:\n{rows}"
+
+
 def add_output_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that every command shares; :class:`OutputOptions` reads them back."""
     group = parser.add_argument_group("output")
     group.add_argument("--format", choices=FORMATS, default="text", help="how the report is written (default: text)")
     group.add_argument("--output", metavar="FILE", default="-", help="write the report to FILE (- is standard output)")
-    group.add_argument(
-        "--also",
-        metavar="FORMAT=FILE",
-        action=ListAction,
-        default=[],
-        help="write the report to one more FILE, in that format (repeatable)",
-    )
+    add_list(group, "--also", "FORMAT=FILE", "write the report to one more FILE, in that format (repeatable)")
     group.add_argument(
         "--fail-on",
         choices=[str(value) for value in FailOn],
         default=str(FailOn.ERROR),
         help="the lowest severity that makes the exit code 1 (default: error)",
     )
-    group.add_argument(
-        "--select", metavar="PREFIX", action=ListAction, default=[], help="only rules with this prefix (repeatable)"
-    )
-    group.add_argument(
-        "--ignore", metavar="PREFIX", action=ListAction, default=[], help="no rules with this prefix (repeatable)"
-    )
+    add_list(group, "--select", "PREFIX", "only rules with this prefix (repeatable)")
+    add_list(group, "--ignore", "PREFIX", "no rules with this prefix (repeatable)")
     group.add_argument("--color", action=argparse.BooleanOptionalAction, default=None, help="color the text report")
     group.add_argument("-q", "--quiet", action="store_true", help="the verdict only, and no progress")
     group.add_argument("-v", "--verbose", action="count", default=0, help="more detail; -vv adds tracebacks of bugs")
@@ -168,6 +174,12 @@ def _format_and_file(text: str) -> tuple[str, str]:
             f"--also {text} is no FORMAT=FILE", expected=f"one of {', '.join(FORMATS)}, as in --also json=report.json"
         )
     return name, file
+
+
+def note(sentence: str, *, quiet: bool) -> None:
+    """Write a note to standard error, since standard output belongs to the report; nothing when ``quiet``."""
+    if not quiet:
+        print(f"note: {sentence}", file=sys.stderr)  # noqa: T201  # meant for people
 
 
 def emit(report: Report, options: OutputOptions) -> int:

@@ -11,19 +11,18 @@ from difflib import get_close_matches
 
 from wheel_checks.errors import UsageError
 from wheel_checks.model import Rule
-from wheelproof.cli.options import CommandParser, open_output
+from wheelproof.cli.options import open_output
 
 SCHEMA = "wheelproof.rules/1"
 WIDTH = 100  # columns of the text pages: prose, so not as wide as a terminal may be
+
+CONFIGURABLE = False  # `format = "junit"` in a project's configuration is about reports, and must not break the manual.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof rules``."""
     parser.add_argument("rules", metavar="RULE", nargs="*", help="an id (WHL201) for its page, or a prefix (WHL2)")
     parser.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="default: text")
-    if isinstance(parser, CommandParser):
-        # `format = "junit"` in a project's configuration is about reports, and must not break the manual.
-        parser.configurable = False
 
 
 def run(arguments: argparse.Namespace) -> int:

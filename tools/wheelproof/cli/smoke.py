@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit, open_output
+from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, note, open_output
 
 if TYPE_CHECKING:  # not for --help
     from wheel_checks.model import Report
@@ -29,19 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="quick",
         help="quick: a few kernels are right; full: all, and their speed; deep: sweeps, too (default: quick)",
     )
-    parser.add_argument(
-        "--only", action=ListAction, default=[], metavar="NAME", help="only these kernels or families (repeatable)"
-    )
+    add_list(parser, "--only", "NAME", "only these kernels or families (repeatable)")
     parser.add_argument(
         "--compile-only", action="store_true", help="compile the kernels for --target, and run nothing: needs no GPU"
     )
-    parser.add_argument(
-        "--target",
-        action=ListAction,
-        default=[],
-        metavar="GPU",
-        help="of --compile-only: GB200, sm_100, MI300X, gfx942, ... (repeatable)",
-    )
+    add_list(parser, "--target", "GPU", "of --compile-only: GB200, sm_100, MI300X, gfx942, ... (repeatable)")
     parser.add_argument("--seed", type=int, metavar="N", help="draw the inputs of the run that printed this seed")
     parser.add_argument("--plot", metavar="FILE", help="write the roofline picture, as SVG, to FILE")
     parser.add_argument(
@@ -68,8 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     request = _request(arguments, interpreter.path)
     if arguments.plot and not request.timed:
         _refuse_plot()
-    if not output.quiet:
-        _note(f"running the kernels with {interpreter.path}: {interpreter.why}")
+    note(f"running the kernels with {interpreter.path}: {interpreter.why}", quiet=output.quiet)
     report = smoke(
         request,
         deadline=arguments.deadline or request.deadline,
@@ -127,11 +117,7 @@ def _write_plot(report: Report, name: str) -> None:
     """Write the picture. The report itself says why when there is none."""
     pictures = report.overview.pictures if report.overview else ()
     if not pictures:
-        _note(f"nothing was timed, so {name} is not written")
+        note(f"nothing was timed, so {name} is not written", quiet=False)
     for picture in pictures:
         with open_output(name) as stream:
             stream.write(picture.svg)
-
-
-def _note(sentence: str) -> None:
-    print(f"note: {sentence}", file=sys.stderr)  # noqa: T201  # standard output belongs to the report

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelproof import __version__
-from wheelproof.cli.options import ListAction, OutputOptions
+from wheelproof.cli.options import OutputOptions, add_list, note
 from wheelproof.cli.progress import Progress
 
 if TYPE_CHECKING:  # a command that only shows its help needs none of these
@@ -26,8 +25,8 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options that :func:`open_sources` reads."""
     group = parser.add_argument_group("sources")
     group.add_argument("--index-url", metavar="URL", help="the index to use (default: what uv and pip use)")
-    group.add_argument("--extra-index-url", action=ListAction, default=[], metavar="URL", help="one more index")
-    group.add_argument("--find-links", action=ListAction, default=[], metavar="PLACE", help="a page or folder of files")
+    add_list(group, "--extra-index-url", "URL", "one more index")
+    add_list(group, "--find-links", "PLACE", "a page or folder of files")
     group.add_argument("--no-index", action="store_true", help="use --find-links alone")
     group.add_argument(
         "--allow-download", action="store_true", help="fetch whole files from servers that serve no ranges"
@@ -53,16 +52,16 @@ def open_sources(
     arguments: argparse.Namespace,
     output: OutputOptions,
     *,
-    note: str = "",
+    assumed: str = "",
     links: bool = False,
     threads: bool = False,
     whole: bool = False,
 ) -> Iterator[Sources]:
     """Open what the options name, and close it at the end of the ``with`` block.
 
-    Notes of the configuration, and ``note``, go to standard error. ``links`` opens the reader of what wheels link to;
-    with ``whole`` it streams every library of which head and tail do not tell enough. ``threads`` only limits the
-    memory of many threads, as ``links`` does too. Raises UsageError for a configuration that cannot be read.
+    Notes of the configuration, and what was ``assumed``, go to standard error. ``links`` opens the reader of what
+    wheels link to; with ``whole`` it streams every library whose head and tail do not say enough. ``threads`` only
+    limits the memory of many threads, as ``links`` does too. Raises UsageError for a configuration that cannot be read.
     """
     from wheel_checks.sources.client import HttpClient  # noqa: PLC0415  # not for --help
     from wheel_checks.sources.http.cache import ByteCache, default_cache_path  # noqa: PLC0415  # not for --help
@@ -77,9 +76,8 @@ def open_sources(
         find_links=arguments.find_links,
         no_index=arguments.no_index,
     )
-    for sentence in (*config.notes, note):
-        if sentence and not output.quiet:
-            print(f"note: {sentence}", file=sys.stderr)  # noqa: T201  # standard output belongs to the report
+    for sentence in filter(None, (*config.notes, assumed)):
+        note(sentence, quiet=output.quiet)
     if links or threads:
         from wheelproof.wheels.memory import share_heaps  # noqa: PLC0415  # not for depth quick
 

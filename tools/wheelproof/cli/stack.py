@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from wheelproof.cli.machine_options import add_machine_options, described_by
-from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
+from wheelproof.cli.machine_options import add_machine_options, add_platform_option, described_by
+from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
 from wheelproof.cli.sources import add_source_options, open_sources
 
 
@@ -22,20 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a file of requirements: requirements.txt, pyproject.toml (repeatable)",
     )
-    parser.add_argument(
-        "--platform",
-        action=ListAction,
-        default=[],
-        metavar="PLATFORM",
-        help="x86_64, aarch64, manylinux_2_28_aarch64, ... or all (repeatable; default: that of --gpu, else this "
-        "machine)",
-    )
-    parser.add_argument(
-        "--python", action=ListAction, default=[], metavar="VERSION", help="3.12, 3.13, ... (default: this Python)"
-    )
-    parser.add_argument(
-        "--gpu", action=ListAction, default=[], metavar="GPU", help="GB200, H100, sm_100, ...: a GPU is wanted"
-    )
+    add_platform_option(parser)
+    add_list(parser, "--python", "VERSION", "3.12, 3.13, ... (default: this Python)")
+    add_list(parser, "--gpu", "GPU", "GB200, H100, sm_100, ...: a GPU is wanted")
     add_machine_options(parser)
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
     add_source_options(parser)
@@ -66,6 +55,6 @@ def run(arguments: argparse.Namespace) -> int:
     )
     judgement = Judgement(select=output.select, ignore=output.ignore, fail_on=output.fail_on)
     assumed = "" if platforms and arguments.python else this_machine().note
-    with open_sources(arguments, output, note=assumed) as opened:
+    with open_sources(arguments, output, assumed=assumed) as opened:
         report = judge_stack(request, judgement, opened.client, opened.config, opened.progress)
     return emit(report, output)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
-from wheelproof.cli.machine_options import add_machine_options, described_by
-from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
+from wheelproof.cli.machine_options import add_machine_options, add_platform_option, described_by
+from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, note
 from wheelproof.cli.progress import Progress
 from wheelproof.cli.sources import add_source_options, open_sources
 
@@ -23,20 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "targets", nargs="*", metavar="TARGET", help="a .whl file, a folder, a URL, or a requirement (torch==2.11.0)"
     )
-    parser.add_argument(
-        "--platform",
-        action=ListAction,
-        default=[],
-        metavar="PLATFORM",
-        help="x86_64, aarch64, manylinux_2_28_aarch64, ... or all (repeatable; default: that of --gpu, else this "
-        "machine)",
-    )
-    parser.add_argument(
+    add_platform_option(parser)
+    add_list(
+        parser,
         "--python",
-        action=ListAction,
-        default=[],
-        metavar="VERSION",
-        help="3.12, 3.13t, ... (default: this Python); with --installed the PATH of an interpreter, an environment, "
+        "VERSION",
+        "3.12, 3.13t, ... (default: this Python); with --installed the PATH of an interpreter, an environment, "
         "a folder made by --target or a container's root folder (default: the active environment)",
     )
     parser.add_argument("--all-files", action="store_true", help="judge every wheel of the releases, not one a target")
@@ -50,12 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="quick: directory and small members; links: also ELF files and what they link to; gpu: also the GPU code; "
         "full: every byte (default: quick)",
     )
-    parser.add_argument(
+    add_list(
+        parser,
         "--gpu",
-        action=ListAction,
-        default=[],
-        metavar="GPU",
-        help="the GPUs that it must run on: GB200, H100, sm_100, 12.1, ...; exact at --depth gpu, else by what torch "
+        "GPU",
+        "the GPUs that it must run on: GB200, H100, sm_100, 12.1, ...; exact at --depth gpu, else by what torch "
         "declares (repeatable)",
     )
     add_machine_options(parser)
@@ -68,9 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="LD_LIBRARY_PATH to search by (default: this process's)",
     )
-    parser.add_argument(
-        "--explain", action=ListAction, default=[], metavar="SONAME", help="tell how this library is searched for"
-    )
+    add_list(parser, "--explain", "SONAME", "tell how this library is searched for")
     add_source_options(parser)
     add_output_options(parser)
 
@@ -99,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.installed:
         return _run_installed(arguments, judgement, output)
     links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
-    with open_sources(arguments, output, note=wanted.note, links=links, whole=whole) as opened:
+    with open_sources(arguments, output, assumed=wanted.note, links=links, whole=whole) as opened:
         report = verify(
             arguments.targets, wanted, judgement, opened.client, opened.index, opened.progress, opened.dependencies
         )
@@ -118,10 +106,9 @@ def _run_installed(arguments: argparse.Namespace, judgement: Judgement, output: 
     """Judge an environment and print the report. Raises WheelproofError."""
     from wheelproof.verify.installed import Place, verify_installed  # noqa: PLC0415  # not for --help
 
-    def told(environment: Environment) -> None:
-        for note in (f"judging {environment.path}: {environment.found}", *environment.notes):
-            if not output.quiet:
-                print(f"note: {note}", file=sys.stderr)  # noqa: T201  # standard output belongs to the report
+    def show_place(environment: Environment) -> None:
+        for sentence in (f"judging {environment.path}: {environment.found}", *environment.notes):
+            note(sentence, quiet=output.quiet)
 
     place = Place(
         next(iter(arguments.python), ""), arguments.root, tuple(filter(None, arguments.ld_library_path.split(":")))
@@ -132,5 +119,5 @@ def _run_installed(arguments: argparse.Namespace, judgement: Judgement, output: 
             progress.advance()
             progress.read(size)
 
-        report = verify_installed(place, judgement, os.environ, on_found=told, advance=advance)
+        report = verify_installed(place, judgement, os.environ, on_found=show_place, advance=advance)
     return emit(report, output)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 
 from wheelproof.cli.matrix.options import add_matrix_options, chosen_cells
-from wheelproof.cli.options import CommandParser, open_output
+from wheelproof.cli.options import open_output
+
+CONFIGURABLE = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof matrix github``."""
     add_matrix_options(parser)
-    if isinstance(parser, CommandParser):
-        parser.configurable = False
 
 
 def run(arguments: argparse.Namespace) -> int:

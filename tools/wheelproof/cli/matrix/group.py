@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 
 from wheelproof.cli.matrix import list as matrix_list
+from wheelproof.cli.options import add_commands_help
+
+CONFIGURABLE = False
 
 # sub-command: (module with ``add_arguments`` and ``run``, summary for --help)
 SUBCOMMANDS = {
@@ -16,11 +19,7 @@ SUBCOMMANDS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of plain ``wheelproof matrix``: those of ``matrix list``, which it runs."""
-    width = max(map(len, SUBCOMMANDS))
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = f"{parser.description}\n\nWithout a command: `matrix list`. Commands:\n" + "\n".join(
-        f"  {name:{width}}  {summary}" for name, (_, summary) in SUBCOMMANDS.items()
-    )
+    add_commands_help(parser, SUBCOMMANDS, "`matrix list`.")
     matrix_list.add_arguments(parser)
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import argparse
 
 from wheelproof.cli.matrix.options import add_matrix_options, chosen_cells
-from wheelproof.cli.options import CommandParser, open_output
+from wheelproof.cli.options import open_output
+
+CONFIGURABLE = False  # `format = "junit"` in a project's configuration is about reports, and must not break the list.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof matrix list``."""
     add_matrix_options(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    if isinstance(parser, CommandParser):
-        # `format = "junit"` in a project's configuration is about reports, and must not break the list.
-        parser.configurable = False
 
 
 def run(arguments: argparse.Namespace) -> int:

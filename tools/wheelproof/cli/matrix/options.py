@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelproof.cli.options import ListAction
+from wheelproof.cli.options import add_list
 
 if TYPE_CHECKING:  # not for --help
     from collections.abc import Sequence
@@ -19,9 +19,7 @@ DEFAULT = "ci/matrix.toml"
 def add_matrix_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options that say which cells are meant; :func:`chosen_cells` reads them."""
     parser.add_argument("--matrix", metavar="FILE", default=DEFAULT, help=f"the matrix (default: {DEFAULT})")
-    parser.add_argument(
-        "--only", action=ListAction, default=[], metavar="GLOB", help="only the cells with such an id (repeatable)"
-    )
+    add_list(parser, "--only", "GLOB", "only the cells with such an id (repeatable)")
 
 
 def chosen_cells(arguments: argparse.Namespace) -> Sequence[Cell]:

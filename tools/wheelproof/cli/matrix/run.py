@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelproof.cli.matrix.options import add_matrix_options
-from wheelproof.cli.options import OutputOptions, add_output_options, emit
+from wheelproof.cli.options import OutputOptions, add_output_options, emit, note
 from wheelproof.cli.progress import Progress
 
 if TYPE_CHECKING:  # not for --help
@@ -65,8 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         ignore=output.ignore,
         fail_on=output.fail_on,
     )
-    if not output.quiet:
-        print(f"note: steps and logs are kept in {work}", file=sys.stderr)  # noqa: T201  # standard output belongs to the report
+    note(f"steps and logs are kept in {work}", quiet=output.quiet)
     with CellProgress(sum(len(step_names(cell)) for cell in cells), quiet=output.quiet) as progress:
         report = run_matrix(request, progress.begins)
     return emit(report, output)

@@ -6,32 +6,24 @@ import argparse
 import os
 from pathlib import Path
 
-from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
+from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
+from wheelproof.cli.pins.options import add_name_options
 from wheelproof.reporting import OpenReport
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof pins check``."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders (default: this folder)")
-    parser.add_argument(
+    add_list(
+        parser,
         "--installed",
-        action=ListAction,
-        default=[],
-        metavar="VERSION",
-        help="what is there: 2.7.0+cu128, torchvision==0.22.0+cu128 (repeatable); 'none' takes any pin for a danger",
+        "VERSION",
+        "what is there: 2.7.0+cu128, torchvision==0.22.0+cu128 (repeatable); 'none' takes any pin for a danger",
     )
     parser.add_argument(
         "--python", metavar="PATH", default="", help="the environment to look into (default: the active one)"
     )
-    parser.add_argument(
-        "--set",
-        choices=["core", "wide"],
-        default="core",
-        help="core: torch, torchvision, torchaudio; wide: also torchcodec, triton, nvidia-*-cuNN (default: core)",
-    )
-    parser.add_argument(
-        "--package", action=ListAction, default=[], metavar="NAME", help="these projects instead of a set (repeatable)"
-    )
+    add_name_options(parser)
     parser.add_argument(
         "--skip-vendored", action="store_true", help="pass over vendored projects and test data in folders"
     )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from wheelproof.cli.options import add_commands_help
 from wheelproof.cli.pins.rewrite import add_arguments as add_rewrite_arguments
 from wheelproof.cli.pins.rewrite import run as run_rewrite
+
+CONFIGURABLE = False
 
 # sub-command: (module with ``add_arguments`` and ``run``, summary for --help)
 SUBCOMMANDS = {
@@ -20,12 +23,7 @@ SUBCOMMANDS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of plain ``wheelproof pins``: those of ``pins rewrite``, which it runs dry."""
-    width = max(map(len, SUBCOMMANDS))
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = (
-        f"{parser.description}\n\nWithout a command: what `pins rewrite` would do, summary first. Commands:\n"
-        + "\n".join(f"  {name:{width}}  {summary}" for name, (_, summary) in SUBCOMMANDS.items())
-    )
+    add_commands_help(parser, SUBCOMMANDS, "what `pins rewrite` would do, summary first.")
     add_rewrite_arguments(parser)
 
 

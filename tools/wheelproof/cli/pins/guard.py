@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
+from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
 from wheelproof.reporting import OpenReport
 
 
@@ -21,12 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--python", metavar="PATH", default="", help="the environment to guard (default: the active one)"
     )
-    parser.add_argument(
+    add_list(
+        parser,
         "--installed",
-        action=ListAction,
-        default=[],
-        metavar="VERSION",
-        help="what is installed, as 2.7.0+cu128 or torchvision==0.22.0+cu128 (repeatable): no environment is read",
+        "VERSION",
+        "what is installed, as 2.7.0+cu128 or torchvision==0.22.0+cu128 (repeatable): no environment is read",
     )
     parser.add_argument(
         "--on-conflict",
@@ -34,13 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="fail",
         help="what uv does with a requirement that the installed torch does not satisfy: fail, or drop it",
     )
-    parser.add_argument(
-        "--extension",
-        action=ListAction,
-        default=[],
-        metavar="NAME",
-        help="one more package that is compiled against torch (repeatable)",
-    )
+    add_list(parser, "--extension", "NAME", "one more package that is compiled against torch (repeatable)")
     parser.add_argument("--check", action="store_true", help="write nothing: check what is set up, and name the holes")
     parser.add_argument("--installer", choices=("uv", "pip", "both"), default="both", help="whose setup --check judges")
     parser.add_argument("--project", metavar="FOLDER", default=".", help="where the installer is started, for --check")

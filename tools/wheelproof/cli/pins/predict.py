@@ -7,7 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
+from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
 from wheelproof.cli.sources import add_source_options, open_sources
 
 if TYPE_CHECKING:  # not for --help
@@ -32,12 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--installer", choices=("uv", "pip", "both"), default=None, help="whom to ask (default: both; elsewhere uv)"
     )
     parser.add_argument("--platform", metavar="PLATFORM", help="x86_64, aarch64, manylinux_2_28_aarch64, ...")
-    parser.add_argument(
+    add_list(
+        parser,
         "--installed",
-        action=ListAction,
-        default=[],
-        metavar="NAME==VERSION",
-        help="what is installed there, as torch==2.11.0+cu130 (repeatable): no environment is read",
+        "NAME==VERSION",
+        "what is installed there, as torch==2.11.0+cu130 (repeatable): no environment is read",
     )
     parser.add_argument("-U", "--upgrade", action="store_true", help="as the installer's own --upgrade")
     parser.add_argument(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from wheelproof.cli.options import CommandParser, open_output
+from wheelproof.cli.options import open_output
+
+CONFIGURABLE = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,8 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="-vv adds tracebacks of bugs")
-    if isinstance(parser, CommandParser):
-        parser.configurable = False
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,10 @@ import os
 import sys
 from pathlib import Path
 
-from wheelproof.cli.options import CommandParser, ListAction, open_output
+from wheelproof.cli.options import open_output
+from wheelproof.cli.pins.options import add_name_options
+
+CONFIGURABLE = False  # a file of the project must not decide what happens to its files
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,15 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="drop",
         help="remove the requirement, keep its name alone, or pin it to the installed version (default: drop)",
     )
-    parser.add_argument(
-        "--set",
-        choices=["core", "wide"],
-        default="core",
-        help="core: torch, torchvision, torchaudio; wide: also torchcodec, triton, nvidia-*-cuNN (default: core)",
-    )
-    parser.add_argument(
-        "--package", action=ListAction, default=[], metavar="NAME", help="these projects instead of a set (repeatable)"
-    )
+    add_name_options(parser)
     parser.add_argument("--conda", action="store_true", help="change conda's own packages, too (pytorch, pytorch-gpu)")
     parser.add_argument(
         "--drop-orphan-index", action="store_true", help="remove index options that serve nobody without torch"
@@ -46,8 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--color", action=argparse.BooleanOptionalAction, default=None, help="color the diff")
     parser.add_argument("-q", "--quiet", action="store_true", help="warnings only")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="-vv adds tracebacks of bugs")
-    if isinstance(parser, CommandParser):
-        parser.configurable = False  # a file of the project must not decide what happens to its files
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from wheelproof.cli.options import add_commands_help, add_output_options
+
 # sub-command: (module with ``add_arguments`` and ``run``, summary for --help)
 SUBCOMMANDS = {
     "merge": ("wheelproof.cli.report.merge", "the reports of many hosts as one: what differs between them comes first"),
@@ -12,12 +14,7 @@ SUBCOMMANDS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of plain ``wheelproof report``: none, but its help names the commands."""
-    from wheelproof.cli.options import add_output_options  # noqa: PLC0415  # as the modules of other commands
-
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = f"{parser.description}\n\nCommands:\n" + "\n".join(
-        f"  {name}  {summary}" for name, (_, summary) in SUBCOMMANDS.items()
-    )
+    add_commands_help(parser, SUBCOMMANDS)
     add_output_options(parser)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelproof.cli.options import ListAction, OutputOptions, add_output_options, emit
+from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
 
 if TYPE_CHECKING:  # not for --help
     from wheelproof.fleet.inputs import Document
@@ -24,12 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="JSON reports of any command, folders of them, or - for standard input; a file may hold many documents",
     )
-    parser.add_argument(
+    add_list(
+        parser,
         "--expect-hosts",
-        action=ListAction,
-        default=[],
-        metavar="HOSTS",
-        help="the hosts that must have reported: names with commas, or a file with one on each line (repeatable)",
+        "HOSTS",
+        "the hosts that must have reported: names with commas, or a file with one on each line (repeatable)",
     )
     add_output_options(parser)
 
