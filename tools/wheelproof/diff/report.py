@@ -72,7 +72,7 @@ def diff(
     if max(len(a), len(b)) > 1:
         results = run_rules(rules["comparison"], pairing, judgement.expectations)
         name = f"{sides[0].text} against {sides[1].text}"
-        subjects.insert(0, Subject(name, "comparison", _told(pairing), pairing_facts(pairing), results))
+        subjects.insert(0, Subject(name, "comparison", _headline(pairing), pairing_facts(pairing), results))
     report = opened.close(
         subjects,
         judgement.fail_on,
@@ -87,7 +87,7 @@ def _pair(a: Sequence[str], b: Sequence[str]) -> Pairing:
     return Pairing(((a[0], b[0]),)) if len(a) == len(b) == 1 else pair_files(a, b)
 
 
-def _told(pairing: Pairing) -> str:
+def _headline(pairing: Pairing) -> str:
     lone = len(pairing.only_a) + len(pairing.only_b)
     return f"{len(pairing.pairs)} pairs, {lone} wheels without a counterpart"
 

@@ -38,7 +38,7 @@ class Answer:
         return found
 
     @cached_property
-    def told(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """All messages in one: what was said last holds."""
         return {name: value for message in self.messages for name, value in message.items()}
 
@@ -59,19 +59,19 @@ class Answer:
     @property
     def code(self) -> int:
         """The code; -1 when the program ended without any, 0 when it hung or crashed before it had one."""
-        return int(self.told.get("code", 0 if self.died else -1))
+        return int(self.values.get("code", 0 if self.died else -1))
 
     @property
     def fault(self) -> str:
         """What the loader said, or how a program ended that gave no code."""
-        if "fault" in self.told or "code" in self.told or self.died:
-            return str(self.told.get("fault", ""))
+        if "fault" in self.values or "code" in self.values or self.died:
+            return str(self.values.get("fault", ""))
         return f"the program ended with exit code {self.end.exit_code}: {_last_line(self.end.output)}"
 
     @property
     def failed_at(self) -> str:
         """The call that failed; the one that it hung or crashed in."""
-        return str(self.told.get("at", "start") if self.died else self.told.get("failed_at", ""))
+        return str(self.values.get("at", "start") if self.died else self.values.get("failed_at", ""))
 
     def as_nvml(self) -> NvmlProbe:
         """The answer of nvml.py."""
@@ -79,10 +79,10 @@ class Answer:
             self.end,
             self.code,
             self.fault,
-            self.told.get("library", ""),
-            self.told.get("driver_version", ""),
+            self.values.get("library", ""),
+            self.values.get("driver_version", ""),
             tuple(NvmlGpu(**{**gpu, "processes": tuple(gpu.get("processes", ()))}) for gpu in self.each("gpu")),
-            self.told.get("confidential_ready"),
+            self.values.get("confidential_ready"),
             self.failed_at,
         )
 
@@ -92,8 +92,8 @@ class Answer:
             self.end,
             self.code,
             self.fault,
-            self.told.get("library", ""),
-            self.told.get("driver_cuda", 0),
+            self.values.get("library", ""),
+            self.values.get("driver_cuda", 0),
             self.failed_at,
             tuple(CudaGpu(**{**gpu, "capability": tuple(gpu["capability"])}) for gpu in self.each("gpu")),
         )
@@ -129,11 +129,11 @@ class Answer:
 
     def as_kernel(self) -> KernelProbe | Unavailable:
         """The part of the kernel; Unavailable when it was never reached."""
-        if self.told.get("at") != KERNEL_STEP:
-            no_gpu = self.told.get("available") is False
+        if self.values.get("at") != KERNEL_STEP:
+            no_gpu = self.values.get("available") is False
             return Unavailable("torch sees no GPU" if no_gpu else "torch did not get as far as that")
         end = self._honest_end
-        if not self.told.get("done"):
+        if not self.values.get("done"):
             error = "" if end.hang or end.signal else f"the process ended with exit code {end.exit_code}"
             return KernelProbe(end, error, self._stack)
         message = next((message for message in self.messages if "kernel" in message), {})
@@ -145,7 +145,7 @@ class Answer:
     def _honest_end(self) -> ChildEnd:
         """The end; the program's own watchdog ends a hanging step with exit code 1."""
         text = self._after_last_message
-        return replace(self.end, hang=True) if "Timeout (" in text and not self.told.get("done") else self.end
+        return replace(self.end, hang=True) if "Timeout (" in text and not self.values.get("done") else self.end
 
     @property
     def _after_last_message(self) -> str:

@@ -45,7 +45,7 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def told_digests(
+def known_digests(
     candidate: Candidate, local: Mapping[Path, str], expected: Mapping[str, str], content: str = ""
 ) -> tuple[Told, ...]:
     """Who tells which sha256. ``content`` is that of a remote file which was read whole, "" when none was."""
@@ -58,7 +58,7 @@ def told_digests(
     )
 
 
-def told_sizes(candidate: Candidate, read: int | None) -> tuple[Told, ...]:
+def known_sizes(candidate: Candidate, read: int | None) -> tuple[Told, ...]:
     """Who tells which size in bytes. ``read`` is that of the wheel that was read, None when none was."""
     on_disk = [Told(f"the file {path}", path.stat().st_size) for path in candidate.paths if path.is_file()]
     return (

@@ -22,7 +22,7 @@ from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheelproof import __version__
-from wheelproof.release.digests import local_digests, told_digests, told_sizes
+from wheelproof.release.digests import known_digests, known_sizes, local_digests
 from wheelproof.release.exemptions import exempt
 from wheelproof.release.machines import machine_choices
 from wheelproof.release.matrix import headline, matrix_facts
@@ -164,8 +164,8 @@ def _file(
     reasons = [listing.yanked for listing in candidate.listings if listing.yanked is not None]
     file = ReleaseFile(
         candidate.file_name,
-        sizes=told_sizes(candidate, facts.size if facts else None),
-        digests=told_digests(candidate, digests, expected, facts.content_sha256 if facts else ""),
+        sizes=known_sizes(candidate, facts.size if facts else None),
+        digests=known_digests(candidate, digests, expected, facts.content_sha256 if facts else ""),
         listed=bool(candidate.listings),
         yanked=reasons[0] if reasons else None,
     )

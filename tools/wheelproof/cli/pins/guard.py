@@ -69,7 +69,7 @@ def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
 
     from wheelproof.cli.options import open_output  # noqa: PLC0415  # not for --help
     from wheelproof.pins.guard.abilities import read_uv  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.guard.files import Guard, guard_files, known_extensions, told  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.guard.files import Guard, guard_files, instructions, known_extensions  # noqa: PLC0415  # not for --help
     from wheelproof.pins.guard.writing import write_files  # noqa: PLC0415  # not for --help
 
     folder = Path(arguments.directory).absolute()
@@ -85,7 +85,7 @@ def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
     write_files(folder, files)
     if not output.quiet:
         with open_output(output.output) as stream:
-            stream.write(told(guard))
+            stream.write(instructions(guard))
     return 0
 
 

@@ -55,8 +55,8 @@ def read_interpreter(
             return choice
         command = [choice.path, "-B", str(INSIDE / PROGRAM)]
         answer = Answer(*run_child(command, deadline=(budget or Budget(SECONDS)).step(SECONDS), environment=environ))
-        if "search_path" in answer.told:
-            return _of_answer(choice, answer.told)
+        if "search_path" in answer.values:
+            return _of_answer(choice, answer.values)
     except WheelproofError as error:
         return Unavailable(error.what, error.hint or error.expected)
     fault = _how_it_ended(answer.end)

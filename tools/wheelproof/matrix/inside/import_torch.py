@@ -15,7 +15,7 @@ from typing import Any
 SCHEMA = "wheelproof.import/1"
 
 
-def told() -> dict[str, Any]:
+def describe() -> dict[str, Any]:
     """Machine and Python, and what torch and triton say of themselves, or why they do not."""
     facts: dict[str, Any] = {
         "schema": SCHEMA,
@@ -58,7 +58,7 @@ def main() -> None:
     """Write the answer, and nothing that torch prints, to standard output."""
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    json.dump(told(), answer)
+    json.dump(describe(), answer)
     answer.write("\n")
     answer.close()
 

@@ -117,7 +117,7 @@ def tool_uv(guard: Guard) -> str:
     return "\n".join(lines) + "\n"
 
 
-def told(guard: Guard) -> str:
+def instructions(guard: Guard) -> str:
     """What was written and how it is used, for people."""
     names = ", ".join(f"{name} {version}" for name, version in guard.installed.items())
     folder = shlex.quote(str(guard.folder))

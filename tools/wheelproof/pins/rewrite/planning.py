@@ -104,7 +104,7 @@ def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
     orphans = _orphan_indexes(document, policy, changes)
     edits = _edits(document, changes, [index.span for index in orphans])
     rewritten = apply(document.source.data, edits)
-    told = (*notices, *_told(document, policy, changes, {index.place for index in orphans}))
+    told = (*notices, *_standing_notices(document, policy, changes, {index.place for index in orphans}))
     file = FilePlan(path, path.resolve(), document, rewritten, edits, tuple(changes), told)
     prove(file)
     return file
@@ -154,7 +154,7 @@ def _orphan_indexes(document: Document, policy: Policy, changes: list[Change]) -
     return [index for index in document.indexes if index.for_torch and not (served or (left and not index.only_torch))]
 
 
-def _told(document: Document, policy: Policy, changes: list[Change], gone: set[Place]) -> Iterator[Notice]:
+def _standing_notices(document: Document, policy: Policy, changes: list[Change], gone: set[Place]) -> Iterator[Notice]:
     """The notices that hold: about a name that is meant, at a place that stays, after a change if they need one."""
     gone = gone | {change.found.place for change in changes}
     names = CONDA if document.kind == "lock" else frozenset[str]()

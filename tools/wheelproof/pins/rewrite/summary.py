@@ -19,7 +19,7 @@ def as_text(plan: Plan, journal: Path, *, written: bool, diff: bool, color: bool
     """The summary, then each file with its changes (or the diff), then the warnings."""
     lines = [_headline(plan, written=written)]
     for file in plan.changed:
-        lines += _diff(file, color=color) if diff else [f"{file.path}", *(f"  {_told(c)}" for c in file.changes)]
+        lines += _diff(file, color=color) if diff else [f"{file.path}", *(f"  {_sentence(c)}" for c in file.changes)]
     lines += (line.rstrip("\n") for line in warnings_of(plan))
     if written and plan.changed:
         lines.append(f"`wheelproof pins restore` gives it back (journal: {journal})")
@@ -61,7 +61,7 @@ def _headline(plan: Plan, *, written: bool) -> str:
     return f"{read}: {words} in {plural(len(plan.changed), 'file')}"
 
 
-def _told(change: Change) -> str:
+def _sentence(change: Change) -> str:
     found = change.found
     text = " ".join(found.text.split())
     section = f" ({found.place.section})" if found.place.section else ""
