@@ -5,34 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 
-from wheel_checks.errors import UsageError
 from wheelproof.pins.documents import pyproject, requirements
 from wheelproof.pins.documents.source import decode
 from wheelproof.pins.model import Role
-from wheelproof.wheels.asked import Asked
-
-_LARGEST = 1 << 20  # bytes of a file of requirements
+from wheelproof.wheels.asked import Asked, parse_asked, read_requirements_file
 
 
-def parse_asked(specs: Sequence[str], files: Sequence[str]) -> Asked:
+def asked_of(specs: Sequence[str], files: Sequence[str]) -> Asked:
     """What the arguments and the ``-r`` files ask for.
 
     Raises UsageError for what is no requirement, for a file that cannot be read, and when nothing is asked for.
     """
-    try:
-        parsed = [Requirement(text) for text in specs]
-    except InvalidRequirement as error:
-        raise UsageError(
-            f"a requirement does not parse: {' '.join(str(error).split())}",
-            expected="for example vllm==0.20.0 or -r requirements.txt",
-        ) from None
-    paths = [Path(name).absolute() for name in files]
-    if not parsed and not paths:
-        raise UsageError("nothing was asked for", expected="a requirement, or -r requirements.txt")
-    known = [*parsed, *_of_files(paths)]
-    return Asked(tuple(specs), tuple(paths), tuple(known))
+    return parse_asked(
+        specs,
+        [Path(name).absolute() for name in files],
+        _of_files,
+        example="vllm==0.20.0 or -r requirements.txt",
+        expected="a requirement, or -r requirements.txt",
+    )
 
 
 def _of_files(paths: Sequence[Path]) -> Iterator[Requirement]:
@@ -44,12 +36,7 @@ def _of_files(paths: Sequence[Path]) -> Iterator[Requirement]:
         if real in seen:
             continue
         seen.add(real)
-        try:
-            with path.open("rb") as file:
-                data = file.read(_LARGEST)
-        except OSError as error:
-            raise UsageError(f"the file {path} cannot be read: {error.strerror}") from error
-        source = decode(path, data)
+        source = decode(path, read_requirements_file(path))
         document = pyproject.read(source) if path.suffix == ".toml" else requirements.read(source)
         front += document.includes
         yield from (

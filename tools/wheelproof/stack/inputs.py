@@ -12,9 +12,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
-from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.asked import Asked, parse_asked, read_requirements_file
 
-_LARGEST = 1 << 20  # bytes of a file of requirements
 _COMMENT = re.compile(r"(?:^|\s)#.*")  # as pip: a # within a URL is none
 _OPTION = re.compile(r"\s--?\w.*")  # --hash=... behind a requirement
 
@@ -34,17 +33,13 @@ def parse_inputs(texts: Sequence[str], requirement_files: Sequence[str]) -> Aske
             files.append(path)
         else:
             requirements.append(text)
-    try:
-        parsed = [Requirement(text) for text in requirements]
-    except InvalidRequirement as error:
-        raise UsageError(
-            f"a requirement does not parse: {' '.join(str(error).split())}",
-            expected="for example vllm==0.20.0, -r requirements.txt or pyproject.toml",
-        ) from None
-    known = [*parsed, *(requirement for path in files for requirement in _of_file(path))]
-    if not known and not files:
-        raise UsageError("nothing was asked for", expected="a requirement, -r requirements.txt or pyproject.toml")
-    return Asked(tuple(requirements), tuple(files), tuple(known))
+    return parse_asked(
+        requirements,
+        files,
+        lambda paths: [requirement for path in paths for requirement in _of_file(path)],
+        example="vllm==0.20.0, -r requirements.txt or pyproject.toml",
+        expected="a requirement, -r requirements.txt or pyproject.toml",
+    )
 
 
 def _of_wheel(path: Path) -> str:
@@ -57,11 +52,7 @@ def _of_wheel(path: Path) -> str:
 
 def _of_file(path: Path) -> Iterator[Requirement]:
     """The requirements that stand in the file itself; options and what the resolver will refuse are passed over."""
-    try:
-        with path.open("rb") as file:
-            text = file.read(_LARGEST).decode("utf-8-sig", "replace")
-    except OSError as error:
-        raise UsageError(f"the file {path} cannot be read: {error.strerror}") from error
+    text = read_requirements_file(path).decode("utf-8-sig", "replace")
     lines = _of_project(text) if path.suffix == ".toml" else text.replace("\\\n", " ").splitlines()
     for line in lines:
         bare = _OPTION.sub("", _COMMENT.sub("", line)).strip()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
 
+from wheel_checks.errors import UsageError
 from wheel_checks.phrases import summarised
 from wheel_checks.sources.http.credentials import redact_text
+
+_LARGEST = 1 << 20  # bytes of a file of requirements
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +36,35 @@ class Asked:
     def label(self) -> str:
         """For people: "vllm==0.19.0", "torch, numpy, triton and 3 more"."""
         return summarised(self.names, 3)
+
+
+def parse_asked(
+    requirements: Sequence[str],
+    files: Sequence[Path],
+    known_of: Callable[[Sequence[Path]], Iterable[Requirement]],
+    *,
+    example: str,
+    expected: str,
+) -> Asked:
+    """What the requirements and the files ask for; ``known_of`` reads the requirements of files.
+
+    Raises UsageError for what is no requirement (of which ``example`` is one), when nothing is asked for (``expected``
+    says what could be), and what ``known_of`` raises.
+    """
+    try:
+        parsed = [Requirement(text) for text in requirements]
+    except InvalidRequirement as error:
+        what = f"a requirement does not parse: {' '.join(str(error).split())}"
+        raise UsageError(what, expected=f"for example {example}") from None
+    if not parsed and not files:
+        raise UsageError("nothing was asked for", expected=expected)
+    return Asked(tuple(requirements), tuple(files), (*parsed, *known_of(files)))
+
+
+def read_requirements_file(path: Path) -> bytes:
+    """The first bytes of a file of requirements. Raises UsageError when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(_LARGEST)
+    except OSError as error:
+        raise UsageError(f"the file {path} cannot be read: {error.strerror}") from error

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Plan the install, look at what it would take, and print the report. Raises WheelproofError."""
     from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.asked import parse_asked  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.asked import asked_of  # noqa: PLC0415  # not for --help
     from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV  # noqa: PLC0415  # not for --help
     from wheelproof.pins.predict.prediction import PredictRequest, predict  # noqa: PLC0415  # not for --help
 
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     if output.offline and chosen != "uv":
         raise UsageError("pip cannot plan an install from its cache alone", hint="use --installer uv with --offline")
     request = PredictRequest(
-        parse_asked(arguments.specs, arguments.requirement),
+        asked_of(arguments.specs, arguments.requirement),
         place,
         {"uv": (UV,), "pip": (PIP,), "both": (UV, PIP)}[chosen],
         (*_installer_options(arguments), *(["--offline"] if output.offline else [])),
