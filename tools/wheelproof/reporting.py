@@ -1,4 +1,4 @@
-"""How every command opens its report when it starts, and closes it with what it found."""
+"""What every command that judges has: rules that are selected, and a report that it opens and closes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,30 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from wheel_checks.model import FailOn, Overview, Report, Subject
+from wheel_checks.model import FailOn, Overview, Report, Rule, Subject
 from wheelproof import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rules that count, by prefixes of their ids, and the lowest severity that fails the run."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fail_on: FailOn = FailOn.ERROR
+
+    def rules(self, kind: str) -> list[Rule]:
+        """The selected rules that judge subjects of this kind. Raises UsageError for a prefix that means nothing."""
+        from wheel_checks.catalogue import select_rules  # noqa: PLC0415  # imports every rule: not for --help
+
+        return select_rules(kind, self.select, self.ignore)
+
+    def rules_by_kind(self, kinds: Iterable[str]) -> dict[str, list[Rule]]:
+        """The selected rules for each of these kinds. Raises UsageError for a prefix that means nothing."""
+        return {kind: self.rules(kind) for kind in kinds}
+
+
+EVERY_RULE = Selection()
 
 
 def _now() -> str:

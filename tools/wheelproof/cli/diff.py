@@ -58,9 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     output = OutputOptions.from_arguments(arguments)
     sides = split_sides(arguments.wheels, arguments.platform, arguments.python, arguments.variant)
-    judgement = Judgement(
-        select=output.select, ignore=output.ignore, fail_on=output.fail_on, depth=Depth(arguments.depth)
-    )
+    judgement = Judgement(selection=output, depth=Depth(arguments.depth))
     assumed = "" if arguments.platform and arguments.python else this_machine().note
     with open_sources(arguments, output, assumed=assumed, threads=judgement.depth.includes(Depth.LINKS)) as opened:
         planner = _planner(opened.index, all_files=arguments.all_files, pre=arguments.pre)

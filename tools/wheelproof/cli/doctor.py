@@ -103,9 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     showing = Showing(
         arguments.facts or (f"the machine below {arguments.root}" if arguments.root != "/" else "this machine"),
-        output.select,
-        output.ignore,
-        output.fail_on,
+        output,
         detail=bool(output.verbose),
         host=arguments.host,
     )

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     output = OutputOptions.from_arguments(arguments)
     name = "standard input" if arguments.file == "-" else arguments.file
-    report = explain(_read(arguments.file), name, select=output.select, ignore=output.ignore, fail_on=output.fail_on)
+    report = explain(_read(arguments.file), name, output)
     return emit(report, output)
 
 

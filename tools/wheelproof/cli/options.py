@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TextIO
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.model import FailOn, Report
 from wheel_checks.report import FORMATS, render
+from wheelproof.reporting import Selection
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -122,7 +123,7 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputOptions:
+class OutputOptions(Selection):
     """The shared options of one run. ``color`` is None when the terminal decides; ``output`` is "-" or a path.
 
     ``also`` holds a format and a path of each further report.
@@ -131,9 +132,6 @@ class OutputOptions:
     format: str = "text"
     output: str = "-"
     also: tuple[tuple[str, str], ...] = ()
-    fail_on: FailOn = FailOn.ERROR
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
     offline: bool = False
     quiet: bool = False
     verbose: int = 0

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     request = ReleaseRequest(tuple(arguments.targets), expectation, today, arguments.pre)
     depth = Depth(arguments.depth) if arguments.depth else expectation.depth
     depth = depth if depth.includes(expectation.depth) else expectation.depth
-    judgement = Judgement(select=output.select, ignore=output.ignore, fail_on=output.fail_on, depth=depth)
+    judgement = Judgement(selection=output, depth=depth)
     with open_sources(arguments, output, links=depth.includes(Depth.LINKS), whole=depth is Depth.FULL) as opened:
         report = judge_release(
             request,

@@ -63,9 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     report = smoke(
         request,
         deadline=arguments.deadline or request.deadline,
-        select=output.select,
-        ignore=output.ignore,
-        fail_on=output.fail_on,
+        selection=output,
         quiet=output.quiet,
     )
     if arguments.plot:

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.deadline or DEFAULT_TIMEOUT,
         machines,
     )
-    judgement = Judgement(select=output.select, ignore=output.ignore, fail_on=output.fail_on)
+    judgement = Judgement(selection=output)
     assumed = "" if platforms and arguments.python else this_machine().note
     with open_sources(arguments, output, assumed=assumed) as opened:
         report = judge_stack(request, judgement, opened.client, opened.config, opened.progress)

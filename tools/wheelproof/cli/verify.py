@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         tuple(arguments.explain),
         gpus,
     )
-    judgement = Judgement(expectations, output.select, output.ignore, output.fail_on, Depth(arguments.depth))
+    judgement = Judgement(expectations, output, Depth(arguments.depth))
     if arguments.installed:
         return _run_installed(arguments, judgement, output)
     links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL

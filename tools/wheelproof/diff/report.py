@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import FormatError, WheelproofError
 from wheel_checks.facts.difference.pairing import Pairing, pair_files
 from wheel_checks.facts.difference.wheels import Difference, compare_wheels
@@ -54,7 +53,7 @@ def diff(
     """
     progress = progress or Silent()
     opened = OpenReport("diff")
-    rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in KINDS}
+    rules = judgement.selection.rules_by_kind(KINDS)
     a, b = ({wheel.file_name: wheel for wheel in wheels_of(side, planner)} for side in sides)
     pairing = _pair(list(a), list(b))
     progress.planned(2 * len(pairing.pairs))
@@ -75,7 +74,7 @@ def diff(
         subjects.insert(0, Subject(name, "comparison", _headline(pairing), pairing_facts(pairing), results))
     report = opened.close(
         subjects,
-        judgement.fail_on,
+        judgement.selection.fail_on,
         bytes_read=client.cost.bytes_read + sum(item.local_bytes for item in compared),
         requests=client.cost.requests,
     )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.log.facts import LARGEST, Log, parse_log
-from wheel_checks.model import FailOn, Overview, Report, Subject
+from wheel_checks.model import Overview, Report, Subject
 from wheel_checks.phrases import and_more
 from wheel_checks.rules.host.log_texts import Recognition, recognise
 from wheel_checks.runner import run_rules
-from wheelproof.reporting import OpenReport
+from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
 NEXT = "`wheelproof doctor`, run on the machine of the log, finds the cause by looking, and proves it."
 MORE = "Give more of the log, from its beginning: the first error tells most, and the last line least."
@@ -20,16 +19,13 @@ MORE = "Give more of the log, from its beginning: the first error tells most, an
 def explain(
     data: bytes,
     name: str,
-    *,
-    select: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    fail_on: FailOn = FailOn.ERROR,
+    selection: Selection = EVERY_RULE,
 ) -> Report:
     """The report on a log: a finding for each cause that it shows, the root first, or none with "not recognised"."""
     opened = OpenReport("explain")
     log = parse_log(data)
     found = recognise(log)
-    results = run_rules(select_rules("log", select, ignore), log, Expectations())
+    results = run_rules(selection.rules("log"), log, Expectations())
     facts = {
         "recognised": bool(found),
         "lines": len(log.lines),
@@ -38,7 +34,7 @@ def explain(
     }
     return opened.close(
         (Subject(name, "log", "", facts, results),),
-        fail_on,
+        selection.fail_on,
         overview=Overview(f"{name}: {_headline(log, found)}", notes=tuple(_notes(log, found))),
     )
 

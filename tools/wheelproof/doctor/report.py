@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.model import CheckResult, FailOn, Report, Subject
+from wheel_checks.model import CheckResult, Report, Subject
 from wheel_checks.rules.host.cause import KIND
 from wheel_checks.runner import run_rules
 from wheelproof.doctor import summary
 from wheelproof.doctor.diagnosis import Diagnosis, diagnose
-from wheelproof.reporting import OpenReport
+from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,7 @@ class Showing:
     """
 
     name: str = "this machine"
-    select: Sequence[str] = ()
-    ignore: Sequence[str] = ()
-    fail_on: FailOn = FailOn.ERROR
+    selection: Selection = EVERY_RULE
     detail: bool = False
     host: str = ""
 
@@ -59,8 +57,8 @@ def make_report(
     host = summary.subject(showing.host or showing.name, facts, diagnosis, examination.results)
     if showing.host:
         host = replace(host, facts={"host": showing.host, **host.facts})
-    if showing.select or showing.ignore:
-        shown = {rule.id for rule in select_rules(KIND, showing.select, showing.ignore)}
+    if showing.selection.select or showing.selection.ignore:
+        shown = {rule.id for rule in showing.selection.rules(KIND)}
         host = replace(host, results=tuple(result for result in host.results if result.rule in shown))
     overview = summary.overview(facts, diagnosis, detail=showing.detail, more=notes)
-    return opened.close((host, *more), showing.fail_on, overview=overview)
+    return opened.close((host, *more), showing.selection.fail_on, overview=overview)

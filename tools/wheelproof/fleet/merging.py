@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from wheel_checks.catalogue import get_rule, select_rules
+from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.fleet import (
@@ -20,13 +20,13 @@ from wheel_checks.facts.fleet import (
     Unreadable,
     doctor_first,
 )
-from wheel_checks.model import FailOn, Report, Subject
+from wheel_checks.model import Report, Subject
 from wheel_checks.rules.fleet import KIND
 from wheel_checks.runner import run_rules
 from wheelproof.fleet.inputs import Document
 from wheelproof.fleet.overview import overview
 from wheelproof.fleet.reading import MERGE, ReportReader
-from wheelproof.reporting import OpenReport
+from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
 # These hold whatever rules were selected: what nobody looked at must not look like a pass
 ALWAYS = ("MTX203", "MTX204", "MTX206")
@@ -37,9 +37,7 @@ class MergeOptions:
     """Which hosts should be there (none: nobody knows), and which rules count from which severity on."""
 
     expected: Sequence[str] = ()
-    select: Sequence[str] = ()
-    ignore: Sequence[str] = ()
-    fail_on: FailOn = FailOn.ERROR
+    selection: Selection = EVERY_RULE
 
 
 def merge(documents: Iterable[Document], options: MergeOptions) -> Report:
@@ -49,12 +47,14 @@ def merge(documents: Iterable[Document], options: MergeOptions) -> Report:
     does not exist.
     """
     opened = OpenReport(MERGE)
-    rules = select_rules(KIND, options.select, options.ignore)
+    rules = options.selection.rules(KIND)
     rules += [rule for rule in map(get_rule, ALWAYS) if rule not in rules]
     fleet = gather(documents, options.expected)
     hosts = _host_subjects(fleet, options)
     told = Subject("fleet", KIND, f"{len(hosts):,} hosts", _fleet_facts(fleet), run_rules(rules, fleet, Expectations()))
-    return opened.close((told, *hosts), options.fail_on, overview=overview(fleet, hosts, options.fail_on))
+    return opened.close(
+        (told, *hosts), options.selection.fail_on, overview=overview(fleet, hosts, options.selection.fail_on)
+    )
 
 
 def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> FleetFacts:
@@ -126,10 +126,10 @@ def _report_facts(report: HostReport) -> dict[str, Any]:
 
 
 def _selected(host: Host, options: MergeOptions) -> Host:
-    if not (options.select or options.ignore):
+    if not (options.selection.select or options.selection.ignore):
         return host
-    chosen = tuple(prefix.upper() for prefix in options.select) or ("",)
-    ignored = tuple(prefix.upper() for prefix in options.ignore)
+    chosen = tuple(prefix.upper() for prefix in options.selection.select) or ("",)
+    ignored = tuple(prefix.upper() for prefix in options.selection.ignore)
     reports = (
         replace(
             report,

@@ -6,15 +6,14 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from wheel_checks.catalogue import select_rules
-from wheel_checks.model import FailOn, Report
+from wheel_checks.model import Report
 from wheelproof.matrix.cells import Heard, run_cells
 from wheelproof.matrix.facts import cell_facts, read_records, with_references
 from wheelproof.matrix.folders import make_folder
 from wheelproof.matrix.model import Cell
 from wheelproof.matrix.report import KIND, make_report
 from wheelproof.matrix.way import Task
-from wheelproof.reporting import OpenReport
+from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +32,7 @@ class Request:
     deadline: float | None = None
     offline: bool = False
     fresh: bool = False
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    fail_on: FailOn = FailOn.ERROR
+    selection: Selection = EVERY_RULE
 
     def tasks(self, run: str) -> list[Task]:
         """One for each cell."""
@@ -49,8 +46,8 @@ class Request:
                 self.deadline or cell.deadline,
                 self.offline,
                 self.fresh,
-                self.select,
-                self.ignore,
+                self.selection.select,
+                self.selection.ignore,
             )
             for cell in self.cells
         ]
@@ -62,7 +59,7 @@ def run_matrix(request: Request, heard: Heard = lambda _task, _step: None) -> Re
     Raises UsageError for a rule prefix that means nothing, WheelproofError when another run uses the work folder, and
     KeyboardInterrupt after SIGINT and SIGTERM: what was done is kept then.
     """
-    select_rules(KIND, request.select, request.ignore)  # before hours of work, not behind them
+    request.selection.rules(KIND)  # before hours of work, not behind them
     opened = OpenReport("matrix run")
     tasks = request.tasks(uuid.uuid4().hex[:12])
     died = {death.cell: death for death in run_cells(tasks, make_folder(request.work), jobs=request.jobs, heard=heard)}
@@ -72,7 +69,5 @@ def run_matrix(request: Request, heard: Heard = lambda _task, _step: None) -> Re
         with_references(facts),
         records,
         opened,
-        select=request.select,
-        ignore=request.ignore,
-        fail_on=request.fail_on,
+        request.selection,
     )

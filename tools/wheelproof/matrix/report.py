@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from wheel_checks.catalogue import get_rule, select_rules
+from wheel_checks.catalogue import get_rule
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import SmokeDocument
 from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode
 from wheel_checks.model import (
     CheckResult,
     Evidence,
-    FailOn,
     Fix,
     Location,
     Outcome,
@@ -26,7 +25,7 @@ from wheel_checks.runner import run_rules
 from wheelproof.matrix.overview import headline, overview
 from wheelproof.matrix.steps import Record
 from wheelproof.matrix.way import INSTALLED, VERIFY
-from wheelproof.reporting import OpenReport
+from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
 KIND = "cell"
 WHOLE_WAY = "MTX001"  # holds whatever rules were selected: a cell that was not tried must not look like a pass
@@ -36,13 +35,10 @@ def make_report(
     cells: Sequence[CellFacts],
     records: Mapping[str, Mapping[str, Record]],
     opened: OpenReport,
-    *,
-    select: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    fail_on: FailOn = FailOn.ERROR,
+    selection: Selection = EVERY_RULE,
 ) -> Report:
     """Judge every cell. ``records`` are those of its steps, by cell and step. Raises UsageError for a rule prefix."""
-    rules = select_rules(KIND, select, ignore)
+    rules = selection.rules(KIND)
     if not any(rule.id == WHOLE_WAY for rule in rules):
         rules = [get_rule(WHOLE_WAY), *rules]
     subjects = []
@@ -56,7 +52,7 @@ def make_report(
     read = [report["summary"] for report in reports if "summary" in report]
     report = opened.close(
         subjects,
-        fail_on,
+        selection.fail_on,
         bytes_read=sum(summary["bytes_read"] for summary in read),
         requests=sum(summary["requests"] for summary in read),
     )

@@ -65,7 +65,7 @@ def judge_release(
     """
     progress = progress or Silent()
     opened = OpenReport("release")
-    rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in KINDS}
+    rules = judgement.selection.rules_by_kind(KINDS)
     rules["wheel"] = [rule for rule in rules["wheel"] if rule.id not in REPLACED]
     expectation = request.expectation
     for exemption in expectation.exemptions:
@@ -92,12 +92,12 @@ def judge_release(
     )
     results = run_rules(rules["release-set"], release, Expectations())
     whole = exempt(Subject(f"{expectation.project} {version}", "release-set", results=results), release)
-    verdicts = Report("release", __version__, "", 0.0, judged_files, judgement.fail_on)
+    verdicts = Report("release", __version__, "", 0.0, judged_files, judgement.selection.fail_on)
     whole = replace(whole, headline=headline(release), facts=matrix_facts(release, verdicts))
     indexes = [exempt(subject, release) for subject in index_subjects(list(wheels.values()), (), judgement)]
     return opened.close(
         (whole, *judged_files, *indexes),
-        judgement.fail_on,
+        judgement.selection.fail_on,
         bytes_read=client.cost.bytes_read + local_bytes(judged),
         requests=client.cost.requests,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from wheel_checks.catalogue import get_rule, select_rules
+from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.compile_targets import products_of
@@ -19,9 +19,9 @@ from wheel_checks.facts.kernels.facts import (
     SmokeDocument,
     TargetFacts,
 )
-from wheel_checks.model import FailOn, Report, Rule, Subject
+from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
-from wheelproof.reporting import OpenReport
+from wheelproof.reporting import OpenReport, Selection
 from wheelproof.smoke.child import Ended, run_suite
 from wheelproof.smoke.overview import environment_phrase, kernel_headline, overview, target_headline
 from wheelproof.smoke.request import SmokeRequest
@@ -34,9 +34,7 @@ def smoke(
     request: SmokeRequest,
     *,
     deadline: float,
-    select: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    fail_on: FailOn = FailOn.ERROR,
+    selection: Selection,
     quiet: bool = False,
 ) -> Report:
     """Run the suite for at most ``deadline`` seconds and judge what it reports.
@@ -45,7 +43,7 @@ def smoke(
     cannot be started, KeyboardInterrupt when the suite was interrupted.
     """
     opened = OpenReport("smoke")
-    rules = {kind: select_rules(kind, select, ignore) for kind in ("installation", "kernel", "gpu-target")}
+    rules = selection.rules_by_kind(("installation", "kernel", "gpu-target"))
     outcome = read_outcome(run_suite(request.python, request.options(), deadline=deadline, quiet=quiet), deadline)
     kernels, targets = _kernels(request, outcome), _targets(request, outcome)
     subjects = (
@@ -56,7 +54,7 @@ def smoke(
             for t in targets
         ),
     )
-    return opened.close(subjects, fail_on, overview=overview(request, outcome, kernels, targets))
+    return opened.close(subjects, selection.fail_on, overview=overview(request, outcome, kernels, targets))
 
 
 def read_outcome(ended: Ended, deadline: float) -> SmokeDocument | NoDocument:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 
-from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.stack import StackFacts, StackPackage
 from wheel_checks.formats.wheel.variant_label import is_variant
@@ -91,7 +90,7 @@ def judge_stack(
     """
     progress = progress or Silent()
     opened = OpenReport("stack")
-    rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in KINDS}
+    rules = judgement.selection.rules_by_kind(KINDS)
     index = SimpleIndex(client, config)
     variants = variant_files(client) if request.machines else None
     subjects: list[Subject] = []
@@ -124,7 +123,7 @@ def judge_stack(
     subjects += index_subjects(judged, read, judgement) if read else []
     return opened.close(
         subjects,
-        judgement.fail_on,
+        judgement.selection.fail_on,
         bytes_read=client.cost.bytes_read + local_bytes(judged),
         requests=client.cost.requests,
     )
@@ -218,7 +217,7 @@ def _stack_subject(
     machine: Machine | None = None,
 ) -> Subject:
     results = run_rules(rules, facts, judgement.expectations)
-    rows = table(packages, judgement.fail_on)
+    rows = table(packages, judgement.selection.fail_on)
     told = {
         "requested": list(facts.requested),
         "target": facts.target.label,

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
 from wheel_checks.facts.installed.reading import Reading, read_installed
 from wheel_checks.facts.installed.summary import headline, summarize, summarize_distribution
@@ -47,7 +46,7 @@ def verify_installed(
     when it cannot be read.
     """
     opened = OpenReport("verify")
-    rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in ("environment", "distribution")}
+    rules = judgement.selection.rules_by_kind(("environment", "distribution"))
     environment = find_environment(place.python, variables=variables, root=place.root)
     on_found(environment)
     own = environment.tree.is_this_machine
@@ -60,7 +59,7 @@ def verify_installed(
         advance=advance,
     )
     inside = read_installed(environment, reading)
-    return opened.close(_judge(inside, rules, judgement), judgement.fail_on, bytes_read=inside.bytes_read)
+    return opened.close(_judge(inside, rules, judgement), judgement.selection.fail_on, bytes_read=inside.bytes_read)
 
 
 def _judge(inside: InstalledEnvironment, rules: Mapping[str, Sequence[Rule]], judgement: Judgement) -> list[Subject]:

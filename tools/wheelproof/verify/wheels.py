@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.model import Outcome, Report, Rule, Subject
@@ -50,7 +49,7 @@ def verify(
     """
     progress = progress or Silent()
     opened = OpenReport("verify")
-    rules = {kind: select_rules(kind, judgement.select, judgement.ignore) for kind in KINDS}
+    rules = judgement.selection.rules_by_kind(KINDS)
     wanted.targets  # noqa: B018  # a misspelt platform must fail before anything is read
     subjects: list[Subject] = []
     plans: list[Plan] = []
@@ -72,7 +71,7 @@ def verify(
     subjects += index_subjects(judged, [index for made in plans for index in made.variant_indexes], judgement)
     return opened.close(
         subjects,
-        judgement.fail_on,
+        judgement.selection.fail_on,
         bytes_read=client.cost.bytes_read + local_bytes(judged),
         requests=client.cost.requests,
     )

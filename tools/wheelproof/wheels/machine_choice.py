@@ -8,7 +8,6 @@ from typing import Any
 
 from packaging.version import Version
 
-from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.variants.described_machine import describe_machines
 from wheel_checks.facts.variants.reading import variants_on_index
@@ -72,8 +71,8 @@ def described_machines(
 
 def machine_subject(made: MachineChoice, judgement: Judgement) -> Subject:
     """The choice for one machine, judged by the rules about it and about what an index offers."""
-    rules = select_rules("machine", judgement.select, judgement.ignore)
-    about_files = select_rules("requirement", judgement.select, judgement.ignore)
+    rules = judgement.selection.rules("machine")
+    about_files = judgement.selection.rules("requirement")
     results = (
         *run_rules(about_files, made.choice, judgement.expectations),
         *run_rules(rules, made, judgement.expectations),

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.model import FailOn, Subject
+from wheel_checks.model import Subject
 from wheel_checks.targets.target import Target
+from wheelproof.reporting import EVERY_RULE, Selection
 
 if TYPE_CHECKING:  # depth quick need not load them
     from wheel_checks.facts.gpu.targets import Product
@@ -33,12 +34,10 @@ class PlannedWheel:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How to judge: the rules, by prefixes of their ids, what is expected, and the severity that fails the run."""
+    """How to judge: what is expected, by which rules, and how deep."""
 
     expectations: Expectations = field(default_factory=Expectations)
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    fail_on: FailOn = FailOn.ERROR
+    selection: Selection = EVERY_RULE
     depth: Depth = Depth.QUICK
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.variants.reading import variants_in_folder, variants_on_index
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.variant import VariantIndex
@@ -38,7 +37,7 @@ def read_variants(planned: PlannedWheel, files: VariantFiles) -> Callable[[], Va
 
 def judge_variant(facts: WheelFacts, judgement: Judgement) -> tuple[CheckResult, ...]:
     """The results of the rules for variants."""
-    rules = select_rules("variant", judgement.select, judgement.ignore)
+    rules = judgement.selection.rules("variant")
     return run_rules(rules, facts, judgement.expectations)
 
 
@@ -56,7 +55,7 @@ def variant_index_subjects(
             indexes.setdefault((index.place, index.file_name), index)
     if not indexes:
         return []
-    rules = select_rules("variants-file", judgement.select, judgement.ignore)
+    rules = judgement.selection.rules("variants-file")
     return [
         Subject(
             index.file_name,

@@ -60,9 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         deadline=arguments.deadline,
         offline=output.offline,
         fresh=arguments.fresh,
-        select=output.select,
-        ignore=output.ignore,
-        fail_on=output.fail_on,
+        selection=output,
     )
     note(f"steps and logs are kept in {work}", quiet=output.quiet)
     with CellProgress(sum(len(step_names(cell)) for cell in cells), quiet=output.quiet) as progress:

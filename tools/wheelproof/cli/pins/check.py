@@ -32,14 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge the files, and print the report. Raises WheelproofError."""
-    from wheel_checks.catalogue import select_rules  # noqa: PLC0415  # not for --help
     from wheel_checks.errors import NotFoundError  # noqa: PLC0415  # not for --help
     from wheelproof.pins.check import KIND, check_files  # noqa: PLC0415  # not for --help
     from wheelproof.pins.policy import NameSet, Policy, names_of  # noqa: PLC0415  # not for --help
 
     output = OutputOptions.from_arguments(arguments)
     opened = OpenReport("pins check")
-    rules = select_rules(KIND, output.select, output.ignore)
+    rules = output.rules(KIND)
     policy = Policy(names=NameSet(arguments.set), packages=names_of(arguments.package))
     paths = [Path(name) for name in arguments.paths] or [Path()]
     checked = check_files(paths, policy, _installed(arguments), rules, skip_vendored=arguments.skip_vendored)

@@ -23,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge each requirement, and print the report. Raises WheelproofError."""
-    from wheel_checks.catalogue import select_rules  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.expectations import Expectations  # noqa: PLC0415  # not for --help
     from wheelproof.pins.explain import explain_requirement  # noqa: PLC0415  # not for --help
     from wheelproof.pins.predict.environment import installed_version  # noqa: PLC0415  # not for --help
@@ -31,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     output = OutputOptions.from_arguments(arguments)
     opened = OpenReport("pins explain")
-    rules = select_rules("requirement-of-installed", output.select, output.ignore)
+    rules = output.rules("requirement-of-installed")
     named = parse_installed(arguments.installed) if arguments.installed else None
     subjects = []
     for text in arguments.spec:

@@ -90,7 +90,6 @@ def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
 
 
 def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
-    from wheel_checks.catalogue import select_rules  # noqa: PLC0415  # not for --help
     from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
     from wheel_checks.facts.expectations import Expectations  # noqa: PLC0415  # not for --help
     from wheel_checks.model import Subject  # noqa: PLC0415  # not for --help
@@ -101,7 +100,7 @@ def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
     folder = Path(arguments.project)
     if not folder.is_dir():
         raise UsageError(f"--project {folder} is no folder", expected="the folder in which the installer is started")
-    rules = select_rules("pin-guard", output.select, output.ignore)
+    rules = output.rules("pin-guard")
     installed = _installed(arguments)
     names = ", ".join(f"{name} {version}" for name, version in installed.items()) or "no torch is installed"
     subjects = []

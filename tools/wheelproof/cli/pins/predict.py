@@ -66,9 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         (*_installer_options(arguments), *(["--offline"] if output.offline else [])),
         arguments.upgrade,
         arguments.build,
-        output.select,
-        output.ignore,
-        output.fail_on,
+        output,
         arguments.deadline or DEFAULT_TIMEOUT,
     )
     with open_sources(arguments, output) as opened:

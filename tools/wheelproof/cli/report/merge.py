@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     output = OutputOptions.from_arguments(arguments)
     expected = expected_hosts(arguments.expect_hosts)
     inputs = find_inputs(arguments.paths, may_be_empty=bool(expected))
-    options = MergeOptions(expected, output.select, output.ignore, output.fail_on)
+    options = MergeOptions(expected, output)
     with Progress("reading reports:", unit="reports", quiet=output.quiet) as progress:
 
         def counted(documents: Iterable[Document]) -> Iterator[Document]:

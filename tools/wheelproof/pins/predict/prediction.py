@@ -14,12 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.changes import Fate, PackageChange
 from wheel_checks.facts.stack import LinkedPackage
-from wheel_checks.model import FailOn, Report, Subject
+from wheel_checks.model import Report, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
@@ -29,7 +28,7 @@ from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV, DryRun, pip_dry
 from wheelproof.pins.predict.demands import DemandSearch
 from wheelproof.pins.predict.environment import TORCH, WATCHED, describe
 from wheelproof.pins.predict.taken import read_taken
-from wheelproof.reporting import OpenReport
+from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 from wheelproof.wheels.asked import Asked
 from wheelproof.wheels.judging import unreadable
 
@@ -60,9 +59,7 @@ class PredictRequest:
     options: tuple[str, ...] = ()
     upgrade: bool = False
     build: bool = False
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    fail_on: FailOn = FailOn.ERROR
+    selection: Selection = EVERY_RULE
     timeout: float = DEFAULT_TIMEOUT
     variables: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
@@ -82,11 +79,13 @@ def predict(request: PredictRequest, client: HttpClient, index: SimpleIndex) -> 
             raise
         except WheelproofError as error:
             subjects.append(unreadable(f"{installer}: {request.asked.label}", "install", error))
-    return opened.close(subjects, request.fail_on, bytes_read=client.cost.bytes_read, requests=client.cost.requests)
+    return opened.close(
+        subjects, request.selection.fail_on, bytes_read=client.cost.bytes_read, requests=client.cost.requests
+    )
 
 
 def _judge(installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> list[Subject]:
-    rules = {kind: select_rules(kind, request.select, request.ignore) for kind in ("planned-install", "planned-change")}
+    rules = request.selection.rules_by_kind(("planned-install", "planned-change"))
     planned = plan(installer, request)
     changes = changes_of(installer, planned, request, client, index)
     where = request.place.target.label
