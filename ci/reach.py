@@ -47,7 +47,7 @@ FOREIGN = {
     "kernels_smoke/suite/compiling/ahead_of_time.py": "as above",
     "kernels_smoke/suite/judge.py": "as above",
     "kernels_smoke/suite/sanitized.py": "as above",
-    "tools/wheelproof/manual/reading.py": "the commands, from the table of the command line",
+    "tools/wheelproof/cli/manual.py": "the commands, from the table of the command line",
 }
 OWN = {
     "ci/reach.py",
