@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,10 @@ def test_vendored_projects_are_skipped_only_when_told(tree: Path) -> None:
         ("requirement[!s].txt", "requirements.txt", False),
         ("\\#x\nrequirements.txt   ", "requirements.txt", True),
         ("[z-a].txt", "requirements.txt", False),
+        ("[[:lower:]]equirements.txt", "requirements.txt", True),
+        ("[\\r]equirements.txt", "requirements.txt", True),
+        ("a**/requirements.txt", "a/b/requirements.txt", False),
+        ("a[!x]requirements.txt", "a/requirements.txt", False),
     ],
 )
 def test_patterns_of_gitignore(pattern: str, path: str, ignored: bool, tmp_path: Path) -> None:
@@ -80,6 +85,27 @@ def test_patterns_of_gitignore(pattern: str, path: str, ignored: bool, tmp_path:
     (tmp_path / ".gitignore").write_text(pattern + "\n")
 
     assert (path not in found_in(tmp_path)) == ignored
+
+
+def test_nested_gitignores_as_git_reads_them(tmp_path: Path) -> None:
+    gitignores = {
+        "": "build/\n/data/*\n!/data/kept/\n*.in\n!dev/\n# logs\n[[:alpha:]]x\n!\n/\n",
+        "a/": "*\n!*/\n!requirements.txt\n",
+        "a/b/": "!constraints.txt\nc/\n",
+        "d/": "/requirements.txt\n!build/\nbuild/deep/\ne\\ \n",
+        "f/": "**/build/**/requirements.txt\n!*.in\nlogs\n",
+    }
+    folders = ("", "a/", "a/b/", "a/b/c/", "build/", "data/", "data/kept/", "data/other/", "d/", "d/build/", "dev/")
+    for folder in (*folders, "d/build/deep/", "d/e /", "f/", "f/build/x/", "f/logs/", "f/build/x/logs/"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / ".gitignore").write_text(gitignores.get(folder, ""))
+        for name in ("requirements.txt", "constraints.txt", "requirements.in"):
+            (tmp_path / folder / name).touch()
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    listing = ["git", "-C", str(tmp_path), "ls-files", "-z", "--others", "--exclude-per-directory=.gitignore"]
+    files = subprocess.run(listing, check=True, capture_output=True, text=True).stdout.split("\0")
+
+    assert set(found_in(tmp_path)) == {file for file in files if file.endswith((".txt", ".in"))}
 
 
 def test_includes_are_followed_each_once_and_missing_ones_are_told(tmp_path: Path) -> None:

@@ -49,13 +49,11 @@ def _in_folder(root: Path, *, skip_vendored: bool) -> Iterator[tuple[Path, str]]
         folders = []
         for entry in entries:
             path = f"{inside}{entry.name}"
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if _is_ignored(ignored, path, is_folder=is_folder):
-                continue
-            if is_folder:
-                if entry.name not in skipped and not os.path.lexists(f"{entry.path}/pyvenv.cfg"):  # speed
+            if entry.is_dir(follow_symlinks=False):
+                taken = entry.name not in skipped and not os.path.lexists(f"{entry.path}/pyvenv.cfg")  # speed
+                if taken and not _is_ignored(ignored, path, is_folder=True):
                     folders.append((entry.path, f"{path}/", ignored))
-            elif kind := kind_of(Path(path), named=False):
+            elif (kind := kind_of(Path(path), named=False)) and not _is_ignored(ignored, path, is_folder=False):
                 found = Path(entry.path)
                 if entry.is_file() and (kind != "script" or _has_metadata(found)):
                     yield found, kind

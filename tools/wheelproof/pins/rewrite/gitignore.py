@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LONGEST = 1 << 20  # bytes of a .gitignore
+_PART = re.compile(
+    r"(?P<folders>(?:^|(?<=/))\*\*/)|(?P<all>(?:^|(?<=/))\*\*$)|(?P<stars>\*+)|(?P<one>\?)"
+    r"|\[(?P<not>[!^]?)(?P<set>\]?(?:\[:\w+:\]|\\.|[^]\\])*)\]|\\?(?P<plain>.)"
+)
+_WILD = {"folders": "(?:.*/)?", "all": ".*", "stars": "[^/]*", "one": "[^/]"}
+_MEMBER = re.compile(r"\[:(\w+):\]|\\(.)|[\[^&~|]")  # of a set: what means another thing to re
+_CLASSES = {"alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "digit": "0-9", "lower": "a-z", "space": r"\s", "upper": "A-Z"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +57,15 @@ def _pattern(line: str) -> tuple[re.Pattern[str], bool, bool] | None:
     line = line.lstrip("/")
     expression = "" if anchored else r"(?:.*/)?"
     try:
-        return re.compile(expression + _translated(line)), negated, only_folders
+        return re.compile(expression + _PART.sub(_translated, line)), negated, only_folders
     except re.error:  # such as [z-a], which git does not match with anything either
         return None
 
 
-def _translated(glob: str) -> str:
-    found = ""
-    at = 0
-    while at < len(glob):
-        if glob.startswith("**/", at):
-            found, at = found + r"(?:.*/)?", at + 3
-        elif glob.startswith("**", at):
-            found, at = found + r".*", at + 2
-        elif glob[at] == "*":
-            found, at = found + r"[^/]*", at + 1
-        elif glob[at] == "?":
-            found, at = found + r"[^/]", at + 1
-        elif glob[at] == "[" and (end := glob.find("]", at + 2)) > 0:
-            inner = glob[at + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
-            inner = "^" + inner[1:] if inner[:1] == "!" else inner
-            found, at = found + f"[{inner}]", end + 1
-        elif glob[at] == "\\" and at + 1 < len(glob):
-            found, at = found + re.escape(glob[at + 1]), at + 2
-        else:
-            found, at = found + re.escape(glob[at]), at + 1
-    return found
+def _translated(part: re.Match[str]) -> str:
+    if part.lastgroup in _WILD:
+        return _WILD[part.lastgroup]
+    if part.lastgroup == "plain":
+        return re.escape(part["plain"])
+    members = _MEMBER.sub(lambda m: _CLASSES.get(m[1], "") if m[1] else re.escape(m[2] or m[0]), part["set"])
+    return f"(?!/)[{'^' * bool(part['not'])}{members}]"
