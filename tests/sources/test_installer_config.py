@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from wheel_checks.errors import UsageError
+from wheel_checks.errors import SourceError, UsageError
+from wheel_checks.sources import uv_binary
 from wheel_checks.sources.installer_config import FIRST_INDEX, MERGE, IndexConfig, configured_indexes
 
 A, B, C = "https://a.example.org/simple/", "https://b.example.org/simple/", "https://c.example.org/simple/"
@@ -143,18 +145,44 @@ def test_pips_files_from_the_weakest_to_the_strongest(folder: Path) -> None:
     assert configured(folder, {"PIP_CONFIG_FILE": "/dev/null", "PIP_INDEX_URL": A}).indexes == (A,)
 
 
-def test_the_last_resort_is_the_default_of_pip(folder: Path) -> None:
-    from pip._internal.models.index import PyPI
-
+def test_the_last_resort_is_the_default_of_uv_which_is_that_of_pip(folder: Path) -> None:
     environ = {"PIP_CONFIG_FILE": "/dev/null"}
-    assert configured(folder, environ).indexes == (PyPI.simple_url,)
-    assert configured(folder, environ).origin == {PyPI.simple_url: "the default of pip"}
+    config = configured(folder, environ)
+    pip_help = subprocess.run(
+        [sys.executable, "-m", "pip", "download", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert f"(default {config.indexes[0]})" in " ".join(pip_help.split())
+    assert config.origin == {config.indexes[0]: "the default of uv"}
 
 
-def test_without_pip_a_sentence_asks_for_an_index(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pip._internal.models.index", None)
+@pytest.mark.parametrize(
+    ("help_text", "found"),
+    [
+        ("--default-index <URL>\n  An index (by\n  default: <https://a.example.org/simple/>) [env: X]", True),
+        ("--default-index <URL>\n  An index\n--index <URL>\n  (by default: <https://a.example.org/simple/>)", False),
+        ("", False),
+    ],
+)
+def test_what_the_help_of_uv_names(help_text: str, found: bool, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    uv = write(folder / "uv", f"#!/bin/sh\nprintf %s '{help_text}'\n")
+    uv.chmod(0o755)
+    monkeypatch.setattr(uv_binary, "find_uv", lambda: str(uv))
+    read = uv_binary.default_index.__wrapped__  # not the answer of an earlier test
+    if found:
+        assert read() == A
+    else:
+        with pytest.raises(UsageError, match=r"no index is configured, .*--index-url"):
+            read()
+
+
+def test_without_uv_a_sentence_asks_for_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> str:
+        raise SourceError("uv is not installed")
+
+    monkeypatch.setattr(uv_binary, "find_uv", missing)
     with pytest.raises(UsageError, match=r"no index is configured, .*--index-url"):
-        configured(folder, {"PIP_CONFIG_FILE": "/dev/null"})
+        uv_binary.default_index.__wrapped__()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ taken whole from the first of these that sets it:
    then the user's, then the system's;
 4. pip's files: ``PIP_CONFIG_FILE``, then the environment's, the user's and the system's; ``[install]`` before
    ``[global]``;
-5. for the index: the default that pip carries.
+5. for the index: the default that uv's help names, which is pip's too.
 
 So uv wins over pip where both say something. Nothing is merged across sources, not even what uv itself would
 concatenate. Extra indexes that uv's settings name are combined as uv does (the first index that knows a project is the
@@ -82,7 +82,7 @@ def configured_indexes(
     """The indexes that an installer would ask when started in ``cwd`` with ``environ`` and these flags.
 
     Raises UsageError for a configuration file that cannot be read, for a place that is no URL of a known kind, and when
-    nothing names an index and pip, whose default would be used, is not installed.
+    nothing names an index and uv, whose default would be used, is not installed.
     """
     flags = _Settings(
         index=(_place(index_url, cwd, "--index-url"), "--index-url") if index_url else None,
@@ -121,14 +121,9 @@ def configured_indexes(
 
 
 def _default_index() -> tuple[str, str]:
-    try:
-        from pip._internal.models.index import PyPI  # noqa: PLC0415  # only when nothing else names an index
-    except ImportError as error:
-        raise UsageError(
-            "no index is configured, and pip, whose default would be used, is not installed",
-            hint="name one with --index-url",
-        ) from error
-    return PyPI.simple_url, "the default of pip"
+    from wheel_checks.sources.uv_binary import default_index  # noqa: PLC0415  # when nothing else names an index
+
+    return default_index(), "the default of uv"
 
 
 # The environment

@@ -22,6 +22,7 @@ from wheel_checks.formats.pylock import LockedPackage
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.uv import process as uv_process
 from wheel_checks.sources.uv.resolver import NoSolutionError, Resolution, python_platform, resolve
+from wheel_checks.sources.uv_binary import find_uv
 from wheel_checks.targets.target import Target
 
 AARCH64 = Target((3, 12), "aarch64", (2, 39))
@@ -267,7 +268,7 @@ def test_without_uv_the_message_says_how_to_get_it(tmp_path: Path, monkeypatch: 
 
 
 def test_uv_comes_with_wheelproof() -> None:
-    assert os.access(uv_process.find_uv(), os.X_OK)
+    assert os.access(find_uv(), os.X_OK)
 
 
 # Targets, as uv names them.

@@ -19,7 +19,7 @@ from wheel_checks.facts.host.commands import check_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.model import Fix, Severity, Unavailable
-from wheel_checks.sources.uv.process import find_uv
+from wheel_checks.sources.uv_binary import find_uv
 from wheelproof.doctor.diagnosis import Diagnosis
 
 # What would write elsewhere, or take away a guard that the user's system has set up.

@@ -27,7 +27,7 @@ from wheel_checks.facts.stack import Conflict
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.uv.explanation import explain
-from wheel_checks.sources.uv.process import find_uv
+from wheel_checks.sources.uv_binary import find_uv
 
 UV, PIP = "uv", "pip"
 DEFAULT_TIMEOUT = 300.0  # seconds; a cold resolution of 200 packages takes 20

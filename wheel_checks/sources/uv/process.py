@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -17,6 +16,7 @@ from typing import Any
 from wheel_checks.errors import DeadlineError, SourceError
 from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
+from wheel_checks.sources.uv_binary import find_uv
 
 # What uv may still take from the environment: how to reach servers, and its cache. Everything else (indexes,
 # constraints, overrides, dates) is what we say, or the same requirements would resolve differently from place to place.
@@ -34,19 +34,6 @@ class Answer:
 
     status: int
     words: str
-
-
-def find_uv() -> str:
-    """The path of uv: of its Python package, else of the search path. Raises SourceError when there is none."""
-    try:
-        from uv import find_uv_bin  # noqa: PLC0415  # only when something is resolved
-
-        return find_uv_bin()
-    except (ImportError, FileNotFoundError):
-        found = shutil.which("uv")
-    if found is None:
-        raise SourceError("uv, which resolves requirements, is not installed", hint="python -m pip install uv")
-    return found
 
 
 @contextlib.contextmanager

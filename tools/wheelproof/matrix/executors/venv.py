@@ -15,7 +15,7 @@ from pathlib import Path
 
 from wheel_checks.errors import SourceError
 from wheel_checks.model import Unavailable
-from wheel_checks.sources.uv.process import find_uv
+from wheel_checks.sources.uv_binary import find_uv
 from wheelproof.matrix.children import run_command
 from wheelproof.matrix.executors.base import Ended, Mount
 from wheelproof.matrix.model import Cell

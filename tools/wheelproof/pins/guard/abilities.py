@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wheel_checks.errors import SourceError
-from wheel_checks.sources.uv.process import find_uv
+from wheel_checks.sources.uv_binary import find_uv
 from wheelproof.pins.installers import run_child
 
 _UNKNOWN = "wheelproof-asks-which-keys-there-are"

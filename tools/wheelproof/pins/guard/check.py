@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError, UsageError
 from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
-from wheel_checks.sources.uv.process import find_uv
+from wheel_checks.sources.uv_binary import find_uv
 from wheelproof.pins.documents import requirements
 from wheelproof.pins.documents.source import decode
 from wheelproof.pins.guard.files import known_extensions
