@@ -7,10 +7,10 @@ found(facts) == {"DOC202": "1 file of nvidia-cudnn-cu13 9.19.0.56 is gone, ..."}
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support.compiling import compile_once
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.facts import HostFacts
@@ -80,10 +80,7 @@ def compile_library(
     language: str = "c",
 ) -> Path:
     """Compile a shared library by gcc. ``needed`` are libraries that it is linked against, by their sonames."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    command = ["gcc", "-shared", "-fPIC", "-x", language, "-o", str(path), "-", "-x", "none", "-Wl,--no-as-needed"]
-    command += [f"-Wl,-soname,{soname or path.name}", *map(str, needed)]
-    command += [f"-Wl,--disable-new-dtags,-rpath,{rpath}"] if rpath else []
-    command += [f"-Wl,--enable-new-dtags,-rpath,{runpath}"] if runpath else []
-    subprocess.run(command, input=source, text=True, check=True, capture_output=True)
-    return path
+    options = ["-x", language, "-Wl,--no-as-needed", f"-Wl,-soname,{soname or path.name}"]
+    options += [f"-Wl,--disable-new-dtags,-rpath,{rpath}"] if rpath else []
+    options += [f"-Wl,--enable-new-dtags,-rpath,{runpath}"] if runpath else []
+    return compile_once(path, options, source, needed)

@@ -10,8 +10,9 @@ build(tmp_path / "stubs", only="cuda", DEFAULT_CUINIT=34) # one that fails by it
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
+
+from tests.support.compiling import compile_once
 
 SOURCE = Path(__file__).with_suffix(".c")
 SONAMES = {"cuda": "libcuda.so.1", "nvml": "libnvidia-ml.so.1"}
@@ -34,10 +35,10 @@ def compile_library(folder: Path, name: str, version: str, compiled_in: dict[str
     """Compile the library ``name`` ("cuda", "nvml") into ``folder``."""
     soname = SONAMES[name]
     file = soname if not version else f"{soname.removesuffix('1')}{version}"
-    command = ["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", f"-D{name.upper()}", f"-Wl,-soname,{soname}"]
-    command += [f"-D{key}={value}" for key, value in compiled_in.items()]
-    command += [f'-DDRIVER="{version}"'] if version else []
-    subprocess.run([*command, "-o", str(folder / file), str(SOURCE)], check=True, capture_output=True, text=True)
+    options = ["-x", "c", "-O1", "-Wall", "-Werror", f"-D{name.upper()}", f"-Wl,-soname,{soname}"]
+    options += [f"-D{key}={value}" for key, value in compiled_in.items()]
+    options += [f'-DDRIVER="{version}"'] if version else []
+    compile_once(folder / file, options, SOURCE.read_text(encoding="utf-8"))
     if version:
         (folder / soname).unlink(missing_ok=True)
         (folder / soname).symlink_to(file)
