@@ -358,7 +358,7 @@ def _is_required(field: dataclasses.Field[Any]) -> bool:
 
 
 def _unknown(value: Mapping[str, Any], known: list[str]) -> Iterable[Fault]:
-    from difflib import get_close_matches  # noqa: PLC0415  # only for faults
+    from difflib import get_close_matches  # only for faults
 
     for key in itertools.islice((key for key in value if key not in known), MOST_FAULTS):
         nearest = get_close_matches(key[:80], known, n=1)

@@ -21,7 +21,7 @@ class Selection:
 
     def rules(self, kind: str) -> list[Rule]:
         """The selected rules that judge subjects of this kind. Raises UsageError for a prefix that means nothing."""
-        from wheel_checks.catalogue import select_rules  # noqa: PLC0415  # imports every rule: not for --help
+        from wheel_checks.catalogue import select_rules  # imports every rule: not for --help
 
         return select_rules(kind, self.select, self.ignore)
 

@@ -35,8 +35,8 @@ def render(report: Report, stream: TextIO, format: str, **options: Any) -> None:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of the json format, ``wheelproof.report/1``."""
-    import json  # noqa: PLC0415  # whoever declares --format need not pay for this, nor for the next
-    from importlib.resources import files  # noqa: PLC0415  # see above
+    import json  # whoever declares --format need not pay for this, nor for the next
+    from importlib.resources import files
 
     text = files("wheel_checks.report").joinpath("report.schema.json").read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(text)

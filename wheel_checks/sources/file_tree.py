@@ -44,7 +44,7 @@ class FileTree:
     def size(self, path: str) -> int | None:
         """The size of a regular file in bytes, None when there is none."""
         try:
-            status = os.stat(self.outside(path))  # noqa: PTH116  # called for every file: a Path takes twice the time
+            status = os.stat(self.outside(path))  # called for every file: a Path takes twice the time
         except (OSError, ValueError):
             return None
         return status.st_size if stat.S_ISREG(status.st_mode) else None
@@ -71,7 +71,7 @@ class FileTree:
     def names(self, folder: str) -> tuple[str, ...]:
         """What a folder holds, sorted; nothing when it does not exist. Raises SourceError when it cannot be read."""
         try:
-            return tuple(sorted(os.listdir(self.outside(folder))))  # noqa: PTH208  # names alone are wanted
+            return tuple(sorted(os.listdir(self.outside(folder))))  # names alone are wanted
         except (FileNotFoundError, NotADirectoryError, ValueError):
             return ()
         except OSError as error:
@@ -123,7 +123,7 @@ def _entries(top: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     while waiting:
         inside, depth = waiting.pop()
         try:
-            with os.scandir(os.path.join(top, inside) if inside else top) as entries:  # noqa: PTH118  # as in size
+            with os.scandir(os.path.join(top, inside) if inside else top) as entries:
                 for entry in entries:
                     path = f"{inside}/{entry.name}" if inside else entry.name
                     if not entry.is_dir(follow_symlinks=False):
@@ -153,9 +153,9 @@ def _resolve(root: str, path: str) -> str:
         if part == "..":
             del done[-1:]
             continue
-        here = os.path.join(root, *done, part)  # noqa: PTH118  # as in size
+        here = os.path.join(root, *done, part)
         try:
-            target = os.readlink(here)  # noqa: PTH115  # as in size
+            target = os.readlink(here)
         except (OSError, ValueError):
             done.append(part)
             continue
@@ -165,4 +165,4 @@ def _resolve(root: str, path: str) -> str:
         if target.startswith("/"):
             done.clear()
         waiting += [piece for piece in reversed(target.split("/")) if piece not in ("", ".")]
-    return os.path.join(root, *done)  # noqa: PTH118  # as in size
+    return os.path.join(root, *done)

@@ -121,7 +121,7 @@ def configured_indexes(
 
 
 def _default_index() -> tuple[str, str]:
-    from wheel_checks.sources.uv_binary import default_index  # noqa: PLC0415  # when nothing else names an index
+    from wheel_checks.sources.uv_binary import default_index  # when nothing else names an index
 
     return default_index(), "the default of uv"
 

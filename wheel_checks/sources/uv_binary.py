@@ -17,7 +17,7 @@ _TIMEOUT = 30  # seconds
 def find_uv() -> str:
     """The path of uv: of its Python package, else of the search path. Raises SourceError when there is none."""
     try:
-        from uv import find_uv_bin  # noqa: PLC0415  # only when something is resolved
+        from uv import find_uv_bin
 
         return find_uv_bin()
     except (ImportError, FileNotFoundError):

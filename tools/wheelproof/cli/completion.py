@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the script. Raises WheelproofError when it cannot be written."""
-    from wheelproof.cli.manual import read_manual  # noqa: PLC0415  # imports every command and every rule
+    from wheelproof.cli.manual import read_manual  # imports every command and every rule
 
     renderer = importlib.import_module(f"wheelproof.manual.{arguments.shell}")
     with open_output("-") as stream:

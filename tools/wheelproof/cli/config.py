@@ -128,7 +128,7 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _table_of(path: Path) -> Mapping[str, Any] | None:
-    import tomllib  # noqa: PLC0415  # most runs have no configuration file
+    import tomllib  # most runs have no configuration file
 
     try:
         document = tomllib.loads(_bytes_of(path).decode())

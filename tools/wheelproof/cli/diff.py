@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from wheel_checks.errors import NotFoundError
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, open_output
 from wheelproof.cli.sources import add_source_options, open_sources
 
@@ -50,11 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare the two sides and print the report with its tables. Raises WheelproofError."""
-    from wheel_checks.facts.wheel.facts import Depth  # noqa: PLC0415  # not for --help
-    from wheel_checks.targets.target import this_machine  # noqa: PLC0415  # not for --help
-    from wheelproof.diff.report import diff  # noqa: PLC0415  # not for --help
-    from wheelproof.diff.sides import split_sides  # noqa: PLC0415  # not for --help
-    from wheelproof.wheels.model import Judgement  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.wheel.facts import Depth
+    from wheel_checks.targets.target import this_machine
+    from wheelproof.diff.report import diff
+    from wheelproof.diff.sides import split_sides
+    from wheelproof.wheels.model import Judgement
 
     output = OutputOptions.from_arguments(arguments)
     sides = split_sides(arguments.wheels, arguments.platform, arguments.python, arguments.variant)
@@ -68,8 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _planner(index: SimpleIndex, *, all_files: bool, pre: bool) -> Planner:
     """What a TARGET means to ``verify``, it means to either side of a comparison."""
-    from wheel_checks.errors import NotFoundError  # noqa: PLC0415  # not for --help
-    from wheelproof.wheels.planning import Wanted, plan  # noqa: PLC0415  # not for --help
+    from wheelproof.wheels.planning import Wanted, plan
 
     def wheels(side: Side) -> Sequence[PlannedWheel]:
         # What pip and uv would choose is no variant: among all wheels the side's own is looked for.
@@ -85,9 +85,9 @@ def _planner(index: SimpleIndex, *, all_files: bool, pre: bool) -> Planner:
 
 def _emit(comparison: Comparison, options: OutputOptions) -> int:
     """Render the report; for people with the tables. Raises WheelproofError when writing fails."""
-    from wheel_checks.report import render  # noqa: PLC0415  # not for --help
-    from wheel_checks.report.wording import MANY  # noqa: PLC0415  # not for --help
-    from wheelproof.diff.rows import build_table  # noqa: PLC0415  # not for --help
+    from wheel_checks.report import render
+    from wheel_checks.report.wording import MANY
+    from wheelproof.diff.rows import build_table
 
     report = comparison.report
     # Of a whole release the findings come first; a table for each pair would bury them.
@@ -97,11 +97,11 @@ def _emit(comparison: Comparison, options: OutputOptions) -> int:
         with open_output(place) as stream:
             render(report, stream, name, color=options.color, quiet=options.quiet, verbose=options.verbose)
             if name == "text" and not options.quiet:
-                from wheelproof.diff import text  # noqa: PLC0415  # imports rich
+                from wheelproof.diff import text  # imports rich
 
                 text.render_tables(tables, stream, color=options.color)
             elif name == "markdown":
-                from wheelproof.diff import markdown  # noqa: PLC0415  # only for this format
+                from wheelproof.diff import markdown
 
                 markdown.render_tables(tables, stream)
     return report.exit_code

@@ -11,14 +11,16 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheel_checks.errors import UsageError
+from wheel_checks.model import Subject, Unavailable
 from wheelproof.cli.options import OutputOptions, add_output_options, emit, open_output
+from wheelproof.cli.progress import Progress
 from wheelproof.reporting import OpenReport
 
 if TYPE_CHECKING:  # not for --help
     from collections.abc import Callable
 
     from wheel_checks.facts.host.facts import HostFacts
-    from wheel_checks.model import Subject
     from wheelproof.doctor.report import Examination
 
 TIMEOUT, LONGEST = 60.0, 86_400.0  # seconds
@@ -74,9 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Diagnose, and print the report. Raises WheelproofError."""
-    from wheelproof.cli.progress import Progress  # noqa: PLC0415  # not for --help
-    from wheelproof.doctor.facts_file import facts_text, load_facts  # noqa: PLC0415  # not for --help
-    from wheelproof.doctor.reading import Request, read_host  # noqa: PLC0415  # not for --help
+    from wheelproof.doctor.facts_file import facts_text, load_facts
+    from wheelproof.doctor.reading import Request, read_host
 
     output = OutputOptions.from_arguments(arguments)
     _check(arguments)
@@ -99,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.fix:
         found = _mend(found, look, notes, ask=not arguments.yes)
     more = _kernels(found, arguments.timeout, notes) if arguments.full else []
-    from wheelproof.doctor.report import Showing, make_report  # noqa: PLC0415  # see above
+    from wheelproof.doctor.report import Showing, make_report
 
     showing = Showing(
         arguments.facts or (f"the machine below {arguments.root}" if arguments.root != "/" else "this machine"),
@@ -111,15 +112,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _examine(facts: HostFacts) -> Examination:
-    from wheelproof.doctor.report import examine  # noqa: PLC0415  # after the facts have been read
+    from wheelproof.doctor.report import examine  # after the facts have been read
 
     return examine(facts)
 
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together."""
-    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
-
     elsewhere = "--facts" if arguments.facts else "--root" if arguments.root != "/" else ""
     acting = [name for name, given in (("--fix", arguments.fix), ("--full", arguments.full)) if given]
     if elsewhere and acting:
@@ -143,7 +142,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _mend(found: Examination, again: Callable[[], Examination], notes: list[str], *, ask: bool) -> Examination:
     """Show the commands that may be run, run them, and examine again; the same examination when nothing was run."""
-    from wheelproof.doctor.fixing import difference, run_steps, what_to_run  # noqa: PLC0415  # only for --fix
+    from wheelproof.doctor.fixing import difference, run_steps, what_to_run
 
     steps, refused = what_to_run(found.diagnosis, found.facts)
     notes += refused
@@ -161,8 +160,7 @@ def _mend(found: Examination, again: Callable[[], Examination], notes: list[str]
 
 def _kernels(found: Examination, timeout: float, notes: list[str]) -> list[Subject]:
     """The verdict of the kernels; none where torch cannot use a GPU, since they would only say so again."""
-    from wheel_checks.model import Unavailable  # noqa: PLC0415  # not for --help
-    from wheelproof.doctor.full import run_smoke  # noqa: PLC0415  # only for --full
+    from wheelproof.doctor.full import run_smoke
 
     interpreter, torch = found.facts.interpreter, found.facts.torch
     if isinstance(interpreter, Unavailable) or isinstance(torch, Unavailable) or not torch.available:

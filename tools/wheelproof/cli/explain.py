@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from wheel_checks.errors import UsageError, WheelproofError
 from wheelproof.cli.options import OutputOptions, add_output_options, emit
 
 
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain, and print the report. Raises WheelproofError."""
-    from wheelproof.doctor.explain import explain  # noqa: PLC0415  # not for --help
+    from wheelproof.doctor.explain import explain
 
     output = OutputOptions.from_arguments(arguments)
     name = "standard input" if arguments.file == "-" else arguments.file
@@ -34,8 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _read(file: str) -> bytes:
     """What is to be explained, and one byte more than that at most. Raises UsageError, WheelproofError."""
-    from wheel_checks.errors import UsageError, WheelproofError  # noqa: PLC0415  # not for --help
-    from wheel_checks.facts.host.log.facts import LARGEST  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.host.log.facts import LARGEST
 
     if file == "-" and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError(

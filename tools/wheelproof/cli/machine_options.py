@@ -42,6 +42,6 @@ def described_by(arguments: argparse.Namespace, gpus: Sequence[Product]) -> tupl
     """The machines that the options of a command describe, () for none. Raises UsageError for what is not known."""
     if not gpus and not arguments.driver and not arguments.cpu:
         return ()
-    from wheelproof.wheels.machine_choice import described_machines  # noqa: PLC0415  # only where one is described
+    from wheelproof.wheels.machine_choice import described_machines
 
     return described_machines(gpus, arguments.driver, arguments.cpu, arguments.platform)

@@ -80,11 +80,11 @@ def _dispatch(arguments: list[str]) -> int:
     if name not in COMMANDS:
         raise _unknown_command(name)
 
-    import gc  # noqa: PLC0415  # see below
-    import importlib  # noqa: PLC0415  # --help must not pay for this, nor for argparse, which the next two import
+    import gc
+    import importlib  # --help must not pay for this, nor for argparse, which the next two import
 
-    from wheelproof.cli.config import parse_arguments  # noqa: PLC0415  # see above
-    from wheelproof.cli.options import make_parser  # noqa: PLC0415  # see above
+    from wheelproof.cli.config import parse_arguments
+    from wheelproof.cli.options import make_parser
 
     # A run makes a hundred thousand small facts that live to its end: looking through them again and again is 7 % of it
     gc.set_threshold(100_000, 20, 100)
@@ -129,7 +129,7 @@ def _unknown_command(name: str) -> UsageError:
         what = f"the option {name} stands where a command belongs" if name else "no command was given"
         return UsageError(what, expected=f"one of {', '.join(COMMANDS)}", hint="see `wheelproof --help`")
 
-    from difflib import get_close_matches  # noqa: PLC0415  # only a misspelt command pays for it
+    from difflib import get_close_matches  # only a misspelt command pays for it
 
     nearest = get_close_matches(name, COMMANDS, n=1)
     hint = f"did you mean `wheelproof {nearest[0]}`?" if nearest else "see `wheelproof --help`"

@@ -89,7 +89,7 @@ def _help(action: argparse.Action) -> str:
 
 def _rules() -> tuple[str, ...]:
     """The groups of rules, then every rule."""
-    from wheel_checks.catalogue import all_rules  # noqa: PLC0415  # imports every rule
+    from wheel_checks.catalogue import all_rules  # imports every rule
 
     ids = [rule.id for rule in all_rules()]
     return (*dict.fromkeys(name.rstrip("0123456789") for name in ids), *ids)
@@ -97,13 +97,13 @@ def _rules() -> tuple[str, ...]:
 
 def _gpus() -> tuple[str, ...]:
     """The names of the products, spelt as one word, which is understood as well."""
-    from wheel_checks.facts.gpu.targets import products  # noqa: PLC0415  # reads the table of products
+    from wheel_checks.facts.gpu.targets import products  # reads the table of products
 
     return tuple(product.name.replace(" ", "-") for product in products())
 
 
 def _cpus() -> tuple[str, ...]:
     """The names of the CPUs that a machine is described by."""
-    from wheel_checks.data import load  # noqa: PLC0415  # reads the table of machines
+    from wheel_checks.data import load  # reads the table of machines
 
     return tuple(row["name"] for row in load("variant_machines")["cpu"])

@@ -32,12 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge the release and print the report. Raises WheelproofError."""
-    from wheel_checks.facts.release_expectation import read_release_expectation  # noqa: PLC0415  # not for --help
-    from wheel_checks.facts.wheel.facts import Depth  # noqa: PLC0415  # not for --help
-    from wheel_checks.report import render  # noqa: PLC0415  # not for --help
-    from wheelproof.release.report import ReleaseRequest, judge_release  # noqa: PLC0415  # not for --help
-    from wheelproof.release.summary import markdown_summary, text_summary  # noqa: PLC0415  # not for --help
-    from wheelproof.wheels.model import Judgement  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.release_expectation import read_release_expectation
+    from wheel_checks.facts.wheel.facts import Depth
+    from wheel_checks.report import render
+    from wheelproof.release.report import ReleaseRequest, judge_release
+    from wheelproof.release.summary import markdown_summary, text_summary
+    from wheelproof.wheels.model import Judgement
 
     output = OutputOptions.from_arguments(arguments)
     expectation = read_release_expectation(Path(arguments.expect))

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheel_checks.errors import UsageError
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, note, open_output
 
 if TYPE_CHECKING:  # not for --help
@@ -50,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the kernels and print the report. Raises WheelproofError."""
-    from wheelproof.smoke.interpreter import find_interpreter  # noqa: PLC0415  # not for --help
-    from wheelproof.smoke.report import smoke  # noqa: PLC0415  # not for --help
+    from wheelproof.smoke.interpreter import find_interpreter
+    from wheelproof.smoke.report import smoke
 
     output = OutputOptions.from_arguments(arguments)
     _check(arguments)
@@ -73,8 +74,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together."""
-    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
-
     if arguments.target and not arguments.compile_only:
         raise UsageError("--target is of --compile-only", hint="kernels run on the GPU that is here")
     if arguments.compile_only and not arguments.target:
@@ -89,10 +88,10 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _request(arguments: argparse.Namespace, python: str) -> SmokeRequest:
-    from dataclasses import replace  # noqa: PLC0415  # not for --help
+    from dataclasses import replace
 
-    from wheel_checks.facts.gpu.compile_targets import parse_target  # noqa: PLC0415  # not for --help
-    from wheelproof.smoke.request import SmokeRequest  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.gpu.compile_targets import parse_target
+    from wheelproof.smoke.request import SmokeRequest
 
     request = SmokeRequest(
         python,
@@ -106,7 +105,6 @@ def _request(arguments: argparse.Namespace, python: str) -> SmokeRequest:
 
 
 def _refuse_plot() -> None:
-    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
 
     raise UsageError("--plot shows times, and such a run measures none", expected="--level full or deep, on a GPU")
 

@@ -63,10 +63,10 @@ def open_sources(
     wheels link to; with ``whole`` it streams every library whose head and tail do not say enough. ``threads`` only
     limits the memory of many threads, as ``links`` does too. Raises UsageError for a configuration that cannot be read.
     """
-    from wheel_checks.sources.client import HttpClient  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.http.cache import ByteCache, default_cache_path  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.installer_config import configured_indexes  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.simple_index import SimpleIndex  # noqa: PLC0415  # not for --help
+    from wheel_checks.sources.client import HttpClient
+    from wheel_checks.sources.http.cache import ByteCache, default_cache_path
+    from wheel_checks.sources.installer_config import configured_indexes
+    from wheel_checks.sources.simple_index import SimpleIndex
 
     config = configured_indexes(
         os.environ,
@@ -79,7 +79,7 @@ def open_sources(
     for sentence in filter(None, (*config.notes, assumed)):
         note(sentence, quiet=output.quiet)
     if links or threads:
-        from wheelproof.wheels.memory import share_heaps  # noqa: PLC0415  # not for depth quick
+        from wheelproof.wheels.memory import share_heaps
 
         share_heaps()  # before any thread is started
     with contextlib.ExitStack() as stack:
@@ -103,7 +103,7 @@ def open_sources(
         index = SimpleIndex(client, config)
         dependencies = None
         if links:
-            from wheelproof.wheels.dependencies import dependency_reader  # noqa: PLC0415  # not for depth quick
+            from wheelproof.wheels.dependencies import dependency_reader
 
             dependencies = stack.enter_context(
                 dependency_reader(client, index, config, offline=output.offline, whole=whole)

@@ -33,12 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Resolve and judge the stack, and print the report. Raises WheelproofError."""
-    from wheel_checks.facts.gpu.targets import parse_gpu  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT  # noqa: PLC0415  # not for --help
-    from wheel_checks.targets.target import parse_targets, this_machine  # noqa: PLC0415  # not for --help
-    from wheelproof.stack.inputs import parse_inputs  # noqa: PLC0415  # not for --help
-    from wheelproof.stack.report import StackRequest, judge_stack  # noqa: PLC0415  # not for --help
-    from wheelproof.wheels.model import Judgement  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.gpu.targets import parse_gpu
+    from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT
+    from wheel_checks.targets.target import parse_targets, this_machine
+    from wheelproof.stack.inputs import parse_inputs
+    from wheelproof.stack.report import StackRequest, judge_stack
+    from wheelproof.wheels.model import Judgement
 
     output = OutputOptions.from_arguments(arguments)
     gpus = tuple(dict.fromkeys(map(parse_gpu, arguments.gpu)))

@@ -65,12 +65,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge the targets and print the report. Raises WheelproofError."""
-    from wheel_checks.facts.expectations import Expectations, parse_expectation, parse_size  # noqa: PLC0415  # not for --help
-    from wheel_checks.facts.gpu.targets import parse_gpus  # noqa: PLC0415  # not for --help
-    from wheel_checks.facts.wheel.facts import Depth  # noqa: PLC0415  # not for --help
-    from wheelproof.verify.wheels import verify  # noqa: PLC0415  # not for --help
-    from wheelproof.wheels.model import Judgement  # noqa: PLC0415  # not for --help
-    from wheelproof.wheels.planning import Wanted  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.expectations import Expectations, parse_expectation, parse_size
+    from wheel_checks.facts.gpu.targets import parse_gpus
+    from wheel_checks.facts.wheel.facts import Depth
+    from wheelproof.verify.wheels import verify
+    from wheelproof.wheels.model import Judgement
+    from wheelproof.wheels.planning import Wanted
 
     output = OutputOptions.from_arguments(arguments)
     _check_mode(arguments)
@@ -104,7 +104,7 @@ def _check_mode(arguments: argparse.Namespace) -> None:
 
 def _run_installed(arguments: argparse.Namespace, judgement: Judgement, output: OutputOptions) -> int:
     """Judge an environment and print the report. Raises WheelproofError."""
-    from wheelproof.verify.installed import Place, verify_installed  # noqa: PLC0415  # not for --help
+    from wheelproof.verify.installed import Place, verify_installed
 
     def show_place(environment: Environment) -> None:
         for sentence in (f"judging {environment.path}: {environment.found}", *environment.notes):

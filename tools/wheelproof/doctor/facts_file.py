@@ -9,6 +9,7 @@ from pathlib import Path
 from wheel_checks.errors import NotFoundError, SourceError
 from wheel_checks.facts.host.codec import from_json, to_json
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.redaction import redact
 from wheel_checks.formats.documents import parse_json
 
 LARGEST = 16 << 20  # bytes; a host with eight GPUs and a hundred packages has 60 kB
@@ -16,8 +17,6 @@ LARGEST = 16 << 20  # bytes; a host with eight GPUs and a hundred packages has 6
 
 def facts_text(facts: HostFacts) -> str:
     """The text of the file: users, hosts, tokens, UUIDs and home folders are replaced."""
-    from wheel_checks.facts.host.redaction import redact  # noqa: PLC0415  # only when facts are saved
-
     users = {os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER")} - {""}
     clean = redact(facts, users=tuple(sorted(users)), hosts=(os.uname().nodename,))
     return json.dumps(to_json(clean), indent=1) + "\n"

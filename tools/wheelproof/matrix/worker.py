@@ -14,6 +14,8 @@ import sys
 from wheel_checks.errors import UsageError
 from wheelproof.matrix.children import die_with, terminated_as_interrupted
 from wheelproof.matrix.executors.base import Executor
+from wheelproof.matrix.executors.docker.executor import DockerExecutor
+from wheelproof.matrix.executors.venv import VenvExecutor
 from wheelproof.matrix.way import Task, go
 
 EXECUTORS = ("docker", "venv")
@@ -23,12 +25,8 @@ INTERRUPTED = 130
 def make_executor(name: str) -> Executor:
     """The executor of this name. Raises UsageError for another, SourceError when what it needs is missing."""
     if name == "venv":
-        from wheelproof.matrix.executors.venv import VenvExecutor  # noqa: PLC0415  # only one of them is needed
-
         return VenvExecutor()
     if name == "docker":
-        from wheelproof.matrix.executors.docker.executor import DockerExecutor  # noqa: PLC0415  # see above
-
         return DockerExecutor()
     raise UsageError(f"no executor is named {name!r}", expected=f"one of {', '.join(EXECUTORS)}")
 

@@ -22,7 +22,7 @@ def write_beside(target: Path, temporary: Path, data: bytes) -> None:
             while view:
                 view = view[os.write(descriptor, view) :]
             with contextlib.suppress(FileNotFoundError):
-                _copy_rights(os.stat(target), descriptor)  # noqa: PTH116  # one style for all calls of os
+                _copy_rights(os.stat(target), descriptor)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -33,7 +33,7 @@ def write_beside(target: Path, temporary: Path, data: bytes) -> None:
 def replace(temporary: Path, target: Path) -> None:
     """Rename ``temporary`` over ``target``, and make it durable. Raises SourceError."""
     try:
-        os.replace(temporary, target)  # noqa: PTH105  # see above
+        os.replace(temporary, target)
     except OSError as error:
         raise SourceError(f"{target} cannot be replaced: {error.strerror or error}", hint=_hint(error)) from error
     sync_folder(target.parent)
@@ -42,7 +42,7 @@ def replace(temporary: Path, target: Path) -> None:
 def remove(path: Path) -> None:
     """Remove a file if it is there. Raises SourceError."""
     try:
-        os.unlink(path)  # noqa: PTH108  # see above
+        os.unlink(path)
     except FileNotFoundError:
         return
     except OSError as error:

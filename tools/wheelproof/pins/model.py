@@ -90,7 +90,7 @@ class FoundRequirement:
     @property
     def requirement(self) -> Requirement | None:
         """The requirement as PEP 508 has it; None where the form is another one, such as a path or poetry's."""
-        from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  # 30 ms; names need none
+        from packaging.requirements import InvalidRequirement, Requirement  # 30 ms; names need none
 
         if self.form is not Form.PEP508:
             return None

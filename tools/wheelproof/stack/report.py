@@ -149,8 +149,8 @@ def _for_machines(request: StackRequest, item: _Resolved, variants: VariantFiles
     concerned = [pick for pick in item.picks if pick.wheel and any(is_variant(f.file_name) for f in pick.wheel.listed)]
     if not machines or not concerned or variants is None:
         return [item]
-    from wheel_checks.targets.variant_choice import choose_for_machines  # noqa: PLC0415  # few packages have variants
-    from wheelproof.wheels.machine_choice import ReleaseVariants  # noqa: PLC0415  # as above
+    from wheel_checks.targets.variant_choice import choose_for_machines
+    from wheelproof.wheels.machine_choice import ReleaseVariants
 
     chosen: dict[str, tuple[MachineChoice, ...]] = {}
     readers: list[ReleaseVariants] = []

@@ -84,7 +84,7 @@ def judge_wheels(
 
 def variant_files(client: HttpClient) -> VariantFiles:
     """The reader of what indexes say of variants."""
-    from wheel_checks.sources.variant_files import VariantFiles  # noqa: PLC0415  # few wheels are variants
+    from wheel_checks.sources.variant_files import VariantFiles
 
     return VariantFiles(client)
 
@@ -93,7 +93,7 @@ def machine_subjects(choices: Sequence[MachineChoice], judgement: Judgement) -> 
     """What each described machine gets of the releases that have variants."""
     if not choices:
         return []
-    from wheelproof.wheels.machine_choice import machine_subject  # noqa: PLC0415  # few releases have variants
+    from wheelproof.wheels.machine_choice import machine_subject
 
     return [machine_subject(choice, judgement) for choice in choices]
 
@@ -102,7 +102,7 @@ def index_subjects(judged: Sequence[JudgedWheel], read: Sequence[VariantIndex], 
     """What the indexes and folders say of the variants among the wheels, and of those that machines chose from."""
     if not read and not any(item.facts and item.facts.variant for item in judged):
         return []
-    from wheelproof.wheels.variants import variant_index_subjects  # noqa: PLC0415  # few wheels are variants
+    from wheelproof.wheels.variants import variant_index_subjects
 
     return variant_index_subjects(judged, read, judgement)
 
@@ -110,7 +110,7 @@ def index_subjects(judged: Sequence[JudgedWheel], read: Sequence[VariantIndex], 
 def _of_variant(facts: WheelFacts, judgement: Judgement) -> tuple[CheckResult, ...]:
     if facts.variant is None:
         return ()
-    from wheelproof.wheels.variants import judge_variant  # noqa: PLC0415  # few wheels are variants
+    from wheelproof.wheels.variants import judge_variant
 
     return judge_variant(facts, judgement)
 
@@ -177,7 +177,7 @@ def _reader_of_index(
 ) -> Callable[[], VariantIndex | Unavailable] | None:
     if files is None:
         return None
-    from wheelproof.wheels.variants import read_variants  # noqa: PLC0415  # few wheels are variants
+    from wheelproof.wheels.variants import read_variants
 
     return read_variants(planned, files)
 

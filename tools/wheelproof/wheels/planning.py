@@ -142,7 +142,7 @@ def _release_variants(files: Sequence[IndexFile], variants: VariantFiles) -> Rel
     """The reader of what the indexes say of variants; None when no file is one."""
     if not any(is_variant(file.file_name) for file in files):
         return None
-    from wheelproof.wheels.machine_choice import ReleaseVariants  # noqa: PLC0415  # few releases have variants
+    from wheelproof.wheels.machine_choice import ReleaseVariants
 
     return ReleaseVariants(files, variants)
 
@@ -151,14 +151,14 @@ def _for_machines(
     requirement: Requirement, files: Sequence[IndexFile], target: Target, wanted: Wanted, read: ReleaseVariants
 ) -> tuple[MachineChoice, ...]:
     """What the described machines of a target get; () when there is none."""
-    from wheel_checks.targets.variant_choice import choose_for_machines  # noqa: PLC0415  # few releases have variants
+    from wheel_checks.targets.variant_choice import choose_for_machines
 
     return choose_for_machines(requirement, files, target, wanted.machines, read, pre=wanted.pre)
 
 
 def _gpus_by_wheel(choices: Iterable[MachineChoice]) -> dict[tuple[str, str], tuple[Product, ...]]:
     """The GPUs whose machines take each wheel: it need not run on the others."""
-    from wheel_checks.facts.gpu.targets import Product  # noqa: PLC0415  # only where machines are described
+    from wheel_checks.facts.gpu.targets import Product
 
     found: dict[tuple[str, str], tuple[Product, ...]] = {}
     for made in choices:

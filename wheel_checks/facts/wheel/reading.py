@@ -195,8 +195,8 @@ def _is_variant(name: WheelName | Unavailable) -> bool:
 
 
 def _variant(request: Request, name: WheelName | Unavailable, member: str, read: MemberContents) -> VariantFacts:
-    from wheel_checks.facts.wheel.variant import VariantFacts  # noqa: PLC0415  # few wheels are variants
-    from wheel_checks.formats.wheel.variant_metadata import parse_variant_metadata  # noqa: PLC0415  # the same
+    from wheel_checks.facts.wheel.variant import VariantFacts
+    from wheel_checks.formats.wheel.variant_metadata import parse_variant_metadata
 
     label = "" if isinstance(name, Unavailable) else name.variant
     unknown = Unavailable("the wheel was not found on an index", "give its requirement with --index-url")
@@ -206,8 +206,8 @@ def _variant(request: Request, name: WheelName | Unavailable, member: str, read:
 
 def _with_elfs(facts: WheelFacts, source: ByteSource, archive: Archive, *, whole: bool) -> WheelFacts:
     """With what the loader goes by; of a variant, which may claim a level of the CPU, also the level that is marked."""
-    from wheel_checks.facts.elf.native_members import read_native_members  # noqa: PLC0415  # not for depth quick
-    from wheel_checks.formats.elf.file import LOADER_PARTS, Part  # noqa: PLC0415  # the same
+    from wheel_checks.facts.elf.native_members import read_native_members
+    from wheel_checks.formats.elf.file import LOADER_PARTS, Part
 
     parts = LOADER_PARTS if facts.variant is None else LOADER_PARTS | {Part.ISA_LEVEL}
     return replace(facts, elfs=read_native_members(source, archive, whole=whole, parts=parts))
@@ -215,8 +215,8 @@ def _with_elfs(facts: WheelFacts, source: ByteSource, archive: Archive, *, whole
 
 def _with_gpu_code(facts: WheelFacts, source: ByteSource, archive: Archive, *, exact: bool) -> WheelFacts:
     """With the GPU code. Unless it is to be ``exact``, nothing is read of a wheel that is built for something else."""
-    from wheel_checks.facts.gpu.code import is_for_others  # noqa: PLC0415  # not for depth quick
-    from wheel_checks.facts.gpu.reading import read_gpu_code  # noqa: PLC0415  # the same
+    from wheel_checks.facts.gpu.code import is_for_others
+    from wheel_checks.facts.gpu.reading import read_gpu_code
 
     built_for = facts.accelerator
     if not exact and not isinstance(built_for, Unavailable) and is_for_others(built_for):

@@ -102,7 +102,7 @@ def _of_libraries(wheel: WheelFacts, gpus: Sequence[Product]) -> dict[str, Any]:
     facts = {} if isinstance(wheel.links, Unavailable) else {"links": _of_links(wheel.links)}
     if isinstance(wheel.gpu_code, Unavailable):
         return facts
-    from wheel_checks.facts.gpu.summary import summarize_gpu_code  # noqa: PLC0415  # depth quick need not load it
+    from wheel_checks.facts.gpu.summary import summarize_gpu_code
 
     return facts | {"gpu_code": summarize_gpu_code(wheel.gpu_code, gpus)}
 

@@ -33,7 +33,7 @@ def _wanted(wheel: WheelFacts, expectations: Expectations) -> tuple[Product, ...
     variant = wheel.variant.variant if wheel.variant else None
     if variant is None or isinstance(variant, Unavailable):
         return gpus
-    from wheel_checks.facts.variants.claims import claimed_gpus  # noqa: PLC0415  # few wheels are variants
+    from wheel_checks.facts.variants.claims import claimed_gpus
 
     return claimed_gpus(variant, gpus) or need(Unavailable(f"the variant does not claim {named(gpus)}"))
 

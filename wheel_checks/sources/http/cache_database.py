@@ -65,7 +65,7 @@ class CacheDatabase:
 
     def _use(self, action: Callable[[sqlite3.Connection], None]) -> None:
         """Run ``action`` on the open database; what goes wrong ends here."""
-        import sqlite3  # noqa: PLC0415  # imported only when a cache is opened
+        import sqlite3
 
         with self._lock:
             if not self._usable:
@@ -89,7 +89,7 @@ class CacheDatabase:
             self._connection = None
 
     def _open(self) -> sqlite3.Connection:
-        import sqlite3  # noqa: PLC0415  # imported only when a cache is opened
+        import sqlite3
 
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.suppress(sqlite3.DatabaseError):
@@ -108,7 +108,7 @@ class CacheDatabase:
 
     def _connect(self) -> sqlite3.Connection | None:
         """The database if it is ours and complete, None when there is none. Raises sqlite3.DatabaseError."""
-        import sqlite3  # noqa: PLC0415  # imported only when a cache is opened
+        import sqlite3
 
         if not self._path.is_file() or self._path.stat().st_size == 0:
             return None
@@ -125,7 +125,7 @@ class CacheDatabase:
         return connection
 
     def _raw_connection(self) -> sqlite3.Connection:
-        import sqlite3  # noqa: PLC0415  # imported only when a cache is opened
+        import sqlite3
 
         connection = sqlite3.connect(
             self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=32

@@ -121,7 +121,7 @@ class Credentials:
         path = Path(named) if named else Path(home) / ".netrc"
         if not (named or home) or not path.is_file():
             return None
-        import netrc  # noqa: PLC0415  # needed by few runs
+        import netrc
 
         try:
             entry = netrc.netrc(str(path)).authenticators(host)
@@ -132,8 +132,8 @@ class Credentials:
         return None if entry is None else Login(entry[0] or "", entry[2] or "")
 
     def _from_keyring(self, services: tuple[str, ...], user: str, seconds: float) -> Login | None:
-        import shutil  # noqa: PLC0415  # needed by few runs
-        import subprocess  # noqa: PLC0415  # needed by few runs
+        import shutil
+        import subprocess
 
         command = shutil.which("keyring", path=self._environ.get("PATH"))
         if command is None:

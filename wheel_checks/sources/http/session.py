@@ -116,7 +116,7 @@ class Session:
             transport.close()
 
     def _submit(self, function: Callable[[S], T], items: Sequence[S]) -> list[Future[T]]:
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # many runs transfer nothing
+        from concurrent.futures import ThreadPoolExecutor
 
         with self._lock:
             if self._workers is None:
@@ -126,7 +126,7 @@ class Session:
     def _connected(self) -> Transport:
         with self._lock:
             if self._transport is None:
-                from wheel_checks.sources.http.transport import Transport  # noqa: PLC0415  # brings urllib3 and ssl
+                from wheel_checks.sources.http.transport import Transport  # brings urllib3 and ssl
 
                 self._transport = Transport(
                     timeout=self.options.timeout,

@@ -228,7 +228,7 @@ def _tls_context() -> ssl.SSLContext:
 
 
 def _user_agent() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  # 20 ms; callers may pass a name
+    from importlib.metadata import PackageNotFoundError, version  # 20 ms; callers may pass a name
 
     try:
         return f"wheelproof/{version('wheelproof')}"

@@ -52,7 +52,7 @@ def write_private(path: Path, text: str) -> Path:
 
 def configuration(config: IndexConfig) -> str:
     """The text of a uv.toml with these indexes and nothing else. It holds what credentials the URLs hold."""
-    import tomlkit  # noqa: PLC0415  # only when something is resolved
+    import tomlkit
 
     values: dict[str, Any] = {"index-strategy": FIRST_INDEX if config.strategy == FIRST_INDEX else "unsafe-best-match"}
     if config.find_links:

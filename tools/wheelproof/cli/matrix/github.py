@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from wheel_checks.errors import UsageError
 from wheelproof.cli.matrix.options import add_matrix_options, chosen_cells
 from wheelproof.cli.options import open_output
 
@@ -17,9 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print one line of JSON. Raises UsageError for a cell that no runner is named for, and WheelproofError."""
-    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
-    from wheelproof.matrix.listing import as_github  # noqa: PLC0415  # not for --help
-    from wheelproof.matrix.model import GPU_RUNNER  # noqa: PLC0415  # not for --help
+    from wheelproof.matrix.listing import as_github
+    from wheelproof.matrix.model import GPU_RUNNER
 
     cells = chosen_cells(arguments)
     homeless = next((cell for cell in cells if not cell.runner), None)

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the cells. Raises WheelproofError."""
-    from wheelproof.matrix.listing import as_json, as_text  # noqa: PLC0415  # not for --help
+    from wheelproof.matrix.listing import as_json, as_text
 
     cells = chosen_cells(arguments)
     with open_output("-") as stream:

@@ -24,6 +24,6 @@ def add_matrix_options(parser: argparse.ArgumentParser) -> None:
 
 def chosen_cells(arguments: argparse.Namespace) -> Sequence[Cell]:
     """The cells that the options name. Raises UsageError."""
-    from wheelproof.matrix.reading import read_matrix  # noqa: PLC0415  # not for --help
+    from wheelproof.matrix.reading import read_matrix
 
     return read_matrix(Path(arguments.matrix)).only(arguments.only)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheel_checks.errors import UsageError
 from wheelproof.cli.matrix.options import add_matrix_options
 from wheelproof.cli.options import OutputOptions, add_output_options, emit, note
 from wheelproof.cli.progress import Progress
@@ -36,11 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Take the cells their way and print the merged report. Raises WheelproofError."""
-    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
-    from wheelproof.matrix.folders import default_cache, default_work  # noqa: PLC0415  # not for --help
-    from wheelproof.matrix.merging import Request, run_matrix  # noqa: PLC0415  # not for --help
-    from wheelproof.matrix.reading import read_matrix  # noqa: PLC0415  # not for --help
-    from wheelproof.matrix.way import step_names  # noqa: PLC0415  # not for --help
+    from wheelproof.matrix.folders import default_cache, default_work
+    from wheelproof.matrix.merging import Request, run_matrix
+    from wheelproof.matrix.reading import read_matrix
+    from wheelproof.matrix.way import step_names
 
     output = OutputOptions.from_arguments(arguments)
     if arguments.jobs < 1:

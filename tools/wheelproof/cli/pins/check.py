@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+from wheel_checks.errors import NotFoundError
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
 from wheelproof.cli.pins.options import add_name_options
 from wheelproof.reporting import OpenReport
@@ -32,9 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge the files, and print the report. Raises WheelproofError."""
-    from wheel_checks.errors import NotFoundError  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.check import KIND, check_files  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.policy import NameSet, Policy, names_of  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.check import KIND, check_files
+    from wheelproof.pins.policy import NameSet, Policy, names_of
 
     output = OutputOptions.from_arguments(arguments)
     opened = OpenReport("pins check")
@@ -53,9 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
     """What the requirements are held against: named, or read from an environment; nothing when there is none."""
-    from wheel_checks.errors import NotFoundError  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.guard.versions import installed_versions  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.survival import parse_installed  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.guard.versions import installed_versions
+    from wheelproof.pins.survival import parse_installed
 
     if arguments.installed:
         named = [parse_installed(text) for text in arguments.installed if text != "none"]

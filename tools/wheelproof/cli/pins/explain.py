@@ -23,10 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge each requirement, and print the report. Raises WheelproofError."""
-    from wheel_checks.facts.expectations import Expectations  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.explain import explain_requirement  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.predict.environment import installed_version  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.survival import parse_installed, parse_spec  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.expectations import Expectations
+    from wheelproof.pins.explain import explain_requirement
+    from wheelproof.pins.predict.environment import installed_version
+    from wheelproof.pins.survival import parse_installed, parse_spec
 
     output = OutputOptions.from_arguments(arguments)
     opened = OpenReport("pins explain")

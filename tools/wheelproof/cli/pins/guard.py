@@ -6,7 +6,9 @@ import argparse
 import os
 from pathlib import Path
 
-from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
+from wheel_checks.errors import UsageError
+from wheel_checks.model import Subject
+from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, open_output
 from wheelproof.reporting import OpenReport
 
 
@@ -48,9 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
     """Torch and its companions, as they are installed or described, torch first."""
-    from wheel_checks.sources.environment import find_environment  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.predict.environment import WATCHED, read_packages  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.survival import parse_installed  # noqa: PLC0415  # not for --help
+    from wheel_checks.sources.environment import find_environment
+    from wheelproof.pins.predict.environment import WATCHED, read_packages
+    from wheelproof.pins.survival import parse_installed
 
     if arguments.installed:
         return {name: str(version) for name, version in map(parse_installed, arguments.installed)}
@@ -59,18 +61,17 @@ def _installed(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def _interpreter(arguments: argparse.Namespace) -> str:
-    from wheel_checks.sources.environment import find_environment  # noqa: PLC0415  # not for --help
+    from wheel_checks.sources.environment import find_environment
 
     return "" if arguments.installed else find_environment(arguments.python, variables=os.environ).interpreter
 
 
 def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
-    from packaging.utils import canonicalize_name  # noqa: PLC0415  # not for --help
+    from packaging.utils import canonicalize_name
 
-    from wheelproof.cli.options import open_output  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.guard.abilities import read_uv  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.guard.files import Guard, guard_files, instructions, known_extensions  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.guard.writing import write_files  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.guard.abilities import read_uv
+    from wheelproof.pins.guard.files import Guard, guard_files, instructions, known_extensions
+    from wheelproof.pins.guard.writing import write_files
 
     folder = Path(arguments.directory).absolute()
     more = (str(canonicalize_name(name)) for name in arguments.extension)
@@ -90,11 +91,9 @@ def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
 
 
 def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
-    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
-    from wheel_checks.facts.expectations import Expectations  # noqa: PLC0415  # not for --help
-    from wheel_checks.model import Subject  # noqa: PLC0415  # not for --help
-    from wheel_checks.runner import run_rules  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.guard.check import read_guard  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.expectations import Expectations
+    from wheel_checks.runner import run_rules
+    from wheelproof.pins.guard.check import read_guard
 
     opened = OpenReport("pins guard")
     folder = Path(arguments.project)

@@ -7,6 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from wheel_checks.errors import NotFoundError, UsageError
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
 from wheelproof.cli.sources import add_source_options, open_sources
 
@@ -49,10 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan the install, look at what it would take, and print the report. Raises WheelproofError."""
-    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.asked import asked_of  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.predict.prediction import PredictRequest, predict  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.asked import asked_of
+    from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV
+    from wheelproof.pins.predict.prediction import PredictRequest, predict
 
     output = OutputOptions.from_arguments(arguments)
     place = _place(arguments)
@@ -76,13 +76,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _place(arguments: argparse.Namespace) -> Destination:
     """The environment that is there, or the one that is described by ``--installed``."""
-    from wheel_checks.errors import NotFoundError, UsageError  # noqa: PLC0415  # not for --help
-    from wheel_checks.facts.stack import LinkedPackage  # noqa: PLC0415  # not for --help
-    from wheel_checks.sources.environment import find_environment  # noqa: PLC0415  # not for --help
-    from wheel_checks.targets.target import parse_targets  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.predict.environment import read_packages, target_of  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.predict.prediction import Destination  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.survival import parse_installed  # noqa: PLC0415  # not for --help
+    from wheel_checks.facts.stack import LinkedPackage
+    from wheel_checks.sources.environment import find_environment
+    from wheel_checks.targets.target import parse_targets
+    from wheelproof.pins.predict.environment import read_packages, target_of
+    from wheelproof.pins.predict.prediction import Destination
+    from wheelproof.pins.survival import parse_installed
 
     version = _VERSION.fullmatch(arguments.python) is not None
     if arguments.installed:

@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Restore every file, or none. Raises WheelproofError."""
-    from wheelproof.pins.rewrite.journal import journal_for  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.rewrite.replace import restore  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.rewrite.journal import journal_for
+    from wheelproof.pins.rewrite.replace import restore
 
     journal = Path(arguments.journal) if arguments.journal else journal_for([Path(arguments.folder)])
     done = restore(journal, force=arguments.force)

@@ -45,15 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan, show, and write unless told otherwise; 0 whatever was found. Raises WheelproofError."""
-    from wheelproof.pins.policy import Mode, NameSet, Policy, names_of  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.rewrite.journal import journal_for  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.rewrite.planning import plan  # noqa: PLC0415  # not for --help
-    from wheelproof.pins.rewrite.summary import as_json, as_text  # noqa: PLC0415  # not for --help
+    from wheelproof.pins.policy import Mode, NameSet, Policy, names_of
+    from wheelproof.pins.rewrite.journal import journal_for
+    from wheelproof.pins.rewrite.planning import plan
+    from wheelproof.pins.rewrite.summary import as_json, as_text
 
     paths = [Path(name) for name in arguments.paths] or [Path()]
     versions = {}
     if arguments.mode == "pin-installed":
-        from wheelproof.pins.guard.versions import versions_to_pin  # noqa: PLC0415  # reads the whole environment
+        from wheelproof.pins.guard.versions import versions_to_pin  # reads the whole environment
 
         versions = versions_to_pin(arguments.python, os.environ)
     policy = Policy(
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     journal = Path(arguments.journal) if arguments.journal else journal_for(paths)
     planned = plan(paths, policy, skip_vendored=arguments.skip_vendored)
     if not dry:
-        from wheelproof.pins.rewrite.replace import write  # noqa: PLC0415  # only what writes needs it
+        from wheelproof.pins.rewrite.replace import write
 
         write(planned, journal)
     color = arguments.color
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
             shown = as_text(planned, journal, written=not dry, diff=arguments.dry_run, color=color)
             stream.write("" if arguments.quiet and not arguments.dry_run else shown)
     if arguments.quiet and not arguments.json:
-        from wheelproof.pins.rewrite.summary import warnings_of  # noqa: PLC0415  # only here
+        from wheelproof.pins.rewrite.summary import warnings_of
 
         sys.stderr.writelines(warnings_of(planned))
     return 0

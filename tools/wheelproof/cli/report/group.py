@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(_: argparse.Namespace) -> int:
     """Raise UsageError: there is nothing that plain ``wheelproof report`` does."""
-    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
+    from wheel_checks.errors import UsageError
 
     raise UsageError(
         "`wheelproof report` needs a command", expected=", ".join(SUBCOMMANDS), hint="wheelproof report merge reports/"

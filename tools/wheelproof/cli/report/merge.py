@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheel_checks.errors import UsageError
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
+from wheelproof.cli.progress import Progress
 
 if TYPE_CHECKING:  # not for --help
     from wheelproof.fleet.inputs import Document
@@ -35,9 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, compare, and print the merged report. Raises WheelproofError."""
-    from wheelproof.cli.progress import Progress  # noqa: PLC0415  # not for --help
-    from wheelproof.fleet.inputs import find_inputs, read_inputs  # noqa: PLC0415  # not for --help
-    from wheelproof.fleet.merging import MergeOptions, merge  # noqa: PLC0415  # not for --help
+    from wheelproof.fleet.inputs import find_inputs, read_inputs
+    from wheelproof.fleet.merging import MergeOptions, merge
 
     output = OutputOptions.from_arguments(arguments)
     expected = expected_hosts(arguments.expect_hosts)
@@ -56,8 +57,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def expected_hosts(named: Sequence[str]) -> list[str]:
     """The names of the hosts. Raises UsageError for what is no name, and for a file that cannot be read."""
-    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
-
     names: list[str] = []
     for entry in named:
         if Path(entry).is_file():
@@ -76,7 +75,6 @@ def expected_hosts(named: Sequence[str]) -> list[str]:
 
 
 def _names_in(file: str) -> list[str]:
-    from wheel_checks.errors import UsageError  # noqa: PLC0415  # not for --help
 
     try:
         with Path(file).open(encoding="utf-8") as stream:

@@ -11,7 +11,7 @@ import os
 import sys
 
 # Before anything else is imported: nothing that lies beside this file is meant.
-_HERE = os.path.dirname(os.path.realpath(__file__))  # noqa: PTH120  # strings are wanted here and below
+_HERE = os.path.dirname(os.path.realpath(__file__))  # strings are wanted here and below
 STARTED_FROM = sys.path.pop(0) if sys.path and os.path.realpath(sys.path[0]) == _HERE else None
 
 import importlib.util  # noqa: E402
@@ -23,7 +23,7 @@ import sysconfig  # noqa: E402
 def working_directory() -> str:
     """The current folder, "" when it has been removed."""
     try:
-        return os.getcwd()  # noqa: PTH109
+        return os.getcwd()
     except OSError:
         return ""
 
@@ -74,7 +74,7 @@ def readable(value: object) -> object:
 def describe() -> dict[str, object]:
     """Everything."""
     include = sysconfig.get_paths(scheme())["include"]
-    marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")  # noqa: PTH118
+    marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
     return {
         "executable": sys.executable,
         "version": sys.version.split()[0],
@@ -86,11 +86,11 @@ def describe() -> dict[str, object]:
         "search_path": search_path(),
         "working_directory": working_directory(),
         "include": include,
-        "python_h": os.path.isfile(os.path.join(include, "Python.h")),  # noqa: PTH113, PTH118
+        "python_h": os.path.isfile(os.path.join(include, "Python.h")),
         "libc": libc(),
         "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
         "user_site": user_site(),
-        "externally_managed": os.path.exists(marker),  # noqa: PTH110
+        "externally_managed": os.path.exists(marker),
         "has_pip": has_pip(),
     }
 

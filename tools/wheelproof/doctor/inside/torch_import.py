@@ -74,7 +74,7 @@ def tell_warnings() -> None:
 
 def import_torch() -> Any:
     """The module; its version, CUDA and path are told."""
-    import torch  # noqa: PLC0415  # this is what is being tried
+    import torch  # this is what is being tried
 
     cuda = torch.version.cuda or ""
     say(imported=True, version=str(torch.__version__), cuda=cuda, path=str(torch.__file__))

@@ -26,7 +26,7 @@ def describe() -> dict[str, Any]:
         "error": "",
     }
     try:
-        import torch  # noqa: PLC0415  # its failure is an answer
+        import torch  # its failure is an answer
     except BaseException as error:  # noqa: BLE001  # a broken installation may raise anything, SystemExit too
         facts["error"] = f"{type(error).__name__}: {error}"
         return facts
@@ -46,7 +46,7 @@ def describe() -> dict[str, Any]:
 
 def _triton_version() -> str | None:
     """The version of Triton's metadata: importing it proves nothing here, and takes seconds under emulation."""
-    from importlib import metadata  # noqa: PLC0415  # after torch: what it costs is not torch's
+    from importlib import metadata  # after torch: what it costs is not torch's
 
     try:
         return metadata.version("triton")

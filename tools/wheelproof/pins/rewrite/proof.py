@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from wheel_checks.errors import FormatError
 from wheelproof.pins.documents.reading import READERS, read_source
+from wheelproof.pins.documents.script import metadata_of
+from wheelproof.pins.documents.setup_cfg import parse
 from wheelproof.pins.documents.source import Source, decode
+from wheelproof.pins.documents.toml_requirements import parse_toml, verify
 from wheelproof.pins.model import FilePlan
 
 
@@ -58,21 +61,17 @@ def _values(file: FilePlan, after: Source) -> str:
     if kind in {"pyproject", "pixi", "hatch", "script"}:
         return _toml(file, _toml_text(kind, before), _toml_text(kind, after))
     if kind == "setup.cfg":
-        from wheelproof.pins.documents.setup_cfg import parse  # noqa: PLC0415  # only where there is one
-
         sections = [{name: sorted(options) for name, options in parse(s, s.text).items()} for s in (before, after)]
         return "" if sections[0] == sections[1] else "sections or options would be lost"
     return ""
 
 
 def _toml_text(kind: str, source: Source) -> str:
-    from wheelproof.pins.documents.script import metadata_of  # noqa: PLC0415  # see above
 
     return metadata_of(source.text) if kind == "script" else source.text
 
 
 def _toml(file: FilePlan, before: str, after: str) -> str:
-    from wheelproof.pins.documents.toml_requirements import parse_toml, verify  # noqa: PLC0415  # see above
 
     source = file.document.source
     return verify(parse_toml(source, before), parse_toml(source, after), file.changes)

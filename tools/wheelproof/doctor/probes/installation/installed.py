@@ -83,7 +83,7 @@ def _read(environment: Environment, interpreter: Interpreter | Unavailable, envi
     if not (core or users or modules or any(map(is_part_of_torch, _names(environment)))):
         return Installed((), None, conda=conda_builds(tree, environment.path))
 
-    from wheelproof.doctor.probes.installation.installed_files import judge_files  # noqa: PLC0415  # much, and needless without torch
+    from wheelproof.doctor.probes.installation.installed_files import judge_files  # much, and needless without torch
 
     return judge_files(environment, Chosen(found, core, users, neighbours, modules), environ)
 

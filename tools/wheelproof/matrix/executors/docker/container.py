@@ -56,7 +56,7 @@ class Specification:
 
     def container(self, client: APIClient, command: Sequence[str], environ: Mapping[str, str], seconds: float) -> str:
         """Make a container that will run ``command`` for at most ``seconds``; its id. Raises EngineError."""
-        import docker.types  # noqa: PLC0415  # an extra, and slow to import
+        import docker.types
 
         mounts = (*self.mounts, Mount(FIRST_PROCESS, FIRST_PROCESS_INSIDE))
         host = client.create_host_config(
@@ -136,7 +136,7 @@ def run(
 
 def remove(client: APIClient, container: str) -> bool:
     """Kill and remove a container; False when it had gone already. Raises EngineError."""
-    import docker.errors  # noqa: PLC0415  # an extra, and slow to import
+    import docker.errors
 
     with answering("removing a container"):
         try:

@@ -64,8 +64,8 @@ def connect(environ: Mapping[str, str] = os.environ) -> APIClient:
         ) from None
     host = environ.get("DOCKER_HOST") or DEFAULT_HOST
     _knock(host)
-    import docker.errors  # noqa: PLC0415  # an extra, and slow to import
-    import requests  # noqa: PLC0415  # comes with the SDK
+    import docker.errors
+    import requests
 
     try:
         client = docker.APIClient(base_url=host, version="auto", timeout=PATIENCE, max_pool_size=64)
@@ -106,8 +106,8 @@ def _knock(host: str) -> None:
 @contextlib.contextmanager
 def answering(doing: str) -> Iterator[None]:
     """What the engine refuses while ``doing`` something becomes an EngineError that says what to do."""
-    import docker.errors  # noqa: PLC0415  # an extra, and slow to import
-    import requests  # noqa: PLC0415  # comes with the SDK
+    import docker.errors
+    import requests
 
     try:
         yield
@@ -131,8 +131,8 @@ def asking(client: APIClient, method: str, path: str, **parameters: str | int) -
 
     The SDK has functions for this, which leave connections open. Raises what the SDK raises, see :func:`answering`.
     """
-    import docker.errors  # noqa: PLC0415  # an extra, and slow to import
-    import requests  # noqa: PLC0415  # comes with the SDK
+    import docker.errors
+    import requests
 
     url = f"{client.base_url}/v{client.api_version}{path}"
     with client.request(method, url, params=parameters, stream=True, timeout=ANSWER) as response:

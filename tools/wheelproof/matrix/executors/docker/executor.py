@@ -127,7 +127,7 @@ class DockerExecutor:
         ]
 
     def _image_obstacle(self, cell: Cell) -> Unavailable | None:
-        import docker.errors  # noqa: PLC0415  # an extra, and slow to import
+        import docker.errors
 
         client = self.client
         image, architecture = image_of(cell), emulation.DOCKER_NAMES[cell.platform]
