@@ -23,7 +23,6 @@ ROOT = Path(__file__).parent.parent
 READERS = (
     "elf",
     "fatbin",
-    "sample",
     "deflate_tail",
     "zip",
     "metadata",
@@ -54,7 +53,6 @@ def reader(name: str) -> Callable[[bytes], object]:
     readers: dict[str, Callable[[bytes], object]] = {
         "elf": lambda data: elf.read_elf(elf_bytes.WholeFile(data), frozenset(elf.Part)),
         "fatbin": fatbin.read_fatbins,
-        "sample": fatbin.sample,
         "deflate_tail": lambda data: deflate_tail.inflate_tail(data, 10 * len(data)),
         "zip": zip_archive,
         "metadata": core_metadata.parse_core_metadata,
@@ -75,7 +73,6 @@ def seeds(name: str) -> list[bytes]:
     found = {
         "elf": libraries[:40],
         "fatbin": fat,
-        "sample": fat,
         "deflate_tail": [zlib.compress(data, wbits=-15)[-60_000:] for data in libraries[:20]],
         "zip": [path.read_bytes() for path in (ROOT / "dist").glob("*.whl")],
         "ld_cache": [Path("/etc/ld.so.cache").read_bytes()],

@@ -76,7 +76,7 @@ def test_pins_are_followed_with_their_extras_and_markers() -> None:
         ("nvidia-cudart", "13.0.96"): ("cuda-toolkit",),
         ("nvidia-nccl-cu13", "2.28.9"): ("torch",),
     }
-    assert not found.needs_resolver
+    assert not found.unpinned
     assert found.skipped == ("torch requires filelock",)
 
 
@@ -91,7 +91,7 @@ def test_the_marker_of_another_machine_is_not_followed() -> None:
 
 def test_a_range_is_answered_by_the_pin_of_another() -> None:
     wheels = [wheel("a", "1", "c>=1"), wheel("b", "1", "c==2"), wheel("c", "2")]
-    assert not pins("a==1", "b==1", wheels=wheels).needs_resolver
+    assert not pins("a==1", "b==1", wheels=wheels).unpinned
     wheels[0] = wheel("a", "1", "c>=3")
     found = pins("a==1", "b==1", wheels=wheels)
     assert found.unpinned == ("a requires c>=3, while another package pins c==2",)

@@ -188,20 +188,6 @@ def test_sections_with_gpu_code() -> None:
     assert len(sections.named(".nvFatBinSegment")) == 1
 
 
-@pytest.mark.parametrize(("symbol_table", "section_table"), [(True, True), (False, True), (False, False)])
-def test_stripped(symbol_table: bool, section_table: bool) -> None:
-    sections = facts_of(Elf(symbol_table=symbol_table, section_table=section_table)).sections
-    assert not isinstance(sections, Missing)
-    assert sections.stripped is not symbol_table
-    assert sections.has_debug_information is False
-
-
-def test_debug_information_is_seen() -> None:
-    sections = facts_of(Elf(contents={".debug_info": b"DWARF"})).sections
-    assert not isinstance(sections, Missing)
-    assert sections.has_debug_information
-
-
 def test_without_a_section_table_the_loader_s_facts_are_the_same() -> None:
     with_table, without = facts_of(TORCH_LIKE), facts_of(replace(TORCH_LIKE, section_table=False))
     for part in Part:

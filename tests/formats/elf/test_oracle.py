@@ -17,6 +17,7 @@ from elftools.elf.segments import InterpSegment
 from tests.support.elf_samples import BUILT, real_files
 from wheel_checks.formats.elf.bytes import WholeFile
 from wheel_checks.formats.elf.file import ElfFacts, Missing, Part, read_elf
+from wheel_checks.formats.elf.sections import SHT_SYMTAB
 
 Facts = dict[str, Any]
 
@@ -159,7 +160,7 @@ def told_by_us(facts: ElfFacts) -> Facts:
             for each in facts.sections.headers
         ],
         "section_types": [pyelftools_type(each.type) for each in facts.sections.headers],
-        "stripped": facts.sections.stripped,
+        "stripped": not facts.sections.of_type(SHT_SYMTAB),
         "build_id": facts.build_id,
     }
 

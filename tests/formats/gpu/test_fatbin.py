@@ -86,10 +86,10 @@ def test_labels_are_sorted_by_architecture() -> None:
 
 def test_summaries_add_up_to_the_less_certain_one() -> None:
     exact = scan(fat_binary("sm_90", "sm_100"))
-    sampled = GpuCode.sampled(read_fatbins(fat_binary("sm_90", "sm_80")))
+    declared = GpuCode({"sm_90": 0, "sm_80": 0}, "declared", {})
     assert (exact + exact).certainty == "exact"
-    assert exact + sampled == GpuCode(
-        {"sm_90": 2, "sm_100": 1, "sm_80": 1}, "sampled", {frozenset({"sm_90", "sm_100"}): 1}
+    assert exact + declared == GpuCode(
+        {"sm_90": 1, "sm_100": 1, "sm_80": 0}, "declared", {frozenset({"sm_90", "sm_100"}): 1}
     )
 
 

@@ -16,7 +16,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from tests.support.online import configured_index
-from wheel_checks.formats.gpu.fatbin import SECTIONS, FatbinScanner, GpuCode, find_declared, sample
+from wheel_checks.formats.gpu.fatbin import SECTIONS, FatbinScanner, GpuCode, find_declared
 from wheel_checks.formats.zip.directory import read_directory
 from wheel_checks.formats.zip.end_record import MAX_TAIL, find_end_record
 from wheel_checks.formats.zip.local_header import read_local_header
@@ -95,7 +95,6 @@ def test_real_libraries_count_as_cuobjdump_counts_them(tmp_path: Path) -> None:
         code = exact(library)
         # cuobjdump does not print the f of machine code; none of these libraries has two that differ only in it
         assert Counter({label.rstrip("f"): count for label, count in code.counts.items()}) == listed(cuobjdump, path)
-        assert GpuCode.sampled(sample(library)).counts == code.counts
         assert "sm_100" in code.sass
 
 

@@ -45,7 +45,7 @@ def test_a_document_tells_its_variants_priorities_and_providers() -> None:
     assert metadata.revision.schema == SCHEMA
     assert metadata.priorities.namespaces == ("nvidia",)
     assert metadata.providers["nvidia"].requires == ("nvidia-variant-provider>=0.0.1",)
-    assert metadata.variants["null"].is_null
+    assert metadata.variants["null"].properties == ()
     assert metadata.variants["cu130"].values("nvidia", "sm_arch") == ("100_real", "90_real")
     assert str(metadata.variants["cu130"].properties[0]) == "nvidia :: cuda_version_lower_bound :: 13.0"
 

@@ -126,11 +126,6 @@ class SpeedRun:
     held_down_by: tuple[str, ...] = ()
     notes: Notes = ()
 
-    @property
-    def held_to(self) -> str:
-        """What the time is compared with: the name of the other implementation, or "floor"."""
-        return self.versus or "floor"
-
 
 class FaultKind(StrEnum):
     """What can be wrong with a kernel that was compiled for a GPU that is not here."""

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.formats.wheel.variant_metadata import Variant, VariantProperty
 from wheel_checks.targets.variant_machine import NVIDIA, Machine, cpu_of
+from wheel_checks.versions import version_or_none
 
 LOWER, UPPER, SM_ARCH = "cuda_version_lower_bound", "cuda_version_upper_bound", "sm_arch"
 
@@ -71,9 +72,9 @@ def cuda_claim(variant: Variant) -> CudaClaim | None:
     for feature, widest in ((LOWER, min), (UPPER, max)):
         versions = []
         for value in variant.values(NVIDIA, feature):
-            try:
-                versions.append(Version(value))
-            except InvalidVersion:
+            if (version := version_or_none(value)) is not None:
+                versions.append(version)
+            else:
                 malformed.append(VariantProperty(NVIDIA, feature, value))
         bounds[feature] = widest(versions) if versions else None
     if not malformed and not any(bounds.values()):

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.wheel.variant import VariantIndex
@@ -15,6 +14,7 @@ from wheel_checks.formats.index_page import VARIANTS_SUFFIX, IndexFile
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.variant_files import VariantFiles
+from wheel_checks.versions import version_or_none
 
 _MOST_WHEELS = 20_000  # of one release; an index page may list a hundred thousand files
 
@@ -57,11 +57,8 @@ def is_variants_file(file_name: str, name: WheelName) -> bool:
 
 def _is_release(project: str, version: str, name: WheelName) -> bool:
     """Whether name and version, as written, are those of the release of ``name``."""
-    try:
-        same_version = Version(version) == name.parsed_version
-    except InvalidVersion:
-        return False
-    return same_version and canonicalize_name(project) == canonicalize_name(name.distribution)
+    same_project = canonicalize_name(project) == canonicalize_name(name.distribution)
+    return same_project and version_or_none(version) == name.parsed_version
 
 
 def _by_label(name: WheelName, file_names: Iterable[str]) -> dict[str, tuple[str, ...]]:

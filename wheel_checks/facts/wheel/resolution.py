@@ -55,11 +55,6 @@ class Pins:
     unpinned: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
 
-    @property
-    def needs_resolver(self) -> bool:
-        """True when the pins alone do not say what would be installed."""
-        return bool(self.unpinned)
-
 
 def active_with_extras(
     requirements: Iterable[Requirement], environment: Mapping[str, str], extras: Collection[str] = ()

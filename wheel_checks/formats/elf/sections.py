@@ -41,8 +41,6 @@ _TYPES = {
 
 GPU_CODE_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 """The sections in which nvcc puts fat binaries: of whole programs, and of relocatable device code."""
-GPU_REGISTRATION_SECTION = ".nvFatBinSegment"
-"""The section that tells the CUDA runtime where the fat binaries are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +86,6 @@ class Sections:
     def gpu_code(self) -> tuple[Section, ...]:
         """The sections that hold fat binaries."""
         return tuple(section for section in self.headers if section.name in GPU_CODE_SECTIONS and section.in_file)
-
-    @property
-    def stripped(self) -> bool:
-        """True without a full symbol table, as after ``strip``."""
-        return not self.of_type(SHT_SYMTAB)
-
-    @property
-    def has_debug_information(self) -> bool:
-        """True when DWARF came along (.debug_info, or .zdebug_info as GNU compressed it once)."""
-        return any(section.name in (".debug_info", ".zdebug_info") and section.in_file for section in self.headers)
 
 
 def read_sections(reader: Reader, header: ElfHeader) -> Sections:

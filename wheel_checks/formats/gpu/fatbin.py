@@ -28,8 +28,8 @@ SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 MAX_TARGETS = 1000
 """At most so many different targets, and different combinations of them, in one section (real libraries: under 30)."""
 
-Certainty = Literal["exact", "declared", "sampled"]
-_CERTAINTIES: tuple[Certainty, ...] = ("exact", "declared", "sampled")  # from the surest to the least sure
+Certainty = Literal["exact", "declared"]
+_CERTAINTIES: tuple[Certainty, ...] = ("exact", "declared")  # from the surest to the least sure
 
 _CONTAINER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
@@ -80,9 +80,8 @@ class GpuCode:
 
     ``counts`` tells how many entries each label has ("sm_100a": 3). ``containers`` tells how many containers carry
     exactly which labels: a container holds the kernels of one compiled file, and runs where one of its labels runs.
-    ``certainty`` is "exact" when every byte was read, "declared" when the library only says so in a string (every count
-    is 0 then), and "sampled" when entries were looked for in parts of it, so that rare ones may be missing. Only an
-    exact reading fills ``containers``.
+    ``certainty`` is "exact" when every byte was read, "declared" when the library only says so in a string: every count
+    is 0 then, and ``containers`` is empty.
     """
 
     counts: Mapping[str, int]
@@ -98,11 +97,6 @@ class GpuCode:
     def ptx(self) -> tuple[str, ...]:
         """The labels of PTX, by architecture: ("compute_90",)."""
         return self._labels("compute_")
-
-    @classmethod
-    def sampled(cls, entries: Iterable[GpuEntry]) -> GpuCode:
-        """The summary of entries that :func:`sample` found."""
-        return cls(dict(Counter(entry.label for entry in entries)), "sampled", {})
 
     def __add__(self, other: GpuCode) -> GpuCode:
         """Both together, as sure as the less sure of them."""
@@ -243,55 +237,6 @@ def _parse_entry(data: Buffer, at: int) -> tuple[GpuEntry, int]:
 
 def _is_architecture(sm: int) -> bool:
     return 20 <= sm <= 999
-
-
-# A sampled window holds compressed code, which looks like anything: every field with a narrow range is asked for.
-_CANDIDATE = re.compile(rb"[\x01\x02]\0\x01\x01[\x40-\xf8][\0-\x0f]\0\0", re.DOTALL)
-_KNOWN_FLAGS = 0x0FFFFFFF
-_LARGEST_IMAGE = 1 << 31
-_OVERHEAD = 64  # a tiny image may grow when it is compressed
-_FIRST_BYTES = {"zstd": b"\x28\xb5\x2f\xfd", "": b"\x7fELF"}
-
-
-def sample(window: Buffer) -> list[GpuEntry]:
-    """The entries whose headers lie in a window that begins anywhere in a library, or anywhere else.
-
-    Only PTX and ELF entries of the forms that nvcc writes are believed, so that random bytes give none; an entry in an
-    unusual form is missed. Summarize with :meth:`GpuCode.sampled`.
-    """
-    found = []
-    position = 0
-    while candidate := _CANDIDATE.search(window, position):
-        at = candidate.start()
-        position = at + 1
-        if at + _ENTRY.size <= len(window):
-            entry, header_size = _parse_entry(window, at)
-            if _is_plausible(window, at, entry, header_size):
-                found.append(entry)
-    return found
-
-
-def _is_plausible(window: Buffer, at: int, entry: GpuEntry, header_size: int) -> bool:
-    _, _, _, size, stored, options, _, _, sm, name, name_size, flags, unused, inflated = _ENTRY.unpack_from(window, at)
-    payload = bytes(window[at + header_size : at + header_size + 4])
-    first = _FIRST_BYTES.get(entry.compression, b"") if entry.kind == "elf" or entry.compression else b""
-    return (
-        header_size % 8 == 0
-        and 0 < size < _LARGEST_IMAGE
-        and size % 8 == 0
-        and _is_architecture(sm)
-        and options in {0, _ENTRY.size}
-        and max(name, name_size) <= header_size
-        and flags & _64_BIT != 0
-        and flags <= _KNOWN_FLAGS
-        and unused >> 32 == 0
-        and (
-            size - 8 < stored <= size and stored < inflated + _OVERHEAD
-            if entry.compression
-            else inflated == stored == 0
-        )
-        and (payload.startswith(first) if len(payload) == 4 else first.startswith(payload))
-    )
 
 
 _MAX_DECLARATION = 1024

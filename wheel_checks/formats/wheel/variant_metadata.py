@@ -53,11 +53,6 @@ class Variant:
     label: str
     properties: tuple[VariantProperty, ...] = ()
 
-    @property
-    def is_null(self) -> bool:
-        """True when the variant claims nothing, so that every system supports it."""
-        return not self.properties
-
     def values(self, namespace: str, feature: str) -> tuple[str, ...]:
         """The values that are claimed for a feature, of which the system must support one; () for no claim."""
         return tuple(p.value for p in self.properties if (p.namespace, p.feature) == (namespace, feature))

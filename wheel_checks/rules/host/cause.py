@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from wheel_checks.model import Severity
 from wheel_checks.registry import Check, rule
@@ -58,7 +59,7 @@ def cause(
     severity: Severity = Severity.ERROR,
     *,
     layer: Layer,
-    explains: tuple[str, ...],
+    explains: tuple[str, ...] = (),
     why: str,
     example: str,
     fix: str,
@@ -75,3 +76,8 @@ def cause(
     CAUSES[identity] = Cause(catalogue, layer, explains, certain, tested)
     page = f"{why} (Catalogue {catalogue}; {sources}. Tested: {tested})."
     return rule(identity, title, severity, why=page, example=example, fix=fix, kind=KIND)
+
+
+def causes_in(layer: Layer, explains: tuple[str, ...] = ()) -> Callable[..., Callable[[Check], Check]]:
+    """:func:`cause` for a module whose causes lie in ``layer`` and explain these symptoms, if none says otherwise."""
+    return partial(cause, layer=layer, explains=explains)

@@ -10,7 +10,7 @@ from wheel_checks.facts.host.gpu import Services
 from wheel_checks.facts.host.pci_names import needs_subnet_manager
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import (
     TORCH_FAILS,
     container_shown,
@@ -24,6 +24,8 @@ NOT_INITIALIZED = 802  # CUDA_ERROR_SYSTEM_NOT_READY
 IN_PROGRESS, COMPLETED = 2, 3  # nvmlGpuFabricState_t
 WITHOUT_CUDA = ("cuda:802", *TORCH_FAILS)
 IMEX_MAJOR, IMEX_NODE = "nvidia-caps-imex-channels", "/dev/nvidia-caps-imex-channels/channel0"
+
+cause = causes_in(Layer.FABRIC)
 
 
 def _has_switches(facts: HostFacts) -> bool:
@@ -52,7 +54,6 @@ def _branch(facts: HostFacts) -> str:
 @cause(
     "D01",
     "the fabric manager runs",
-    layer=Layer.FABRIC,
     explains=WITHOUT_CUDA,
     why="GPUs behind NVSwitches wait until the fabric manager has set the switches up; until then cuInit gives 802, "
     "while nvidia-smi shows nothing unusual.",
@@ -87,7 +88,6 @@ def manager_not_running(facts: HostFacts, _expectations: Any) -> Iterator[Findin
 @cause(
     "D02",
     "the fabric manager has the driver's version",
-    layer=Layer.FABRIC,
     explains=WITHOUT_CUDA,
     why="The fabric manager refuses a driver of any other version, down to the last digit, and ends.",
     example="fabric manager NVIDIA GPU driver interface version 530.30.02 don't match with driver version 530.41.03",
@@ -121,7 +121,6 @@ def manager_of_another_version(facts: HostFacts, _expectations: Any) -> Iterator
 @cause(
     "D03",
     "NVLink's subnet manager runs where NVLink 5 needs it",
-    layer=Layer.FABRIC,
     explains=WITHOUT_CUDA,
     why="On HGX B200 and B300 the fabric manager works through nvlsm, which speaks InfiniBand's management protocol "
     "and needs ib_umad.",
@@ -159,7 +158,6 @@ def subnet_manager_missing(facts: HostFacts, _expectations: Any) -> Iterator[Fin
 @cause(
     "D04",
     "a confidential GPU is set ready",
-    layer=Layer.FABRIC,
     explains=(*WITHOUT_CUDA, "cuda:no-device", "cuda:100"),
     why="In confidential computing a GPU takes no work until its attestation was accepted and it is set ready.",
     example="is_available() is False in a confidential virtual machine",
@@ -180,7 +178,6 @@ def confidential_not_ready(facts: HostFacts, _expectations: Any) -> Iterator[Fin
 @cause(
     "D05",
     "the provider's fabric is up",
-    layer=Layer.FABRIC,
     explains=WITHOUT_CUDA,
     why="In a container or a rented virtual machine the fabric manager is the provider's. 802 there cannot be mended "
     "from inside.",
@@ -210,8 +207,6 @@ def hosted_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "D06",
     "a fabric manager on a machine without switches is harmless",
     Severity.NOTE,
-    layer=Layer.FABRIC,
-    explains=(),
     why="On a machine without NVSwitches the fabric manager ends with an error, and nothing needs it.",
     example="nvidia-fabricmanager.service: failed, on a machine with PCIe GPUs where CUDA works",
     fix="Nothing; disable the service if its failure disturbs.",
@@ -234,7 +229,6 @@ def manager_without_switches(facts: HostFacts, _expectations: Any) -> Iterator[F
     "D07",
     "the IMEX channel is there",
     Severity.WARNING,
-    layer=Layer.FABRIC,
     explains=("torch:compute",),
     why="GPUs of several trays (GB200 and GB300 NVL72) share memory through an IMEX channel, a device node. Without it "
     "cuMemCreate with fabric handles gives 800, and NCCL fails across trays.",
@@ -269,7 +263,6 @@ def imex_channel_missing(facts: HostFacts, _expectations: Any) -> Iterator[Findi
     "D08",
     "the NVLink fabric is whole",
     Severity.WARNING,
-    layer=Layer.FABRIC,
     explains=("torch:compute", "torch:signal"),
     why="With some links of an NVLink domain down, NCCL over several trays may crash instead of going around them.",
     example="SIGSEGV in NCCL from 44 ranks on; healthMask 0xaa",
@@ -293,7 +286,6 @@ def degraded_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "D09",
     "the IMEX domain is up",
     Severity.WARNING,
-    layer=Layer.FABRIC,
     explains=("torch:compute",),
     why="Multicast over NVLink (NVLS) across trays needs the IMEX daemon of every tray; without them NCCL gets 802 "
     "from a CUDA that otherwise works.",

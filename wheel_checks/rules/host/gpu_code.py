@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from wheel_checks.facts.gpu.targets import runs_on
 from wheel_checks.facts.host.advice import is_old_jetson, newer_ptxas, reinstall_torch
@@ -16,12 +16,15 @@ from wheel_checks.facts.host.torch.choice import public
 from wheel_checks.facts.host.torch.fit import gpus_of_entry
 from wheel_checks.facts.host.triton_use import ptxas_for, target, weight
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.torch_evidence import code_list, gpu_names, installed_torch, version_file
+from wheel_checks.versions import version_or_none
 
 GB300, RUBIN, GB10 = 103, 107, 121
 WARNS_OF_GB10_BEFORE = Version("2.11")
 PTXAS_ERROR = r"is not defined for option|[Ii]nternal Triton PTX codegen error|ptxas"
+
+cause = causes_in(Layer.CODE)
 
 
 def _without_code(facts: HostFacts, entry: str) -> Iterator[Finding]:
@@ -45,7 +48,6 @@ def _said(facts: HostFacts) -> Iterator[Evidence]:
 @cause(
     "G01",
     "torch has code for GPUs as old as this one",
-    layer=Layer.CODE,
     explains=("torch:compute",),
     why="Builds for CUDA 13 begin with Turing (sm_75), and since torch 2.11 those for CUDA 12.8 too. Volta, Pascal "
     "and Maxwell are left to builds for CUDA 12.6, which end with torch 2.14.",
@@ -62,7 +64,6 @@ def gpu_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "G02",
     "torch has code for GPUs as new as this one",
-    layer=Layer.CODE,
     explains=("torch:compute",),
     why="Machine code runs on GPUs of its own major version only, and PyTorch's wheels have hardly any PTX that could "
     "be compiled for newer ones. Blackwell needs torch 2.7 for CUDA 12.8 or later.",
@@ -80,8 +81,6 @@ def gpu_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "G03",
     "torch knows that its code for sm_120 runs on GB10",
     Severity.NOTE,
-    layer=Layer.CODE,
-    explains=(),
     why="Before 2.11 torch warns that a GB10 (DGX Spark, 12.1) is not supported, because it compares versions. Code "
     "for sm_120 runs there.",
     example="Found GPU0 NVIDIA GB10 which is of cuda capability 12.1 ... supported by this version (8.0) - (12.0)",
@@ -94,11 +93,8 @@ def needless_warning(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     torch = installed_torch(facts)
     if torch is None or "sm_120" not in torch.architectures or not any(gpu.sm == GB10 for gpu in host_gpus(facts)):
         return
-    try:
-        warns = Version(public(torch.version)) < WARNS_OF_GB10_BEFORE
-    except InvalidVersion:
-        return
-    if warns:
+    version = version_or_none(public(torch.version))
+    if version is not None and version < WARNS_OF_GB10_BEFORE:
         warnings = facts.torch.warnings if isinstance(facts.torch, TorchProbe) else ()
         said = tuple(Evidence("warning", text, "torch") for text in warnings if "capability" in text)
         yield Finding(
@@ -111,7 +107,6 @@ def needless_warning(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "G04",
     "the ptxas of Triton knows GB300 and B300",
-    layer=Layer.CODE,
     explains=("kernel:failed",),
     why="torch runs on sm_103 with its code for sm_100. Triton compiles for sm_103a, which only the ptxas of CUDA "
     "12.9 and later knows.",
@@ -128,7 +123,6 @@ def ptxas_before_gb300(facts: HostFacts, _expectations: Any) -> Iterator[Finding
 @cause(
     "G05",
     "the ptxas of Triton knows Rubin",
-    layer=Layer.CODE,
     explains=("kernel:failed",),
     why="torch's code for sm_100 runs on Rubin (sm_107). Triton compiles for sm_107a, which the ptxas of CUDA 13.2 "
     "does not know yet.",
@@ -166,8 +160,6 @@ def _unknown_to_ptxas(facts: HostFacts, sm: int) -> Iterator[Finding]:
     "G06",
     "extension libraries have code for the GPU",
     Severity.WARNING,
-    layer=Layer.CODE,
-    explains=(),
     why="Code with the suffix a (sm_90a, sm_100a) runs on exactly its own GPU. Libraries of attention and matrix "
     "kernels often have nothing else, and fail on the next one at the first call.",
     example="an attention library with sm_90a alone, on a B200",

@@ -64,11 +64,6 @@ def variable_shown(facts: HostFacts, name: str) -> Evidence:
     return Evidence(name, facts.variables[name], facts.variables_origin.get(name, "environment"))
 
 
-def denied_nodes(facts: HostFacts, error: str) -> list[Evidence]:
-    """The device nodes whose opening gives this error."""
-    return [Evidence(node.path, node.error, "open()") for node in need(facts.nodes) if node.error == error]
-
-
 def library_path(facts: HostFacts) -> list[str]:
     """The entries of LD_LIBRARY_PATH."""
     return [entry for entry in re.split("[:;]", facts.variables.get("LD_LIBRARY_PATH", "")) if entry]

@@ -13,7 +13,7 @@ from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlGpu, T
 from wheel_checks.facts.host.visible import VARIABLE, read_selection
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import plural
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import in_container, nvml_gpus
 
 GIB = 1 << 30
@@ -27,11 +27,12 @@ FIRST_MIG_DEVICE = (
 )
 _HIDES_ALL = re.compile(r"\s*(?:|-\d+.*|none|void|NoDevFiles)\s*", re.IGNORECASE)
 
+cause = causes_in(Layer.VISIBILITY)
+
 
 @cause(
     "F01",
     "CUDA_VISIBLE_DEVICES does not hide every GPU",
-    layer=Layer.VISIBILITY,
     explains=(*NO_GPU, "torch:unavailable", "torch:init"),
     why="An empty CUDA_VISIBLE_DEVICES, or -1, hides all GPUs from CUDA, while nvidia-smi, which does not read it, "
     "shows them. It is often left behind by a line in a start-up file that once kept a program off the GPU.",
@@ -59,7 +60,6 @@ def hidden(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "F02",
     "CUDA_VISIBLE_DEVICES names GPUs that exist",
-    layer=Layer.VISIBILITY,
     explains=(*NO_GPU, "cuda:fewer", "torch:unavailable", "torch:init"),
     why="CUDA reads the list up to the first entry that is invalid, and silently ignores the rest; an entry that is "
     "there twice makes it ignore all. A number that is too high, or the UUID of another machine, thus hides GPUs.",
@@ -95,7 +95,6 @@ def names_no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "F03",
     "a GPU in MIG mode has instances",
-    layer=Layer.VISIBILITY,
     explains=(*NO_GPU, "cuda:fewer", "torch:unavailable", "torch:init"),
     why="In MIG mode a GPU is used through its instances only. After MIG was enabled (and after each reboot, since "
     "instances are not kept) there are none, and CUDA does not see the GPU at all.",
@@ -129,7 +128,6 @@ def mig_without_instances(facts: HostFacts, _expectations: Any) -> Iterator[Find
     "F04",
     "a process that wants several GPUs does not run in MIG mode",
     Severity.WARNING,
-    layer=Layer.VISIBILITY,
     explains=("cuda:fewer", "torch:init", "torch:compute"),
     why="A process can use one MIG device. CUDA shows the first one, and nothing else, whatever NVML counts; a program "
     "that takes NVML's number fails.",
@@ -156,7 +154,6 @@ def one_mig_device(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "F05",
     "the GPU's compute mode lets this process in",
-    layer=Layer.VISIBILITY,
     explains=("cuda:46", "torch:init", "torch:compute", "kernel:failed"),
     why="In the mode EXCLUSIVE_PROCESS one process may use the GPU, in PROHIBITED none. Counting devices still works, "
     "so that torch.cuda.is_available() is True and the first computation fails.",
@@ -190,7 +187,6 @@ def exclusive(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "F06",
     "other processes leave memory on the GPU",
-    layer=Layer.VISIBILITY,
     explains=("cuda:2", "torch:init", "torch:compute", "kernel:failed"),
     why="A GPU whose memory is held by another process (a notebook that was left running, another user, another "
     "container) fails at the very first allocation. Processes of other containers hold memory without being listed.",
@@ -228,8 +224,6 @@ def memory_held(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "F07",
     "the GPU tells how much memory it has",
     Severity.NOTE,
-    layer=Layer.VISIBILITY,
-    explains=(),
     why="A GPU that shares its memory with the CPU (GB10, Jetson) has none of its own to tell: NVML answers "
     "NOT_SUPPORTED and nvidia-smi shows [N/A]. CUDA and torch are fine; tools that insist on a number crash.",
     example="pynvml.NVMLError_NotSupported: Not Supported",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.targets import Product, runs_on
@@ -17,6 +17,7 @@ from wheel_checks.model import Fix
 from wheel_checks.targets.selection import Reason
 from wheel_checks.targets.variant_choice import Lack, MachineChoice, Why
 from wheel_checks.targets.variant_machine import NVIDIA, Machine
+from wheel_checks.versions import version_or_none
 
 _MOST_LABELS = 500  # variants that are looked at for the easiest way
 
@@ -161,7 +162,7 @@ def _of_feature(lack: Lack, machine: Machine) -> Remedy:
         major = machine.sm // 10
         code = f"{machine.sm}_real, or {major}0_virtual with PTX of compute_{major}0"
         return Remedy(f"Build a variant for {machine.machine} that claims {code}.")
-    versions = _versions(lack.values)
+    versions = [version for value in lack.values if (version := version_or_none(value))]
     if lack.feature not in (LOWER, UPPER) or not versions:
         return Remedy(f"Build it without {lack}: NVIDIA's provider does not know that.")
     if lack.feature == UPPER:
@@ -175,13 +176,3 @@ def _of_feature(lack: Lack, machine: Machine) -> Remedy:
         f"Build a variant with CUDA {own.major} that claims {LOWER} {own.major}.0: no driver for {machine.gpu} that is "
         f"known supports CUDA {min(versions)}."
     )
-
-
-def _versions(values: Iterable[str]) -> list[Version]:
-    found = []
-    for value in values:
-        try:
-            found.append(Version(value))
-        except InvalidVersion:
-            continue
-    return found

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
+from wheel_checks.versions import version_or_none
 
 _NATIVE = (".so", ".pyd", ".dll", ".dylib")
 
@@ -46,19 +46,12 @@ def name_and_version(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             Evidence("Name", metadata.name, "METADATA"),
         )
         yield Finding(f"the file is named {name.distribution}, METADATA says {metadata.name}", evidence, fix)
-    if metadata.version and not _equal(metadata.version, name.parsed_version):
+    if metadata.version and version_or_none(metadata.version) != name.parsed_version:
         evidence = (
             Evidence("file name", name.version, wheel.file_name),
             Evidence("Version", metadata.version, "METADATA"),
         )
         yield Finding(f"the file name says version {name.version}, METADATA {metadata.version}", evidence, fix)
-
-
-def _equal(text: str, version: Version) -> bool:
-    try:
-        return Version(text) == version
-    except InvalidVersion:
-        return False
 
 
 @rule(

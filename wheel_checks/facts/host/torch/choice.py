@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.targets import runs_on
@@ -16,6 +16,7 @@ from wheel_checks.facts.host.machine import System
 from wheel_checks.facts.host.software import IndexSetting, Installed, Interpreter
 from wheel_checks.facts.host.tables import DriverCuda, HostGpu
 from wheel_checks.model import Unavailable
+from wheel_checks.versions import version_or_none
 
 COMPANIONS = ("torchvision", "torchaudio")
 MACHINES = ("x86_64", "aarch64")  # for which there are wheels of torch with CUDA
@@ -155,7 +156,4 @@ def _minor(cuda: str) -> int:
 def _glibc(facts: HostFacts) -> Version | None:
     """The glibc of the interpreter, else of the system; None when there is none, or it is unknown."""
     libc = libc_of(facts)
-    try:
-        return Version(libc[1]) if libc[0] == "glibc" else None
-    except InvalidVersion:
-        return None
+    return version_or_none(libc[1]) if libc[0] == "glibc" else None

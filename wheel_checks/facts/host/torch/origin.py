@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from wheel_checks.data import load
 from wheel_checks.facts.host.advice import is_old_jetson
@@ -24,6 +24,7 @@ from wheel_checks.facts.host.torch.fit import (
 )
 from wheel_checks.facts.host.torch.timeline import replacement
 from wheel_checks.model import Unavailable
+from wheel_checks.versions import version_or_none
 
 _FIRST_ON_AARCH64 = Version("2.11")  # whose wheel for aarch64 on the package index is for CUDA
 _TURING = 75  # the oldest GPU for which builds for CUDA 13 have code
@@ -123,11 +124,8 @@ def _replaced(facts: HostFacts, torch: TorchFiles) -> bool:
 
 def _of_package_index(facts: HostFacts, torch: TorchFiles) -> bool:
     """Whether it is the CPU wheel for aarch64 that the package index had: METADATA does not name the build."""
-    package = torch_package(facts)
-    try:
-        old = Version(public(torch.version)) < _FIRST_ON_AARCH64
-    except InvalidVersion:
-        old = False
+    package, version = torch_package(facts), version_or_none(public(torch.version))
+    old = version is not None and version < _FIRST_ON_AARCH64
     hidden = package is not None and "+" not in package.version
     return is_cpu_build(torch) and hidden and old and machine_of(facts) == "aarch64"
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import InvalidVersion
 
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Package
 from wheel_checks.facts.host.torch.choice import COMPANIONS, machine_of, public
 from wheel_checks.facts.host.torch.fit import cuda_major, torch_files, torch_package
 from wheel_checks.model import Unavailable
+from wheel_checks.versions import version_or_none
 
 TOGETHER = 120.0  # seconds: what one run of an installer writes lies closer; torch alone takes a minute to unpack
 
@@ -172,12 +173,8 @@ def _markers(facts: HostFacts) -> dict[str, str]:
 
 def _pins(text: str, version: str) -> bool:
     """Whether this requirement accepts this release of torch and not the next ones."""
-    found = _parsed(text)
-    if found is None or canonicalize_name(found.name) != "torch":
-        return False
-    try:
-        release = Version(version)
-    except InvalidVersion:
+    found, release = _parsed(text), version_or_none(version)
+    if found is None or release is None or canonicalize_name(found.name) != "torch":
         return False
     following = f"{release.major}.{release.minor + 1}"
     accepts = found.specifier.contains

@@ -7,16 +7,16 @@ from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.containers.runtime import start_with_gpu
 from wheel_checks.rules.host.observed import NO_CUDA, TORCH_FAILS, container_shown, fails
+
+cause = causes_in(Layer.CONTAINER, NO_CUDA)
 
 
 @cause(
     "E04",
     "the cgroup lets the device nodes be opened",
-    layer=Layer.CONTAINER,
-    explains=NO_CUDA,
     why="A running container loses its devices when systemd reloads: its cgroup's device rules are written anew "
     "without them. The nodes are there, and opening one gives EPERM; wrong permissions would give EACCES.",
     example="Failed to initialize NVML: Unknown Error, hours after a good start",
@@ -44,8 +44,6 @@ def cgroup_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "E05",
     "the NVIDIA runtime sets up cgroups",
-    layer=Layer.CONTAINER,
-    explains=NO_CUDA,
     why="`no-cgroups = true` is for rootless containers. With Docker as root it leaves the devices denied.",
     example="no-cgroups = true in /etc/nvidia-container-runtime/config.toml",
     fix="Set it to false and restart Docker; or run rootless.",
@@ -75,8 +73,6 @@ def no_cgroups(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "E06",
     "the security label lets the device nodes be opened",
-    layer=Layer.CONTAINER,
-    explains=NO_CUDA,
     why="SELinux confines a container to files with its label, and device nodes have another one.",
     example="NVML: Insufficient Permissions, in a container on Fedora or RHEL",
     fix="Allow it by policy, or start the container without label separation.",
@@ -104,7 +100,6 @@ def label_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "E09",
     "the sandbox lets CUDA do what it must",
-    layer=Layer.CONTAINER,
     explains=("cuda:304", *TORCH_FAILS),
     why="cuInit creates a memory file (memfd_create) and writes thread names. A seccomp filter or Landlock rule that "
     "denies either makes it fail with 304, while nvidia-smi works.",
@@ -135,8 +130,6 @@ def sandbox_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "E11",
     "the Slurm job has a GPU",
-    layer=Layer.CONTAINER,
-    explains=NO_CUDA,
     why="Slurm gives a job only the GPUs that it asked for: without --gres the nodes are denied, or the list is empty.",
     example="srun python train.py, without --gres=gpu:1",
     fix="Ask for a GPU.",

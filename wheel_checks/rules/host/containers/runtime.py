@@ -7,7 +7,7 @@ from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import NO_CUDA, TORCH_FAILS, container_shown, fails, gpus_on_bus
 
 START_WITH_GPU = {
@@ -15,6 +15,8 @@ START_WITH_GPU = {
     "podman": ("podman run --device nvidia.com/gpu=all ...",),
     "apptainer": ("apptainer run --nv ...",),
 }
+
+cause = causes_in(Layer.CONTAINER)
 
 
 def start_with_gpu(kind: str) -> tuple[str, ...]:
@@ -25,7 +27,6 @@ def start_with_gpu(kind: str) -> tuple[str, ...]:
 @cause(
     "E01",
     "the container was started with its GPU",
-    layer=Layer.CONTAINER,
     explains=NO_CUDA,
     why="A container sees the GPU only when it is started with it. The host's kernel module shows through /proc, so "
     "that it looks as if a driver were there.",
@@ -58,8 +59,6 @@ def started_without_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Findin
     "E02",
     "Docker knows the NVIDIA runtime",
     Severity.WARNING,
-    layer=Layer.CONTAINER,
-    explains=(),
     why='Without the NVIDIA container toolkit, `docker run --gpus all` fails with "could not select device driver".',
     example='docker: Error response: could not select device driver "" with capabilities: [[gpu]]',
     fix="Install the toolkit on the host, register its runtime, and restart Docker. Docker from snap cannot use it.",
@@ -89,8 +88,6 @@ def toolkit_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "E03",
     "the files that CDI names exist",
-    layer=Layer.CONTAINER,
-    explains=(),
     why="A CDI specification lists the driver's files by name, with its version. After a driver update it names files "
     "that are gone, and containers no longer start, or start without a GPU.",
     example="unresolvable CDI devices nvidia.com/gpu=all",
@@ -117,7 +114,6 @@ def cdi_stale(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "E07",
     "NVIDIA_VISIBLE_DEVICES asks for a GPU",
-    layer=Layer.CONTAINER,
     explains=NO_CUDA,
     why="The NVIDIA runtime gives a container the GPUs that NVIDIA_VISIBLE_DEVICES names; void, none or an empty value "
     "mean no GPU.",
@@ -149,7 +145,6 @@ def visible_devices_void(facts: HostFacts, _expectations: Any) -> Iterator[Findi
 @cause(
     "E08",
     "the container has the driver's compute libraries",
-    layer=Layer.CONTAINER,
     explains=("cuda:-1", *TORCH_FAILS),
     why="NVIDIA_DRIVER_CAPABILITIES says which of the driver's libraries a container gets. With utility alone there is "
     "nvidia-smi and no libcuda.so.1.",
@@ -179,7 +174,6 @@ def without_compute(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "E10",
     "Triton finds the libcuda that Apptainer brings",
-    layer=Layer.CONTAINER,
     explains=("kernel:failed",),
     why="Apptainer puts the driver's libraries into /.singularity.d/libs and names it in LD_LIBRARY_PATH; Triton "
     "before 3.3 asks ldconfig alone, which does not know that folder.",

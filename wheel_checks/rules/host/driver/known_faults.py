@@ -9,8 +9,9 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.pci_names import needs_open_modules
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import TORCH_FAILS, gpus_on_bus, kernel_said
+from wheel_checks.versions import numbers
 
 # Open-gpu-kernel-modules#1269: mappings of 4 GiB and more fault on kernels with pages of 64 KiB
 FAULTY_ON_64K = ("595.", "610.43")
@@ -18,15 +19,12 @@ FAULTY_ON_64K = ("595.", "610.43")
 
 LARGE_PAGES = 65536
 
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
+cause = causes_in(Layer.KERNEL)
 
 
 @cause(
     "C19",
     "the GPU's firmware is new enough for the driver",
-    layer=Layer.KERNEL,
     explains=("nvml:no-device", "cuda:100", "cuda:no-device", *TORCH_FAILS),
     why="Some GH200 machines have firmware with which drivers from 565 on find no device, while 560 does.",
     example="nvidia-smi: No devices were found, with driver 565 or later on GH200",
@@ -40,7 +38,7 @@ def firmware_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     driver = need(facts.driver)
     gpus = [gpu for gpu in gpus_on_bus(facts) if gpu.device.startswith("234")]
     empty = isinstance(facts.nvml, NvmlProbe) and facts.nvml.code == 0 and not facts.nvml.gpus
-    if gpus and driver.open and empty and _numbers(driver.version) >= (565,) and not any(gpu.gone for gpu in gpus):
+    if gpus and driver.open and empty and numbers(driver.version) >= (565,) and not any(gpu.gone for gpu in gpus):
         yield Finding(
             f"driver {driver.version} finds no device on this Grace Hopper machine: most often its firmware is too old",
             (Evidence("PCI", f"{len(gpus)} GPUs"), Evidence("NVML", "0 devices"), Evidence("driver", driver.version)),
@@ -52,7 +50,6 @@ def firmware_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "C20",
     "the driver handles pages of 64 KiB",
     Severity.WARNING,
-    layer=Layer.KERNEL,
     explains=("torch:compute", "cuda:signal", "torch:signal"),
     why="Drivers 595 and 610.43 fault on large mappings when the kernel has pages of 64 KiB, as those for Grace do.",
     example="Xid 31, FAULT_PTE, at mappings of 4 GiB and more",
@@ -79,7 +76,6 @@ def large_page_fault(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "C21",
     "the kernel leaves memory for CMA",
     Severity.WARNING,
-    layer=Layer.KERNEL,
     explains=("torch:compute",),
     why="Kernels from 7.0 on reserve scratch memory for kexec handover out of CMA; on GB10 registering memory then "
     "fails.",
@@ -93,7 +89,7 @@ def kexec_handover(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A GB10, kernel 7, no CMA left, and kho not off."""
     system = need(facts.system)
     spark = any(gpu.device == "2e12" for gpu in gpus_on_bus(facts))
-    new = _numbers(system.kernel.split("-")[0]) >= (7,) and "kho=off" not in system.kernel_command_line
+    new = numbers(system.kernel.split("-")[0]) >= (7,) and "kho=off" not in system.kernel_command_line
     if spark and new and system.cma_free_bytes == 0:
         yield Finding(
             f"kernel {system.kernel} has no CMA memory left on this GB10: registering memory will fail",
@@ -105,7 +101,6 @@ def kexec_handover(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "C22",
     "kernel address randomization and HMM suit the driver",
-    layer=Layer.KERNEL,
     explains=("cuda:802", "cuda:999", *TORCH_FAILS),
     why="On some kernels cuInit fails on Hopper and later unless KASLR or HMM is off; NVIDIA's release notes name it.",
     example="802 or 999 on kernel 6.x with everything else in order",

@@ -9,10 +9,13 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe
 from wheel_checks.facts.host.software import CudaLibrary
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import TORCH_FAILS, in_container, library_path, without_entries
+from wheel_checks.versions import numbers
 
 WITHOUT_CUDA = ("cuda:*", *TORCH_FAILS)
+
+cause = causes_in(Layer.USERSPACE)
 
 
 def _kind(facts: HostFacts, path: str) -> str:
@@ -44,7 +47,6 @@ def _proof(facts: HostFacts) -> Iterator[Evidence]:
 @cause(
     "C10",
     "libcuda.so.1 is there",
-    layer=Layer.USERSPACE,
     explains=("cuda:-1", *TORCH_FAILS),
     why="The module is loaded and the driver's compute library is not installed: drivers come in packages, and the "
     "one for servers without CUDA leaves it out.",
@@ -73,7 +75,6 @@ def libcuda_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "C11",
     "libcuda.so.1 is the driver's, not the toolkit's stub",
-    layer=Layer.USERSPACE,
     explains=("cuda:34", *WITHOUT_CUDA),
     why="The toolkit has a libcuda in a folder named stubs, to link against where no driver is. When that folder is "
     "on the loader's path, every call says that it is a stub.",
@@ -123,7 +124,6 @@ def _drop_compat(facts: HostFacts, folder: str) -> tuple[str, ...]:
 @cause(
     "C12",
     "the compatibility libcuda fits the kernel's driver",
-    layer=Layer.USERSPACE,
     explains=("cuda:803", *WITHOUT_CUDA),
     why="cuda-compat runs a newer CUDA on certain older drivers. With another driver than those it fails at once.",
     example="Error 803: system has unsupported display driver / cuda driver combination",
@@ -152,7 +152,6 @@ def compat_unsupported(facts: HostFacts, _expectations: Any) -> Iterator[Finding
 @cause(
     "C13",
     "this GPU takes forward compatibility",
-    layer=Layer.USERSPACE,
     explains=("cuda:804", *WITHOUT_CUDA),
     why="Forward compatibility is for data-centre GPUs, some RTX models and Jetson. On others cuda-compat fails; also "
     "when the driver was updated and the machine not rebooted.",
@@ -183,8 +182,6 @@ def compat_on_other_hardware(facts: HostFacts, _expectations: Any) -> Iterator[F
     "C14",
     "cuda-compat is newer than the driver",
     Severity.NOTE,
-    layer=Layer.USERSPACE,
-    explains=(),
     why="A compat libcuda that is older than the driver's own brings nothing and takes features away.",
     example="/usr/local/cuda-12.4/compat on LD_LIBRARY_PATH with driver 580",
     fix="Take it off the path.",
@@ -197,14 +194,10 @@ def compat_unneeded(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if cuda.code or _kind(facts, cuda.library) != "compat" or not driver.version:
         return
     version = cuda.library.rpartition(".so.")[2]
-    if version[:1].isdigit() and _numbers(version) < _numbers(driver.version):
+    if version[:1].isdigit() and numbers(version) < numbers(driver.version):
         folder = cuda.library.rpartition("/")[0]
         yield Finding(
             f"cuda-compat {version} hides the driver's own, newer libcuda {driver.version}",
             (Evidence("mapped", cuda.library), *_who_named(facts, folder)),
             Fix("Take it off the path.", _drop_compat(facts, folder)),
         )
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())

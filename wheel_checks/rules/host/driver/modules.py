@@ -10,7 +10,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.pci_names import needs_open_modules
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import (
     NO_CUDA,
     TORCH_FAILS,
@@ -21,12 +21,12 @@ from wheel_checks.rules.host.observed import (
     pci_shown,
 )
 
+cause = causes_in(Layer.KERNEL, NO_CUDA)
+
 
 @cause(
     "C02",
     "the NVIDIA driver is installed",
-    layer=Layer.KERNEL,
-    explains=NO_CUDA,
     why="A wheel brings all of CUDA but the driver: the kernel modules and libcuda.so.1 come from the operating "
     "system.",
     example="RuntimeError: Found no NVIDIA driver on your system",
@@ -51,8 +51,6 @@ def driver_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "C03",
     "NVIDIA's driver holds the GPU",
-    layer=Layer.KERNEL,
-    explains=NO_CUDA,
     why="One driver binds a device. nouveau knows no CUDA, and vfio-pci gives the GPU to a virtual machine.",
     example="NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver",
     fix="Keep nouveau from loading, and reboot; or release the GPU from the virtual machine.",
@@ -82,8 +80,6 @@ def foreign_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "C04",
     "the kernel accepts the module's signature",
-    layer=Layer.KERNEL,
-    explains=NO_CUDA,
     why="With Secure Boot the kernel loads only signed modules, and one that was built here is signed with a key that "
     "the firmware must be told of first (MOK).",
     example="modprobe: ERROR: could not insert 'nvidia': Key was rejected by service",
@@ -113,8 +109,6 @@ def secure_boot(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "C05",
     "the module is built for the running kernel",
-    layer=Layer.KERNEL,
-    explains=NO_CUDA,
     why="A kernel update needs the module built anew; without headers of the new kernel DKMS fails quietly.",
     example="no GPU after unattended-upgrades and a reboot",
     fix="Install the kernel's headers and let DKMS build the module.",
@@ -145,8 +139,6 @@ def module_for_another_kernel(facts: HostFacts, _expectations: Any) -> Iterator[
 @cause(
     "C06",
     "the driver's kernel side and its libraries are of one version",
-    layer=Layer.KERNEL,
-    explains=NO_CUDA,
     why="An update replaces the libraries at once and the loaded module at the next boot; until then they refuse each "
     "other.",
     example="Failed to initialize NVML: Driver/library version mismatch; cuInit 803",
@@ -184,8 +176,6 @@ def version_mismatch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "C07",
     "the GPU has the kernel modules that it needs",
-    layer=Layer.KERNEL,
-    explains=NO_CUDA,
     why="GH200 and everything of Blackwell are driven by the open kernel modules alone; the proprietary ones load and "
     "find no device.",
     example="RmInitAdapter failed! (0x62:...); nvidia-smi: No devices were found",
@@ -213,7 +203,6 @@ def proprietary_module(facts: HostFacts, _expectations: Any) -> Iterator[Finding
 @cause(
     "C08",
     "the module for unified memory is loaded",
-    layer=Layer.KERNEL,
     explains=("cuda:999", "cuda:304", *TORCH_FAILS),
     why="CUDA needs nvidia_uvm and its node; nvidia-smi needs neither, so that all looks well.",
     example="CUDA unknown error (999), while nvidia-smi lists the GPUs",
@@ -243,7 +232,6 @@ def uvm_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "C09",
     "the module for unified memory is in order",
-    layer=Layer.KERNEL,
     explains=("cuda:999", *TORCH_FAILS),
     why="After a suspend nvidia_uvm may be left in a state in which cuInit gives 999 until it is loaded anew.",
     example="CUDA unknown error after the laptop slept",

@@ -8,7 +8,6 @@ from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from wheel_checks.facts.host.advice import reinstall_torch
 from wheel_checks.facts.host.commands import install
@@ -19,18 +18,21 @@ from wheel_checks.facts.host.torch.fit import cuda_major
 from wheel_checks.facts.host.torch.origin import origin
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.phrases import and_more
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.installation.evidence import (
     file_name,
     installed,
     listed,
     missing_of_torch,
 )
+from wheel_checks.versions import version_or_none
 
 # Libraries whose soname has the major version of CUDA, since CUDA 12; that of others (cuFFT, cuSPARSE) has its own.
 _OF_CUDA = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink|cupti)\.so\.(\d{2})(?:\.|$)")
 _BEYOND_TORCH = {"libnvpl_blas": "nvpl-blas", "libnvpl_lapack": "nvpl-lapack", "libcudss": "nvidia-cudss-cu"}
 _NAMESPACES = re.compile(r"_Z(?:T[VTIS]|GV)?N[rVK]*")
+
+cause = causes_in(Layer.FILES)
 
 
 def _torch(facts: HostFacts) -> TorchFiles | None:
@@ -41,8 +43,6 @@ def _torch(facts: HostFacts) -> TorchFiles | None:
 @cause(
     "B05",
     "extensions are built for the CUDA of torch",
-    layer=Layer.FILES,
-    explains=(),
     why="An extension's wheel links the runtime of one major version of CUDA. With a torch for another one the library "
     "is nowhere, and the extension cannot be imported.",
     example="ImportError: libcudart.so.12: cannot open shared object file, of an extension beside torch for CUDA 13",
@@ -97,8 +97,6 @@ def _rebuild(facts: HostFacts, package: Package, torch: TorchFiles) -> Fix:
 @cause(
     "B13",
     "torchvision and torchaudio are of the release that belongs to torch",
-    layer=Layer.FILES,
-    explains=(),
     why="Their C++ code is compiled against one release of torch, which their metadata pin. With another one it cannot "
     "be loaded, and what it registers is missing.",
     example="RuntimeError: operator torchvision::nms does not exist",
@@ -128,9 +126,8 @@ def companion_release(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
 
 def _mismatched(facts: HostFacts, torch: TorchFiles) -> Iterator[tuple[Package, str]]:
     """The companions that require another torch, and which one."""
-    try:
-        version = Version(torch.version)
-    except InvalidVersion:
+    version = version_or_none(torch.version)
+    if version is None:
         return
     for package in installed(facts).packages:
         for text in package.requires if package.name in COMPANIONS else ():
@@ -157,8 +154,6 @@ def _companions(facts: HostFacts, torch: TorchFiles) -> Fix:
 @cause(
     "B14",
     "torch, torchvision and torchaudio are built for the same accelerator",
-    layer=Layer.FILES,
-    explains=(),
     why="torchvision refuses a torch of another major version of CUDA, torchaudio any other version. A torchvision for "
     "the CPU imports, and its operators fail on GPU tensors.",
     example="PyTorch and TorchAudio were compiled with different CUDA versions",
@@ -203,8 +198,6 @@ def _accelerator(build: str) -> str:
 @cause(
     "B15",
     "extensions find the symbols of torch that they were compiled against",
-    layer=Layer.FILES,
-    explains=(),
     why="The C++ names in torch's libraries change with every release, and with the compiler's C++ ABI. An extension "
     "for another torch names some that are gone, and the loader refuses it.",
     example="flash_attn_2_cuda.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationESs",
@@ -249,7 +242,6 @@ def readable(symbol: str) -> str:
 @cause(
     "B23",
     "libraries that torch's wheel needs and does not require are installed",
-    layer=Layer.FILES,
     explains=("torch:import",),
     why="Builds of torch for NVIDIA's Grace and Jetson link NVPL and cuDSS, and some wheels do not say so in their "
     "metadata.",

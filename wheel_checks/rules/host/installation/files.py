@@ -16,7 +16,7 @@ from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.software import FileFinding
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
 from wheel_checks.phrases import and_more, plural
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.installation.evidence import (
     again,
     complaints,
@@ -40,6 +40,8 @@ _WITH_SUFFIX = re.compile(r"nvidia-.+-cu\d{2}")
 _OPENED_BY_NAME = re.compile(r"libcudnn_|libnvrtc-builtins|libtorch_|\.cpython-|\.abi3\.")
 _BREAKS_IMPORT = re.compile(r"undefined symbol|cannot open shared object|version `?'?\S+'? not found")
 
+cause = causes_in(Layer.FILES)
+
 
 def _shares_paths(name: str) -> bool:
     return without_suffix(name) in SHARED_PATHS and _WITH_SUFFIX.fullmatch(name) is not None
@@ -57,7 +59,6 @@ def _lost_to_sibling(finding: FileFinding) -> bool:
 @cause(
     "B01",
     "no uninstall has taken files of a package that shares its paths",
-    layer=Layer.FILES,
     explains=("torch:import",),
     why="NVIDIA's packages of cuDNN, NCCL, NVSHMEM and cuSPARSELt for CUDA 12 and for CUDA 13 install the same "
     "paths. Uninstalling one deletes them for both, and installers still call the other one satisfied.",
@@ -99,7 +100,6 @@ def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Fi
 @cause(
     "B02",
     "the files that were installed are still there",
-    layer=Layer.FILES,
     explains=("torch:import",),
     why="An installation that was killed, a full disk, or an image build that trims what it takes for ballast leaves "
     "the metadata, and installers go by the metadata: they say that the requirement is satisfied.",
@@ -149,7 +149,6 @@ def _are(count: int) -> str:
 @cause(
     "B03",
     "NVIDIA's libraries are of the releases that torch requires",
-    layer=Layer.FILES,
     explains=("torch:import", "torch:compute"),
     why="torch is built against exact releases of NVIDIA's libraries. A later installation of something else replaces "
     "one of them, and the loader takes it as long as the file has the name.",
@@ -204,7 +203,6 @@ def _drifted(facts: HostFacts) -> Iterator[tuple[str, str, str]]:
 @cause(
     "B04",
     "no two packages have overwritten each other's libraries",
-    layer=Layer.FILES,
     explains=("torch:import", "torch:signal", "torch:init"),
     why="Packages of one library for two releases of CUDA install the same paths. Both are installed, one file is "
     "there: that of whichever came last, which may lack what the other's user needs.",
@@ -255,7 +253,6 @@ def _required_by_torch(facts: HostFacts) -> set[str]:
 @cause(
     "B06",
     "the libraries are whole, and for this machine",
-    layer=Layer.FILES,
     explains=("torch:import", "torch:signal"),
     why="A download that broke off, a full disk or a quota leaves a file that is too short. The loader says so only "
     "when it is loaded, or dies of SIGBUS. With uv the file in the cache is the same one, and has to go, too.",
@@ -317,7 +314,6 @@ def _not_from_cache(command: str) -> str:
 @cause(
     "B09",
     "no remains of an interrupted uninstall",
-    layer=Layer.FILES,
     explains=("torch:missing", "torch:import"),
     why="pip renames what it removes (torch becomes ~orch) and deletes it at the end. After an interruption the rest "
     "stays, and what was to be installed in its place may be missing.",
@@ -346,7 +342,6 @@ def leftovers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "B10",
     "each distribution has one set of metadata",
-    layer=Layer.FILES,
     explains=("torch:import",),
     why="Two dist-info folders claim the same files. Which version a tool reports is chance, and what is installed may "
     "be a mixture of both.",

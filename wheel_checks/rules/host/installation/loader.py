@@ -34,7 +34,6 @@ _TOOLKIT = re.compile(r"cuda|cudnn|nccl|cublas", re.IGNORECASE)
 _OF_DRIVER = re.compile(r"/(?:compat|stubs)(?:/|$)")
 _HOOKS = re.compile(r"cuda|nccl|nvidia|jemalloc|tcmalloc|mimalloc|gomp|omp|hook|stub|vgpu|fake", re.IGNORECASE)
 _OF_LIBRARIES = re.compile(r"undefined symbol|CUBLAS|cublas|cudnn|CUDNN|nccl|NCCL|nvJitLink|cusparse", re.ASCII)
-_LARGE_PAGES = 65536
 
 
 @cause(

@@ -23,7 +23,7 @@ from wheel_checks.facts.host.triton_use import (
     weight,
 )
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 
 KERNEL = ("kernel:failed",)
 
@@ -35,6 +35,8 @@ INVALID_IMAGE = r"image is invalid|no kernel image|\[CUDA\].*(invalid|kernel ima
 
 
 OPTED = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")
+
+cause = causes_in(Layer.TRITON, KERNEL)
 
 
 def _that_knows(triton: TritonFacts, sm: int) -> Ptxas | None:
@@ -49,8 +51,6 @@ def _ptxas_evidence(ptxas: Ptxas) -> Evidence:
 @cause(
     "H05",
     "Triton's ptxas knows the GPU",
-    layer=Layer.TRITON,
-    explains=KERNEL,
     why="Triton brings its own assembler, which is as old as the release. A GPU that came later it does not know, "
     "whatever CUDA is installed beside it.",
     example="ptxas fatal : Value 'sm_121a' is not defined for option 'gpu-name'",
@@ -102,8 +102,6 @@ def _other(variable: str) -> str:
 @cause(
     "H06",
     "the variable for ptxas is the one that Triton reads",
-    layer=Layer.TRITON,
-    explains=KERNEL,
     why="Triton has two ptxas, and a variable for each: from Hopper (3.9) or Blackwell (3.6 to 3.8) on it takes "
     "the one called ptxas-blackwell, and TRITON_PTXAS_PATH does nothing. A path that does not answer is passed over "
     "silently.",
@@ -144,8 +142,6 @@ def ignored_variable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "H07",
     "the driver loads what Triton's ptxas makes",
-    layer=Layer.TRITON,
-    explains=KERNEL,
     why="A driver loads machine code that an assembler of its own major version of CUDA made. From Hopper on, Triton "
     "3.9 takes one of CUDA 13, whatever CUDA torch was built for. (Inferred for 3.9; reported for older ones.)",
     example="RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
@@ -221,7 +217,6 @@ def _refused(ptxas: Ptxas) -> bool:
     "H12",
     "Triton's ptxas may be executed",
     layer=Layer.FILES,
-    explains=KERNEL,
     why="Copying an environment through an archive or a file system without modes loses the executable bit of ptxas; a "
     "mount with noexec has the same effect, and so has a ptxas of another machine.",
     example="PermissionError: [Errno 13] Permission denied: '.../triton/backends/nvidia/bin/ptxas'",

@@ -17,15 +17,16 @@ from wheel_checks.facts.host.triton_use import (
     weight,
 )
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 
 WRONG_API = r"ImportError|cannot import|AttributeError|TypeError|unexpected keyword|positional argument|ModuleNotFound"
+
+cause = causes_in(Layer.FILES, ("kernel:failed", "torch:import"))
 
 
 @cause(
     "H14",
     "Triton is installed",
-    layer=Layer.FILES,
     explains=("triton:missing", "kernel:failed"),
     why="torch.compile and many packages need Triton. The metadata of torch for aarch64 up to 2.10 do not require it, "
     "and an installation without dependencies leaves it out.",
@@ -52,8 +53,6 @@ def triton_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "H15",
     "Triton is the release that torch was made for",
-    layer=Layer.FILES,
-    explains=("kernel:failed", "torch:import"),
     why="torch's compiler uses Triton's internals, which change with every release. Its metadata pin the one that "
     "fits, and a later installation of something else replaces it.",
     example="ImportError: cannot import name 'AttrsDescriptor' from 'triton.backends.compiler'",
@@ -91,8 +90,6 @@ def _or_note(facts: HostFacts) -> Severity:
 @cause(
     "H16",
     "one distribution owns triton/",
-    layer=Layer.FILES,
-    explains=("kernel:failed", "torch:import"),
     why="triton, pytorch-triton and their builds for other GPUs all install the folder triton/. The one that was "
     "installed later has overwritten files of the other, and removing one breaks both. (Inferred: the mechanism is "
     "that of the libraries of NVIDIA's that share paths.)",

@@ -15,7 +15,7 @@ from wheel_checks.facts.host.triton_use import (
     weight,
 )
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import library_path
 
 KERNEL = ("kernel:failed",)
@@ -35,6 +35,8 @@ NO_LINKER = r"cannot find .?ld\b|unable to execute .?ld\b|collect2: fatal error:
 
 LOCAL_CACHE = 'export TRITON_CACHE_DIR="/tmp/triton-$(id -u)"'
 
+cause = causes_in(Layer.TRITON, KERNEL)
+
 
 def _package(facts: HostFacts, debian: str, red_hat: str) -> tuple[str, ...]:
     """The command that installs a package of the operating system, where its installer is known."""
@@ -49,8 +51,6 @@ def _package(facts: HostFacts, debian: str, red_hat: str) -> tuple[str, ...]:
 @cause(
     "H01",
     "Triton finds a C compiler",
-    layer=Layer.TRITON,
-    explains=KERNEL,
     why="Triton compiles a helper in C when it first runs, so it needs a C compiler: CC, else gcc, else clang on PATH. "
     "Images made for running leave it out.",
     example="RuntimeError: Failed to find C compiler. Please specify via CC environment variable",
@@ -85,8 +85,6 @@ def no_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "H02",
     "Python's headers are there",
-    layer=Layer.TRITON,
-    explains=KERNEL,
     why="The helper that Triton compiles includes Python.h. The Python of a distribution has it in a package of its "
     "own; those of uv and conda bring it along.",
     example="fatal error: Python.h: No such file or directory",
@@ -122,8 +120,6 @@ def _driver_folders(facts: HostFacts) -> list[str]:
 @cause(
     "H03",
     "Triton finds libcuda",
-    layer=Layer.TRITON,
-    explains=KERNEL,
     why="Triton looks for libcuda.so.1 by `/sbin/ldconfig -p`, so in the loader's cache, and then in LD_LIBRARY_PATH. "
     "A libcuda that was mounted into a container later is in neither, while CUDA itself works.",
     example="AssertionError: libcuda.so cannot found!",
@@ -150,8 +146,6 @@ def libcuda_not_cached(facts: HostFacts, _expectations: Any) -> Iterator[Finding
 @cause(
     "H04",
     "/sbin/ldconfig is there for Triton",
-    layer=Layer.TRITON,
-    explains=KERNEL,
     why="Triton runs /sbin/ldconfig to find libcuda; NixOS and images without a shell do not have it.",
     example="FileNotFoundError: [Errno 2] No such file or directory: '/sbin/ldconfig'",
     fix="Name the folder of libcuda.so.1 in TRITON_LIBCUDA_PATH.",
@@ -180,8 +174,6 @@ def _name_libcuda(folder: str) -> str:
 @cause(
     "H09",
     "Triton's cache can be written",
-    layer=Layer.TRITON,
-    explains=KERNEL,
     why="Triton writes what it compiles below TRITON_CACHE_DIR, else TRITON_HOME, else HOME. Containers that run as "
     "any user often have HOME=/ or none, and read-only file systems.",
     example="PermissionError: [Errno 13] Permission denied: '/.triton'",
@@ -212,8 +204,6 @@ def cache_not_writable(facts: HostFacts, _expectations: Any) -> Iterator[Finding
 @cause(
     "H10",
     "Triton's cache is on a file system that many may write at once",
-    layer=Layer.TRITON,
-    explains=KERNEL,
     why="Triton replaces files of its cache while other processes read them. On network file systems those processes "
     "then see stale handles, or files that vanish.",
     example="OSError: [Errno 116] Stale file handle, below ~/.triton/cache",
@@ -236,8 +226,6 @@ def cache_on_network(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "H11",
     "libraries may be loaded from Triton's cache and from TMPDIR",
-    layer=Layer.TRITON,
-    explains=KERNEL,
     why="Triton loads the helper that it compiled from its cache, and torch.compile its own from TMPDIR. A mount with "
     "noexec forbids that.",
     example="ImportError: ...: failed to map segment from shared object",
@@ -277,8 +265,6 @@ def noexec(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "H13",
     "CC names a compiler",
-    layer=Layer.TRITON,
-    explains=KERNEL,
     why="Triton runs the value of CC as one program, without options and without looking whether it is one.",
     example="CC=/usr/bin, or CC='ccache gcc': PermissionError or FileNotFoundError when a kernel is first run",
     fix="Unset CC, or give it the path of a compiler.",
@@ -305,8 +291,6 @@ INVALID_IMAGE = r"image is invalid|no kernel image|\[CUDA\].*(invalid|kernel ima
 @cause(
     "H17",
     "Triton's cache is of this GPU",
-    layer=Layer.TRITON,
-    explains=KERNEL,
     why="Before 3.0 Triton's cache did not tell GPUs apart: a home folder that moved between machines brought code for "
     "another one along.",
     example="RuntimeError: Triton Error [CUDA]: device kernel image is invalid, after a move to another machine",
@@ -333,8 +317,6 @@ def stale_cache(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "H18",
     "Triton links against the libcuda that there is",
-    layer=Layer.TRITON,
-    explains=KERNEL,
     why="Older releases of Triton link their helper with -lcuda, which needs a file libcuda.so; a driver's libraries "
     "often come without that link. Newer ones ask for libcuda.so.1.",
     example="/usr/bin/ld: cannot find -lcuda: No such file or directory",

@@ -19,7 +19,7 @@ from wheel_checks.facts.host.torch.choice import public
 from wheel_checks.facts.host.torch.fit import cuda_major, driver_behind, torch_package
 from wheel_checks.facts.host.torch.origin import conda_cpu_builds, cpu_settings, origin
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import in_container
 from wheel_checks.rules.host.torch_evidence import (
     driver_shown,
@@ -38,11 +38,12 @@ NO_CUDA = (
 COMPATIBILITY = "NVIDIA, CUDA Compatibility"
 CUDA_OF_AARCH64 = 13  # of the first wheel for aarch64 with CUDA on the package index, torch 2.11
 
+cause = causes_in(Layer.WHEEL)
+
 
 @cause(
     "A01",
     "on aarch64, torch before 2.11 does not come from the package index",
-    layer=Layer.WHEEL,
     explains=NO_CUDA,
     why="Until torch 2.10 the wheels for Linux on aarch64 on the package index are builds for the CPU, under the same "
     "version as the CUDA builds for x86_64. METADATA hides it: only torch/version.py says +cpu.",
@@ -76,7 +77,6 @@ def cpu_wheel_of_aarch64(facts: HostFacts, _expectations: Any) -> Iterator[Findi
 @cause(
     "A02",
     "torch is not a build for the CPU alone",
-    layer=Layer.WHEEL,
     explains=NO_CUDA,
     why="PyTorch's own index has builds for the CPU, which a setting of pip or uv, a lock file that was made on a "
     "machine without a GPU, or a Dockerfile asks for. They install and compute without a word, on the CPU.",
@@ -109,7 +109,6 @@ def cpu_build(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "A05",
     "the driver is new enough for the CUDA that torch is built for",
-    layer=Layer.WHEEL,
     explains=("torch:unavailable", "torch:init"),
     why="A driver runs programs of its own major version of CUDA and of older ones. torch 2.11 and later on the "
     "package index are built for CUDA 13, which needs driver 580.",
@@ -150,8 +149,6 @@ def _how_to_get_a_driver(facts: HostFacts) -> str:
     "A06",
     "torch is built for a CUDA that the driver itself supports",
     Severity.NOTE,
-    layer=Layer.WHEEL,
-    explains=(),
     why="A driver runs what any release of its major version of CUDA made (minor-version compatibility), so this is "
     "no fault, though some tools warn of it. Only PTX that the newer toolkit made, and calls that are newer than the "
     "driver, fail.",
@@ -178,7 +175,6 @@ def minor_version_compatibility(facts: HostFacts, _expectations: Any) -> Iterato
 @cause(
     "A14",
     "conda has chosen a CUDA build of torch",
-    layer=Layer.WHEEL,
     explains=NO_CUDA,
     why="conda's solver takes a CUDA build only where it sees a driver (the virtual package __cuda). On a login node "
     "or in an image build there is none, so it takes the build for the CPU.",
@@ -200,7 +196,6 @@ def cpu_variant_of_conda(facts: HostFacts, _expectations: Any) -> Iterator[Findi
 @cause(
     "A15",
     "torch is not built for another maker's GPUs",
-    layer=Layer.WHEEL,
     explains=("torch:unavailable", "torch:init", "torch:import"),
     why="Builds for ROCm (AMD) and XPU (Intel) have the same name and version. On an NVIDIA GPU they find nothing, or "
     "do not load.",

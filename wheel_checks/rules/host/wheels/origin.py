@@ -16,18 +16,18 @@ from wheel_checks.facts.host.torch.origin import automatic_settings, newest_rele
 from wheel_checks.facts.host.torch.timeline import Replacement, asked_for, history, replacement
 from wheel_checks.model import Evidence, Finding, Fix
 from wheel_checks.phrases import summarised
-from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.torch_evidence import code_list, gpu_names, installed_torch, version_file
 
 HARM = ("torch:cpu-build", "torch:unavailable", "torch:init", "torch:compute", "triton:missing")
 SHOWN = 6  # rows of a timeline, and names in a list
 
+cause = causes_in(Layer.WHEEL, HARM)
+
 
 @cause(
     "A03",
     "no other package has replaced torch",
-    layer=Layer.WHEEL,
-    explains=HARM,
     why="A package that pins torch makes the installer replace the one that is there by the wheel of the package "
     "index: on aarch64 perhaps a build for the CPU, elsewhere one for another CUDA. The libraries of the former one "
     "stay behind, and tell.",
@@ -88,8 +88,6 @@ def _bring_back(facts: HostFacts, before: Replacement) -> Fix:
 @cause(
     "A04",
     "an extra index does not compete with the package index for torch",
-    layer=Layer.WHEEL,
-    explains=HARM,
     why="--extra-index-url adds an index: pip takes the highest version of all. As soon as the package index has a "
     "newer release than PyTorch's index for one CUDA, it wins, with another CUDA, or none.",
     example="PIP_EXTRA_INDEX_URL ends in /whl/cu128, and pip takes torch 2.12.0 in the place of 2.11.0+cu128",
@@ -117,7 +115,6 @@ def outbid(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "A13",
     "uv has not chosen a build without code for the GPU",
-    layer=Layer.WHEEL,
     explains=("torch:compute",),
     why="uv's --torch-backend=auto looks at the driver alone. A new driver of an old GPU (V100, GTX 10) gets a build "
     "for CUDA 13, which has no code for it.",

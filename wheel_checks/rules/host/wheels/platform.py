@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from wheel_checks.data import load
 from wheel_checks.facts.host.advice import RECOMMENDED_PYTHON, is_old_jetson, new_environment, reinstall_torch
@@ -17,6 +17,7 @@ from wheel_checks.facts.host.torch.fit import gpus_of_entry
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.torch_evidence import code_list, gpu_names, installed_torch, version_file
+from wheel_checks.versions import version_or_none
 
 TEGRA_WITHOUT_WHEELS = ("sm_53", "sm_62", "sm_72", "sm_87")  # Jetson Nano to Orin
 
@@ -79,7 +80,7 @@ def glibc_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     error = _import_error(facts)
     if machine not in MACHINES or not shows_gpu(facts) or (torch is not None and "GLIBC_" not in error):
         return
-    table, own = load("torch_releases"), _version(libc[1])
+    table, own = load("torch_releases"), version_or_none(libc[1])
     releases = table["release"]
     needed = releases[-1][machine]["glibc"]
     if libc[0] != "glibc" or own is None or own >= Version(needed):
@@ -99,13 +100,6 @@ def glibc_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         ),
         reinstall_torch(facts),
     )
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
 
 
 @cause(
