@@ -18,8 +18,8 @@ from packaging.version import Version
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.formats.wheel.variant_metadata import Variant, VariantProperty
+from wheel_checks.parsing import version_or_none
 from wheel_checks.targets.variant_machine import NVIDIA, Machine, cpu_of
-from wheel_checks.versions import version_or_none
 
 LOWER, UPPER, SM_ARCH = "cuda_version_lower_bound", "cuda_version_upper_bound", "sm_arch"
 

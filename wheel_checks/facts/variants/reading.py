@@ -13,8 +13,8 @@ from wheel_checks.facts.wheel.variant import VariantIndex
 from wheel_checks.formats.index_page import VARIANTS_SUFFIX, IndexFile
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
 from wheel_checks.model import Unavailable
+from wheel_checks.parsing import version_or_none
 from wheel_checks.sources.variant_files import VariantFiles
-from wheel_checks.versions import version_or_none
 
 _MOST_WHEELS = 20_000  # of one release; an index page may list a hundred thousand files
 

@@ -16,9 +16,9 @@ from wheel_checks.facts.host.torch.choice import public
 from wheel_checks.facts.host.torch.fit import gpus_of_entry
 from wheel_checks.facts.host.triton_use import ptxas_for, target, weight
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
+from wheel_checks.parsing import version_or_none
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.torch_evidence import code_list, gpu_names, installed_torch, version_file
-from wheel_checks.versions import version_or_none
 
 GB300, RUBIN, GB10 = 103, 107, 121
 WARNS_OF_GB10_BEFORE = Version("2.11")

@@ -14,10 +14,10 @@ from wheel_checks.facts.variants.claims import LOWER, SM_ARCH, UPPER, SmClaim, s
 from wheel_checks.facts.variants.described_machine import cuda_of_driver, default_driver
 from wheel_checks.formats.wheel.variant_metadata import Variant, VariantMetadata, revisions
 from wheel_checks.model import Fix
+from wheel_checks.parsing import version_or_none
 from wheel_checks.targets.selection import Reason
 from wheel_checks.targets.variant_choice import Lack, MachineChoice, Why
 from wheel_checks.targets.variant_machine import NVIDIA, Machine
-from wheel_checks.versions import version_or_none
 
 _MOST_LABELS = 500  # variants that are looked at for the easiest way
 

@@ -9,8 +9,8 @@ from packaging.utils import canonicalize_name
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.parsing import version_or_none
 from wheel_checks.registry import rule
-from wheel_checks.versions import version_or_none
 
 _NATIVE = (".so", ".pyd", ".dll", ".dylib")
 

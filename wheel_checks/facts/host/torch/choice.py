@@ -16,7 +16,7 @@ from wheel_checks.facts.host.machine import System
 from wheel_checks.facts.host.software import IndexSetting, Installed, Interpreter
 from wheel_checks.facts.host.tables import DriverCuda, HostGpu
 from wheel_checks.model import Unavailable
-from wheel_checks.versions import version_or_none
+from wheel_checks.parsing import version_or_none
 
 COMPANIONS = ("torchvision", "torchaudio")
 MACHINES = ("x86_64", "aarch64")  # for which there are wheels of torch with CUDA

@@ -24,7 +24,7 @@ from wheel_checks.facts.host.torch.fit import (
 )
 from wheel_checks.facts.host.torch.timeline import replacement
 from wheel_checks.model import Unavailable
-from wheel_checks.versions import version_or_none
+from wheel_checks.parsing import version_or_none
 
 _FIRST_ON_AARCH64 = Version("2.11")  # whose wheel for aarch64 on the package index is for CUDA
 _TURING = 75  # the oldest GPU for which builds for CUDA 13 have code

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
@@ -17,7 +17,7 @@ from wheel_checks.facts.host.software import Package
 from wheel_checks.facts.host.torch.choice import COMPANIONS, machine_of, public
 from wheel_checks.facts.host.torch.fit import cuda_major, torch_files, torch_package
 from wheel_checks.model import Unavailable
-from wheel_checks.versions import version_or_none
+from wheel_checks.parsing import requirement_or_none, version_or_none
 
 TOGETHER = 120.0  # seconds: what one run of an installer writes lies closer; torch alone takes a minute to unpack
 
@@ -135,16 +135,9 @@ def _suffix(package: Package) -> int:
 def _orphans(facts: HostFacts, packages: Sequence[Package]) -> Iterator[Package]:
     """CUDA libraries that nobody asked for, and that nothing requires here."""
     markers = _markers(facts)
-    requirements = (found for package in packages for text in package.requires if (found := _parsed(text)))
+    requirements = (found for package in packages for text in package.requires if (found := requirement_or_none(text)))
     wanted = {canonicalize_name(found.name) for found in requirements if _applies(found, markers)}
     return (p for p in packages if _suffix(p) and not asked_for(p) and p.name not in wanted)
-
-
-def _parsed(text: str) -> Requirement | None:
-    try:
-        return Requirement(text)
-    except InvalidRequirement:
-        return None
 
 
 def _applies(requirement: Requirement, markers: dict[str, str]) -> bool:
@@ -173,7 +166,7 @@ def _markers(facts: HostFacts) -> dict[str, str]:
 
 def _pins(text: str, version: str) -> bool:
     """Whether this requirement accepts this release of torch and not the next ones."""
-    found, release = _parsed(text), version_or_none(version)
+    found, release = requirement_or_none(text), version_or_none(version)
     if found is None or release is None or canonicalize_name(found.name) != "torch":
         return False
     following = f"{release.major}.{release.minor + 1}"

@@ -9,9 +9,9 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.pci_names import needs_open_modules
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
+from wheel_checks.parsing import numbers
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import TORCH_FAILS, gpus_on_bus, kernel_said
-from wheel_checks.versions import numbers
 
 # Open-gpu-kernel-modules#1269: mappings of 4 GiB and more fault on kernels with pages of 64 KiB
 FAULTY_ON_64K = ("595.", "610.43")

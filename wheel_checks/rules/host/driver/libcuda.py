@@ -9,9 +9,9 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe
 from wheel_checks.facts.host.software import CudaLibrary
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.parsing import numbers
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import TORCH_FAILS, in_container, library_path, without_entries
-from wheel_checks.versions import numbers
 
 WITHOUT_CUDA = ("cuda:*", *TORCH_FAILS)
 

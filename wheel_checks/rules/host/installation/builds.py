@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.facts.host.advice import reinstall_torch
@@ -17,6 +16,7 @@ from wheel_checks.facts.host.torch.choice import COMPANIONS, companions, public
 from wheel_checks.facts.host.torch.fit import cuda_major
 from wheel_checks.facts.host.torch.origin import origin
 from wheel_checks.model import Evidence, Finding, Fix, Severity
+from wheel_checks.parsing import requirement_or_none, version_or_none
 from wheel_checks.phrases import and_more
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.installation.evidence import (
@@ -25,7 +25,6 @@ from wheel_checks.rules.host.installation.evidence import (
     listed,
     missing_of_torch,
 )
-from wheel_checks.versions import version_or_none
 
 # Libraries whose soname has the major version of CUDA, since CUDA 12; that of others (cuFFT, cuSPARSE) has its own.
 _OF_CUDA = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink|cupti)\.so\.(\d{2})(?:\.|$)")
@@ -131,13 +130,11 @@ def _mismatched(facts: HostFacts, torch: TorchFiles) -> Iterator[tuple[Package, 
         return
     for package in installed(facts).packages:
         for text in package.requires if package.name in COMPANIONS else ():
-            try:
-                requirement = Requirement(text)
-            except InvalidRequirement:
+            requirement = requirement_or_none(text)
+            if requirement is None or canonicalize_name(requirement.name) != "torch":
                 continue
-            wanted = requirement.specifier
-            if canonicalize_name(requirement.name) == "torch" and not wanted.contains(version, prereleases=True):
-                yield package, f"torch{wanted}"
+            if not requirement.specifier.contains(version, prereleases=True):
+                yield package, f"torch{requirement.specifier}"
 
 
 def _companions(facts: HostFacts, torch: TorchFiles) -> Fix:

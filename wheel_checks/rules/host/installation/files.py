@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.facts.host.commands import install, uninstall
@@ -15,6 +14,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.software import FileFinding
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
+from wheel_checks.parsing import requirement_or_none
 from wheel_checks.phrases import and_more, plural
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.installation.evidence import (
@@ -187,12 +187,8 @@ def pin_drift(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 def _drifted(facts: HostFacts) -> Iterator[tuple[str, str, str]]:
     """(name, specifier, installed version) of each unmet requirement of torch and of cuda-toolkit."""
     for finding in findings(facts, "WHL705"):
-        text = dict(finding.evidence).get("Requires-Dist", "")
-        if finding.subject not in {"torch", "cuda-toolkit"}:
-            continue
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
+        requirement = requirement_or_none(dict(finding.evidence).get("Requires-Dist", ""))
+        if requirement is None or finding.subject not in {"torch", "cuda-toolkit"}:
             continue
         name = canonicalize_name(requirement.name)
         if name.startswith(("nvidia-", "cuda-")):

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
-
 from wheel_checks.facts.host.commands import install, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import may_have_gpu
@@ -17,6 +14,7 @@ from wheel_checks.facts.host.triton_use import (
     weight,
 )
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.parsing import requirement_or_none, version_or_none
 from wheel_checks.rules.host.cause import Layer, causes_in
 
 WRONG_API = r"ImportError|cannot import|AttributeError|TypeError|unexpected keyword|positional argument|ModuleNotFound"
@@ -65,11 +63,8 @@ def wrong_release(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     triton, torch = need(facts.triton), torch_files(facts)
     if triton is None or torch is None or not torch.triton or len(triton.owners) > 1:
         return
-    try:
-        fits = Requirement(torch.triton).specifier.contains(Version(triton.version), prereleases=True)
-    except (InvalidRequirement, InvalidVersion):
-        return
-    if not fits:
+    required, version = requirement_or_none(torch.triton), version_or_none(triton.version)
+    if required and version and not required.specifier.contains(version, prereleases=True):
         yield Finding(
             f"Triton is {triton.version}, and torch {torch.version} is made for {torch.triton}",
             (

@@ -15,9 +15,9 @@ from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.torch.choice import MACHINES, libc_of, machine_of, python_tag
 from wheel_checks.facts.host.torch.fit import gpus_of_entry
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
+from wheel_checks.parsing import version_or_none
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.torch_evidence import code_list, gpu_names, installed_torch, version_file
-from wheel_checks.versions import version_or_none
 
 TEGRA_WITHOUT_WHEELS = ("sm_53", "sm_62", "sm_72", "sm_87")  # Jetson Nano to Orin
 

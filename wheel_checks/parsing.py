@@ -1,7 +1,8 @@
-"""Versions in text that others wrote."""
+"""Versions and requirements in text that others wrote."""
 
 from __future__ import annotations
 
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 
 
@@ -10,6 +11,14 @@ def version_or_none(text: str) -> Version | None:
     try:
         return Version(text)
     except InvalidVersion:
+        return None
+
+
+def requirement_or_none(text: str) -> Requirement | None:
+    """The requirement (PEP 508), None for text that is none."""
+    try:
+        return Requirement(text)
+    except InvalidRequirement:
         return None
 
 
