@@ -15,7 +15,7 @@ from kernels_smoke.attention.cases_inputs import ARGUMENTS, METADATA, draw_input
 from kernels_smoke.attention.cases_speed import SPEEDS
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import POISON
-from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Output, Tensors
+from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Tensors, case, here
 
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 TILED_SOFTMAX = "kernels_smoke.attention.tiled_softmax"
@@ -84,14 +84,9 @@ def expected(inputs: Inputs) -> Tensors:
     return {"out": reference.paged_attention(**{name: inputs[name] for name in names})}
 
 
-def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
-    """A case, without the noise."""
-    return Case(name, shape, level=level, where=where)
-
-
 def small(name: str, level: Any = "full", **shape: Any) -> Case:
     """A case for the interpreter, too: a few narrow heads, float32 unless said otherwise."""
-    return Case(name, {"dtype": FP32, "heads": (2, 1), "head_dim": 16, **shape}, level=level, where=EVERYWHERE)
+    return here(name, level, **{"dtype": FP32, "heads": (2, 1), "head_dim": 16, **shape})
 
 
 # The first token of the last but one does not see the positions of its last tile, which is a segment by itself.

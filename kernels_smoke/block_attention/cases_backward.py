@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -12,24 +12,20 @@ from kernels_smoke.block_attention import reference
 from kernels_smoke.block_attention.cases_shared import (
     BATCH,
     BF16,
-    FAR,
+    COMMON_CASES,
     FP16,
     FP32,
     JAGGED,
     MANY,
     SHARED_MUTANTS,
-    STRIDES,
     WHOLE,
-    case,
-    draw_blocks,
-    draw_extreme,
+    draw_attention,
     draw_heads,
     exactly,
-    here,
 )
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case
 
 TENSORS = ("q", "k", "v", "dout", "blocks")
 GRADIENTS = ("dq", "dk", "dv")
@@ -41,45 +37,27 @@ def draw_inputs(
     lengths: tuple[int, ...],
     heads: int,
     head_dim: int,
-    dtype: torch.dtype = BF16,
     rotary: Literal["", "halves", "interleaved"] = "",
     angle_dtype: torch.dtype = FP32,
     angle_stride: int = 0,
-    scale: float = 0.0,
-    extreme: bool = False,
-    values: float = 1.0,
-    head_stride: int = 0,
-    token_stride: int = 0,
-    out_stride: int = 0,
-    strides: Mapping[str, tuple[int, ...]] = {},
+    **more: Any,
 ) -> Inputs:
-    """Draw q, k, v and dout of sequences of ``lengths``, with ``heads`` heads of ``head_dim`` elements.
+    """Draw what the forward pass takes, and dout, which lies as q does.
 
     ``rotary``: which elements are pairs; without it nothing is rotated. The angles are drawn from a whole turn.
-    ``scale`` 0 is the default. ``extreme``: see ``draw_extreme``. ``values``: standard deviation of v. ``strides``: of
-    tensors by name.
     """
-    shape = (sum(lengths), heads, head_dim)
-    q, k = draw_extreme(draw, *shape) if extreme else (None, None)
-    apart = {"dtype": dtype, "head_stride": head_stride, "token_stride": token_stride}
     cos_sin = None
     if rotary:
         angles = draw.uniform(sum(lengths), head_dim // 2, low=0.0, high=6.28, dtype=FP32)
         turned = torch.cat((angles.cos(), angles.sin()), dim=1).to(angle_dtype)
         cos_sin = draw.place(turned, row_stride=angle_stride, name="cos_sin")
-    return {
-        "q": draw_heads(draw, *shape, **apart, values=q, strides=strides.get("q", ()), name="q"),
-        "k": draw_heads(draw, *shape, **apart, values=k, strides=strides.get("k", ()), name="k"),
-        "v": draw_heads(draw, *shape, **apart, scale=values, strides=strides.get("v", ()), name="v"),
-        "dout": draw_heads(draw, *shape, **apart, strides=strides.get("dout", ()), name="dout"),
-        "cos_sin": cos_sin,
-        "interleaved": rotary == "interleaved",
-        "blocks": draw_blocks(draw, lengths),
-        "scale": scale or head_dim**-0.5,
-        "lengths": lengths,
-        "out_stride": out_stride,
-        "strides": strides,
-    }
+    drawn = draw_attention(draw, lengths=lengths, heads=heads, head_dim=head_dim, **more)
+    apart = {name: more.get(name, 0) for name in ("head_stride", "token_stride")}
+    strides = drawn["strides"].get("dout", ())
+    dout = draw_heads(
+        draw, sum(lengths), heads, head_dim, dtype=drawn["q"].dtype, **apart, strides=strides, name="dout"
+    )
+    return {**drawn, "dout": dout, "cos_sin": cos_sin, "interleaved": rotary == "interleaved"}
 
 
 def outputs(inputs: Inputs) -> Mapping[str, Output]:
@@ -120,14 +98,11 @@ KERNEL = Kernel(
     reference=expected,
     checks=dict.fromkeys(GRADIENTS, NEAR),
     cases=(
-        case("jagged sequences, head of 128", "quick", lengths=MANY, heads=4, head_dim=128),
+        *COMMON_CASES,
         case("the same, rotated", lengths=MANY, heads=4, head_dim=128, rotary="halves"),
         case("the same, neighbours rotated", lengths=MANY, heads=4, head_dim=128, rotary="interleaved"),
-        case("jagged sequences, head of 64", lengths=MANY, heads=3, head_dim=64),
         case("head of 64, rotated", lengths=MANY, heads=3, head_dim=64, rotary="halves", angle_dtype=BF16),
         case("head of 64, neighbours rotated", lengths=MANY, heads=3, head_dim=64, rotary="interleaved"),
-        case("blocks of 64 and no other", lengths=(64,) * 40, heads=2, head_dim=128),
-        case("sequences of one token", lengths=(1,) * 40, heads=2, head_dim=128),
         case("float16", lengths=MANY, heads=2, head_dim=128, dtype=FP16, rotary="halves"),
         case(
             "strided tokens",
@@ -139,13 +114,7 @@ KERNEL = Kernel(
             rotary="halves",
             angle_stride=132,
         ),
-        case("heads apart, unaligned", lengths=JAGGED, heads=2, head_dim=64, head_stride=67, out_stride=65),
-        case("scores of 6.7e7, many equal", lengths=MANY, heads=2, head_dim=128, extreme=True),
-        case("values of 1e4", lengths=MANY, heads=2, head_dim=128, values=1e4),
-        case("a scale of 1", lengths=MANY, heads=2, head_dim=64, scale=1.0),
         case("no token", lengths=(0, 0), heads=2, head_dim=128, rotary="halves"),
-        case("one token", lengths=(1,), heads=1, head_dim=64),
-        here("fp16, jagged sequences", "quick", lengths=JAGGED, heads=2, head_dim=64),
         exactly("fp32, rotated", lengths=JAGGED, heads=2, head_dim=64, rotary="halves"),
         exactly("fp32, neighbours rotated", lengths=(7, 64), heads=1, head_dim=128, rotary="interleaved"),
         exactly(
@@ -158,13 +127,7 @@ KERNEL = Kernel(
             rotary="halves",
             angle_stride=66,
         ),
-        exactly("fp32, scores of 6.7e7, many equal", lengths=(60,), heads=2, head_dim=64, extreme=True),
         exactly("fp32, values of 1e4", lengths=(64, 5), heads=1, head_dim=64, values=1e4),
-        here("fp16, head of 128, a scale of 1", lengths=(65,), heads=1, head_dim=128, scale=1.0),
-        here("fp16, strides of their own", lengths=(70,), heads=2, head_dim=64, strides=STRIDES),
-        here("fp16, no token", lengths=(0,), heads=2, head_dim=64),
-        case("offsets above 2^31 in", "deep", lengths=(3,), heads=1, head_dim=64, head_stride=FAR),
-        case("offsets above 2^31 out", "deep", lengths=(3,), heads=1, head_dim=64, out_stride=FAR),
         *(
             case(
                 f"{heads} heads of {head_dim}, {str(dtype)[6:]}, {rotary or 'not rotated'}",
@@ -198,7 +161,6 @@ KERNEL = Kernel(
             why="only float32 shows it, in which a GPU is not asked to multiply",
         ),
         Mutant("k at the distances of q", "strides(q, k, v,", "strides(q, q, v,"),
-        Mutant("heads of v at the distance of q's", "v + head * v_head", "v + head * q_head"),
         Mutant("dout at the distances of q", "strides(q, k, v, dout,", "strides(q, k, v, q,"),
         Mutant("tokens of dk at the distance of dq's", "HEAD_DIM, dk_token", "HEAD_DIM, dq_token"),
         Mutant("heads of dv at the distance of dq's", "dv + head * dv_head", "dv + head * dq_head"),

@@ -5,64 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import ModuleType
 
-import torch
-
 from kernels_smoke.block_attention import reference
 from kernels_smoke.block_attention.cases_shared import (
     BATCH,
     BF16,
-    FAR,
+    COMMON_CASES,
     FP16,
     JAGGED,
     MANY,
     SHARED_MUTANTS,
-    STRIDES,
     WHOLE,
-    case,
-    draw_blocks,
-    draw_extreme,
-    draw_heads,
+    draw_attention,
     exactly,
     here,
 )
 from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
-
-
-def draw_inputs(
-    draw: Draw,
-    *,
-    lengths: tuple[int, ...],
-    heads: int,
-    head_dim: int,
-    dtype: torch.dtype = BF16,
-    scale: float = 0.0,
-    extreme: bool = False,
-    values: float = 1.0,
-    head_stride: int = 0,
-    token_stride: int = 0,
-    out_stride: int = 0,
-    strides: Mapping[str, tuple[int, ...]] = {},
-) -> Inputs:
-    """Draw q, k and v of sequences of ``lengths``, with ``heads`` heads of ``head_dim`` elements.
-
-    ``scale`` 0 is the default. ``extreme``: see ``draw_extreme``. ``values``: standard deviation of v. ``strides``: of
-    tensors by name.
-    """
-    shape = (sum(lengths), heads, head_dim)
-    q, k = draw_extreme(draw, *shape) if extreme else (None, None)
-    apart = {"dtype": dtype, "head_stride": head_stride, "token_stride": token_stride}
-    return {
-        "q": draw_heads(draw, *shape, **apart, values=q, strides=strides.get("q", ()), name="q"),
-        "k": draw_heads(draw, *shape, **apart, values=k, strides=strides.get("k", ()), name="k"),
-        "v": draw_heads(draw, *shape, **apart, scale=values, strides=strides.get("v", ()), name="v"),
-        "blocks": draw_blocks(draw, lengths),
-        "scale": scale or head_dim**-0.5,
-        "lengths": lengths,
-        "out_stride": out_stride,
-        "strides": strides,
-    }
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case
 
 
 def outputs(inputs: Inputs) -> Mapping[str, Output]:
@@ -91,34 +49,19 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
 KERNEL = Kernel(
     name="block_diagonal_attention",
     module="kernels_smoke.block_attention.block_diagonal_attention",
-    inputs=draw_inputs,
+    inputs=draw_attention,
     outputs=outputs,
     launch=launch,
     reference=expected,
     checks={"out": Near(bfloat16=4e-3)},
     cases=(
-        case("jagged sequences, head of 128", "quick", lengths=MANY, heads=4, head_dim=128),
-        case("jagged sequences, head of 64", lengths=MANY, heads=3, head_dim=64),
-        case("blocks of 64 and no other", lengths=(64,) * 40, heads=2, head_dim=128),
-        case("sequences of one token", lengths=(1,) * 40, heads=2, head_dim=128),
+        *COMMON_CASES,
         case("float16", lengths=MANY, heads=2, head_dim=128, dtype=FP16),
         case("strided tokens", lengths=JAGGED, heads=2, head_dim=128, token_stride=3 * 256 + 8, out_stride=136),
-        case("heads apart, unaligned", lengths=JAGGED, heads=2, head_dim=64, head_stride=67, out_stride=65),
-        case("scores of 6.7e7, many equal", lengths=MANY, heads=2, head_dim=128, extreme=True),
-        case("values of 1e4", lengths=MANY, heads=2, head_dim=128, values=1e4),
-        case("a scale of 1", lengths=MANY, heads=2, head_dim=64, scale=1.0),
         case("no token", lengths=(0, 0), heads=2, head_dim=128),
-        case("one token", lengths=(1,), heads=1, head_dim=64),
-        here("fp16, jagged sequences", "quick", lengths=JAGGED, heads=2, head_dim=64),
         exactly("fp32, jagged sequences", lengths=JAGGED, heads=2, head_dim=64),
         exactly("fp32, strided tokens", lengths=(66,), heads=2, head_dim=64, token_stride=400, out_stride=70),
-        exactly("fp32, scores of 6.7e7, many equal", lengths=(60,), heads=2, head_dim=64, extreme=True),
         here("fp16, values of 1e4", lengths=(64, 5), heads=1, head_dim=64, values=1e4),
-        here("fp16, head of 128, a scale of 1", lengths=(65,), heads=1, head_dim=128, scale=1.0),
-        here("fp16, strides of their own", lengths=(70,), heads=2, head_dim=64, strides=STRIDES),
-        here("fp16, no token", lengths=(0,), heads=2, head_dim=64),
-        case("offsets above 2^31 in", "deep", lengths=(3,), heads=1, head_dim=64, head_stride=FAR),
-        case("offsets above 2^31 out", "deep", lengths=(3,), heads=1, head_dim=64, out_stride=FAR),
         *(
             case(f"{heads} heads of {head_dim}, {str(dtype)[6:]}", "deep", **shape, head_dim=head_dim, dtype=dtype)
             for dtype in (BF16, FP16)
@@ -133,7 +76,6 @@ KERNEL = Kernel(
         Mutant("keys taken for values", "value = _load(v + head * v_head", "value = _load(k + head * k_head"),
         Mutant("heads at the queries' distance", "out + head * out_head", "out + head * q_head"),
         Mutant("k at the distances of q", "strides(q, k, v, out)", "strides(q, q, v, out)"),
-        Mutant("heads of v at the distance of q's", "v + head * v_head", "v + head * q_head"),
         Mutant("tokens of the result without gaps", "HEAD_DIM, out_token", "HEAD_DIM, heads * out_head"),
     ),
     speeds=(

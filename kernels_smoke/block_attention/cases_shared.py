@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from kernels_smoke.block_attention.blocks import list_blocks
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Case, Mutant
+from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Mutant, case
 
 FP16, FP32, BF16 = torch.float16, torch.float32, torch.bfloat16
 BLOCKS_MODULE = "kernels_smoke.block_attention.blocks"
@@ -75,9 +76,39 @@ def draw_blocks(draw: Draw, lengths: tuple[int, ...]) -> torch.Tensor:
     return draw.place(list_blocks(ends), name="blocks")
 
 
-def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
-    """A case, without the noise."""
-    return Case(name, shape, level=level, where=where)
+def draw_attention(
+    draw: Draw,
+    *,
+    lengths: tuple[int, ...],
+    heads: int,
+    head_dim: int,
+    dtype: torch.dtype = BF16,
+    scale: float = 0.0,
+    extreme: bool = False,
+    values: float = 1.0,
+    head_stride: int = 0,
+    token_stride: int = 0,
+    out_stride: int = 0,
+    strides: Mapping[str, tuple[int, ...]] = {},
+) -> Inputs:
+    """Draw q, k and v of sequences of ``lengths``, with ``heads`` heads of ``head_dim`` elements.
+
+    ``scale`` 0 is the default. ``extreme``: see ``draw_extreme``. ``values``: standard deviation of v. ``strides``: of
+    tensors by name.
+    """
+    shape = (sum(lengths), heads, head_dim)
+    q, k = draw_extreme(draw, *shape) if extreme else (None, None)
+    apart = {"dtype": dtype, "head_stride": head_stride, "token_stride": token_stride}
+    return {
+        "q": draw_heads(draw, *shape, **apart, values=q, strides=strides.get("q", ()), name="q"),
+        "k": draw_heads(draw, *shape, **apart, values=k, strides=strides.get("k", ()), name="k"),
+        "v": draw_heads(draw, *shape, **apart, scale=values, strides=strides.get("v", ()), name="v"),
+        "blocks": draw_blocks(draw, lengths),
+        "scale": scale or head_dim**-0.5,
+        "lengths": lengths,
+        "out_stride": out_stride,
+        "strides": strides,
+    }
 
 
 def here(name: str, level: Any = "full", **shape: Any) -> Case:
@@ -114,4 +145,23 @@ SHARED_MUTANTS = (
         where=("cuda",),
         why="it takes tokens beyond 2^31 elements, gigabytes for a slow interpreter",
     ),
+    Mutant("heads of v at the distance of q's", "v + head * v_head", "v + head * q_head"),
+)
+COMMON_CASES = (
+    case("jagged sequences, head of 128", "quick", lengths=MANY, heads=4, head_dim=128),
+    case("jagged sequences, head of 64", lengths=MANY, heads=3, head_dim=64),
+    case("blocks of 64 and no other", lengths=(64,) * 40, heads=2, head_dim=128),
+    case("sequences of one token", lengths=(1,) * 40, heads=2, head_dim=128),
+    case("heads apart, unaligned", lengths=JAGGED, heads=2, head_dim=64, head_stride=67, out_stride=65),
+    case("scores of 6.7e7, many equal", lengths=MANY, heads=2, head_dim=128, extreme=True),
+    case("values of 1e4", lengths=MANY, heads=2, head_dim=128, values=1e4),
+    case("a scale of 1", lengths=MANY, heads=2, head_dim=64, scale=1.0),
+    case("one token", lengths=(1,), heads=1, head_dim=64),
+    here("fp16, jagged sequences", "quick", lengths=JAGGED, heads=2, head_dim=64),
+    exactly("fp32, scores of 6.7e7, many equal", lengths=(60,), heads=2, head_dim=64, extreme=True),
+    here("fp16, head of 128, a scale of 1", lengths=(65,), heads=1, head_dim=128, scale=1.0),
+    here("fp16, strides of their own", lengths=(70,), heads=2, head_dim=64, strides=STRIDES),
+    here("fp16, no token", lengths=(0,), heads=2, head_dim=64),
+    case("offsets above 2^31 in", "deep", lengths=(3,), heads=1, head_dim=64, head_stride=FAR),
+    case("offsets above 2^31 out", "deep", lengths=(3,), heads=1, head_dim=64, out_stride=FAR),
 )

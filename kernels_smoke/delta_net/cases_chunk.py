@@ -5,16 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import accumulate
 from types import ModuleType
+from typing import Any
 
 import torch
 
 from kernels_smoke.delta_net import reference
-from kernels_smoke.delta_net.cases_shared import BF16, FAINT, FAR, FP16, FP32, STRIDES, case, draw_heads, small
+from kernels_smoke.delta_net.cases_shared import (
+    ARGUMENTS,
+    BF16,
+    COMMON_MUTANTS,
+    FAINT,
+    FAR,
+    FP16,
+    FP32,
+    STRIDES,
+    TINY,
+    draw_heads,
+    small,
+)
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case
 
-ARGUMENTS = ("q", "k", "v", "log_decay", "beta", "normalize", "scale")
 CHUNK = 64  # tokens, in the counting of operations
 
 
@@ -25,49 +37,20 @@ def draw_inputs(
     heads: tuple[int, int] = (2, 4),
     depth: int = 128,
     width: int = 128,
-    dtype: torch.dtype = BF16,
-    gate_dtype: torch.dtype | None = None,
-    normalize: bool = True,
-    packed: bool = False,
-    row_stride: int = 0,
     out_stride: int = 0,
     scale: float = 1.0,
-    common: float = 0.0,
-    forgetting: float = 0.2,
-    gate_stride: int = 0,
-    query_scale: float | None = None,
-    key_scale: float | None = None,
-    extremes: bool = False,
     strides: Mapping[str, tuple[int, ...]] = {},
     batch: bool = True,
     initial: bool = True,
     in_place: bool = False,
+    **more: Any,
 ) -> Inputs:
-    """Draw sequences of ``lengths`` tokens one behind another, with heads as in ``draw_heads``.
+    """Draw sequences of ``lengths`` tokens one behind another, with heads as in ``draw_heads``, which takes ``more``.
 
     ``batch``: pass where each begins (without it, there is one). ``initial``: pass initial states; ``in_place``: into
     which the final states are written.
     """
-    drawn = draw_heads(
-        draw,
-        sum(lengths),
-        heads,
-        depth=depth,
-        width=width,
-        dtype=dtype,
-        normalize=normalize,
-        packed=packed,
-        row_stride=row_stride,
-        scale=scale,
-        common=common,
-        forgetting=forgetting,
-        gate_dtype=gate_dtype,
-        gate_stride=gate_stride,
-        query_scale=query_scale,
-        key_scale=key_scale,
-        extremes=extremes,
-        strides=strides,
-    )
+    drawn = draw_heads(draw, sum(lengths), heads, depth=depth, width=width, scale=scale, strides=strides, **more)
     bounds = torch.tensor([0, *accumulate(lengths)], dtype=torch.int32)
     states = (len(lengths), heads[1], depth, width)
     return {
@@ -127,7 +110,6 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
     return Work(bytes=size, flops=tokens * (each_value + each_key))
 
 
-TINY = {"depth": 32, "width": 32}
 QWEN = {"heads": (16, 32), "batch": False, "initial": False, "packed": True}
 
 KERNEL = Kernel(
@@ -223,14 +205,12 @@ KERNEL = Kernel(
         Mutant("decays of -1e9 summed up", "tl.maximum(decay, _FORGOTTEN)", "decay"),
         Mutant("decays of another token", "log_decay + row * log_decay_stride", "log_decay + row * VALUE_HEADS"),
         Mutant("strengths of another token", "beta + row * beta_stride", "beta + row * VALUE_HEADS"),
-        Mutant("always the usual scale", "depth**-0.5 if scale is None else scale", "depth**-0.5"),
+        *COMMON_MUTANTS,
         Mutant("a norm of zero", "tl.sum(wide_k * wide_k, axis=1) + epsilon", "tl.sum(wide_k * wide_k, axis=1)"),
-        Mutant("another epsilon", "else scale, EPSILON", "else scale, 1e-5"),
         Mutant(
             "k at the distances of q in the preparation", "*k.stride()[:2], log_decay", "*q.stride()[:2], log_decay"
         ),
         Mutant("k at the distances of q", "*k.stride()[:2], *v.stride()", "*q.stride()[:2], *v.stride()"),
-        Mutant("strengths at the distance of decays", "beta.stride(0)", "log_decay.stride(0)"),
         Mutant("tokens of the result without gaps", "*out.stride()[:2]", "value_heads * out.stride(1), out.stride(1)"),
         Mutant("deltas 0.3 % too large", "(delta * of_delta[None", "(1.003 * delta * of_delta[None"),
         Mutant("output stored behind the last token", "mask=present[None, :])", "mask=(row >= 0)[None, :])"),

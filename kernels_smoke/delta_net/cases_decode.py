@@ -10,12 +10,22 @@ from typing import Any
 import torch
 
 from kernels_smoke.delta_net import reference
-from kernels_smoke.delta_net.cases_shared import BF16, FAINT, FAR, FP16, FP32, STRIDES, case, draw_heads, small
+from kernels_smoke.delta_net.cases_shared import (
+    ARGUMENTS,
+    BF16,
+    COMMON_MUTANTS,
+    FAINT,
+    FAR,
+    FP16,
+    FP32,
+    STRIDES,
+    TINY,
+    draw_heads,
+    small,
+)
 from kernels_smoke.suite.compare import Exact, Near
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
-
-ARGUMENTS = ("q", "k", "v", "log_decay", "beta", "normalize", "scale")
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case
 
 
 def draw_inputs(
@@ -27,23 +37,14 @@ def draw_inputs(
     heads: tuple[int, int] = (2, 4),
     depth: int = 128,
     width: int = 128,
-    dtype: torch.dtype = BF16,
-    gate_dtype: torch.dtype | None = None,
     index_dtype: torch.dtype = torch.int32,
-    normalize: bool = True,
-    packed: bool = False,
-    row_stride: int = 0,
     states_stride: int = 0,
     out_stride: int = 0,
     scale: float = 1.0,
-    forgetting: float = 0.2,
-    gate_stride: int = 0,
-    query_scale: float | None = None,
-    key_scale: float | None = None,
-    extremes: bool = False,
     strides: Mapping[str, tuple[int, ...]] = {},
     in_place: bool = False,
     missing: bool = False,
+    **more: Any,
 ) -> Inputs:
     """Draw ``steps`` tokens for each request, with heads as in ``draw_heads``, and ``rows`` rows of states.
 
@@ -51,26 +52,7 @@ def draw_inputs(
     it. ``missing``: the first request begins without a state, and the last state is not kept. ``states_stride``:
     elements from one row of states to the next.
     """
-    drawn = draw_heads(
-        draw,
-        requests * steps,
-        heads,
-        depth=depth,
-        width=width,
-        dtype=dtype,
-        normalize=normalize,
-        packed=packed,
-        row_stride=row_stride,
-        scale=scale,
-        common=0.0,
-        forgetting=forgetting,
-        gate_dtype=gate_dtype,
-        gate_stride=gate_stride,
-        query_scale=query_scale,
-        key_scale=key_scale,
-        extremes=extremes,
-        strides=strides,
-    )
+    drawn = draw_heads(draw, requests * steps, heads, depth=depth, width=width, scale=scale, strides=strides, **more)
     size = heads[1] * depth * width
     states = draw.normal(rows, size, dtype=FP32, scale=scale, row_stride=states_stride, name="states")
     order = draw.permutation(rows, dtype=index_dtype, name="order")
@@ -92,11 +74,6 @@ def draw_inputs(
         "row": (heads[1], depth, width),
         "out_stride": strides.get("out", out_stride),
     }
-
-
-def outputs(inputs: Inputs) -> Mapping[str, Output]:
-    """An output like ``v``."""
-    return {"out": (tuple(inputs["v"].shape), inputs["v"].dtype, inputs["out_stride"])}
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
@@ -148,14 +125,13 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
     return Work(bytes=size + requests * (1 + steps) * state)
 
 
-TINY = {"depth": 32, "width": 32}
 QWEN = {"heads": (16, 32), "packed": True, "in_place": True}
 
 KERNEL = Kernel(
     name="gated_delta_rule_decode",
     module="kernels_smoke.delta_net.gated_delta_rule_decode",
     inputs=draw_inputs,
-    outputs=outputs,
+    outputs=lambda inputs: {"out": (tuple(inputs["v"].shape), inputs["v"].dtype, inputs["out_stride"])},
     launch=launch,
     reference=expected,
     checks={"out": Near(faint=FAINT), "states": States(Near())},
@@ -232,11 +208,9 @@ KERNEL = Kernel(
         Mutant("keys of another head", "head // GROUP * k_head_stride", "head % GROUP * k_head_stride"),
         Mutant("decays of another token", "token * log_decay_stride", "token * VALUE_HEADS"),
         Mutant("strengths of another token", "token * beta_stride", "token * VALUE_HEADS"),
-        Mutant("always the usual scale", "depth**-0.5 if scale is None else scale", "depth**-0.5"),
+        *COMMON_MUTANTS,
         Mutant("a norm of zero", "tl.sum(key * key, axis=0) + epsilon", "tl.sum(key * key, axis=0)"),
-        Mutant("another epsilon", "else scale, EPSILON", "else scale, 1e-5"),
         Mutant("k at the distances of q", "*k.stride()[:2]", "*q.stride()[:2]"),
-        Mutant("strengths at the distance of decays", "beta.stride(0)", "log_decay.stride(0)"),
         Mutant("tokens of the result without gaps", "token * out_stride", "token * VALUE_HEADS * out_head_stride"),
         Mutant("queries not normalized", "query *= tl.rsqrt", "query *= 1.0 + 0.0 * tl.rsqrt"),
         Mutant(

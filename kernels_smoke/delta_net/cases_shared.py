@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Case, Strides
+from kernels_smoke.suite.model import Case, Mutant, Strides, here
 
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 FAINT = 0.25  # of a usual row: a query may be nearly orthogonal to all that a state holds
@@ -18,17 +18,14 @@ STRIDES: Mapping[str, tuple[int, ...]] = {
     "log_decay": (7, 1),
     "beta": (9, 1),
 }
+ARGUMENTS = ("q", "k", "v", "log_decay", "beta", "normalize", "scale")  # of both functions
+TINY = {"depth": 32, "width": 32}
 FAR = 2**30 + 64  # elements from one row to the next, so that the third row lies beyond 2^31
-
-
-def case(name: str, level: Any = "full", **shape: Any) -> Case:
-    """A case for the GPU."""
-    return Case(name, shape, level=level)
 
 
 def small(name: str, level: Any = "full", **shape: Any) -> Case:
     """A case for the interpreter, too: float16 unless ``shape`` says otherwise, and few small heads."""
-    return Case(name, {"dtype": FP16, **shape}, level=level, where=EVERYWHERE)
+    return here(name, level, **{"dtype": FP16, **shape})
 
 
 def draw_heads(
@@ -38,19 +35,19 @@ def draw_heads(
     *,
     depth: int,
     width: int,
-    dtype: torch.dtype,
-    normalize: bool,
-    packed: bool,
-    row_stride: int,
-    scale: float,
-    common: float,
-    forgetting: float,
-    gate_dtype: torch.dtype | None,
-    gate_stride: int,
-    query_scale: float | None,
-    key_scale: float | None,
-    extremes: bool,
-    strides: Mapping[str, tuple[int, ...]],
+    dtype: torch.dtype = BF16,
+    normalize: bool = True,
+    packed: bool = False,
+    row_stride: int = 0,
+    scale: float = 1.0,
+    common: float = 0.0,
+    forgetting: float = 0.2,
+    gate_dtype: torch.dtype | None = None,
+    gate_stride: int = 0,
+    query_scale: float | None = None,
+    key_scale: float | None = None,
+    extremes: bool = False,
+    strides: Mapping[str, tuple[int, ...]] = {},
 ) -> dict[str, Any]:
     """Draw q, k, v, log_decay and beta.
 
@@ -111,3 +108,10 @@ def draw_heads(
         "normalize": normalize,
         "scale": depth**-0.5 if query_scale is None else query_scale,
     }
+
+
+COMMON_MUTANTS = (
+    Mutant("always the usual scale", "depth**-0.5 if scale is None else scale", "depth**-0.5"),
+    Mutant("another epsilon", "else scale, EPSILON", "else scale, 1e-5"),
+    Mutant("strengths at the distance of decays", "beta.stride(0)", "log_decay.stride(0)"),
+)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import ModuleType
 
 import torch
 
-from kernels_smoke.dualip.cases_simplex_projection import here
+from kernels_smoke.dualip.cases_shared import draw_lengths, found, offsets_of, placed
 from kernels_smoke.dualip.dual_ascent import LinearProgram, certify, linear_program
-from kernels_smoke.dualip.inputs import draw_lengths, found, offsets_of, placed
 from kernels_smoke.dualip.sparse_product import Compressed
 from kernels_smoke.suite.compare import Absolute
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Tensors
+from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Tensors, here
 
 OUTSIDE = 1e-5  # of simplices with the radius 1, in float32
 
@@ -97,11 +95,6 @@ def program_of(inputs: Inputs) -> LinearProgram:
     return LinearProgram(inputs["cost"], inputs["limits"], columns, rows, found(inputs, "blocks"), inputs["radius"])
 
 
-def outputs(_inputs: Inputs) -> Mapping[str, Output]:
-    """How far the optimum may be away, relatively, and by how much x exceeds limits and simplices; over what may be."""
-    return dict.fromkeys(("gap", "violation", "outside"), ((1,), torch.float64))
-
-
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> None:
     """Solve, and let the solution prove itself."""
     program = program_of(inputs)
@@ -123,7 +116,8 @@ KERNEL = Kernel(
     name="dual_ascent",
     module="kernels_smoke.dualip.dual_ascent",
     inputs=draw_inputs,
-    outputs=outputs,
+    # How far the optimum may be away, relatively, and by how much x exceeds limits and simplices; over what may be.
+    outputs=lambda _inputs: dict.fromkeys(("gap", "violation", "outside"), ((1,), torch.float64)),
     launch=launch,
     reference=expected,
     checks=dict.fromkeys(("gap", "violation", "outside"), Absolute(1.0)),

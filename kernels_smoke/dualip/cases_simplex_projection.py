@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import ModuleType
-from typing import Any
 
 import torch
 
 from kernels_smoke.dualip import reference
-from kernels_smoke.dualip.inputs import draw_segments, found, placed
+from kernels_smoke.dualip.cases_shared import draw_segments, found, placed
 from kernels_smoke.suite.compare import Absolute
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case, here
 
 SEGMENTS = "kernels_smoke.dualip.segments"
 
@@ -67,11 +65,6 @@ def draw_inputs(
     return {"values": values, "radius": radius, "equality": equality, **placed(draw, made)}
 
 
-def outputs(inputs: Inputs) -> Mapping[str, Output]:
-    """The result looks like the values."""
-    return {"out": (tuple(inputs["values"].shape), torch.float32)}
-
-
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
     options = {name: inputs[name] for name in ("radius", "equality")}
@@ -89,21 +82,11 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
     return Work(bytes=inputs["values"].nbytes + outputs["out"].nbytes + inputs["segments_offsets"].nbytes)
 
 
-def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
-    """A case, without the noise."""
-    return Case(name, shape, level=level, where=where)
-
-
-def here(name: str, level: Any = "full", **shape: Any) -> Case:
-    """A case for every device: a small one."""
-    return case(name, level, EVERYWHERE, **shape)
-
-
 KERNEL = Kernel(
     name="simplex_projection",
     module="kernels_smoke.dualip.simplex_projection",
     inputs=draw_inputs,
-    outputs=outputs,
+    outputs=lambda inputs: {"out": (tuple(inputs["values"].shape), torch.float32)},
     launch=launch,
     reference=expected,
     checks={"out": Absolute(1e-6)},

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import ModuleType
 
 import torch
 
 from kernels_smoke.dualip import reference
-from kernels_smoke.dualip.cases_simplex_projection import SEGMENTS, case, here
-from kernels_smoke.dualip.inputs import draw_segments, found, placed
+from kernels_smoke.dualip.cases_shared import draw_segments, found, placed
+from kernels_smoke.dualip.cases_simplex_projection import SEGMENTS
 from kernels_smoke.dualip.sparse_product import Compressed
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case, here
 
 
 def draw_inputs(
@@ -38,11 +37,6 @@ def draw_inputs(
         "vector": draw.uniform(width, low=0.1, high=1.0, dtype=torch.float32, name="vector"),
         **placed(draw, made),
     }
-
-
-def outputs(inputs: Inputs) -> Mapping[str, Output]:
-    """A sum for each segment."""
-    return {"out": (tuple(inputs["segments_order"].shape), torch.float32)}
 
 
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
@@ -75,7 +69,7 @@ KERNEL = Kernel(
     name="sparse_product",
     module="kernels_smoke.dualip.sparse_product",
     inputs=draw_inputs,
-    outputs=outputs,
+    outputs=lambda inputs: {"out": (tuple(inputs["segments_order"].shape), torch.float32)},
     launch=launch,
     reference=expected,
     checks={"out": Near()},

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from types import ModuleType
 
 import torch
 
 from kernels_smoke.fusion import reference
-from kernels_smoke.fusion.cases_shared import BF16, FAR, FP16, FP32, WIDTHS, case, here, large
+from kernels_smoke.fusion.cases_shared import BF16, FAR, FP16, FP32, WIDTHS, large
 from kernels_smoke.suite.compare import Rounded
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case, here
 
 
 def draw_inputs(
@@ -39,21 +37,6 @@ def draw_inputs(
     weight_scale = logit / (scale * math.sqrt(width))
     weight = draw.normal(width, dtype=weight_dtype or dtype, scale=weight_scale, name="weight")
     return {**drawn, "weight": weight}
-
-
-def outputs(_inputs: Inputs) -> Mapping[str, tuple[tuple[int, ...], torch.dtype]]:
-    """Everything is written in place."""
-    return {}
-
-
-def launch(module: ModuleType, inputs: Inputs, _outputs: Tensors) -> object:
-    """One call of the public function."""
-    return module.fused_gate_sigmoid_mul_add(**inputs)
-
-
-def expected(inputs: Inputs) -> Tensors:
-    """``final`` as it should be afterwards."""
-    return {"final": reference.gate_sigmoid_mul_add(**inputs)}
 
 
 def work(inputs: Inputs, _outputs: Tensors) -> Work:
@@ -123,9 +106,9 @@ KERNEL = Kernel(
     name="fused_gate_sigmoid_mul_add",
     module="kernels_smoke.fusion.fused_gate_sigmoid_mul_add",
     inputs=draw_inputs,
-    outputs=outputs,
-    launch=launch,
-    reference=expected,
+    outputs=lambda _inputs: {},
+    launch=lambda module, inputs, _outputs: module.fused_gate_sigmoid_mul_add(**inputs),
+    reference=lambda inputs: {"final": reference.gate_sigmoid_mul_add(**inputs)},
     checks={"final": Rounded(floor=0.1)},  # a row of one element may cancel: its error is that of the summands
     cases=CASES,
     mutants=MUTANTS,

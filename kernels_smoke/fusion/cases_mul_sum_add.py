@@ -8,10 +8,10 @@ from types import ModuleType
 import torch
 
 from kernels_smoke.fusion import reference
-from kernels_smoke.fusion.cases_shared import BF16, FAR, FP16, FP32, WIDTHS, case, here, large
+from kernels_smoke.fusion.cases_shared import BF16, FAR, FP16, FP32, WIDTHS, large
 from kernels_smoke.suite.compare import Rounded
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
 
 
 def draw_inputs(

@@ -8,21 +8,10 @@ from types import ModuleType
 import torch
 
 from kernels_smoke.fusion import reference
-from kernels_smoke.fusion.cases_shared import (
-    BF16,
-    FAR,
-    FP16,
-    FP32,
-    MANY,
-    POINTWISE_MUTANTS,
-    WIDTHS,
-    InChunks,
-    case,
-    here,
-)
+from kernels_smoke.fusion.cases_shared import BF16, FAR, FP16, FP32, MANY, POINTWISE_MUTANTS, WIDTHS, InChunks
 from kernels_smoke.suite.compare import Rounded
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
 
 
 def work(inputs: Inputs, outputs: Tensors) -> Work:
@@ -54,28 +43,18 @@ def draw_three(
     return {"x": x, "w": w, "b": b, "out_stride": out_stride}
 
 
-def activated_output(inputs: Inputs) -> Mapping[str, Output]:
-    """The result looks like ``x``, and has rows ``out_stride`` elements apart."""
-    return {"activated": (tuple(inputs["x"].shape), inputs["x"].dtype, inputs["out_stride"])}
-
-
 def launch_mul_add_sigmoid(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
     return module.mul_add_sigmoid(inputs["x"], inputs["w"], inputs["b"], out=outputs["activated"])
-
-
-def reference_mul_add_sigmoid(inputs: Inputs) -> Tensors:
-    """The result in high precision."""
-    return {"activated": reference.mul_add_sigmoid(inputs["x"], inputs["w"], inputs["b"])}
 
 
 MUL_ADD_SIGMOID = Kernel(
     name="mul_add_sigmoid",
     module="kernels_smoke.fusion.mul_add_sigmoid",
     inputs=draw_three,
-    outputs=activated_output,
+    outputs=lambda inputs: {"activated": (tuple(inputs["x"].shape), inputs["x"].dtype, inputs["out_stride"])},
     launch=launch_mul_add_sigmoid,
-    reference=reference_mul_add_sigmoid,
+    reference=lambda inputs: {"activated": reference.mul_add_sigmoid(inputs["x"], inputs["w"], inputs["b"])},
     checks={"activated": InChunks(Rounded())},
     cases=(
         case("a million", "quick", rows=1024, width=1024),
@@ -149,11 +128,6 @@ def angle_outputs(inputs: Inputs) -> Mapping[str, Output]:
     return {"sine": (shape, dtype, inputs["out_stride"]), "cosine": (shape, dtype, inputs["cosine_stride"])}
 
 
-def launch_sin_and_cos(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
-    """One call of the public function."""
-    return module.sin_and_cos(inputs["x"], out=(outputs["sine"], outputs["cosine"]))
-
-
 def reference_sin_and_cos(inputs: Inputs) -> Tensors:
     """Both results in high precision."""
     sine, cosine = reference.sin_and_cos(inputs["x"])
@@ -165,7 +139,7 @@ SIN_AND_COS = Kernel(
     module="kernels_smoke.fusion.sin_and_cos",
     inputs=draw_angles,
     outputs=angle_outputs,
-    launch=launch_sin_and_cos,
+    launch=lambda module, inputs, outputs: module.sin_and_cos(inputs["x"], out=(outputs["sine"], outputs["cosine"])),
     reference=reference_sin_and_cos,
     checks={"sine": InChunks(Rounded()), "cosine": InChunks(Rounded())},
     cases=(

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.suite.model import EVERYWHERE, Case, Check, Mutant
+from kernels_smoke.suite.model import Check, Mutant
 
 FAR = 2**30 + 64  # elements from one row to the next, so that the third row lies beyond 2^31
 MANY = 2**31 + 4099  # elements of one row, the last of them beyond 2^31
@@ -35,16 +35,6 @@ class InChunks:
             if results[-1]["message"]:
                 return results[-1]
         return max(results, key=lambda result: float(result["error"]))
-
-
-def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
-    """A case, without the noise."""
-    return Case(name, shape, level=level, where=where)
-
-
-def here(name: str, level: Any = "full", **shape: Any) -> Case:
-    """A case for every device, which needs float32 or float16 and small tensors."""
-    return case(name, level, EVERYWHERE, **shape)
 
 
 def large(name: str, old: str, new: str, module: str = "") -> Mutant:

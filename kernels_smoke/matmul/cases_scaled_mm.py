@@ -11,14 +11,14 @@ import torch
 from kernels_smoke.matmul import reference
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
 
 FP8, BF16, FP16, FP32 = torch.float8_e4m3fn, torch.bfloat16, torch.float16, torch.float32
 TILES = "kernels_smoke.matmul.tiles"
 SMALL = "a GPU stores so small a result without a descriptor"
 
 
-def draw_inputs(
+def draw_operands(
     draw: Draw,
     *,
     m: int,
@@ -31,16 +31,11 @@ def draw_inputs(
     out_stride: int = 0,
     values: float = 1.0,
     whole: bool = False,
-    scales: float = 0.1,
-    scalars: bool = False,
-    scale_strides: tuple[int, int] = (1, 1),
-    bias: torch.dtype | None = None,
-) -> Inputs:
-    """Draw a [m, k], b [n, k], which is passed transposed, and their scales.
+) -> dict[str, Any]:
+    """Draw a [m, k] and b [n, k], which is passed transposed.
 
-    ``a_stride``, ``b_stride`` and ``out_stride`` are elements from one row to the next, ``scale_strides`` those from
-    one scale to the next. ``values`` is the standard deviation of the elements, or with ``whole`` their greatest
-    magnitude; ``scales`` is the greatest scale. The scale of the middle row is zero, where there are three or more.
+    ``a_stride``, ``b_stride`` and ``out_stride`` are elements from one row to the next. ``values`` is the standard
+    deviation of the elements, or with ``whole`` their greatest magnitude.
     """
     if whole:
         low, high = -int(values), int(values) + 1
@@ -49,6 +44,28 @@ def draw_inputs(
     else:
         a = draw.normal(m, k, dtype=dtype, scale=values, row_stride=a_stride, name="a")
         b = draw.normal(n, k, dtype=dtype, scale=values, row_stride=b_stride, name="b")
+    return {"a": a, "b": b, "out_dtype": out_dtype, "out_stride": out_stride}
+
+
+def draw_inputs(
+    draw: Draw,
+    *,
+    m: int,
+    n: int,
+    k: int,
+    values: float = 1.0,
+    scales: float = 0.1,
+    scalars: bool = False,
+    scale_strides: tuple[int, int] = (1, 1),
+    bias: torch.dtype | None = None,
+    **operands: Any,
+) -> Inputs:
+    """Draw the operands, their scales and the bias.
+
+    ``scales`` is the greatest scale, and ``scale_strides`` are elements from one scale to the next. The scale of the
+    middle row is zero, where there are three or more.
+    """
+    drawn = draw_operands(draw, m=m, n=n, k=k, values=values, **operands)
     counts = (1, 1) if scalars else (m, n)
     scale_a, scale_b = (
         draw.uniform(count, 1, low=scales / 10, high=scales, dtype=FP32, row_stride=stride, name=name)
@@ -58,8 +75,7 @@ def draw_inputs(
         scale_a[m // 2] = 0
     size = (values * scales) ** 2 * k**0.5 / 4  # near that of the products, so that neither hides the other
     made = None if bias is None else draw.normal(n, dtype=bias, scale=size, name="bias")
-    drawn = {"a": a, "b": b, "scale_a": scale_a, "scale_b": scale_b.t(), "bias": made}
-    return {**drawn, "out_dtype": out_dtype, "out_stride": out_stride}
+    return {**drawn, "scale_a": scale_a, "scale_b": scale_b.t(), "bias": made}
 
 
 def outputs(inputs: Inputs) -> Mapping[str, Output]:
@@ -75,11 +91,6 @@ def arguments(inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor,
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
     return module.scaled_mm(*arguments(inputs), bias=inputs["bias"], out=outputs["out"])
-
-
-def expected(inputs: Inputs) -> Tensors:
-    """The product in float64."""
-    return {"out": reference.scaled_mm(*arguments(inputs), bias=inputs["bias"])}
 
 
 def work(inputs: Inputs, outputs: Tensors) -> Work:
@@ -98,15 +109,50 @@ def cublas(inputs: Inputs, outputs: Tensors) -> object:
     )
 
 
-def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
-    """A case, without the noise."""
-    return Case(name, shape, level=level, where=where)
-
-
 def small(name: str, level: Any = "full", **shape: Any) -> Case:
     """A case for the interpreter, too: float16 in, float32 out."""
-    return Case(name, {"dtype": FP16, "out_dtype": FP32, **shape}, level=level, where=EVERYWHERE)
+    return here(name, level, **{"dtype": FP16, "out_dtype": FP32, **shape})
 
+
+# Cases of both products, and faults in what they do alike.
+COMMON_CASES = (
+    case("300 x 500, K 1040", "quick", m=300, n=500, k=1040),
+    case("no row", m=0, n=128, k=128),
+    case("no column", m=128, n=0, k=128),
+    case("one element", m=1, n=1, k=1),
+    case("odd widths: pointers", m=127, n=300, k=1025),
+    case("strided rows", m=300, n=130, k=500, a_stride=512, b_stride=528),
+    case("strided rows: pointers", m=300, n=130, k=500, a_stride=517, b_stride=523),
+    case("near-max values", m=130, n=256, k=1024, values=300.0),
+    case("scales of 1e4", m=130, n=256, k=1024, scales=1e4),
+    case("a row beyond 2^31 elements", "deep", m=3, n=130, k=512, a_stride=2**30 + 512),
+    case("a row beyond 2^31 elements: pointers", "deep", m=3, n=130, k=512, a_stride=2**30 + 511),
+    *(
+        case(f"{m} x {n}, K {k}", "deep", m=m, n=n, k=k)
+        for m in (3, 33, 129, 1025, 4097)
+        for n in (16, 1025, 5137)
+        for k in (16, 300, 4096)
+    ),
+)
+COMMON_MUTANTS = (
+    Mutant("rows of the result taken for dense", "out.stride(0)", "n"),
+    Mutant(
+        "the same, by descriptor",
+        "descriptor(out, ",
+        "descriptor(out.as_strided(out.shape, (n, 1)), ",
+        where=("interpret",),
+        why=SMALL,
+    ),
+    Mutant("one tile for each program", "tl.num_programs(0), flatten", "tiles_m * tiles_n, flatten"),
+    Mutant(
+        "columns stored beyond the last",
+        "element_ty), mask=inside",
+        "element_ty), mask=(down < rows)[:, None]",
+        TILES,
+    ),
+    Mutant("K not masked", "mask=inside, other=0.0", "mask=(down < rows)[:, None], other=0.0", TILES),
+    Mutant("last group as high as the others", "min(tiles_m - first, GROUP_M)", "GROUP_M", TILES),
+)
 
 KERNEL = Kernel(
     name="scaled_mm",
@@ -114,36 +160,20 @@ KERNEL = Kernel(
     inputs=draw_inputs,
     outputs=outputs,
     launch=launch,
-    reference=expected,
+    reference=lambda inputs: {"out": reference.scaled_mm(*arguments(inputs), bias=inputs["bias"])},
     # On Hopper, sums of fp8 products keep some 14 bits; those of 16-bit operands are rounded towards zero in float32.
     checks={"out": Near(bfloat16=4e-3, float16=4e-3, float32=1e-5)},
     cases=(
-        case("300 x 500, K 1040", "quick", m=300, n=500, k=1040),
+        *COMMON_CASES,
         case("16 rows", "quick", m=16, n=500, k=1040),
         *(case(f"{m} rows", m=m, n=528, k=512) for m in (1, 7, 17, 40, 64, 65)),
         case("tiles for every multiprocessor", m=1100, n=6200, k=528),
         case("the same, float16 out, bias", m=1100, n=6200, k=528, out_dtype=FP16, bias=FP16),
         case("the same, bfloat16 in", m=1100, n=6200, k=528, dtype=BF16),
         case("the same, whole numbers, float32 out", m=1100, n=6200, k=528, values=2, whole=True, out_dtype=FP32),
-        case("no row", m=0, n=128, k=128),
-        case("no column", m=128, n=0, k=128),
-        case("one element", m=1, n=1, k=1),
-        case("odd widths: pointers", m=127, n=300, k=1025),
         case("odd widths, few rows", m=7, n=127, k=129),
-        case("strided rows", m=300, n=130, k=500, a_stride=512, b_stride=528),
-        case("strided rows: pointers", m=300, n=130, k=500, a_stride=517, b_stride=523),
         case("one scale for all, bias", m=130, n=1025, k=256, scalars=True, bias=BF16),
-        case("near-max values", m=130, n=256, k=1024, values=300.0),
-        case("scales of 1e4", m=130, n=256, k=1024, scales=1e4),
         case("whole numbers, float32 out", m=200, n=264, k=256, values=2, whole=True, out_dtype=FP32),
-        case("a row beyond 2^31 elements", "deep", m=3, n=130, k=512, a_stride=2**30 + 512),
-        case("a row beyond 2^31 elements: pointers", "deep", m=3, n=130, k=512, a_stride=2**30 + 511),
-        *(
-            case(f"{m} x {n}, K {k}", "deep", m=m, n=n, k=k)
-            for m in (3, 33, 129, 1025, 4097)
-            for n in (16, 1025, 5137)
-            for k in (16, 300, 4096)
-        ),
         small("float16, 70 x 76, K 96", "quick", m=70, n=76, k=96, bias=FP32),
         small("float16, odd widths: pointers", m=67, n=75, k=101, a_stride=111),
         small("float16, strided rows", m=40, n=72, k=40, a_stride=48, b_stride=56, bias=FP16),
@@ -159,27 +189,11 @@ KERNEL = Kernel(
         Mutant("one scale read as many", "scale_a + down * scale_a_stride", "scale_a + down"),
         Mutant("row scales taken for dense", "row_scales.stride(0)", "min(row_scales.stride(0), 1)"),
         Mutant("column scales taken for dense", "column_scales.stride(1)", "min(column_scales.stride(1), 1)"),
-        Mutant("rows of the result taken for dense", "out.stride(0)", "n"),
-        Mutant(
-            "the same, by descriptor",
-            "descriptor(out, ",
-            "descriptor(out.as_strided(out.shape, (n, 1)), ",
-            where=("interpret",),
-            why=SMALL,
-        ),
+        *COMMON_MUTANTS,
         Mutant("columns not scaled", "row_scale[:, None] * column_scale[None, :]", "row_scale[:, None]"),
         Mutant("bias subtracted", "result += tl.load(bias", "result -= tl.load(bias"),
         Mutant("only the last step of K", "tl.dot(left, right.T, accumulator)", "tl.dot(left, right.T)"),
         Mutant("both halves stored at the left", "result, row, column + half * width", "result, row, column"),
-        Mutant("one tile for each program", "tl.num_programs(0), flatten", "tiles_m * tiles_n, flatten"),
-        Mutant(
-            "columns stored beyond the last",
-            "element_ty), mask=inside",
-            "element_ty), mask=(down < rows)[:, None]",
-            TILES,
-        ),
-        Mutant("K not masked", "mask=inside, other=0.0", "mask=(down < rows)[:, None], other=0.0", TILES),
-        Mutant("last group as high as the others", "min(tiles_m - first, GROUP_M)", "GROUP_M", TILES),
     ),
     speeds=(
         Speed(

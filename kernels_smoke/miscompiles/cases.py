@@ -11,35 +11,20 @@ import torch
 from kernels_smoke.miscompiles import reference
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Tensors
+from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Tensors, case, here
 
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 
 
-def case(name: str, level: Any = "full", **shape: Any) -> Case:
-    """A case for the GPU, in bfloat16."""
-    return Case(name, shape, level=level)
-
-
 def small(name: str, level: Any = "full", **shape: Any) -> Case:
     """A case for the interpreter, too: float16."""
-    return Case(name, {"dtype": FP16, **shape}, level=level, where=EVERYWHERE)
+    return here(name, level, **{"dtype": FP16, **shape})
 
 
 def draw_matrices(draw: Draw, *, m: int, n: int, k: int, dtype: torch.dtype = BF16, scale: float = 1.0) -> Inputs:
     """Draw a and c [m, k], b and d [k, n]: the two products are of one size, so that neither hides the other."""
     shapes = {"a": (m, k), "b": (k, n), "c": (m, k), "d": (k, n)}
     return {name: draw.normal(*shape, dtype=dtype, scale=scale, name=name) for name, shape in shapes.items()}
-
-
-def sum_of_products(inputs: Inputs) -> Mapping[str, tuple[tuple[int, ...], torch.dtype]]:
-    """The sum [m, n]."""
-    return {"out": ((inputs["a"].shape[0], inputs["b"].shape[1]), FP32)}
-
-
-def launch_chained_dots(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
-    """One call of the public function."""
-    return module.chained_dots(**inputs, out=outputs["out"])
 
 
 def draw_recurrence(
@@ -88,8 +73,8 @@ CHAINED_DOTS = Kernel(
     name="chained_dots",
     module="kernels_smoke.miscompiles.chained_dots",
     inputs=draw_matrices,
-    outputs=sum_of_products,
-    launch=launch_chained_dots,
+    outputs=lambda inputs: {"out": ((inputs["a"].shape[0], inputs["b"].shape[1]), FP32)},
+    launch=lambda module, inputs, outputs: module.chained_dots(**inputs, out=outputs["out"]),
     reference=lambda inputs: {"out": reference.chained_dots(**inputs)},
     checks={"out": Near(float32=1e-5)},  # sums of exact products, which tensor cores round towards zero
     cases=(

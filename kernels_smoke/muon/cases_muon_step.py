@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import ModuleType
 
 import torch
@@ -11,7 +10,7 @@ from kernels_smoke.muon import reference
 from kernels_smoke.muon.cases_newton_schulz import BF16, FP16, FP32, case, small
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Tensors
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Tensors
 
 OPTIONS = ("learning_rate", "decay", "nesterov", "weight_decay")
 
@@ -40,11 +39,6 @@ def draw_inputs(
     return {"weight": weight, "momentum": momentum, "gradients": gradients, "iterate": iterate, **options}
 
 
-def outputs(_inputs: Inputs) -> Mapping[str, Output]:
-    """None: a step is in place."""
-    return {}
-
-
 def launch(module: ModuleType, inputs: Inputs, _outputs: Tensors) -> None:
     """A step for each gradient."""
     options = {name: inputs[name] for name in OPTIONS}
@@ -65,7 +59,7 @@ KERNEL = Kernel(
     name="muon_step",
     module="kernels_smoke.muon.muon_step",
     inputs=draw_inputs,
-    outputs=outputs,
+    outputs=lambda _inputs: {},
     launch=launch,
     reference=expected,
     modifies=("weight", "momentum"),

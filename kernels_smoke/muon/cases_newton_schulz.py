@@ -13,7 +13,7 @@ from kernels_smoke.muon import reference
 from kernels_smoke.muon.newton_schulz import COEFFICIENTS
 from kernels_smoke.suite.compare import Near
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Speed, Tensors, Work
 
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 TILES = "kernels_smoke.matmul.tiles"
@@ -56,11 +56,6 @@ def draw_inputs(
     return {"x": x, "out_dtype": out_dtype or dtype, "out_stride": out_stride, **options}
 
 
-def outputs(inputs: Inputs) -> Mapping[str, Output]:
-    """The result looks like ``x``."""
-    return {"out": (tuple(inputs["x"].shape), inputs["out_dtype"], inputs["out_stride"])}
-
-
 def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
     """One call of the public function."""
     options = {name: inputs[name] for name in ("steps", "coefficients")}
@@ -83,7 +78,7 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
 
 def case(name: str, *shape: int, level: Any = "full", where: Any = ("cuda",), **more: Any) -> Case:
     """A case, without the noise."""
-    return Case(name, {"shape": shape, **more}, level=level, where=where)
+    return Case(name, {"shape": shape, **more}, level, where)
 
 
 def small(name: str, *shape: int, level: Any = "full", **more: Any) -> Case:
@@ -95,7 +90,7 @@ KERNEL = Kernel(
     name="newton_schulz",
     module="kernels_smoke.muon.newton_schulz",
     inputs=draw_inputs,
-    outputs=outputs,
+    outputs=lambda inputs: {"out": (tuple(inputs["x"].shape), inputs["out_dtype"], inputs["out_stride"])},
     launch=launch,
     reference=expected,
     # Five steps amplify the rounding of each product where singular values are small. 1.9e-2 is what eager torch has at

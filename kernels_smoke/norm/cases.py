@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any
 
 import torch
 
 from kernels_smoke.norm.reference import add_rms_norm
 from kernels_smoke.suite.compare import Exact, Rounded
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
 
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
 LAYOUT = ("out_stride", "sum_stride", "in_place", "own")  # of the inputs: what says how to call, and no argument
@@ -87,16 +86,6 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
     """Two tensors and the weight in, two tensors out."""
     tensors = (inputs["x"], inputs["residual"], inputs["weight"], *outputs.values())
     return Work(bytes=sum(tensor.nbytes for tensor in tensors))
-
-
-def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
-    """A case, without the noise."""
-    return Case(name, shape, level=level, where=where)
-
-
-def here(name: str, level: Any = "full", **shape: Any) -> Case:
-    """A case for every device, which needs float32 or float16 and small tensors."""
-    return case(name, level, EVERYWHERE, **shape)
 
 
 FP16, FP32, BF16 = torch.float16, torch.float32, torch.bfloat16

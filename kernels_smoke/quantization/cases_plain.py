@@ -5,40 +5,36 @@ Divisions and products are rounded once in the definition, so the codes on a GPU
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 import torch
 
-from kernels_smoke.quantization import reference
-from kernels_smoke.quantization.inputs import (
-    BOUND_IGNORED,
+from kernels_smoke.quantization.cases_shared import (
+    COMMON_MUTANTS,
     DTYPES,
     GREATEST,
-    GROUP_LAYOUTS,
-    GROUP_RESULTS,
+    GROUP_CASES,
+    GROUP_MUTANTS,
     INFINITE_SCALE,
-    LEAST_DROPPED,
-    MULTIPLIED,
-    NOT_CLAMPED,
-    RANGE_OF_FNUZ,
-    ROW_LAYOUTS,
-    ROW_RESULTS,
+    LEAST,
+    MASKS,
+    ROW_CASES,
+    ROW_MUTANTS,
     SCALING,
-    call,
-    case,
-    described,
-    draw_bound,
+    TILE_MUTANTS,
+    WRONG_STRIDE,
+    by_rows,
     draw_matrix,
+    launcher,
+    outputs,
+    quantised,
     result_layout,
     work,
 )
 from kernels_smoke.suite.compare import Codes, Exact
-from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Inputs, Kernel, Mutant, Output, Speed, Tensors
+from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Speed, Tensors, case, here
 
-LEAST = 1 / (448 * 512)
 LEAST_GROUP = 1e-10 / 448
 LEAST_UE8M0 = 1e-10
 OUTLIER = 3e4  # beside it, values around 1 are subnormal in e4m3
@@ -49,19 +45,25 @@ def draw_rows(
     *,
     rows: int,
     width: int,
-    dtype: torch.dtype = torch.bfloat16,
+    dtype: torch.dtype = BF16,
     scale: float = 1.0,
     row_stride: int = 0,
     offset: int = 0,
-    bound: float | None = None,
     special: str = "",
+    group: int = 0,
     **layout: Any,
 ) -> Inputs:
-    """Draw x [rows, width] and the bound; ``layout`` says how the results lie."""
+    """Draw x [rows, width]; ``special`` is for each row, or each ``group`` of it; ``layout``: how the results lie."""
     x = draw_matrix(draw, rows, width, name="x", dtype=dtype, scale=scale, row_stride=row_stride, offset=offset)
-    if x.device.type != "meta":
-        _specialise(x, special)
-    return {"x": x, "bound": draw_bound(draw, bound), **result_layout(**layout)}
+    if x.device.type != "meta" and rows:
+        x[-1, :group] = 0
+        _specialise(x, special, group)
+    return {"x": x, **result_layout(**layout)}
+
+
+def draw_groups(draw: Draw, *, group: int = 128, ue8m0: bool = False, **shape: Any) -> Inputs:
+    """The same for groups. The last row begins with one of zeros."""
+    return {**draw_rows(draw, group=group, **shape), "group": group, "ue8m0": ue8m0}
 
 
 def _specialise(x: torch.Tensor, special: str, group: int = 0) -> None:
@@ -86,121 +88,60 @@ def _specialise(x: torch.Tensor, special: str, group: int = 0) -> None:
         firsts.copy_(torch.where(numbers % 2 == 0, 448 * powers, beyond))
 
 
-def near_greatest(name: str) -> dict[str, Any]:
+def near_greatest(width: int) -> tuple[Case, ...]:
     """Values whose maxima come near the greatest of the dtype, and that one."""
-    return {"scale": GREATEST[name] / 8, "special": "greatest"}
-
-
-def row_outputs(inputs: Inputs) -> Mapping[str, Output]:
-    """Codes like ``x``, and a scale for each row."""
-    return described(inputs, *inputs["x"].shape)
-
-
-def launch_rows(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
-    """One call of the public function."""
-    function = module.dynamic_per_token_scaled_fp8_quant
-    return call(function, inputs, outputs, inputs["x"], scale_upper_bound=inputs["bound"])
-
-
-def row_reference(inputs: Inputs) -> Tensors:
-    """Quotients and scales in high precision."""
-    codes, scales = reference.by_row(inputs["x"], LEAST, inputs["bound"])
-    return {"codes": codes, "scales": scales}
-
-
-def draw_groups(
-    draw: Draw,
-    *,
-    rows: int,
-    width: int,
-    group: int = 128,
-    ue8m0: bool = False,
-    dtype: torch.dtype = torch.bfloat16,
-    scale: float = 1.0,
-    row_stride: int = 0,
-    offset: int = 0,
-    special: str = "",
-    **layout: Any,
-) -> Inputs:
-    """Draw x [rows, width], whose last row begins with a group of zeros; ``layout`` says how the results lie."""
-    x = draw_matrix(draw, rows, width, name="x", dtype=dtype, scale=scale, row_stride=row_stride, offset=offset)
-    if x.device.type != "meta" and rows:
-        x[-1, :group] = 0
-        _specialise(x, special, group)
-    return {"x": x, "group": group, "ue8m0": ue8m0, **result_layout(**layout)}
-
-
-def group_outputs(inputs: Inputs) -> Mapping[str, Output]:
-    """Codes like ``x``, and a scale for each group."""
-    rows, width = inputs["x"].shape
-    return described(inputs, rows, width, width // inputs["group"])
-
-
-def launch_groups(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
-    """One call of the public function."""
-    function = module.per_token_group_fp8_quant
-    return call(function, inputs, outputs, inputs["x"], group=inputs["group"], ue8m0=inputs["ue8m0"])
+    return tuple(
+        (case if name == "bf16" else here)(
+            f"near the greatest {name}", rows=5, width=width, dtype=dtype, scale=GREATEST[name] / 8, special="greatest"
+        )
+        for name, dtype in DTYPES.items()
+    )
 
 
 def group_reference(inputs: Inputs) -> Tensors:
     """Quotients and scales in high precision."""
-    least = LEAST_UE8M0 if inputs["ue8m0"] else LEAST_GROUP
-    codes, scales = reference.by_group(inputs["x"], inputs["group"], least, ue8m0=inputs["ue8m0"])
-    return {"codes": codes, "scales": scales.T if inputs["column_major"] else scales}
+    ue8m0 = inputs["ue8m0"]
+    return quantised(inputs["x"], inputs, LEAST_UE8M0 if ue8m0 else LEAST_GROUP, ue8m0=ue8m0)
 
 
-LOAD = "tl.load(x_pointer + rows * x_stride + columns, mask=mask,"
-STORE = "tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask)"
-SHARED_MUTANTS = (LEAST_DROPPED, INFINITE_SCALE, RANGE_OF_FNUZ, MULTIPLIED)
+MUTANTS = (
+    *COMMON_MUTANTS,
+    INFINITE_SCALE,
+    WRONG_STRIDE,
+    Mutant("greatest value instead of magnitude", "tl.max(tl.abs(x)", "tl.max((x)"),
+)
+OUT_OF_ORDER = {"rows": 7, "width": 384, "dtype": FP16, "row_stride": 640, "column_major": True, "own": True}
+POWERS = {"rows": 4, "width": 32 * 32, "group": 32, "dtype": FP32, "special": "powers of two", "ue8m0": True}
 
 PER_TOKEN = Kernel(
     name="dynamic_per_token_scaled_fp8_quant",
     module="kernels_smoke.quantization.dynamic_per_token_scaled_fp8_quant",
-    inputs=draw_rows,
-    outputs=row_outputs,
-    launch=launch_rows,
-    reference=row_reference,
+    inputs=by_rows(draw_rows),
+    outputs=outputs,
+    launch=launcher("dynamic_per_token_scaled_fp8_quant"),
+    reference=lambda inputs: quantised(inputs["x"], inputs, LEAST),
     checks={"codes": Codes(differing=0.0), "scales": Exact()},
     cases=(
         case("4096 wide", "quick", rows=272, width=4096),
         *(case(f"{width} wide", rows=7, width=width) for width in (1, 127, 300, 1025, 4097, 5137, 32768)),
-        case("no row", "full", EVERYWHERE, rows=0, width=128, dtype=torch.float32),
-        case("one row", rows=1, width=4096),
+        *ROW_CASES,
         case("strided rows", rows=7, width=1000, row_stride=1024),
         case("misaligned rows", rows=7, width=1000, row_stride=1001, offset=1),
-        case("fp16", rows=7, width=4096, dtype=torch.float16),
-        case("values of 1e4", rows=7, width=4096, scale=1e4),
+        case("fp16", rows=7, width=4096, dtype=FP16),
         case("ties", rows=7, width=4096, special="ties"),
-        case("rows beyond 2^31 elements", "deep", rows=3, width=4096, row_stride=2**30 + 8),
         *(
-            case(f"{name}, {width} wide", "full", EVERYWHERE, rows=5, width=width, dtype=dtype, row_stride=row_stride)
-            for name, dtype in (("fp32", torch.float32), ("fp16", torch.float16))
+            here(f"{name}, {width} wide", rows=5, width=width, dtype=DTYPES[name], row_stride=row_stride)
+            for name in ("fp32", "fp16")
             for width, row_stride in ((127, 0), (300, 640))
         ),
-        *(
-            case(
-                f"near the greatest {name}", "full", where, rows=5, width=256, dtype=DTYPES[name], **near_greatest(name)
-            )
-            for name, where in (("bf16", ("cuda",)), ("fp16", EVERYWHERE), ("fp32", EVERYWHERE))
-        ),
-        case("upper bound", "full", EVERYWHERE, rows=5, width=300, dtype=torch.float32, bound=1.25),
-        case("an outlier in each row", "full", EVERYWHERE, rows=5, width=300, dtype=torch.float16, special="outlier"),
-        case("infinity", "full", EVERYWHERE, rows=5, width=300, dtype=torch.float32, special="infinity"),
-        case("its own results", "full", EVERYWHERE, rows=5, width=300, dtype=torch.float16, row_stride=640, own=True),
-        *ROW_LAYOUTS,
-        case("upper bound of zero", "full", EVERYWHERE, rows=5, width=300, dtype=torch.float32, bound=0.0),
+        *near_greatest(256),
+        here("upper bound", rows=5, width=300, dtype=FP32, bound=1.25),
+        here("upper bound of zero", rows=5, width=300, dtype=FP32, bound=0.0),
+        here("an outlier in each row", rows=5, width=300, dtype=FP16, special="outlier"),
+        here("infinity", rows=5, width=300, dtype=FP32, special="infinity"),
+        here("its own results", rows=5, width=300, dtype=FP16, row_stride=640, own=True),
     ),
-    mutants=(
-        Mutant("column mask of the load dropped", LOAD, LOAD.replace("mask=mask", "mask=rows < count")),
-        Mutant("column mask of the store dropped", STORE, STORE.replace("mask=mask", "mask=rows < count")),
-        Mutant("greatest value instead of magnitude", "tl.max(tl.abs(x)", "tl.max((x)"),
-        Mutant("stride of the wrong tensor", "x_pointer + rows * x_stride", "x_pointer + rows * codes_stride"),
-        Mutant("scale of the tile, not of the row", "scales_pointer + rows *", "scales_pointer + rows // ROWS *"),
-        *SHARED_MUTANTS,
-        *ROW_RESULTS,
-        BOUND_IGNORED,
-        NOT_CLAMPED,
-    ),
+    mutants=(*MUTANTS, *MASKS, *ROW_MUTANTS),
     speeds=(Speed("16384 x 4096", {"rows": 16384, "width": 4096}, bar=1.10, work=work),),
 )
 
@@ -208,8 +149,8 @@ PER_GROUP = Kernel(
     name="per_token_group_fp8_quant",
     module="kernels_smoke.quantization.per_token_group_fp8_quant",
     inputs=draw_groups,
-    outputs=group_outputs,
-    launch=launch_groups,
+    outputs=outputs,
+    launch=launcher("per_token_group_fp8_quant"),
     reference=group_reference,
     checks={"codes": Codes(differing=0.0), "scales": Exact()},
     cases=(
@@ -217,67 +158,29 @@ PER_GROUP = Kernel(
         case("4096 wide, UE8M0", "quick", rows=272, width=4096, ue8m0=True),
         *(case(f"{width} wide", rows=7, width=width) for width in (128, 384, 5120, 5248)),
         *(case(f"groups of {group}", rows=37, width=3 * group, group=group) for group in (1, 16, 64, 1024)),
-        case("no row", "full", EVERYWHERE, rows=0, width=256, dtype=torch.float32),
-        case("one row", rows=1, width=4096),
+        *GROUP_CASES,
         case("strided rows", rows=7, width=1024, row_stride=1032),
         case("misaligned rows", rows=7, width=1024, row_stride=1025, offset=1),
-        case("column-major scales", rows=37, width=1024, column_major=True),
-        case("values of 1e4", rows=7, width=4096, scale=1e4),
         case("ties", rows=7, width=4096, special="ties"),
         case("ties, UE8M0", rows=7, width=4096, special="ties", ue8m0=True),
-        case("rows beyond 2^31 elements", "deep", rows=3, width=4096, row_stride=2**30 + 8),
-        *(
-            case(f"{name}, {width} wide{', UE8M0' * ue8m0}", "full", EVERYWHERE, width=width, **more)
-            for name, more in (
-                ("fp32", {"rows": 11, "dtype": torch.float32}),
-                ("fp16", {"rows": 5, "dtype": torch.float16, "row_stride": 640}),
-            )
-            for width, ue8m0 in ((384, False), (512, True))
-            for more in ({**more, "ue8m0": ue8m0},)
-        ),
-        case("more groups than a tile", "full", EVERYWHERE, rows=3, width=41 * 128, dtype=torch.float32),
-        case(
-            "scales at powers of two",
-            "full",
-            EVERYWHERE,
-            rows=4,
-            width=32 * 32,
-            group=32,
-            dtype=torch.float32,
-            special="powers of two",
-            ue8m0=True,
-        ),
-        *(
-            case(
-                f"near the greatest {name}", "full", where, rows=5, width=512, dtype=DTYPES[name], **near_greatest(name)
-            )
-            for name, where in (("bf16", ("cuda",)), ("fp16", EVERYWHERE), ("fp32", EVERYWHERE))
-        ),
-        case("an outlier in each group", "full", EVERYWHERE, rows=5, width=384, dtype=torch.float16, special="outlier"),
-        case("infinity", "full", EVERYWHERE, rows=5, width=384, dtype=torch.float32, special="infinity"),
-        case("column-major, fp32", "full", EVERYWHERE, rows=7, width=384, dtype=torch.float32, column_major=True),
-        case(
-            "its own results",
-            "full",
-            EVERYWHERE,
-            rows=7,
-            width=384,
-            dtype=torch.float16,
-            row_stride=640,
-            column_major=True,
-            own=True,
-        ),
-        case("its own results, row-major", "full", EVERYWHERE, rows=7, width=384, dtype=torch.float32, own=True),
-        *GROUP_LAYOUTS,
+        here("fp32, 384 wide", rows=11, width=384, dtype=FP32),
+        here("fp32, 512 wide, UE8M0", rows=11, width=512, dtype=FP32, ue8m0=True),
+        here("fp16, 384 wide", rows=5, width=384, dtype=FP16, row_stride=640),
+        here("fp16, 512 wide, UE8M0", rows=5, width=512, dtype=FP16, row_stride=640, ue8m0=True),
+        here("more groups than a tile", rows=3, width=41 * 128, dtype=FP32),
+        here("scales at powers of two", **POWERS),
+        *near_greatest(512),
+        here("an outlier in each group", rows=5, width=384, dtype=FP16, special="outlier"),
+        here("infinity", rows=5, width=384, dtype=FP32, special="infinity"),
+        here("column-major, fp32", rows=7, width=384, dtype=FP32, column_major=True),
+        here("its own results", **OUT_OF_ORDER),
+        here("its own results, row-major", rows=7, width=384, dtype=FP32, own=True),
     ),
     mutants=(
-        Mutant("greatest value instead of magnitude", "tl.max(tl.abs(x)", "tl.max((x)"),
-        Mutant("stride of the wrong tensor", "x_pointer + rows * x_stride", "x_pointer + rows * codes_stride"),
-        Mutant("scale of the next group", "+ groups * scales_group_stride", "+ (groups + 1) * scales_group_stride"),
-        Mutant("scales as if row-major", "groups * scales_group_stride", "groups"),
+        *MUTANTS,
+        *GROUP_MUTANTS,
+        *TILE_MUTANTS,
         Mutant("groups beyond the row", "mask = (rows < count) & (groups < group_count)", "mask = rows < count"),
-        Mutant("rows of the tile forgotten", "tile // across * ROWS", "tile // across"),
-        Mutant("groups of the tile forgotten", "tile % across * GROUPS", "tile % across"),
         Mutant("power of two below", "(bits + 0x7FFFFF)", "(bits)", module=SCALING),
         Mutant(
             "rounded logarithm",
@@ -285,8 +188,6 @@ PER_GROUP = Kernel(
             "tl.exp2(tl.ceil(tl.log2(scale)))",
             module=SCALING,
         ),
-        *SHARED_MUTANTS,
-        *GROUP_RESULTS,
     ),
     speeds=(
         Speed("16384 x 4096", {"rows": 16384, "width": 4096}, bar=1.15, work=work),

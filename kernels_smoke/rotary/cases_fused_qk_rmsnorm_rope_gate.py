@@ -10,21 +10,21 @@ import torch
 
 from kernels_smoke.rotary.cases_shared import (
     BF16,
+    COMMON_CASES,
     EPSILON,
     FAR,
     FP16,
     FP32,
     QWEN,
     SHARED_MUTANTS,
-    case,
+    TIMED,
     draw_rotary,
-    here,
     sizes,
 )
 from kernels_smoke.rotary.reference import norm_and_rotate
 from kernels_smoke.suite.compare import Exact, Rounded
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
 
 LAYOUT = ("out_stride", "gate_stride", "own")  # of the inputs: what says how to call, and no argument
 
@@ -130,29 +130,17 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
 CASES = (
     case("as in Qwen 3.5", "quick", tokens=65, **QWEN),
     here("fp16, 96 wide, 32 rotated", "quick", tokens=13, **sizes(3, 2, 96, 32), dtype=FP16, padding=16),
-    case("all rotated", tokens=33, **sizes(8, 2, 128, 128)),
+    *COMMON_CASES,
     case("plain weights", tokens=33, **QWEN, zero_centred=False),
     case("head of 64", tokens=33, **sizes(5, 1, 64, 32)),
-    case("head of 300", tokens=7, **sizes(2, 1, 300, 150)),
-    case("head of 1024", tokens=7, **sizes(2, 1, 1024, 64)),
-    case("no token", tokens=0, **QWEN),
-    case("one token", tokens=1, **QWEN),
     case("strided rows", tokens=7, **QWEN, padding=8, cache_stride=72),
     case("strided results", tokens=7, **QWEN, out_stride=4104),
-    case("values of 1e4", tokens=7, **QWEN, scale=1e4),
-    case("values of 1e17, whose squares float32 just holds", tokens=7, **QWEN, largest=1e17),
-    case("parameters in float32", tokens=33, **QWEN, float32_parameters=True),
     here("fp32, 64 wide, all rotated", tokens=13, **sizes(2, 1, 64, 64), dtype=FP32),
     here("fp32, odd widths", tokens=13, **sizes(3, 1, 33, 6), dtype=FP32, padding=5, cache_stride=7),
-    here("fp32, values of 1e4", tokens=3, **sizes(2, 1, 128, 64), dtype=FP32, scale=1e4),
     here("fp16, strided results", tokens=3, **sizes(2, 2, 64, 32), dtype=FP16, out_stride=144),
     here("fp16, gates strided otherwise", tokens=3, **sizes(2, 2, 64, 32), dtype=FP16, out_stride=144, gate_stride=160),
-    here("fp32, squares near epsilon", tokens=3, **sizes(2, 1, 128, 64), dtype=FP32, scale=3e-3),
     here("fp16, its own results", tokens=5, **sizes(3, 2, 64, 32), dtype=FP16, padding=16, own=True),
     here("fp16, plain weights", tokens=3, **sizes(2, 1, 128, 64), dtype=FP16, zero_centred=False),
-    here("fp16, values near 65504", tokens=3, **sizes(2, 1, 128, 64), dtype=FP16, largest=65000.0),
-    here("fp16, parameters in float32", tokens=3, **sizes(2, 1, 64, 32), dtype=FP16, float32_parameters=True),
-    here("fp16, no token", tokens=0, **sizes(2, 1, 64, 32), dtype=FP16),
     case("offsets above 2^31 in", "deep", tokens=3, **QWEN, row_stride=FAR),
     case("offsets above 2^31 out", "deep", tokens=3, **QWEN, out_stride=FAR),
     *(
@@ -174,11 +162,6 @@ MUTANTS = (
         "keys normed with the queries' weight",
         "tl.where(is_key, k_weight_pointer,",
         "tl.where(is_key, q_weight_pointer,",
-    ),
-    Mutant(
-        "a token's number taken for its position",
-        "cos_sin_pointer + position * cos_sin_stride",
-        "cos_sin_pointer + token * cos_sin_stride",
     ),
     Mutant("the query copied for the gate", "tl.load(source + HEAD_DIM + columns", "tl.load(source + columns"),
     Mutant("the gates' place forgotten between heads", "tl.where(is_key, HEAD_DIM, 2 * HEAD_DIM)", "HEAD_DIM"),
@@ -203,17 +186,6 @@ MUTANTS = (
         "query_out = gate_out = query_gate.new_empty(tokens, query_heads * head_dim)",
     ),
     Mutant("stride of the wrong result", "token * gate_out_stride", "token * key_out_stride"),
-    Mutant("angles taken for dense", "position * cos_sin_stride", "position * ROTARY_DIM"),
-    Mutant(
-        "the last program of queries left out", "tl.cdiv(tokens * QUERY_HEADS, HEADS)", "tokens * QUERY_HEADS // HEADS"
-    ),
-    Mutant(
-        "offsets in 32 bits",
-        "index // QUERY_HEADS).to(tl.int64)",
-        "index // QUERY_HEADS)",
-        where=("cuda",),
-        why="it takes tokens beyond 2^31 elements, gigabytes for a slow interpreter",
-    ),
 )
 
 KERNEL = Kernel(
@@ -226,12 +198,5 @@ KERNEL = Kernel(
     checks={"query": Rounded(), "key_out": Rounded(), "gate": Exact()},
     cases=CASES,
     mutants=MUTANTS,
-    speeds=(
-        Speed(
-            "8192 tokens, 16/4 heads of 256, 64 rotated",
-            {"tokens": 8192, **QWEN, "positions": 8192},
-            bar=1.30,
-            work=work,
-        ),
-    ),
+    speeds=(Speed("8192 tokens, 16/4 heads of 256, 64 rotated", TIMED, bar=1.30, work=work),),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.model import EVERYWHERE, Case, Mutant
+from kernels_smoke.suite.model import Mutant, case, here
 
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
 BASE = 10_000.0  # of the rotary embedding's frequencies
@@ -51,16 +51,6 @@ def sizes(query_heads: int, key_heads: int, head_dim: int, rotary_dim: int) -> d
 QWEN = sizes(16, 4, 256, 64)  # heads of Qwen 3.5's full attention
 
 
-def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
-    """A case, without the noise."""
-    return Case(name, shape, level=level, where=where)
-
-
-def here(name: str, level: Any = "full", **shape: Any) -> Case:
-    """A case for every device, which needs float32 or float16 and small tensors."""
-    return case(name, level, EVERYWHERE, **shape)
-
-
 def shared(name: str, old: str, new: str) -> Mutant:
     """A fault in what both kernels share."""
     return Mutant(name, old, new, module=HEADS_MODULE)
@@ -92,4 +82,36 @@ SHARED_MUTANTS = (
     ),
     shared("rotated the other way", "first * cosine - second * sine", "first * cosine + second * sine"),
     shared("sines from the place of the cosines", "angles + ROTARY_DIM // 2 + pairs", "angles + pairs"),
+    Mutant(
+        "a token's number taken for its position",
+        "cos_sin_pointer + position * cos_sin_stride",
+        "cos_sin_pointer + token * cos_sin_stride",
+    ),
+    Mutant("angles taken for dense", "position * cos_sin_stride", "position * ROTARY_DIM"),
+    Mutant(
+        "the last program of queries left out", "tl.cdiv(tokens * QUERY_HEADS, HEADS)", "tokens * QUERY_HEADS // HEADS"
+    ),
+    Mutant(
+        "offsets in 32 bits",
+        "index // QUERY_HEADS).to(tl.int64)",
+        "index // QUERY_HEADS)",
+        where=("cuda",),
+        why="it takes tokens beyond 2^31 elements, gigabytes for a slow interpreter",
+    ),
 )
+COMMON_CASES = (
+    case("all rotated", tokens=33, **sizes(8, 2, 128, 128)),
+    case("head of 300", tokens=7, **sizes(2, 1, 300, 150)),
+    case("head of 1024", tokens=7, **sizes(2, 1, 1024, 64)),
+    case("no token", tokens=0, **QWEN),
+    case("one token", tokens=1, **QWEN),
+    case("values of 1e4", tokens=7, **QWEN, scale=1e4),
+    case("values of 1e17, whose squares float32 just holds", tokens=7, **QWEN, largest=1e17),
+    case("parameters in float32", tokens=33, **QWEN, float32_parameters=True),
+    here("fp32, values of 1e4", tokens=3, **sizes(2, 1, 128, 64), dtype=FP32, scale=1e4),
+    here("fp32, squares near epsilon", tokens=3, **sizes(2, 1, 128, 64), dtype=FP32, scale=3e-3),
+    here("fp16, values near 65504", tokens=3, **sizes(2, 1, 128, 64), dtype=FP16, largest=65000.0),
+    here("fp16, parameters in float32", tokens=3, **sizes(2, 1, 64, 32), dtype=FP16, float32_parameters=True),
+    here("fp16, no token", tokens=0, **sizes(2, 1, 64, 32), dtype=FP16),
+)
+TIMED = {"tokens": 8192, **QWEN, "positions": 8192}

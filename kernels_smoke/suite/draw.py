@@ -20,6 +20,7 @@ from kernels_smoke.suite.model import Output, Strides
 # into it is seen, or ends the process, or makes it fail in another way, is chance.
 GUARD, GUARD_ON_CPU = 4096, 1 << 18
 POISON = 0xFF
+BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 
 
 @dataclass

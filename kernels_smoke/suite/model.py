@@ -67,6 +67,16 @@ class Case:
     checked: bool = True
 
 
+def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
+    """A case, without the noise."""
+    return Case(name, shape, level, where)
+
+
+def here(name: str, level: Any = "full", **shape: Any) -> Case:
+    """A case for every device: small, and in float32 or float16."""
+    return Case(name, shape, level, EVERYWHERE)
+
+
 @dataclass(frozen=True)
 class Mutant:
     """A deliberately broken variant, which the suite must catch: ``old`` in the source becomes ``new``.
