@@ -41,26 +41,11 @@ def _pages_of(tile, pages, end, TILE: tl.constexpr, PAGE_SIZE: tl.constexpr):
 
 @triton.jit
 def _attend_tiles(
-    q,
-    maximum,
-    total,
-    accumulator,
-    keys,
-    values,
-    pages,
-    first_tile,
-    last_tile,
-    limit,
-    end,
-    scale,
-    page_stride,
+    q, maximum, total, accumulator, keys, values, pages, first_tile, last_tile, limit, end, scale, page_stride,
     position_stride,
-    MASKED: tl.constexpr,
-    TILE: tl.constexpr,
-    PAGE_SIZE: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
+    MASKED: tl.constexpr, TILE: tl.constexpr, PAGE_SIZE: tl.constexpr, HEAD_DIM: tl.constexpr,
     BLOCK_D: tl.constexpr,
-):
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     """Let the rows of ``q`` attend to tiles of keys; the softmax goes on from ``maximum``, ``total``, ``accumulator``.
 
     ``MASKED``: not every row sees every position: row r sees those up to ``limit[r]``, and none is from ``end`` on.
@@ -104,16 +89,9 @@ def _attend_tiles(
 
 @triton.jit
 def _find(
-    item,
-    head_blocks,
-    blocks,
-    cumulative_query_lengths,
-    sequences,
-    SHORT: tl.constexpr,
-    GROUP: tl.constexpr,
-    HEADS: tl.constexpr,
-    QUERIES: tl.constexpr,
-):
+    item, head_blocks, blocks, cumulative_query_lengths, sequences,
+    SHORT: tl.constexpr, GROUP: tl.constexpr, HEADS: tl.constexpr, QUERIES: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     """Of an item: its head of keys, its first query head, its sequence, its segment, its first token in that."""
     parts: tl.constexpr = (GROUP + HEADS - 1) // HEADS  # blocks of heads that share a head of keys
     head_block = item % head_blocks
@@ -132,25 +110,10 @@ def _find(
 
 @triton.jit
 def _attend_item(
-    item,
-    head_blocks,
-    blocks,
-    tensors,
-    metadata,
-    parts,
-    sizes,
-    strides,
-    out_strides,
-    SHORT: tl.constexpr,
-    GROUP: tl.constexpr,
-    HEADS: tl.constexpr,
-    QUERIES: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    TILE: tl.constexpr,
-    PAGE_SIZE: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    BLOCK_D: tl.constexpr,
-):
+    item, head_blocks, blocks, tensors, metadata, parts, sizes, strides, out_strides,
+    SHORT: tl.constexpr, GROUP: tl.constexpr, HEADS: tl.constexpr, QUERIES: tl.constexpr, BLOCK_M: tl.constexpr,
+    TILE: tl.constexpr, PAGE_SIZE: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     """Attend with the rows of one item, and store the result, or what there is of it in one segment of several."""
     query, key_cache, value_cache, out = tensors
     page_table, cumulative_query_lengths, sequence_lengths = metadata
@@ -215,41 +178,14 @@ def _attend_item(
 
 @triton.jit
 def _attend_kernel(
-    query,
-    key_cache,
-    value_cache,
-    page_table,
-    cumulative_query_lengths,
-    sequence_lengths,
-    out,
-    partial,
-    partial_maximum,
-    partial_total,
-    sequences,
-    heads,
-    capacity,
-    segments,
-    above,
-    scale,
-    query_stride,
-    query_head_stride,
-    page_stride,
-    position_stride,
-    kv_head_stride,
-    table_stride,
-    out_stride,
+    query, key_cache, value_cache, page_table, cumulative_query_lengths, sequence_lengths, out, partial,
+    partial_maximum, partial_total, sequences, heads, capacity, segments, above, scale,
+    query_stride, query_head_stride, page_stride, position_stride, kv_head_stride, table_stride, out_stride,
     out_head_stride,
-    SHORT: tl.constexpr,
-    GROUP: tl.constexpr,
-    HEADS: tl.constexpr,
-    QUERIES: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    TILE: tl.constexpr,
-    PAGE_SIZE: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    BLOCK_D: tl.constexpr,
+    SHORT: tl.constexpr, GROUP: tl.constexpr, HEADS: tl.constexpr, QUERIES: tl.constexpr, BLOCK_M: tl.constexpr,
+    TILE: tl.constexpr, PAGE_SIZE: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr,
     STATIC: tl.constexpr,
-):
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # A row of a block is a query token and one of HEADS heads, all of which share a head of keys and values.
     # SHORT: an item is a segment of a sequence of at most QUERIES query tokens, which are one block; other sequences
     # are left alone. Otherwise it is a block of a sequence of any length. Both: of more than `above` query tokens.
@@ -277,23 +213,11 @@ def _attend_kernel(
 
 @triton.jit
 def _merge_kernel(
-    partial,
-    partial_maximum,
-    partial_total,
-    cumulative_query_lengths,
-    sequence_lengths,
-    out,
-    heads,
-    capacity,
-    segments,
-    out_stride,
-    out_head_stride,
-    QUERIES: tl.constexpr,
-    TILE: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    BLOCK_D: tl.constexpr,
+    partial, partial_maximum, partial_total, cumulative_query_lengths, sequence_lengths, out, heads, capacity,
+    segments, out_stride, out_head_stride,
+    QUERIES: tl.constexpr, TILE: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr,
     BLOCK_SEGMENTS: tl.constexpr,
-):
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # One program merges the segments of one head of one short sequence, token by token.
     sequence = tl.program_id(0)
     head = tl.program_id(1)

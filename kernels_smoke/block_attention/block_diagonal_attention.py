@@ -27,24 +27,9 @@ def configure() -> Configuration:
 
 @triton.jit
 def _block_diagonal_attention_kernel(
-    q,
-    k,
-    v,
-    out,
-    blocks,
-    heads,
-    scale,
-    q_token,
-    q_head,
-    k_token,
-    k_head,
-    v_token,
-    v_head,
-    out_token,
-    out_head,
-    BLOCK: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-):
+    q, k, v, out, blocks, heads, scale, q_token, q_head, k_token, k_head, v_token, v_head, out_token, out_head,
+    BLOCK: tl.constexpr, HEAD_DIM: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # Strides are named after what they step over: q_token is from one token of q to the next.
     start, length, head = _tile(blocks, tl.program_id(0), heads)
     query = _load(q + head * q_head, start, length, BLOCK, HEAD_DIM, q_token)

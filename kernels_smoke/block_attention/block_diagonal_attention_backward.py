@@ -48,38 +48,10 @@ def _rotated_back(gradient, cosine, sine, INTERLEAVED: tl.constexpr):
 
 @triton.jit
 def _block_diagonal_attention_backward_kernel(
-    q,
-    k,
-    v,
-    dout,
-    dq,
-    dk,
-    dv,
-    cos_sin,
-    blocks,
-    tiles,
-    heads,
-    scale,
-    angle_token,
-    q_token,
-    q_head,
-    k_token,
-    k_head,
-    v_token,
-    v_head,
-    dout_token,
-    dout_head,
-    dq_token,
-    dq_head,
-    dk_token,
-    dk_head,
-    dv_token,
-    dv_head,
-    BLOCK: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    PERSISTENT: tl.constexpr,
-    INTERLEAVED: tl.constexpr,
-):
+    q, k, v, dout, dq, dk, dv, cos_sin, blocks, tiles, heads, scale, angle_token, q_token, q_head, k_token, k_head,
+    v_token, v_head, dout_token, dout_head, dq_token, dq_head, dk_token, dk_head, dv_token, dv_head,
+    BLOCK: tl.constexpr, HEAD_DIM: tl.constexpr, PERSISTENT: tl.constexpr, INTERLEAVED: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # Strides are named after what they step over: q_token is from one token of q to the next.
     first = tl.program_id(0)
     end = tiles if PERSISTENT else first + 1  # a loop of one step is none: that saves some 40 registers

@@ -97,30 +97,11 @@ def _invert(lower, CHUNK: tl.constexpr, PRECISION: tl.constexpr):
 
 @triton.jit
 def _prepare_kernel(
-    q,
-    k,
-    log_decay,
-    beta,
-    cu_seqlens,
-    squares,
-    factors,
-    tokens,
-    sequences,
-    q_stride,
-    q_head_stride,
-    k_stride,
-    k_head_stride,
-    log_decay_stride,
-    beta_stride,
-    scale,
-    epsilon,
-    VALUE_HEADS: tl.constexpr,
-    GROUP: tl.constexpr,
-    DEPTH: tl.constexpr,
-    CHUNK: tl.constexpr,
-    NORMALIZE: tl.constexpr,
-    PRECISION: tl.constexpr,
-):
+    q, k, log_decay, beta, cu_seqlens, squares, factors, tokens, sequences,
+    q_stride, q_head_stride, k_stride, k_head_stride, log_decay_stride, beta_stride, scale, epsilon,
+    VALUE_HEADS: tl.constexpr, GROUP: tl.constexpr, DEPTH: tl.constexpr, CHUNK: tl.constexpr,
+    NORMALIZE: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # All that does not depend on the state, for one chunk and one value head.
     tile = tl.program_id(0).to(tl.int64)
     slot = tile // VALUE_HEADS
@@ -174,31 +155,11 @@ def _prepare_kernel(
 
 @triton.jit
 def _carry_kernel(
-    q,
-    k,
-    v,
-    cu_seqlens,
-    squares,
-    factors,
-    initial_state,
-    final_state,
-    out,
-    tokens,
-    q_stride,
-    q_head_stride,
-    k_stride,
-    k_head_stride,
-    v_stride,
-    v_head_stride,
-    out_stride,
-    out_head_stride,
-    VALUE_HEADS: tl.constexpr,
-    GROUP: tl.constexpr,
-    DEPTH: tl.constexpr,
-    WIDTH: tl.constexpr,
-    CHUNK: tl.constexpr,
+    q, k, v, cu_seqlens, squares, factors, initial_state, final_state, out, tokens,
+    q_stride, q_head_stride, k_stride, k_head_stride, v_stride, v_head_stride, out_stride, out_head_stride,
+    VALUE_HEADS: tl.constexpr, GROUP: tl.constexpr, DEPTH: tl.constexpr, WIDTH: tl.constexpr, CHUNK: tl.constexpr,
     BLOCK_V: tl.constexpr,
-):
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # One sequence, one value head, BLOCK_V columns of the state, which is transposed: [BLOCK_V, DEPTH]. So it is the
     # left operand of every product, and a tensor core of Hopper takes that from the registers in which it is.
     blocks: tl.constexpr = WIDTH // BLOCK_V

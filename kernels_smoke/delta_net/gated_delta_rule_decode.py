@@ -38,37 +38,12 @@ def configure(requests: int, value_heads: int) -> Configuration:
 
 @triton.jit
 def _decode_kernel(
-    q,
-    k,
-    v,
-    log_decay,
-    beta,
-    states,
-    state_indices_in,
-    state_indices_out,
-    out,
-    q_stride,
-    q_head_stride,
-    k_stride,
-    k_head_stride,
-    v_stride,
-    v_head_stride,
-    log_decay_stride,
-    beta_stride,
-    states_stride,
-    out_stride,
-    out_head_stride,
-    scale,
-    epsilon,
-    STEPS: tl.constexpr,
-    VALUE_HEADS: tl.constexpr,
-    GROUP: tl.constexpr,
-    DEPTH: tl.constexpr,
-    WIDTH: tl.constexpr,
-    BLOCK_V: tl.constexpr,
-    NORMALIZE: tl.constexpr,
-    EVICTION: tl.constexpr,
-):
+    q, k, v, log_decay, beta, states, state_indices_in, state_indices_out, out,
+    q_stride, q_head_stride, k_stride, k_head_stride, v_stride, v_head_stride, log_decay_stride, beta_stride,
+    states_stride, out_stride, out_head_stride, scale, epsilon,
+    STEPS: tl.constexpr, VALUE_HEADS: tl.constexpr, GROUP: tl.constexpr, DEPTH: tl.constexpr, WIDTH: tl.constexpr,
+    BLOCK_V: tl.constexpr, NORMALIZE: tl.constexpr, EVICTION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     blocks: tl.constexpr = WIDTH // BLOCK_V
     program = tl.program_id(0).to(tl.int64)
     request = program // (blocks * VALUE_HEADS)

@@ -19,19 +19,10 @@ def configure(length: int) -> Configuration:
 
 @triton.jit(do_not_specialize=["first", "count"])
 def _simplex_projection_kernel(
-    values,
-    offsets,
-    order,
-    out,
-    first,
-    count,
-    radius,
-    EQUALITY: tl.constexpr,
-    LENGTH: tl.constexpr,
-    LANES: tl.constexpr,
-    SEGMENTS: tl.constexpr,
+    values, offsets, order, out, first, count, radius,
+    EQUALITY: tl.constexpr, LENGTH: tl.constexpr, LANES: tl.constexpr, SEGMENTS: tl.constexpr,
     EVICTION: tl.constexpr,
-):
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     _, _, begin, length = _tile(offsets, order, first, count, SEGMENTS)
     element = _elements(LENGTH, LANES)
     inside = element < length[None, :, None]

@@ -33,19 +33,9 @@ def configure(length: int) -> Configuration:
 
 @triton.jit(do_not_specialize=["first", "count"])
 def _sparse_product_kernel(
-    values,
-    indices,
-    vector,
-    offsets,
-    order,
-    out,
-    first,
-    count,
-    LENGTH: tl.constexpr,
-    LANES: tl.constexpr,
-    SEGMENTS: tl.constexpr,
-    EVICTION: tl.constexpr,
-):
+    values, indices, vector, offsets, order, out, first, count,
+    LENGTH: tl.constexpr, LANES: tl.constexpr, SEGMENTS: tl.constexpr, EVICTION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     segment, exists, begin, length = _tile(offsets, order, first, count, SEGMENTS)
     total = tl.zeros((SEGMENTS,), tl.float32)
     for start in range(0, tl.max(length, axis=0), LENGTH):

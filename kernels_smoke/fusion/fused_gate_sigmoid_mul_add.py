@@ -37,19 +37,10 @@ def configure(width: int) -> Configuration:
 
 @triton.jit
 def _fused_gate_sigmoid_mul_add_kernel(
-    final_pointer,
-    x_pointer,
-    weight_pointer,
-    shared_pointer,
-    final_stride,
-    x_stride,
-    shared_stride,
-    count,
-    width,
-    BLOCK: tl.constexpr,
-    ROWS: tl.constexpr,
-    EVICTION: tl.constexpr,
-):
+    final_pointer, x_pointer, weight_pointer, shared_pointer,
+    final_stride, x_stride, shared_stride, count, width,
+    BLOCK: tl.constexpr, ROWS: tl.constexpr, EVICTION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     columns = tl.arange(0, BLOCK)[None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
     mask = (rows < count) & (columns < width)

@@ -17,18 +17,10 @@ def configure(itemsize: int) -> Configuration:
 
 @triton.jit
 def _mul_add_sigmoid_kernel(
-    x_pointer,
-    w_pointer,
-    b_pointer,
-    out_pointer,
-    x_stride,
-    w_stride,
-    b_stride,
-    out_stride,
-    width,
-    BLOCK: tl.constexpr,
-    EVICTION: tl.constexpr,
-):
+    x_pointer, w_pointer, b_pointer, out_pointer,
+    x_stride, w_stride, b_stride, out_stride, width,
+    BLOCK: tl.constexpr, EVICTION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     row, columns = _place(width, BLOCK)
     mask = columns < width
     x = tl.load(x_pointer + row * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION).to(tl.float32)

@@ -39,17 +39,9 @@ def configure(width: int) -> Configuration:
 
 @triton.jit
 def _mul_sum_add_kernel(
-    x_pointer,
-    out_pointer,
-    x_stride,
-    out_stride,
-    count,
-    width,
-    BLOCK: tl.constexpr,
-    ROWS: tl.constexpr,
-    STAGES: tl.constexpr,
-    EVICTION: tl.constexpr,
-):
+    x_pointer, out_pointer, x_stride, out_stride, count, width,
+    BLOCK: tl.constexpr, ROWS: tl.constexpr, STAGES: tl.constexpr, EVICTION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     total = tl.zeros([ROWS, BLOCK], tl.float32)
     for start in tl.range(0, width, BLOCK, num_stages=STAGES):

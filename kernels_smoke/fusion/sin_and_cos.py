@@ -46,16 +46,10 @@ def _sin_and_cos(x):
 
 @triton.jit
 def _sin_and_cos_kernel(
-    x_pointer,
-    sine_pointer,
-    cosine_pointer,
-    x_stride,
-    sine_stride,
-    cosine_stride,
-    width,
-    BLOCK: tl.constexpr,
-    EVICTION: tl.constexpr,
-):
+    x_pointer, sine_pointer, cosine_pointer,
+    x_stride, sine_stride, cosine_stride, width,
+    BLOCK: tl.constexpr, EVICTION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     row, columns = _place(width, BLOCK)
     mask = columns < width
     x = tl.load(x_pointer + row * x_stride + columns, mask=mask, other=0.0, eviction_policy=EVICTION).to(tl.float32)

@@ -58,30 +58,12 @@ def configure(m: int, n: int, out_size: int, *, described: bool) -> Configuratio
 
 @triton.jit
 def _scaled_mm_kernel(
-    a,
-    b,
-    scale_a,
-    scale_b,
-    bias,
-    out,
-    m,
-    n,
-    k,
-    a_stride,
-    b_stride,
-    scale_a_stride,
-    scale_b_stride,
-    out_stride,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    GROUP_M: tl.constexpr,
-    SWAPPED: tl.constexpr,
-    HALVES: tl.constexpr,
-    PERSISTENT: tl.constexpr,
-    DESCRIBE: tl.constexpr,
+    a, b, scale_a, scale_b, bias, out, m, n, k,
+    a_stride, b_stride, scale_a_stride, scale_b_stride, out_stride,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+    SWAPPED: tl.constexpr, HALVES: tl.constexpr, PERSISTENT: tl.constexpr, DESCRIBE: tl.constexpr,
     DESCRIBE_OUT: tl.constexpr,
-):
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # `a` is [m, k] and `b`, transposed by the caller, [n, k]: both row-major, descriptors or pointers.
     tiles_m = tl.cdiv(m, BLOCK_M)
     tiles_n = tl.cdiv(n, BLOCK_N)

@@ -47,29 +47,11 @@ def configure(m: int, n: int, element_size: int, *, described: bool) -> Configur
 
 @triton.jit
 def _scaled_mm_blockwise_kernel(
-    a,
-    b,
-    scale_a,
-    scale_b,
-    out,
-    m,
-    n,
-    k,
-    a_stride,
-    b_stride,
-    scale_a_stride_m,
-    scale_a_stride_k,
-    scale_b_stride_k,
-    scale_b_stride_n,
-    out_stride,
-    BLOCK: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    GROUP_M: tl.constexpr,
-    PERSISTENT: tl.constexpr,
-    DESCRIBE: tl.constexpr,
-    DESCRIBE_OUT: tl.constexpr,
-):
+    a, b, scale_a, scale_b, out, m, n, k,
+    a_stride, b_stride, scale_a_stride_m, scale_a_stride_k, scale_b_stride_k, scale_b_stride_n, out_stride,
+    BLOCK: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr,
+    PERSISTENT: tl.constexpr, DESCRIBE: tl.constexpr, DESCRIBE_OUT: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # `a` is [m, k] and `b`, transposed by the caller, [n, k]: both row-major, descriptors or pointers.
     tiles_m = tl.cdiv(m, BLOCK_M)
     tiles_n = tl.cdiv(n, BLOCK_N)

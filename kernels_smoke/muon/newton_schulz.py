@@ -110,19 +110,9 @@ def _place_in_triangle(tile):
 
 @triton.jit
 def _symmetric_kernel(
-    x,
-    addend,
-    out,
-    matrices,
-    rows,
-    depth,
-    of_product,
-    of_addend,
-    BLOCK: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    PERSISTENT: tl.constexpr,
-    DESCRIBE: tl.constexpr,
-):
+    x, addend, out, matrices, rows, depth, of_product, of_addend,
+    BLOCK: tl.constexpr, BLOCK_K: tl.constexpr, PERSISTENT: tl.constexpr, DESCRIBE: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # out = of_product * x x^T + of_addend * addend, for x [matrices * rows, depth], the others [matrices * rows, rows].
     side = rows // BLOCK
     triangle = side * (side + 1) // 2
@@ -150,28 +140,11 @@ def _symmetric_kernel(
 
 @triton.jit
 def _update_kernel(
-    factor,
-    x,
-    kept,
-    out,
-    matrices,
-    rows,
-    columns,
-    of_kept,
-    out_rows,
-    out_columns,
-    out_stride,
-    out_row_stride,
-    out_column_stride,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    GROUP_M: tl.constexpr,
-    HALVES: tl.constexpr,
-    PERSISTENT: tl.constexpr,
-    DESCRIBE: tl.constexpr,
-    LAST: tl.constexpr,
-):
+    factor, x, kept, out, matrices, rows, columns, of_kept, out_rows, out_columns,
+    out_stride, out_row_stride, out_column_stride,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+    HALVES: tl.constexpr, PERSISTENT: tl.constexpr, DESCRIBE: tl.constexpr, LAST: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # out = factor x + of_kept * x, for factor [matrices * rows, rows] and x [matrices * rows, columns]; `kept` is x.
     # The last step stores what is no padding, in the strides of the result, which may be those of its transpose.
     tiles_m = rows // BLOCK_M

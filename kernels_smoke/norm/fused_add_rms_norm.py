@@ -37,23 +37,11 @@ def configure(width: int) -> Configuration:
 
 @triton.jit
 def _fused_add_rms_norm_kernel(
-    x_pointer,
-    residual_pointer,
-    weight_pointer,
-    normed_pointer,
-    sum_pointer,
-    x_stride,
-    residual_stride,
-    normed_stride,
-    sum_stride,
-    count,
-    width,
-    epsilon,
-    ZERO_CENTRED: tl.constexpr,
-    BLOCK: tl.constexpr,
-    ROWS: tl.constexpr,
-    EVICTION: tl.constexpr,
-):
+    x_pointer, residual_pointer, weight_pointer, normed_pointer, sum_pointer,
+    x_stride, residual_stride, normed_stride, sum_stride,
+    count, width, epsilon,
+    ZERO_CENTRED: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, EVICTION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     columns = tl.arange(0, BLOCK)[None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
     mask = (rows < count) & (columns < width)

@@ -27,25 +27,11 @@ def configure(width: int) -> Configuration:
 
 @triton.jit
 def _rms_norm_dynamic_per_token_quant_kernel(
-    x_pointer,
-    residual_pointer,
-    weight_pointer,
-    codes_pointer,
-    scales_pointer,
-    bound_pointer,
-    x_stride,
-    residual_stride,
-    codes_stride,
-    scales_stride,
-    count,
-    width,
-    epsilon,
-    LEAST: tl.constexpr,
-    BLOCK: tl.constexpr,
-    ROWS: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVICTION: tl.constexpr,
-):
+    x_pointer, residual_pointer, weight_pointer, codes_pointer, scales_pointer, bound_pointer,
+    x_stride, residual_stride, codes_stride, scales_stride,
+    count, width, epsilon,
+    LEAST: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, VECTOR: tl.constexpr, EVICTION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     columns = tl.max_contiguous(tl.arange(0, BLOCK), VECTOR)[None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]).to(tl.int64)
     mask = (rows < count) & (columns < width)

@@ -27,26 +27,12 @@ def configure(width: int) -> Configuration:
 
 @triton.jit
 def _rms_norm_per_block_quant_kernel(
-    x_pointer,
-    residual_pointer,
-    weight_pointer,
-    codes_pointer,
-    scales_pointer,
-    x_stride,
-    residual_stride,
-    codes_stride,
-    scales_row_stride,
-    scales_group_stride,
-    count,
-    group_count,
-    epsilon,
-    LEAST: tl.constexpr,
-    GROUP: tl.constexpr,
-    GROUPS: tl.constexpr,
-    ROWS: tl.constexpr,
-    VECTOR: tl.constexpr,
+    x_pointer, residual_pointer, weight_pointer, codes_pointer, scales_pointer,
+    x_stride, residual_stride, codes_stride, scales_row_stride, scales_group_stride,
+    count, group_count, epsilon,
+    LEAST: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr, VECTOR: tl.constexpr,
     EVICTION: tl.constexpr,
-):
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     groups = tl.arange(0, GROUPS)[None, :, None]  # tiles are [ROWS, GROUPS, GROUP]
     columns = groups * GROUP + tl.max_contiguous(tl.arange(0, GROUP), VECTOR)[None, None, :]
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)

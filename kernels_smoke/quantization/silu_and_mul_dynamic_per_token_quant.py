@@ -19,20 +19,10 @@ def configure(width: int) -> Configuration:
 
 @triton.jit
 def _silu_and_mul_dynamic_per_token_quant_kernel(
-    x_pointer,
-    codes_pointer,
-    scales_pointer,
-    bound_pointer,
-    x_stride,
-    codes_stride,
-    scales_stride,
-    width,
-    LEAST: tl.constexpr,
-    HEAD: tl.constexpr,
-    TAIL: tl.constexpr,
-    VECTOR: tl.constexpr,
-    EVICTION: tl.constexpr,
-):
+    x_pointer, codes_pointer, scales_pointer, bound_pointer,
+    x_stride, codes_stride, scales_stride, width,
+    LEAST: tl.constexpr, HEAD: tl.constexpr, TAIL: tl.constexpr, VECTOR: tl.constexpr, EVICTION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # A row is HEAD columns and up to TAIL more, both powers of two: 12288 is 8192 and 4096, where in one block of 16384
     # a quarter would be idle.
     head = tl.max_contiguous(tl.arange(0, HEAD), VECTOR)

@@ -19,22 +19,11 @@ def configure(group: int) -> Configuration:
 
 @triton.jit
 def _silu_and_mul_per_block_quant_kernel(
-    x_pointer,
-    codes_pointer,
-    scales_pointer,
-    x_stride,
-    codes_stride,
-    scales_row_stride,
-    scales_group_stride,
-    count,
-    group_count,
-    LEAST: tl.constexpr,
-    GROUP: tl.constexpr,
-    GROUPS: tl.constexpr,
-    ROWS: tl.constexpr,
-    VECTOR: tl.constexpr,
+    x_pointer, codes_pointer, scales_pointer,
+    x_stride, codes_stride, scales_row_stride, scales_group_stride, count, group_count,
+    LEAST: tl.constexpr, GROUP: tl.constexpr, GROUPS: tl.constexpr, ROWS: tl.constexpr, VECTOR: tl.constexpr,
     EVICTION: tl.constexpr,
-):
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     across = tl.cdiv(group_count, GROUPS)  # tiles are [ROWS, GROUPS, GROUP], and so many stand side by side
     tile = tl.program_id(0)
     rows = (tile // across * ROWS + tl.arange(0, ROWS)[:, None, None]).to(tl.int64)

@@ -17,26 +17,12 @@ def configure(head_dim: int) -> Configuration:
 
 @triton.jit
 def _fused_qk_norm_rope_kernel(
-    qkv_pointer,
-    q_weight_pointer,
-    k_weight_pointer,
-    cos_sin_pointer,
-    positions_pointer,
-    qkv_stride,
-    cos_sin_stride,
-    tokens,
-    epsilon,
-    QUERY_HEADS: tl.constexpr,
-    KEY_HEADS: tl.constexpr,
-    HEADS: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    ROTARY_DIM: tl.constexpr,
-    HALF_BLOCK: tl.constexpr,
-    REST_BLOCK: tl.constexpr,
-    INTERLEAVED: tl.constexpr,
-    ZERO_CENTRED: tl.constexpr,
-    EVICTION: tl.constexpr,
-):
+    qkv_pointer, q_weight_pointer, k_weight_pointer, cos_sin_pointer, positions_pointer, qkv_stride,
+    cos_sin_stride, tokens, epsilon,
+    QUERY_HEADS: tl.constexpr, KEY_HEADS: tl.constexpr, HEADS: tl.constexpr, HEAD_DIM: tl.constexpr,
+    ROTARY_DIM: tl.constexpr, HALF_BLOCK: tl.constexpr, REST_BLOCK: tl.constexpr, INTERLEAVED: tl.constexpr,
+    ZERO_CENTRED: tl.constexpr, EVICTION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # The first programs take the queries of all tokens, the others the keys: each needs one of the weights.
     program = tl.program_id(0)
     query_programs = tl.cdiv(tokens * QUERY_HEADS, HEADS)

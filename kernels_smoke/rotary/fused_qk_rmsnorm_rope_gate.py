@@ -17,34 +17,14 @@ def configure(head_dim: int) -> Configuration:
 
 @triton.jit
 def _fused_qk_rmsnorm_rope_gate_kernel(
-    query_gate_pointer,
-    key_pointer,
-    q_weight_pointer,
-    k_weight_pointer,
-    cos_sin_pointer,
-    positions_pointer,
-    query_out_pointer,
-    key_out_pointer,
-    gate_out_pointer,
-    query_gate_stride,
-    key_stride,
-    cos_sin_stride,
-    query_out_stride,
-    key_out_stride,
-    gate_out_stride,
-    tokens,
+    query_gate_pointer, key_pointer, q_weight_pointer, k_weight_pointer, cos_sin_pointer, positions_pointer,
+    query_out_pointer, key_out_pointer, gate_out_pointer,
+    query_gate_stride, key_stride, cos_sin_stride, query_out_stride, key_out_stride, gate_out_stride, tokens,
     epsilon,
-    QUERY_HEADS: tl.constexpr,
-    KEY_HEADS: tl.constexpr,
-    HEADS: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    HEAD_BLOCK: tl.constexpr,
-    ROTARY_DIM: tl.constexpr,
-    HALF_BLOCK: tl.constexpr,
-    REST_BLOCK: tl.constexpr,
-    ZERO_CENTRED: tl.constexpr,
-    EVICTION: tl.constexpr,
-):
+    QUERY_HEADS: tl.constexpr, KEY_HEADS: tl.constexpr, HEADS: tl.constexpr, HEAD_DIM: tl.constexpr,
+    HEAD_BLOCK: tl.constexpr, ROTARY_DIM: tl.constexpr, HALF_BLOCK: tl.constexpr, REST_BLOCK: tl.constexpr,
+    ZERO_CENTRED: tl.constexpr, EVICTION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # The first programs take the queries of all tokens and the gates, the others the keys.
     program = tl.program_id(0)
     query_programs = tl.cdiv(tokens * QUERY_HEADS, HEADS)

@@ -72,13 +72,9 @@ def check_norm_and_rope(
 
 @triton.jit
 def _pairs(
-    pointers,
-    mask,
-    ROTARY_DIM: tl.constexpr,
-    HALF_BLOCK: tl.constexpr,
-    INTERLEAVED: tl.constexpr,
-    EVICTION: tl.constexpr,
-):
+    pointers, mask,
+    ROTARY_DIM: tl.constexpr, HALF_BLOCK: tl.constexpr, INTERLEAVED: tl.constexpr, EVICTION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     """The two elements of each pair, in float32: two tensors [heads, HALF_BLOCK] from pointers [heads, 1]."""
     if INTERLEAVED:
         columns = tl.arange(0, 2 * HALF_BLOCK)[None, :]
@@ -120,20 +116,10 @@ def _scaled(values, inverse, weight, dtype: tl.constexpr, ZERO_CENTRED: tl.const
 
 @triton.jit
 def _norm_and_rotate(
-    source,
-    target,
-    present,
-    weight,
-    angles,
-    epsilon,
-    HEAD_DIM: tl.constexpr,
-    ROTARY_DIM: tl.constexpr,
-    HALF_BLOCK: tl.constexpr,
-    REST_BLOCK: tl.constexpr,
-    INTERLEAVED: tl.constexpr,
-    ZERO_CENTRED: tl.constexpr,
-    EVICTION: tl.constexpr,
-):
+    source, target, present, weight, angles, epsilon,
+    HEAD_DIM: tl.constexpr, ROTARY_DIM: tl.constexpr, HALF_BLOCK: tl.constexpr, REST_BLOCK: tl.constexpr,
+    INTERLEAVED: tl.constexpr, ZERO_CENTRED: tl.constexpr, EVICTION: tl.constexpr,
+):  # fmt: skip  # rows of tensors and sizes, strides, constants
     """Norm and rotate the heads to whose first elements ``source`` points, into ``target``, which may be the same.
 
     ``source``, ``target``, ``present`` (whether there is such a head) and ``angles`` (the cosines, then the sines, of
