@@ -11,7 +11,30 @@ import triton
 
 FP8 = torch.float8_e4m3fn
 MOST_ROWS = 2**31 - 2048  # numbers of rows are 32-bit in most kernels, and the last tile may reach beyond
+DTYPES = (torch.bfloat16, torch.float16, torch.float32)
+DTYPES_16 = DTYPES[:2]  # of what tensor cores multiply without loss
 FP8_MAX = 448.0  # the greatest finite e4m3 value (OCP 8-bit floating point specification 1.0, table 1)
+
+
+@dataclass(frozen=True)
+class WholeRows:
+    """How a launch is laid out that takes whole rows.
+
+    A program works on a tile of ``rows`` rows of ``block`` elements (powers of two, ``block`` at least the width), with
+    ``warps`` warps. ``eviction`` is the cache's hint for what is read once.
+    """
+
+    block: int
+    rows: int
+    warps: int
+    eviction: str = ""
+
+
+def whole_rows(width: int) -> WholeRows:
+    """The layout for rows of ``width`` elements: 16 elements a thread kept the memory of an H200 busiest."""
+    block = triton.next_power_of_2(width)
+    rows = max(2048 // block, 1)
+    return WholeRows(block=block, rows=rows, warps=min(max(rows * block // 512, 1), 16))
 
 
 @dataclass(frozen=True)
@@ -87,6 +110,19 @@ def check_apart(name: str, tensor: torch.Tensor, other_name: str, other: torch.T
     dense = first.is_contiguous() and second.is_contiguous()
     end = first.data_ptr() + (first.nbytes if dense else 1)
     require(end <= second.data_ptr(), f"{name} and {other_name} must not share memory")
+
+
+def check_matrix(name: str, matrix: torch.Tensor, widest: int) -> tuple[int, int]:
+    """Return (rows, width) of ``matrix``.
+
+    Raises ValueError unless it is one of floating-point numbers, its rows are dense, not too many, and not too wide.
+    """
+    require(matrix.ndim == 2, f"{name} must be [rows, width], not {matrix.ndim}-dimensional")
+    rows, width = matrix.shape
+    require(0 < width <= widest, f"rows are {width} elements wide; 1 to {widest} are possible")
+    require(rows < MOST_ROWS, f"{rows} rows are too many: {MOST_ROWS} would be, too")
+    check_rows(name, matrix, (rows, width), DTYPES, matrix)
+    return rows, width
 
 
 def check_written(name: str, tensor: torch.Tensor) -> None:

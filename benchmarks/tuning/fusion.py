@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels_smoke.fusion import fused_gate_sigmoid_mul_add, mul_add_sigmoid, mul_sum_add, pointwise, sin_and_cos
+from kernels_smoke.fusion import mul_add_sigmoid, mul_sum_add, pointwise, sin_and_cos
+from kernels_smoke.launch import WholeRows, whole_rows
 
 GATE_WIDTH = 4096  # of the speed's rows
 SUM_WIDTH = 16384
 
 CANDIDATES: dict[str, list[tuple[str, Any]]] = {
     "fused_gate_sigmoid_mul_add": [
-        ("", fused_gate_sigmoid_mul_add.configure(GATE_WIDTH)),
+        ("", whole_rows(GATE_WIDTH)),
         *(
-            ("", fused_gate_sigmoid_mul_add.Configuration(block=GATE_WIDTH, rows=rows, warps=warps, eviction=eviction))
+            ("", WholeRows(block=GATE_WIDTH, rows=rows, warps=warps, eviction=eviction))
             for rows, warps in ((1, 4), (1, 8), (1, 16), (2, 8), (2, 16))
             for eviction in ("", "evict_first")
         ),

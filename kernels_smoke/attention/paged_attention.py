@@ -11,9 +11,16 @@ from kernels_smoke.attention.batch import POWERS_OF_TWO, STAGES, Batch, Choice
 from kernels_smoke.attention.decision import choose
 from kernels_smoke.attention.layout import FEW_ROWS, Configuration, Layout, configure
 from kernels_smoke.attention.tiled_softmax import _attend_kernel, _merge_kernel
-from kernels_smoke.launch import architecture, check_scale, check_written, multiprocessors, on_device_of, require
+from kernels_smoke.launch import (
+    DTYPES,
+    architecture,
+    check_scale,
+    check_written,
+    multiprocessors,
+    on_device_of,
+    require,
+)
 
-DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 256  # elements of a head
 FILL = 2  # of the stages that divide short sequences, when they are asked for by name
 

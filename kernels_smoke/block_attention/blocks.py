@@ -8,11 +8,10 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, check_scale, interpreted, multiprocessors, require
+from kernels_smoke.launch import DTYPES_16, check_rows, check_scale, interpreted, multiprocessors, require
 
 BLOCK = 64  # tokens of a block: part of the definition, not of the layout
 HEAD_DIMS = (64, 128)
-DTYPES = (torch.bfloat16, torch.float16)
 
 
 def list_blocks(cumulative_lengths: torch.Tensor) -> torch.Tensor:
@@ -88,7 +87,7 @@ def check_heads(like: torch.Tensor, blocks: torch.Tensor, scale: float | None, *
     scale = like.shape[2] ** -0.5 if scale is None else scale
     check_scale(scale)
     # In float32, which Triton's interpreter computes best, the tiles would not fit the registers of a GPU.
-    dtypes = (*DTYPES, torch.float32) if interpreted() else DTYPES
+    dtypes = (*DTYPES_16, torch.float32) if interpreted() else DTYPES_16
     for name, tensor in tensors.items():
         check_rows(name, tensor, tuple(like.shape), dtypes if tensor is like else (like.dtype,), like)
     check_rows("blocks", blocks, (len(blocks), 2), (torch.int32,), like)

@@ -11,10 +11,7 @@ import torch
 from kernels_smoke.block_attention import reference
 from kernels_smoke.block_attention.cases_shared import (
     BATCH,
-    BF16,
     COMMON_CASES,
-    FP16,
-    FP32,
     JAGGED,
     MANY,
     SHARED_MUTANTS,
@@ -24,7 +21,7 @@ from kernels_smoke.block_attention.cases_shared import (
     exactly,
 )
 from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case
 
 TENSORS = ("q", "k", "v", "dout", "blocks")

@@ -8,9 +8,7 @@ from types import ModuleType
 from kernels_smoke.block_attention import reference
 from kernels_smoke.block_attention.cases_shared import (
     BATCH,
-    BF16,
     COMMON_CASES,
-    FP16,
     JAGGED,
     MANY,
     SHARED_MUTANTS,
@@ -20,6 +18,7 @@ from kernels_smoke.block_attention.cases_shared import (
     here,
 )
 from kernels_smoke.suite.compare import Near
+from kernels_smoke.suite.draw import BF16, FP16
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case
 
 

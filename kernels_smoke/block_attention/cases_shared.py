@@ -9,10 +9,9 @@ from typing import Any
 import torch
 
 from kernels_smoke.block_attention.blocks import list_blocks
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Mutant, case
 
-FP16, FP32, BF16 = torch.float16, torch.float32, torch.bfloat16
 BLOCKS_MODULE = "kernels_smoke.block_attention.blocks"
 
 # A sequence of one token, one of more than a block, one without a token. The last block is whole, so that a mutant

@@ -7,10 +7,9 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Case, Mutant, Strides, here
 
-BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 FAINT = 0.25  # of a usual row: a query may be nearly orthogonal to all that a state holds
 # Of 2 and 4 heads of 32, for each tensor others. They grow, so that who takes those of an earlier one stays within.
 STRIDES: Mapping[str, tuple[int, ...]] = {

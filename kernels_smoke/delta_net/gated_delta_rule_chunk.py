@@ -9,9 +9,8 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.delta_net.arguments import EPSILON, check_contiguous, check_heads, check_numbers
-from kernels_smoke.launch import architecture, check_rows, check_written, on_device_of, require
+from kernels_smoke.launch import DTYPES_16, architecture, check_rows, check_written, on_device_of, require
 
-DTYPES = (torch.bfloat16, torch.float16)
 _FORGOTTEN = tl.constexpr(-104.0)  # exp of it, and of anything less, is 0 in float32
 
 
@@ -258,7 +257,7 @@ def gated_delta_rule_chunk(
 
     Raises ValueError when a shape, dtype, device or stride is not as said.
     """
-    tokens, key_heads, value_heads, depth, width = check_heads(q, k, v, log_decay, beta, DTYPES)
+    tokens, key_heads, value_heads, depth, width = check_heads(q, k, v, log_decay, beta, DTYPES_16)
     sequences = 1
     if cu_seqlens is not None:
         require(cu_seqlens.ndim == 1 and len(cu_seqlens) > 0, "cu_seqlens must be [sequences + 1]")

@@ -9,9 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels_smoke.delta_net.arguments import EPSILON, check_heads, check_numbers
-from kernels_smoke.launch import check_rows, check_written, interpreted, on_device_of, require
-
-DTYPES = (torch.bfloat16, torch.float16, torch.float32)
+from kernels_smoke.launch import DTYPES, check_rows, check_written, interpreted, on_device_of, require
 
 
 @dataclass(frozen=True)

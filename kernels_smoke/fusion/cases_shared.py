@@ -12,7 +12,6 @@ from kernels_smoke.suite.model import Check, Mutant
 
 FAR = 2**30 + 64  # elements from one row to the next, so that the third row lies beyond 2^31
 MANY = 2**31 + 4099  # elements of one row, the last of them beyond 2^31
-FP16, FP32, BF16 = torch.float16, torch.float32, torch.bfloat16
 WIDTHS = (1, 127, 300, 1025, 4097, 5137)
 
 

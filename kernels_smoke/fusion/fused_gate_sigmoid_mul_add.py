@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import MOST_ROWS, check_rows, check_written, on_device_of, require
+from kernels_smoke.launch import check_matrix, check_rows, check_written, on_device_of, whole_rows
 
-DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 16384  # elements of a row: one program holds whole rows in registers
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """How one launch is laid out.
-
-    A program works on a tile of ``rows`` rows of ``block`` elements (powers of two, ``block`` at least the width), with
-    ``warps`` warps. ``eviction`` is the cache's hint for what is read once.
-    """
-
-    block: int
-    rows: int
-    warps: int
-    eviction: str = ""
-
-
-def configure(width: int) -> Configuration:
-    """The layout for rows of ``width`` elements: 16 elements a thread of each input."""
-    block = triton.next_power_of_2(width)
-    rows = max(2048 // block, 1)
-    return Configuration(block=block, rows=rows, warps=min(max(rows * block // 512, 1), 16))
+configure = whole_rows  # benchmarks/tune.py tries others
 
 
 @triton.jit
@@ -69,11 +46,7 @@ def fused_gate_sigmoid_mul_add(
 
     Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 16,384 elements.
     """
-    require(final.ndim == 2, f"final must be [rows, width], not {final.ndim}-dimensional")
-    rows, width = final.shape
-    require(0 < width <= WIDEST, f"rows are {width} elements wide; 1 to {WIDEST} are possible")
-    check_rows("final", final, (rows, width), DTYPES, final)
-    require(rows < MOST_ROWS, f"{rows} rows are too many: {MOST_ROWS} would be, too")
+    rows, width = check_matrix("final", final, WIDEST)
     check_rows("x", x, (rows, width), (final.dtype,), final)
     check_rows("weight", weight, (width,), (final.dtype, torch.float32), final)
     check_rows("shared", shared, (rows, width), (final.dtype,), final)

@@ -8,9 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import MOST_ROWS, check_rows, check_written, on_device_of, require
+from kernels_smoke.launch import check_matrix, check_rows, check_written, on_device_of
 
-DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 2**30  # elements of a row: columns are counted in 32 bits
 
 
@@ -61,11 +60,7 @@ def mul_sum_add(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Te
 
     Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 2^30 elements.
     """
-    require(x.ndim == 2, f"x must be [rows, width], not {x.ndim}-dimensional")
-    rows, width = x.shape
-    require(0 < width <= WIDEST, f"rows are {width} elements wide; 1 to {WIDEST} are possible")
-    require(rows < MOST_ROWS, f"{rows} rows are too many: {MOST_ROWS} would be, too")
-    check_rows("x", x, (rows, width), DTYPES, x)
+    rows, width = check_matrix("x", x, WIDEST)
     out = x.new_empty(rows) if out is None else out
     check_rows("out", out.unsqueeze(-1), (rows, 1), (x.dtype,), x)
     check_written("out", out)

@@ -9,9 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, check_written, require
-
-DTYPES = (torch.bfloat16, torch.float16, torch.float32)
+from kernels_smoke.launch import DTYPES, check_rows, check_written, require
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import torch
 
 from kernels_smoke.matmul import reference
 from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
 
-FP8, BF16, FP16, FP32 = torch.float8_e4m3fn, torch.bfloat16, torch.float16, torch.float32
+FP8 = torch.float8_e4m3fn
 TILES = "kernels_smoke.matmul.tiles"
 SMALL = "a GPU stores so small a result without a descriptor"
 

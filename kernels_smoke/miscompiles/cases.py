@@ -10,10 +10,8 @@ import torch
 
 from kernels_smoke.miscompiles import reference
 from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Tensors, case, here
-
-BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 
 
 def small(name: str, level: Any = "full", **shape: Any) -> Case:

@@ -8,9 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, interpreted, on_device_of, require
-
-DTYPES = (torch.bfloat16, torch.float16)
+from kernels_smoke.launch import DTYPES_16, check_rows, interpreted, on_device_of, require
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def chained_dots(
     (m, k), n = a.shape, b.shape[1]
     out = torch.empty((m, n), dtype=torch.float32, device=a.device) if out is None else out
     for name, matrix, shape in (("a", a, (m, k)), ("b", b, (k, n)), ("c", c, (m, k)), ("d", d, (k, n))):
-        check_rows(name, matrix, shape, DTYPES if matrix is a else (a.dtype,), a)
+        check_rows(name, matrix, shape, DTYPES_16 if matrix is a else (a.dtype,), a)
         require(matrix.is_contiguous(), f"{name} must be contiguous")
     check_rows("out", out, (m, n), (torch.float32,), a)
     require(out.is_contiguous(), "out must be contiguous")

@@ -8,9 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import check_rows, interpreted, on_device_of, require
+from kernels_smoke.launch import DTYPES_16, check_rows, interpreted, on_device_of, require
 
-DTYPES = (torch.bfloat16, torch.float16)
 CHUNK = 64  # tokens that share a decay
 
 
@@ -87,7 +86,7 @@ def decayed_accumulator(
         out = (v.new_empty(v.shape, dtype=torch.float32), v.new_empty((heads, depth, width), dtype=torch.float32))
     operands = [("q", q, depth), ("k", k, depth), ("v", v, width), *([] if w is None else [("w", w, depth)])]
     for name, tensor, last in operands:
-        check_rows(name, tensor, (heads, tokens, last), DTYPES if tensor is q else (q.dtype,), q)
+        check_rows(name, tensor, (heads, tokens, last), DTYPES_16 if tensor is q else (q.dtype,), q)
     check_rows("decay", decay, (heads, triton.cdiv(tokens, CHUNK)), (torch.float32,), q)
     check_rows("out[0]", out[0], (heads, tokens, width), (torch.float32,), q)
     check_rows("out[1]", out[1], (heads, depth, width), (torch.float32,), q)

@@ -12,10 +12,9 @@ import torch
 from kernels_smoke.muon import reference
 from kernels_smoke.muon.newton_schulz import COEFFICIENTS
 from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Speed, Tensors, Work
 
-BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 TILES = "kernels_smoke.matmul.tiles"
 STEPS = 5
 

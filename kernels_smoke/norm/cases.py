@@ -9,7 +9,7 @@ import torch
 
 from kernels_smoke.norm.reference import add_rms_norm
 from kernels_smoke.suite.compare import Exact, Rounded
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
 
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
@@ -87,8 +87,6 @@ def work(inputs: Inputs, outputs: Tensors) -> Work:
     tensors = (inputs["x"], inputs["residual"], inputs["weight"], *outputs.values())
     return Work(bytes=sum(tensor.nbytes for tensor in tensors))
 
-
-FP16, FP32, BF16 = torch.float16, torch.float32, torch.bfloat16
 
 CASES = (
     case("4096 wide", "quick", rows=257, width=4096),

@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.launch import MOST_ROWS, check_rows, check_written, on_device_of, require
+from kernels_smoke.launch import check_matrix, check_rows, check_written, on_device_of, whole_rows
 
-DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 16384  # elements of a row: one program holds whole rows in registers
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """How one launch is laid out.
-
-    A program works on a tile of ``rows`` rows of ``block`` elements (powers of two, ``block`` at least the width), with
-    ``warps`` warps. ``eviction`` is the cache's hint for the inputs, which are read once.
-    """
-
-    block: int
-    rows: int
-    warps: int
-    eviction: str = ""
-
-
-def configure(width: int) -> Configuration:
-    """The layout for rows of ``width`` elements: 16 elements a thread kept the memory of an H200 busiest."""
-    block = triton.next_power_of_2(width)
-    rows = max(2048 // block, 1)
-    return Configuration(block=block, rows=rows, warps=min(max(rows * block // 512, 1), 16))
+configure = whole_rows  # benchmarks/tune.py tries others
 
 
 @triton.jit
@@ -86,11 +63,7 @@ def fused_add_rms_norm(
 
     Raises ValueError when a shape, dtype, device or stride is not as said, or rows are wider than 16,384 elements.
     """
-    require(x.ndim == 2, f"x must be [rows, width], not {x.ndim}-dimensional")
-    rows, width = x.shape
-    require(0 < width <= WIDEST, f"rows are {width} elements wide; 1 to {WIDEST} are possible")
-    require(rows < MOST_ROWS, f"{rows} rows are too many: {MOST_ROWS} would be, too")
-    check_rows("x", x, (rows, width), DTYPES, x)
+    rows, width = check_matrix("x", x, WIDEST)
     check_rows("residual", residual, (rows, width), (x.dtype,), x)
     check_rows("weight", weight, (width,), (x.dtype, torch.float32), x)
     normed, total = out or (torch.empty_like(x), torch.empty_like(x))

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import torch
 import triton
 
-from kernels_smoke.launch import FP8, MOST_ROWS, check_rows, check_span, check_written, interpreted, require
+from kernels_smoke.launch import DTYPES, FP8, MOST_ROWS, check_rows, check_span, check_written, interpreted, require
 
-DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 32768  # elements of a row, when a program holds one whole row in registers
 WIDEST_NORM = 16384  # the same, when it needs the residual and the weight, too
 TMA_ALIGNMENT = 4  # float32 values: 16 bytes, of which the strides of a tensor must be multiples for TMA

@@ -8,12 +8,9 @@ from typing import Any
 import torch
 
 from kernels_smoke.rotary.cases_shared import (
-    BF16,
     COMMON_CASES,
     EPSILON,
     FAR,
-    FP16,
-    FP32,
     QWEN,
     SHARED_MUTANTS,
     TIMED,
@@ -22,7 +19,7 @@ from kernels_smoke.rotary.cases_shared import (
 )
 from kernels_smoke.rotary.reference import norm_and_rotate
 from kernels_smoke.suite.compare import Rounded
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case, here
 
 

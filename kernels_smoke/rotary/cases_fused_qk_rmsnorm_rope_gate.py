@@ -9,12 +9,9 @@ from typing import Any
 import torch
 
 from kernels_smoke.rotary.cases_shared import (
-    BF16,
     COMMON_CASES,
     EPSILON,
     FAR,
-    FP16,
-    FP32,
     QWEN,
     SHARED_MUTANTS,
     TIMED,
@@ -23,7 +20,7 @@ from kernels_smoke.rotary.cases_shared import (
 )
 from kernels_smoke.rotary.reference import norm_and_rotate
 from kernels_smoke.suite.compare import Exact, Rounded
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
 
 LAYOUT = ("out_stride", "gate_stride", "own")  # of the inputs: what says how to call, and no argument

@@ -6,13 +6,12 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.draw import FP16, FP32, Draw
 from kernels_smoke.suite.model import Mutant, case, here
 
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
 BASE = 10_000.0  # of the rotary embedding's frequencies
 FAR = 2**30 + 64  # elements from one token to the next, so that the third token lies beyond 2^31
-FP16, FP32, BF16 = torch.float16, torch.float32, torch.bfloat16
 HEADS_MODULE = "kernels_smoke.rotary.heads"
 
 

@@ -10,7 +10,6 @@ import triton.language as tl
 
 from kernels_smoke.launch import check_rows, require
 
-DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 WIDEST = 1024  # elements of a head
 
 

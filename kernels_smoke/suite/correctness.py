@@ -14,8 +14,9 @@ import torch
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.foreman import Emit
 from kernels_smoke.suite.judge import judge
-from kernels_smoke.suite.model import LEVELS, Case, Kernel, Level, Mutant, Where, runs
+from kernels_smoke.suite.model import LEVELS, Case, Kernel, Level, Mutant, Speed, Where, runs
 from kernels_smoke.suite.mutants import broken
+from kernels_smoke.suite.probes.answer import first_line
 
 # What a CUDA context that cannot be used any more says. The next case needs a new process.
 CRASHES = (
@@ -45,7 +46,7 @@ def cases(
     """
     subjects = [registry.load(registry.entry(name)) for name in kernels]
     items = [(kernel, case) for kernel in subjects for case in kernel.cases if runs(case, device, level)]
-    for kernel, case in _planned(emit, items, skip):
+    for kernel, case in planned(emit, items, skip):
         record = {"kind": "case", "kernel": kernel.name, "case": case.name, **run(kernel, case, device, seed)}
         emit(record)
         if record["outcome"] == "crash":
@@ -63,7 +64,7 @@ def mutants(
     faults = {} if skip else {kernel.name: _fault(emit, kernel, device, seed) for kernel in subjects}
     items = [(kernel, mutant) for kernel in subjects for mutant in kernel.mutants]
     with tempfile.TemporaryDirectory(prefix="kernels-smoke-") as folder:
-        for kernel, mutant in _planned(emit, items, skip):
+        for kernel, mutant in planned(emit, items, skip):
             start = time.monotonic()
             record = {"kind": "mutant", "kernel": kernel.name, "mutant": mutant.name, "caught_by": ""}
             if device not in mutant.where:
@@ -88,10 +89,10 @@ def _fault(emit: Emit, kernel: Kernel, device: Where, seed: int) -> str:
     return ""
 
 
-Named = TypeVar("Named", Case, Mutant)
+Named = TypeVar("Named", Case, Mutant, Speed)
 
 
-def _planned(
+def planned(
     emit: Emit, items: Sequence[tuple[Kernel, Named]], skip: Sequence[Sequence[str]]
 ) -> Iterator[tuple[Kernel, Named]]:
     """The items that are not in ``skip``, each announced before it is run."""
@@ -136,13 +137,9 @@ def run(kernel: Kernel, case: Case, device: Where, seed: int, module: ModuleType
 def _failure(error: Exception) -> dict[str, Any]:
     said = f"{type(error).__name__}: {error}".strip()
     if any(text in said for text in CRASHES):
-        return {"outcome": "crash", "message": _first_line(said), "evidence": {"error": said[-2000:]}}
+        return {"outcome": "crash", "message": first_line(said), "evidence": {"error": said[-2000:]}}
     if any(text in said for text in NOT_ON_THIS_GPU):
         return {"outcome": "skip", "message": "this GPU has no fp8 (e4m3) arithmetic"}
     if "out of memory" in said:
-        return {"outcome": "error", "message": f"the GPU's memory does not suffice: {_first_line(said)}"}
-    return {"outcome": "refused", "message": _first_line(said), "evidence": {"error": said[-2000:]}}
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+        return {"outcome": "error", "message": f"the GPU's memory does not suffice: {first_line(said)}"}
+    return {"outcome": "refused", "message": first_line(said), "evidence": {"error": said[-2000:]}}

@@ -19,6 +19,7 @@ from kernels_smoke.suite.compiling.warm_cache import Marks, marks
 from kernels_smoke.suite.crew import Crew, End, ForemanError, Job
 from kernels_smoke.suite.plan import Document, processors, resumed
 from kernels_smoke.suite.probes import driver as probes_driver
+from kernels_smoke.suite.probes.answer import Answer, Outcome
 from kernels_smoke.suite.probes.answer import record as probe_record
 from kernels_smoke.suite.probes.installation import not_importable
 from kernels_smoke.suite.registry import Entry
@@ -72,7 +73,7 @@ def run(options: Options, heard: Callable[[dict[str, Any]], None] = lambda _reco
                 else:
                     _run(options, crew, entries, document, facts)
         except ForemanError as error:
-            document.add(_probe("suite", "error", str(error)))
+            document.add(probe_record("suite", Answer("error", str(error))))
     return {
         "schema": SCHEMA,
         "mode": _mode(options),
@@ -334,11 +335,10 @@ def _once(
     def on_end(end: End) -> tuple[Job, ...]:
         if not end.clean:
             what = begun[-1] if begun else " ".join([task, *(v for v in arguments.values() if isinstance(v, str))])
-            outcome = "skip" if quiet else ("fail" if end.hang or end.status < 0 else "error")
+            outcome: Outcome = "skip" if quiet else ("fail" if end.hang or end.status < 0 else "error")
             words = {"last words": end.words} if end.words else {}
-            document.add(
-                _probe("suite" if quiet or not begun else begun[-1], outcome, f"{what}: {end.describe()}", words)
-            )
+            name = "suite" if quiet or not begun else begun[-1]
+            document.add(probe_record(name, Answer(outcome, f"{what}: {end.describe()}", words)))
         return ()
 
     return Job(task, arguments, patience, on_record, on_end)
@@ -357,20 +357,6 @@ def _may_go_on(document: Document) -> bool:
     """False when CUDA itself does not work: every kernel would only say so again."""
     blocking = {"driver", "torch", "cuda_init"}
     return not any(probe["outcome"] in {"fail", "error"} and probe["name"] in blocking for probe in document.probes)
-
-
-def _probe(
-    name: str, outcome: str, message: str, evidence: dict[str, Any] | None = None, fix: Sequence[str] = ()
-) -> dict[str, Any]:
-    return {
-        "kind": "probe",
-        "name": name,
-        "outcome": outcome,
-        "message": message,
-        "evidence": evidence or {},
-        "fix": list(fix),
-        "seconds": 0.0,
-    }
 
 
 def _environment(facts: dict[str, Any]) -> dict[str, Any]:

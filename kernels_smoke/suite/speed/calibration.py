@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from kernels_smoke.suite.foreman import Emit
+from kernels_smoke.suite.probes.answer import Answer, record
 from kernels_smoke.suite.speed.gpu_state import Monitor
 from kernels_smoke.suite.speed.timing import Call, replayed
 
@@ -29,18 +30,12 @@ def calibrate(emit: Emit) -> None:
         measured = rates(monitor())
     except torch.cuda.OutOfMemoryError:
         free, total = torch.cuda.mem_get_info()
-        emit(
-            {
-                "kind": "probe",
-                "name": "calibration",
-                "outcome": "error",
-                "message": f"no speed could be measured: {free:,} of the GPU's {total:,} bytes of memory are free, and "
-                f"a copy of {COPIED:,} bytes needs {2 * COPIED:,}",
-                "evidence": {},
-                "fix": ["end the other processes on this GPU (nvidia-smi lists them), or choose another GPU"],
-                "seconds": time.monotonic() - start,
-            }
+        message = (
+            f"no speed could be measured: {free:,} of the GPU's {total:,} bytes of memory are free, and "
+            f"a copy of {COPIED:,} bytes needs {2 * COPIED:,}"
         )
+        fix = ("end the other processes on this GPU (nvidia-smi lists them), or choose another GPU",)
+        emit(record("calibration", Answer("error", message, {}, fix), time.monotonic() - start))
         return
     emit({"kind": "calibration", **measured, "seconds": time.monotonic() - start})
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.correctness import CRASHES, NOT_ON_THIS_GPU
+from kernels_smoke.suite.correctness import CRASHES, NOT_ON_THIS_GPU, planned
 from kernels_smoke.suite.draw import Draw
 from kernels_smoke.suite.foreman import Emit
 from kernels_smoke.suite.judge import seed_of
@@ -38,17 +38,10 @@ def speeds(
 
     Stops after one that crashed, because nothing can be believed after it.
     """
-    done = {tuple(item) for item in skip}
-    items = [
-        (kernel, speed)
-        for kernel in map(registry.load, map(registry.entry, kernels))
-        for speed in kernel.speeds
-        if includes(level, speed.level) and (kernel.name, speed.name) not in done
-    ]
-    emit({"kind": "plan", "items": [(kernel.name, speed.name) for kernel, speed in items]})
+    subjects = [registry.load(registry.entry(name)) for name in kernels]
+    items = [(kernel, speed) for kernel in subjects for speed in kernel.speeds if includes(level, speed.level)]
     gpu = monitor()
-    for kernel, speed in items:
-        emit({"kind": "begin", "kernel": kernel.name, "case": speed.name})
+    for kernel, speed in planned(emit, items, skip):
         start = time.monotonic()
         record = run(kernel, speed, calibration, seed, gpu)
         emit({**record, "seconds": time.monotonic() - start})
