@@ -1,6 +1,6 @@
 """How near every case comes to its tolerance, over inputs from as many seeds as there is time for.
 
-usage: python benchmarks/tolerances.py [--only KERNEL,...] [--level full] [--seconds 60] [--device cuda|cpu]
+usage: python benchmarks/tolerances.py [--only KERNEL,...] [--level full] [--seconds 60 | --seeds N] [--device cuda|cpu]
 
 The suite draws new inputs in every run, so a tolerance that one run in a hundred misses is a false alarm of one run in
 a hundred. Prints, for each kernel, how many runs there were and the cases that came nearest (1.00 is the tolerance;
@@ -55,6 +55,7 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="KERNEL,...")
     parser.add_argument("--level", choices=LEVELS, default="full")
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seeds", type=int, default=0, help="so many for each kernel, however long they take")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     options = parser.parse_args()
     if options.device == "cpu":
@@ -63,7 +64,8 @@ def main() -> None:
 
     entries = registry.select(tuple(filter(None, options.only.split(","))))
     until = time.monotonic() + options.seconds
-    jobs = [Job(entry.name, run, (entry.name, options.level, options.device, until)) for entry in entries]
+    shared = (options.level, options.device, options.seeds, until)
+    jobs = [Job(entry.name, run, (entry.name, *shared)) for entry in entries]
     found: dict[str, dict[str, Closeness]] = {entry.name: {} for entry in entries}
     at_once = len(jobs) if options.device == "cuda" else len(os.sched_getaffinity(0))
     for child, message in messages(jobs, at_once=at_once, patience=options.seconds + PATIENCE):
@@ -74,14 +76,17 @@ def main() -> None:
             found[child.job.name].setdefault(case, Closeness()).add(seed, result)
 
 
-def run(connection: Connection, name: str, level: str, device: str, until: float) -> None:
-    """Judge every case of a kernel with one seed after another; send (case, seed, what was judged) each time."""
+def run(connection: Connection, name: str, level: str, device: str, seeds: int, until: float) -> None:
+    """Judge every case of a kernel with one seed after another; send (case, seed, what was judged) each time.
+
+    With ``seeds`` so many, otherwise until the clock says ``until``, and at least one.
+    """
     from kernels_smoke.suite.judge import judge  # noqa: PLC0415  # imported by now
 
     kernel = registry.load(registry.entry(name))
     cases = [case for case in kernel.cases if _runs(case, level, device)]
     seed = 0
-    while cases and (seed == 0 or time.monotonic() < until):
+    while cases and (seed < max(seeds, 1) or (not seeds and time.monotonic() < until)):
         for case in cases:
             try:
                 result = judge(kernel, case, device=device, seed=seed)
