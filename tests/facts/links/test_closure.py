@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from tests.support.environments import library
 from wheel_checks.facts.installed.closure import installed_closure, loader_of, read_elfs
 from wheel_checks.facts.links.closure import LoaderEnvironment, Need, Status, SystemLibraries, close
-from wheel_checks.formats.elf.bytes import KnownRegions, WholeFile
+from wheel_checks.formats.elf.bytes import WholeFile
 from wheel_checks.formats.elf.file import ElfFacts, Part, read_elf
 from wheel_checks.sources.environment import find_environment
 
@@ -193,10 +194,8 @@ def test_ld_library_path_comes_before_runpath_and_after_rpath() -> None:
 
 def test_facts_that_are_not_known_are_told_and_uncertain_ones_are_marked() -> None:
     whole = library("libx.so", ["liby.so"])
-    unsure = KnownRegions(len(whole))
-    unsure.add(0, whole[:64])
-    unsure.add(64, whole[64:], certain=False)
-    files = {"a.so": read_elf(WholeFile(whole), {Part.SECTIONS}), "b.so": read_elf(unsure)}
+    unsure = replace(read_elf(WholeFile(whole)), possible=frozenset({Part.DYNAMIC}))
+    files = {"a.so": read_elf(WholeFile(whole), {Part.SECTIONS}), "b.so": unsure}
 
     closure = close(files, [], LoaderEnvironment("aarch64"))
     assert closure.unread == ("a.so",)

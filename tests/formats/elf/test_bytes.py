@@ -1,4 +1,4 @@
-"""What is known of a file: regions that grow, certain or not."""
+"""What is known of a file: regions that grow."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ UNKNOWN = -1
 def test_a_head_and_a_tail() -> None:
     known = KnownRegions(10)
     known.add(0, b"abc")
-    known.add(8, b"ij", certain=False)
+    known.add(8, b"ij")
     assert known.read(1, 2) == b"bc"
     assert known.read(8, 2) == b"ij"
-    assert known.is_certain(0, 3)
-    assert not known.is_certain(8, 1)
     with pytest.raises(BytesNeeded) as needed:
         known.read(2, 7)
     assert needed.value.ranges == (ByteRange(3, 5),)
@@ -40,7 +38,7 @@ def test_a_file_mapped_into_memory(tmp_path: Path) -> None:
     path.write_bytes(b"0123456789")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         view = WholeFile(data)
-        assert (view.size, view.read(2, 3), view.is_certain(2, 3)) == (10, b"234", True)
+        assert (view.size, view.read(2, 3)) == (10, b"234")
 
 
 def test_ranges_are_merged() -> None:
@@ -48,27 +46,26 @@ def test_ranges_are_merged() -> None:
     assert merge([(0, 3), (5, 1)], gap=2) == ((0, 6),)
 
 
-pieces = st.lists(st.tuples(st.integers(0, SIZE), st.binary(max_size=12), st.booleans()), max_size=8)
+pieces = st.lists(st.tuples(st.integers(0, SIZE), st.binary(max_size=12)), max_size=8)
 
 
 @given(pieces)
-def test_regions_are_as_if_every_byte_were_noted_on_its_own(added: list[tuple[int, bytes, bool]]) -> None:
+def test_regions_are_as_if_every_byte_were_noted_on_its_own(added: list[tuple[int, bytes]]) -> None:
     known = KnownRegions(SIZE)
-    model = [(UNKNOWN, False)] * SIZE
-    for offset, data, certain in added:
+    model = [UNKNOWN] * SIZE
+    for offset, data in added:
         with suppress(ValueError):
-            known.add(offset, data, certain=certain)
+            known.add(offset, data)
             for position, byte in enumerate(data, start=offset):
-                if not model[position][1]:
-                    model[position] = (byte, certain)
+                if model[position] == UNKNOWN:
+                    model[position] = byte
     for start in range(SIZE):
         for end in range(start, SIZE + 1):
             wanted = model[start:end]
-            gaps = merge((start + at, 1) for at, (byte, _) in enumerate(wanted) if byte == UNKNOWN)
+            gaps = merge((start + at, 1) for at, byte in enumerate(wanted) if byte == UNKNOWN)
             assert known.gaps(start, end - start) == gaps
-            assert known.is_certain(start, end - start) == all(certain for _, certain in wanted)
             if not gaps:
-                assert known.read(start, end - start) == bytes(byte for byte, _ in wanted)
+                assert known.read(start, end - start) == bytes(wanted)
 
 
 ranges = st.lists(st.tuples(st.integers(0, SIZE), st.integers(0, 9)), max_size=4)

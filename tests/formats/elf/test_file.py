@@ -12,7 +12,7 @@ from tests.support.elf import AARCH64, I386, PPC, Elf
 from tests.support.elf_samples import TORCH_LIKE, Ranges
 from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, KnownRegions, WholeFile
 from wheel_checks.formats.elf.dynamic import DynamicFacts
-from wheel_checks.formats.elf.file import ALL_PARTS, LOADER_PARTS, ElfFacts, Missing, Part, read_elf, read_elf_by_ranges
+from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Missing, Part, read_elf, read_elf_by_ranges
 from wheel_checks.formats.elf.symbols import DynamicSymbol, DynamicSymbols
 from wheel_checks.formats.elf.versions import NeededVersion, SymbolVersions, VersionDefinition, VersionNeed
 
@@ -54,7 +54,6 @@ def test_a_library_as_torch_ships_it() -> None:
         flags=0,
         flags_1=0,
     )
-    assert not facts.possible
     assert not facts.missing
 
 
@@ -248,11 +247,11 @@ def test_numbers_too_large_for_the_header_are_in_section_header_0() -> None:
 # From parts of a file
 
 
-def known_of(data: bytes, *places: slice, certain: bool = True) -> KnownRegions:
+def known_of(data: bytes, *places: slice) -> KnownRegions:
     known = KnownRegions(len(data))
     for place in places:
         start, stop, _ = place.indices(len(data))
-        known.add(start, data[start:stop], certain=certain)
+        known.add(start, data[start:stop])
     return known
 
 
@@ -285,28 +284,6 @@ def test_without_the_header_nothing_is_told() -> None:
     with pytest.raises(BytesNeeded) as needed:
         read_elf(KnownRegions(100_000))
     assert needed.value.ranges == ((0, 4096),)
-
-
-def test_uncertain_bytes_make_the_parts_possible_that_rest_on_them() -> None:
-    built = TORCH_LIKE.build()
-    known = known_of(built.data, slice(0, len(built.data)))
-    start, _ = built.regions[".dynstr"]
-    uncertain = KnownRegions(len(built.data))
-    place = start + 1 + built.data[start + 1 :].index(b"libc10.so")
-    uncertain.add(place, b"libc10.so", certain=False)
-    uncertain.add(0, known.read(0, place))
-    uncertain.add(place + 9, known.read(place + 9, len(built.data) - place - 9))
-    facts = read_elf(uncertain, ALL_PARTS)
-    assert facts.possible == {Part.DYNAMIC}
-    assert facts.dynamic == dynamic_of(TORCH_LIKE)
-
-
-def test_an_uncertain_header_makes_everything_possible() -> None:
-    data = TORCH_LIKE.build().data
-    known = known_of(data, slice(0, 64), certain=False)
-    known.add(0, data[:18])
-    known.add(64, data[64:])
-    assert read_elf(known, list(Part)).possible == frozenset(Part)
 
 
 @pytest.mark.parametrize("moved", [False, True])

@@ -1,14 +1,12 @@
 """Where the bytes of an ELF file come from: all of them, or the regions known so far.
 
-The readers ask for bytes at an offset. What is not known raises :class:`BytesNeeded`, which says what to fetch next;
-what is known but not for sure is told apart, so that no fact claims more than its bytes.
+The readers ask for bytes at an offset. What is not known raises :class:`BytesNeeded`, which says what to fetch next.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from mmap import mmap
 from typing import NamedTuple, Protocol
 
@@ -43,9 +41,6 @@ class ElfBytes(Protocol):
     def read(self, offset: int, length: int) -> bytes:
         """Exactly these bytes, which lie inside the file. Raises BytesNeeded with what is unknown of them."""
 
-    def is_certain(self, offset: int, length: int) -> bool:
-        """False when one of these bytes, all of which can be read, might be another."""
-
 
 def merge(ranges: Iterable[tuple[int, int]], gap: int = 0) -> tuple[ByteRange, ...]:
     """``ranges``, sorted, with those joined that overlap or have at most ``gap`` bytes between them."""
@@ -70,24 +65,14 @@ class WholeFile:
         """Exactly these bytes."""
         return bytes(self._data[offset : offset + length])
 
-    def is_certain(self, offset: int, length: int) -> bool:  # noqa: ARG002  # the protocol has them
-        """True."""
-        return True
 
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     offset: int
     data: memoryview
-    certain: bool
 
     @property
     def end(self) -> int:
         return self.offset + len(self.data)
-
-    def cut(self, start: int, end: int) -> _Piece:
-        """The part of this piece between two offsets inside it."""
-        return _Piece(start, self.data[start - self.offset : end - self.offset], self.certain)
 
 
 class KnownRegions:
@@ -97,36 +82,18 @@ class KnownRegions:
         self.size = size
         self._pieces: list[_Piece] = []  # sorted, not overlapping, none empty
 
-    def add(self, offset: int, data: bytes, *, certain: bool = True) -> None:
-        """Learn ``data`` at ``offset``. What is known for certain stays; what was uncertain is replaced.
+    def add(self, offset: int, data: bytes) -> None:
+        """Learn ``data`` at ``offset``; what is known already stays.
 
         Takes a time logarithmic in the number of regions, apart from moving a list. Raises ValueError for bytes
         outside the file.
         """
-        new = _Piece(offset, memoryview(data), certain)
-        if offset < 0 or new.end > self.size:
-            raise ValueError(f"bytes {offset} to {new.end} are outside a file of {self.size} bytes")
-        if not data:
-            return
-        first, last = self._touching(offset, new.end)
-        pieces: list[_Piece] = []
-        position = offset
-        for old in self._pieces[first:last]:
-            if old.certain:
-                if position < old.offset:
-                    pieces.append(new.cut(position, old.offset))
-                pieces.append(old)
-                position = old.end
-            else:
-                if old.offset < offset:
-                    pieces.append(old.cut(old.offset, offset))
-                if old.end > new.end:
-                    pieces.append(new.cut(position, new.end))
-                    pieces.append(old.cut(new.end, old.end))
-                    position = new.end
-        if position < new.end:
-            pieces.append(new.cut(position, new.end))
-        self._pieces[first:last] = pieces
+        end = offset + len(data)
+        if offset < 0 or end > self.size:
+            raise ValueError(f"bytes {offset} to {end} are outside a file of {self.size} bytes")
+        new = memoryview(data)
+        for gap in self.gaps(offset, len(data)):
+            insort(self._pieces, _Piece(gap.offset, new[gap.offset - offset : gap.end - offset]), key=_offset)
 
     def read(self, offset: int, length: int) -> bytes:
         """Exactly these bytes. Raises BytesNeeded with what is unknown of them."""
@@ -134,11 +101,6 @@ class KnownRegions:
         if gaps:
             raise BytesNeeded(gaps)
         return b"".join(piece.data for piece in self._known(offset, offset + length))
-
-    def is_certain(self, offset: int, length: int) -> bool:
-        """True when all of these bytes are known for certain."""
-        known = list(self._known(offset, offset + length))
-        return sum(len(piece.data) for piece in known) == length and all(piece.certain for piece in known)
 
     def gaps(self, offset: int, length: int) -> tuple[ByteRange, ...]:
         """What is unknown of these bytes."""
@@ -152,20 +114,16 @@ class KnownRegions:
             gaps.append(ByteRange(position, offset + length - position))
         return tuple(gaps)
 
-    def _touching(self, start: int, end: int) -> tuple[int, int]:
-        """The slice of the pieces that share bytes with ``start`` to ``end``."""
-        return (
-            bisect_right(self._pieces, start, key=lambda piece: piece.end),
-            bisect_left(self._pieces, end, key=lambda piece: piece.offset),
-        )
-
     def _known(self, start: int, end: int) -> Iterator[_Piece]:
         """The pieces, cut to what lies between ``start`` and ``end``."""
-        if start == end:
-            return
-        first, last = self._touching(start, end)
-        for piece in self._pieces[first:last]:
-            yield piece.cut(max(start, piece.offset), min(end, piece.end))
+        first = bisect_right(self._pieces, start, key=lambda piece: piece.end)
+        for piece in self._pieces[first : bisect_left(self._pieces, end, key=_offset)]:
+            cut = slice(max(start - piece.offset, 0), end - piece.offset)
+            yield _Piece(max(start, piece.offset), piece.data[cut])
+
+
+def _offset(piece: _Piece) -> int:
+    return piece.offset
 
 
 class StreamKeeper:

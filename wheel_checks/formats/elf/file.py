@@ -3,8 +3,8 @@
     facts = read_elf(WholeFile(data))
     facts.dynamic.needed        # ("libc10.so", "libc.so.6")
 
-What cannot be told from the bytes at hand is :class:`Missing` and says which bytes it needs; what rests on uncertain
-bytes is listed in ``possible``. What the loader reads (program headers, PT_DYNAMIC) goes before the section table.
+What cannot be read from the bytes at hand is :class:`Missing` and says which bytes it needs. What the loader reads
+(program headers, PT_DYNAMIC) goes before the section table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, ElfBytes, Kno
 from wheel_checks.formats.elf.dynamic import DynamicFacts, DynamicTable, read_dynamic, read_dynamic_table
 from wheel_checks.formats.elf.header import ElfHeader, read_header
 from wheel_checks.formats.elf.notes import read_build_id, read_isa_level
-from wheel_checks.formats.elf.reader import Reader
 from wheel_checks.formats.elf.sections import Sections, read_sections
 from wheel_checks.formats.elf.segments import Segments, read_interpreter, read_segments
 from wheel_checks.formats.elf.symbols import DynamicSymbols, read_symbols
@@ -61,7 +60,7 @@ class ElfFacts:
     """What an ELF file says of itself. None stands for what the file does not have.
 
     ``isa_level`` is the level of x86-64 (1 to 4) that the file is marked to need.
-    ``possible`` are the parts that rest on bytes which might be others.
+    ``possible`` are the parts that were concluded from elsewhere and might be wrong.
     """
 
     header: ElfHeader
@@ -73,7 +72,7 @@ class ElfFacts:
     isa_level: int | Missing | None
     sections: Sections | Missing
     symbols: DynamicSymbols | Missing | None
-    possible: frozenset[Part]
+    possible: frozenset[Part] = frozenset()
 
     @property
     def missing(self) -> frozenset[Part]:
@@ -94,19 +93,31 @@ def read_elf(view: ElfBytes, parts: Collection[Part] = ALL_PARTS) -> ElfFacts:
     Raises BytesNeeded when not even the header is known, and FormatError, naming the field, when what is known of the
     parts asked for is corrupt. Time and memory are bounded by what the parts have in the file, whatever it claims.
     """
-    header, _ = read_header(view)
-    possible: set[Part] = set()
+    header, reader = read_header(view)
+
+    def known(part: Part, read: Callable[[], T]) -> T | Missing:
+        try:
+            return read() if part in parts else Missing()
+        except BytesNeeded as needed:
+            return Missing(needed.ranges)
+
+    def segments() -> Segments:
+        return read_segments(reader, header)
+
+    def of_table(read: Callable[[DynamicTable], T], without: T) -> T:
+        table = read_dynamic_table(reader, header, segments())
+        return read(table) if table else without
+
     return ElfFacts(
         header=header,
-        segments=_told(view, Part.SEGMENTS, parts, possible, read_segments),
-        interpreter=_told(view, Part.INTERPRETER, parts, possible, _interpreter),
-        dynamic=_told(view, Part.DYNAMIC, parts, possible, _dynamic),
-        versions=_told(view, Part.VERSIONS, parts, possible, _versions),
-        build_id=_told(view, Part.BUILD_ID, parts, possible, _build_id),
-        isa_level=_told(view, Part.ISA_LEVEL, parts, possible, _isa_level),
-        sections=_told(view, Part.SECTIONS, parts, possible, read_sections),
-        symbols=_told(view, Part.SYMBOLS, parts, possible, _symbols),
-        possible=frozenset(possible),
+        segments=known(Part.SEGMENTS, segments),
+        interpreter=known(Part.INTERPRETER, lambda: read_interpreter(reader, segments())),
+        dynamic=known(Part.DYNAMIC, lambda: of_table(read_dynamic, None)),
+        versions=known(Part.VERSIONS, lambda: of_table(read_versions, SymbolVersions())),
+        build_id=known(Part.BUILD_ID, lambda: read_build_id(reader, header, segments())),
+        isa_level=known(Part.ISA_LEVEL, lambda: read_isa_level(reader, header, segments())),
+        sections=known(Part.SECTIONS, lambda: read_sections(reader, header)),
+        symbols=known(Part.SYMBOLS, lambda: of_table(lambda table: read_symbols(table, header), None)),
     )
 
 
@@ -133,54 +144,3 @@ def read_elf_by_ranges(
         f"the structures of the ELF file are scattered over more than {MAX_ROUNDS} places that lead to one another",
         expected="tables that each lie in one place",
     )
-
-
-def _told(
-    view: ElfBytes,
-    part: Part,
-    asked: Collection[Part],
-    possible: set[Part],
-    read: Callable[[Reader, ElfHeader], T],
-) -> T | Missing:
-    """What ``read`` tells of one part. It reads all that the part rests on anew, so that its certainty is its own."""
-    if part not in asked:
-        return Missing()
-    try:
-        header, reader = read_header(view)
-        value = read(reader, header)
-    except BytesNeeded as needed:
-        return Missing(needed.ranges)
-    if not reader.certain:
-        possible.add(part)
-    return value
-
-
-def _interpreter(reader: Reader, header: ElfHeader) -> str | None:
-    return read_interpreter(reader, read_segments(reader, header))
-
-
-def _build_id(reader: Reader, header: ElfHeader) -> str | None:
-    return read_build_id(reader, header, read_segments(reader, header))
-
-
-def _isa_level(reader: Reader, header: ElfHeader) -> int | None:
-    return read_isa_level(reader, header, read_segments(reader, header))
-
-
-def _table(reader: Reader, header: ElfHeader) -> DynamicTable | None:
-    return read_dynamic_table(reader, header, read_segments(reader, header))
-
-
-def _dynamic(reader: Reader, header: ElfHeader) -> DynamicFacts | None:
-    table = _table(reader, header)
-    return read_dynamic(table) if table else None
-
-
-def _versions(reader: Reader, header: ElfHeader) -> SymbolVersions:
-    table = _table(reader, header)
-    return read_versions(table) if table else SymbolVersions()
-
-
-def _symbols(reader: Reader, header: ElfHeader) -> DynamicSymbols | None:
-    table = _table(reader, header)
-    return read_symbols(table, header) if table else None

@@ -99,7 +99,7 @@ def read_header(view: ElfBytes) -> tuple[ElfHeader, Reader]:
     bits = _choice("EI_CLASS", elf_class, _BITS)
     byte_order = _choice("EI_DATA", data, _ORDERS)
     _choice("EI_VERSION", version, _CURRENT)
-    reader = Reader(view, bits, byte_order, certain=bare.certain)
+    reader = Reader(view, bits, byte_order)
     fields = reader.unpack("HHIAAAI6H", _IDENT_SIZE, "the ELF header", ahead=HEAD - _IDENT_SIZE)
     kind, machine, version, entry, segments, sections, flags = fields[:7]
     _, segment_size, segment_count, section_size, section_count, names_index = fields[7:]

@@ -23,18 +23,17 @@ def _compiled(layout: str) -> struct.Struct:
 
 
 class Reader:
-    """Reads checked, in the byte order and class of one file, and remembers whether all that it read was certain.
+    """Reads checked, in the byte order and class of one file.
 
     ``layout`` strings are those of :mod:`struct` without byte order; ``A`` stands for an address, offset or size in the
     file's class (Elf32_Addr, Elf64_Addr). ``field`` names what is read, for messages.
     """
 
-    def __init__(self, view: ElfBytes, bits: Bits = 64, byte_order: ByteOrder = "little", *, certain: bool = True):
+    def __init__(self, view: ElfBytes, bits: Bits = 64, byte_order: ByteOrder = "little"):
         self.view = view
         self.size = view.size
         self.bits = bits
         self.byte_order = byte_order
-        self.certain = certain
         self._order = "<" if byte_order == "little" else ">"
         self._address = "I" if bits == 32 else "Q"
 
@@ -54,15 +53,13 @@ class Reader:
                 hint="the ELF file is cut off or damaged",
             )
         try:
-            data = self.view.read(offset, length)
+            return self.view.read(offset, length)
         except BytesNeeded as needed:
             last = needed.ranges[-1]
             if last.end == offset + length:
                 end = min(max(last.end, offset + ahead), self.size)
                 raise BytesNeeded([*needed.ranges[:-1], ByteRange(last.offset, end - last.offset)]) from None
             raise
-        self.certain = self.certain and self.view.is_certain(offset, length)
-        return data
 
     def unpack(self, layout: str, offset: int, field: str, *, ahead: int = 0) -> tuple[int, ...]:
         """The integers of a structure. Raises as :meth:`read` does."""
