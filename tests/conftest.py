@@ -16,10 +16,10 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -114,6 +114,30 @@ def _clean_environment(request: pytest.FixtureRequest, tmp_path: Path, monkeypat
         if name.startswith(prefixes) or name in {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"}:
             monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+class _Started(subprocess.Popen[Any]):
+    """Notes each process that a test starts, in its own code or in ours."""
+
+    all: ClassVar[list[_Started]] = []
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.all.append(self)
+
+    def has_open_pipe(self) -> bool:
+        """Whether a ResourceWarning follows, in whatever test the garbage collector runs next."""
+        return any(pipe is not None and not pipe.closed for pipe in (self.stdin, self.stdout, self.stderr))
+
+
+@pytest.fixture(autouse=True)
+def _pipes_are_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The test that leaves a pipe of a child open fails, and not another one, later."""
+    _Started.all.clear()
+    monkeypatch.setattr(subprocess, "Popen", _Started)
+    yield
+    leaking = [process.args for process in _Started.all if process.has_open_pipe()]
+    assert not leaking, f"pipes are open of {leaking}"
 
 
 @pytest.fixture(autouse=True)

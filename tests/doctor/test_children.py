@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.patience import PATIENCE, has_ended, in_time, wait_until
+from wheel_checks import process
 from wheel_checks.facts.host.probes import ChildEnd
+from wheel_checks.process import end_all
 from wheelproof.doctor import children
-from wheelproof.doctor.children import Budget, end_all, run_child
+from wheelproof.doctor.children import Budget, run_child
 
 # Its first thread waits for a vfork: in state D, as a process does that waits for a driver.
 UNINTERRUPTIBLE = "#include <unistd.h>\nint main(void) { if (vfork() == 0) { sleep(60); _exit(0); } return 0; }\n"
@@ -156,7 +158,7 @@ def test_all_that_run_can_be_ended() -> None:
     answers: list[ChildEnd] = []
     thread = threading.Thread(target=lambda: answers.append(run("sleep", "60")[0]))
     thread.start()
-    wait_until(lambda: children._running)
+    wait_until(lambda: process._ours.children)
 
     end_all()
 

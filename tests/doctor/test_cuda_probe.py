@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,16 @@ import pytest
 from tests.support.patience import PATIENCE, in_time, wait_until
 from tests.support.probing import known, probe
 from tests.support.stub_driver import build, variables
+from wheel_checks import process
 from wheel_checks.facts.host.error_codes import error_name, error_text
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import CRASHED, HUNG, CudaProbe
 from wheel_checks.facts.host.visible import read_selection
 from wheel_checks.model import Unavailable
-from wheelproof.doctor import children
+from wheel_checks.process import end_all
 from wheelproof.doctor.answers import INSIDE
-from wheelproof.doctor.children import Budget, end_all
+from wheelproof.doctor.children import Budget
 from wheelproof.doctor.probes import dangerous
 from wheelproof.doctor.probes.dangerous import Answers, read_dangerous
 
@@ -178,7 +180,7 @@ def test_what_a_library_prints_is_not_taken_for_an_answer(driver: Path, tmp_path
     assert cuda(driver, LD_PRELOAD=str(tmp_path / "talks.so")).outcome == (0, 1)
 
 
-def command_lines(pids: set[int]) -> list[str]:
+def command_lines(pids: Iterable[int]) -> list[str]:
     found = []
     for pid in tuple(pids):
         with contextlib.suppress(OSError):
@@ -191,7 +193,7 @@ def test_after_an_interruption_nothing_more_is_started(driver: Path) -> None:
     answers: list[Answers] = []
     thread = threading.Thread(target=lambda: answers.append(probe(hangs, gpu=False)))
     thread.start()
-    wait_until(lambda: any("cuda.py" in line for line in command_lines(children._running)))
+    wait_until(lambda: any("cuda.py" in line for line in command_lines(process._ours.children)))
 
     end_all()
 

@@ -15,7 +15,8 @@ import pytest
 
 from tests.support.docker_engine import EMULATED, NATIVE
 from tests.support.patience import PATIENCE, in_time, wait_until
-from wheelproof.matrix.executors.base import Ended, Mount
+from wheel_checks.process import Ended
+from wheelproof.matrix.executors.base import Mount
 from wheelproof.matrix.executors.docker import container
 from wheelproof.matrix.executors.docker.container import Limits
 from wheelproof.matrix.executors.docker.engine import EngineError, connect

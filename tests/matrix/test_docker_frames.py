@@ -8,7 +8,8 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wheelproof.matrix.executors.docker.container import Kept, frames
+from wheelproof.matrix.commands import Kept
+from wheelproof.matrix.executors.docker.container import frames
 
 STREAMS = st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=40)), max_size=8)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from wheel_checks.errors import DeadlineError, SourceError
-from wheelproof.matrix.executors.base import Ended
+from wheel_checks.process import Ended
 from wheelproof.matrix.steps import Steps, digest_of_files, read_record
 from wheelproof.matrix.trees import ABANDONED, UNUSED, Lock, Trees
 

@@ -90,19 +90,14 @@ def test_what_cannot_be_started_is_said(tmp_path: Path) -> None:
         run_suite(str(script), [], deadline=PATIENCE)
 
 
-def started(tmp_path: Path, pids: Path, script: str) -> subprocess.Popen[bytes]:
-    """``wheelproof smoke`` in a process of its own, with the suite under way."""
-    command = [sys.executable, "-m", "wheelproof", "smoke", "--python", fake_interpreter(tmp_path, script)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
-    wait_until(lambda: pids.exists() and pids.read_text())
-    return process
-
-
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_ends_all_of_it(tmp_path: Path, pids: Path, number: int, status: int) -> None:
-    process = started(tmp_path, pids, STARTS_ANOTHER + HANGS)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=PATIENCE)
+    python = fake_interpreter(tmp_path, STARTS_ANOTHER + HANGS)
+    command = [sys.executable, "-m", "wheelproof", "smoke", "--python", python]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as process:
+        wait_until(lambda: pids.exists() and pids.read_text())
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE)
 
     assert (process.returncode, out) == (status, b"")
     assert err.endswith(b"wheelproof: interrupted\n") == (number == signal.SIGINT)

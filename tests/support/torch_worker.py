@@ -9,8 +9,8 @@ import atexit
 import functools
 import json
 import os
-import subprocess
 from pathlib import Path
+from subprocess import PIPE, Popen  # the real one: this process outlives the test that starts it
 from typing import Any
 
 PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read now: tests run without it in their environment
@@ -44,12 +44,12 @@ for line in sys.stdin:
 
 
 @functools.cache
-def _worker() -> subprocess.Popen[str]:
-    process = subprocess.Popen(
+def _worker() -> Popen[str]:
+    process = Popen(
         [PYTHON, "-c", WORKER],
         env=os.environ | {"PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdin=PIPE,
+        stdout=PIPE,
         text=True,
     )
     atexit.register(process.kill)

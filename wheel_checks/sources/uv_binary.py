@@ -1,4 +1,4 @@
-"""The program uv, and the index that it asks by default: no host of an index is written in our code."""
+"""Runs uv and other installers, and reads the index that uv asks by default: our code names no host of an index."""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ import functools
 import os
 import re
 import shutil
-import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from wheel_checks.errors import SourceError, UsageError
+from wheel_checks.errors import DeadlineError, SourceError, UsageError
+from wheel_checks.process import StartError, run
+from wheel_checks.sources.http.credentials import redact_text
 
 _DEFAULT = re.compile(r"--default-index <\w+>\s+[^<]*\(by\s+default:\s+<(https?://[^>\s]+)>")
-_TIMEOUT = 30  # seconds
+_TIMEOUT = 30.0  # seconds
+_PLAIN = {"NO_COLOR": "1", "UV_NO_WRAP": "1", "UV_NO_PROGRESS": "1", "UV_PYTHON_DOWNLOADS": "never"}
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How an installer ended. ``words`` are its messages, without credentials and colours."""
+
+    status: int
+    output: str
+    words: str
 
 
 def find_uv() -> str:
@@ -27,23 +41,39 @@ def find_uv() -> str:
     return found
 
 
+def run_uv(arguments: Sequence[str], environ: Mapping[str, str], timeout: float) -> Answer:
+    """Run uv with ``arguments`` in the current folder, for at most ``timeout`` seconds, as ``environ`` configures it.
+
+    Raises SourceError when uv cannot be started or was killed, DeadlineError when it takes too long.
+    """
+    try:
+        return run_installer("uv", [find_uv(), *arguments], {**environ, **_PLAIN}, timeout)
+    except StartError as error:
+        raise SourceError(f"uv cannot be started: {error}", hint="python -m pip install uv") from error
+
+
+def run_installer(name: str, command: Sequence[str], environ: Mapping[str, str], timeout: float) -> Answer:
+    """Run an installer, which messages call ``name``, for at most ``timeout`` seconds.
+
+    Raises StartError, SourceError when it was killed, DeadlineError when it takes too long.
+    """
+    ended = run(command, deadline=timeout, environment=environ)
+    if ended.timed_out:
+        raise DeadlineError(f"{name} did not finish within {timeout:g} seconds", hint="see --deadline")
+    if ended.status < 0:
+        what = f"{name} was ended by signal {-ended.status}"
+        raise SourceError(what, hint="it may have run out of memory; try again")
+    output, words = (_ANSI.sub("", said.decode(errors="replace")) for said in (ended.output, ended.errors))
+    return Answer(ended.status, output, redact_text(words))
+
+
 @functools.cache
 def default_index() -> str:
     """The URL of uv's default index, which is pip's too. Raises UsageError when uv is missing or names none."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("UV_")}
     try:
-        command = [find_uv(), "pip", "compile", "--help"]
-        help_text = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            env=environment | {"NO_COLOR": "1"},
-            timeout=_TIMEOUT,
-            check=False,
-        ).stdout
-    except (OSError, SourceError, subprocess.SubprocessError):
+        help_text = run_uv(["pip", "compile", "--help"], environment, _TIMEOUT).output
+    except SourceError:
         help_text = ""
     if match := _DEFAULT.search(help_text):
         return match[1]

@@ -19,10 +19,10 @@ from tests.support.range_server import RangeServer, Resource, basic_auth, fail
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.errors import DeadlineError, OfflineError, SourceError, UsageError
 from wheel_checks.formats.pylock import LockedPackage
+from wheel_checks.sources import uv_binary
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
-from wheel_checks.sources.uv import process as uv_process
+from wheel_checks.sources.uv import own_configuration
 from wheel_checks.sources.uv.resolver import NoSolutionError, Resolution, python_platform, resolve
-from wheel_checks.sources.uv_binary import find_uv
 from wheel_checks.targets.target import Target
 
 AARCH64 = Target((3, 12), "aarch64", (2, 39))
@@ -206,8 +206,8 @@ def test_credentials_reach_the_index_and_no_message(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_written_for_uv_is_for_this_user_only() -> None:
-    with uv_process.private_folder() as folder:
-        path = uv_process.write_private(folder / "uv.toml", "x")
+    with own_configuration.private_folder() as folder:
+        path = own_configuration.write_private(folder / "uv.toml", "x")
         assert (folder.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
     assert not folder.exists()
 
@@ -230,7 +230,7 @@ def fake_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Non
     path = tmp_path / "uv"
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
-    monkeypatch.setattr(uv_process, "find_uv", lambda: str(path))
+    monkeypatch.setattr(uv_binary, "find_uv", lambda: str(path))
 
 
 def test_a_resolver_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,14 +261,14 @@ def test_a_resolver_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s
 
 
 def test_without_uv_the_message_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uv_process, "find_uv", lambda: str(tmp_path / "uv"))
+    monkeypatch.setattr(uv_binary, "find_uv", lambda: str(tmp_path / "uv"))
     with pytest.raises(SourceError, match="uv cannot be started") as error:
         resolve(["demo"], AARCH64, IndexConfig(()))
     assert "pip install uv" in error.value.hint
 
 
 def test_uv_comes_with_wheelproof() -> None:
-    assert os.access(find_uv(), os.X_OK)
+    assert os.access(uv_binary.find_uv(), os.X_OK)
 
 
 # Targets, as uv names them.

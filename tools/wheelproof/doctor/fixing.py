@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import shlex
-import subprocess
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from wheel_checks.facts.host.commands import check_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.model import Fix, Severity, Unavailable
+from wheel_checks.process import StartError, run
 from wheel_checks.sources.uv_binary import find_uv
 from wheelproof.doctor.diagnosis import Diagnosis
 
@@ -33,6 +34,7 @@ _ELSEWHERE = (
     "--break-system-packages",
     "--managed-python",
 )
+GRACE = 10.0  # seconds that an interrupted installer has to put back what it moved away
 _ACTIONS = ("install", "uninstall")
 _SHELL = frozenset("|&;<>()$`")
 _SHELL_SETTINGS = ("export", "unset", "source", "cd", "alias")
@@ -107,9 +109,9 @@ def run_steps(steps: Sequence[Step]) -> tuple[Ran, ...]:
     done: list[Ran] = []
     for step in steps:
         try:
-            status = subprocess.run(step.arguments, check=False, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode
-        except OSError as error:
-            print(f"{step.arguments[0]} cannot be started: {error.strerror or error}", file=sys.stderr)  # noqa: T201
+            status = run(step.arguments, stdout=sys.stderr, stderr=None, first=signal.SIGINT, grace=GRACE).status
+        except StartError as error:
+            print(f"{step.arguments[0]} cannot be started: {error}", file=sys.stderr)  # noqa: T201
             status = 127
         done.append(Ran(step.command, status))
         if status:

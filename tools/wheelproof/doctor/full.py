@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import signal
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from wheel_checks.model import CheckResult, Evidence, Fix, Outcome, Severity, Subject
+from wheel_checks.process import run
 
 LEVEL = "quick"
 KIND = "smoke"
@@ -23,20 +24,14 @@ def smoke_command(python: str, deadline: float) -> list[str]:
 
 def run_smoke(python: str, deadline: float) -> Subject:
     """Run the kernels under ``python`` for at most ``deadline`` seconds; what goes wrong with that is a result, too."""
-    try:
-        done = subprocess.run(
-            smoke_command(python, deadline),
-            check=False,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=deadline + _GRACE,
-        )
-        return smoke_subject(json.loads(done.stdout))
-    except subprocess.TimeoutExpired:
+    ended = run(smoke_command(python, deadline), deadline=deadline + _GRACE, first=signal.SIGTERM, grace=_GRACE)
+    if ended.timed_out:
         return _undecided(f"it did not end within {deadline:g} s")
+    try:
+        return smoke_subject(json.loads(ended.output))
     except ValueError:  # no report
-        words = done.stderr.decode(errors="replace").strip().splitlines()
-        return _undecided(words[0] if words else f"it ended with exit code {done.returncode}, and said nothing")
+        words = ended.errors.decode(errors="replace").strip().splitlines()
+        return _undecided(words[0] if words else f"it ended with exit code {ended.status}, and said nothing")
 
 
 def smoke_subject(report: Mapping[str, Any]) -> Subject:

@@ -15,7 +15,8 @@ from typing import Any
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.model import Unavailable
-from wheelproof.doctor.children import Budget, end_all
+from wheel_checks.process import TERMINATED, end_all, terminated_as
+from wheelproof.doctor.children import Budget
 from wheelproof.doctor.probes.variables import read_variables
 from wheelproof.doctor.sections import Sections, Several
 
@@ -44,13 +45,14 @@ def read_host(request: Request, environ: Mapping[str, str], on_read: Callable[[]
     sections = Sections(Budget(request.timeout), on_read)
     budget = Budget(max(request.timeout - _RESERVE, _LEAST * request.timeout))
     variables = environ if request.root == "/" else {}
-    try:
-        _start(sections, request, variables, budget)
-        values, seconds, unread = sections.all()
-    except BaseException:
-        budget.end()  # interrupted: the threads wait for children, and would start others
-        end_all()
-        raise
+    with terminated_as(SystemExit(TERMINATED)):
+        try:
+            _start(sections, request, variables, budget)
+            values, seconds, unread = sections.all()
+        except BaseException:
+            budget.end()  # interrupted: the threads wait for children, and would start others
+            end_all()
+            raise
     interpreter = values["interpreter"]
     if request.python and isinstance(interpreter, Unavailable):
         unread["interpreter"] = interpreter.reason  # it was asked for: not to know it is not to have checked

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
 import selectors
 import signal
-import subprocess
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from wheel_checks.errors import SourceError
-from wheelproof.matrix.children import kill_group, terminated_as_interrupted
+from wheel_checks.process import Child, StartError, terminated_as
 from wheelproof.matrix.executors.base import Executor
 from wheelproof.matrix.folders import make_folder, only_run
 from wheelproof.matrix.trees import Trees
@@ -44,10 +41,8 @@ class Died:
 @dataclass(slots=True)
 class _Worker:
     task: Task
-    process: subprocess.Popen[bytes]
-    output: BinaryIO
+    child: Child
     end: float
-    told: bytes = b""
     late: bool = False
 
 
@@ -62,7 +57,7 @@ def run_cells(tasks: Sequence[Task], work: Path, *, jobs: int, heard: Heard = la
         return []
     executor = make_executor(tasks[0].executor)
     died: list[Died] = []
-    with terminated_as_interrupted(), only_run(work) as held, contextlib.ExitStack() as leaving:
+    with terminated_as(KeyboardInterrupt()), only_run(work) as held, contextlib.ExitStack() as leaving:
         Trees(tasks[0].cache / "trees").prune(time.time())
         _sweep(executor.sweep)
         _refuse_in_vain(tasks, executor)
@@ -73,15 +68,15 @@ def run_cells(tasks: Sequence[Task], work: Path, *, jobs: int, heard: Heard = la
                 while waiting and len(running) < jobs:
                     worker = _start(waiting.popleft(), held)
                     running.append(worker)
-                    selector.register(worker.output, selectors.EVENT_READ, worker)
+                    selector.register(worker.child, selectors.EVENT_READ, worker)
                 for key, _ in selector.select(_TICK):
                     worker = key.data
-                    if chunk := os.read(worker.output.fileno(), 1 << 12):
-                        *lines, worker.told = (worker.told + chunk).split(b"\n")
+                    lines = worker.child.lines()
+                    if lines is not None:
                         for line in lines:
-                            heard(worker.task, line.decode(errors="replace"))
+                            heard(worker.task, line)
                         continue
-                    selector.unregister(worker.output)
+                    selector.unregister(worker.child)
                     death = _reaped(worker)
                     running.remove(worker)
                     died += [death] if death else []
@@ -101,44 +96,34 @@ def _refuse_in_vain(tasks: Sequence[Task], executor: Executor) -> None:
 
 
 def _start(task: Task, held: int) -> _Worker:
-    """Start the process of a cell. It leads a session of its own: a Ctrl-C reaches this process alone.
+    """Start the process of a cell: a Ctrl-C reaches this process alone. Raises SourceError.
 
-    It shares the descriptor ``held``, which keeps other runs out of the work folder. Raises SourceError.
+    It shares the descriptor ``held``, which keeps other runs out of the work folder.
     """
-    command = [sys.executable, "-P", "-m", "wheelproof.matrix.worker", str(os.getpid())]
+    command = [sys.executable, "-P", "-m", "wheelproof.matrix.worker"]
     make_folder(task.folder)
     try:
         with _log(task).open("wb") as log:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,
-                pass_fds=[held],
+            child = Child(
+                command, stdin=pickle.dumps(task), stderr=log, pass_fds=[held], first=signal.SIGTERM, grace=GRACE
             )
-    except OSError as error:
+    except (OSError, StartError) as error:
         raise SourceError(f"the process of {task.cell.id} cannot be started: {error}") from error
-    assert process.stdin is not None  # noqa: S101  # for mypy: Popen was asked for pipes
-    assert process.stdout is not None  # noqa: S101  # as above
-    with contextlib.suppress(BrokenPipeError):  # it died at once: its status tells
-        process.stdin.write(pickle.dumps(task))
-        process.stdin.close()
-    output: BinaryIO = process.stdout  # type: ignore[assignment]  # IO[bytes], of which this is one
-    return _Worker(task, process, output, time.monotonic() + task.deadline + GRACE)
+    return _Worker(task, child, time.monotonic() + task.deadline + GRACE)
 
 
 def _hurry(worker: _Worker) -> None:
     """End a worker that does not keep its deadline itself: in good order at first, by force then."""
     if time.monotonic() < worker.end:
         return
-    kill_group(worker.process.pid, signal.SIGKILL if worker.late else signal.SIGTERM)
+    worker.child.send(signal.SIGKILL if worker.late else signal.SIGTERM)
     worker.late, worker.end = True, time.monotonic() + GRACE
 
 
 def _reaped(worker: _Worker) -> Died | None:
-    status = worker.process.wait()
-    worker.output.close()
+    worker.child.follow({}, worker.end)
+    worker.child.end()
+    status = worker.child.status
     if status == 0:
         return None
     how = f"with status {status}" if status > 0 else f"by signal {-status}"
@@ -156,15 +141,9 @@ def _ending() -> Iterator[list[_Worker]]:
         yield running
     finally:
         for worker in running:
-            kill_group(worker.process.pid, signal.SIGTERM)
-        end = time.monotonic() + GRACE
+            worker.child.send(signal.SIGTERM)
         for worker in running:
-            try:
-                worker.process.wait(max(0.0, end - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                kill_group(worker.process.pid)
-                worker.process.wait()
-            worker.output.close()
+            worker.child.end()
 
 
 def _sweep(sweep: Callable[[], Sequence[str]]) -> None:

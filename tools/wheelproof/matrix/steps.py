@@ -16,7 +16,7 @@ from wheel_checks.decode import Policy, decode
 from wheel_checks.errors import DeadlineError, FormatError, SourceError, WheelproofError
 from wheel_checks.formats.documents import parse_json
 from wheel_checks.model import Verdict
-from wheelproof.matrix.executors.base import Ended
+from wheel_checks.process import Ended
 
 SCHEMA = "wheelproof.matrix-step/1"
 LARGEST = 64 << 20  # bytes of one result

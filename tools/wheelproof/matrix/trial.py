@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.errors import SourceError
+from wheel_checks.process import Ended
 from wheelproof.kernels import BOOTSTRAP, MODULE, package_folder
-from wheelproof.matrix.executors.base import Ended, Executor, Mount
+from wheelproof.matrix.executors.base import Executor, Mount
 from wheelproof.matrix.inside import import_torch
 from wheelproof.matrix.model import Cell, Smoke
 from wheelproof.matrix.steps import Steps, digest_of_files

@@ -18,7 +18,7 @@ from wheel_checks.facts.gpu.compile_targets import parse_target
 from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
 from wheel_checks.sources.uv.resolver import resolve
-from wheelproof.matrix.children import run_command
+from wheelproof.matrix.commands import run_command
 from wheelproof.matrix.executors.base import Executor
 from wheelproof.matrix.folders import make_folder
 from wheelproof.matrix.model import Cell

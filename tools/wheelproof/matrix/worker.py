@@ -1,18 +1,17 @@
 """The process of one cell: takes it its way, so that a crash, a signal or a deadline ends this cell and no other.
 
-Reads a pickled :class:`Task` from standard input, whose other end is the run that started it, and writes the name of
-each step as a line to standard output. SIGTERM, which the kernel also sends when that run dies, ends it in good order.
+Reads a pickled :class:`Task` from standard input, and writes the name of each step as a line to standard output.
+SIGTERM, which it also gets when the run that started it dies, ends it in good order.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
-import signal
 import sys
 
 from wheel_checks.errors import UsageError
-from wheelproof.matrix.children import die_with, terminated_as_interrupted
+from wheel_checks.process import terminated_as
 from wheelproof.matrix.executors.base import Executor
 from wheelproof.matrix.executors.docker.executor import DockerExecutor
 from wheelproof.matrix.executors.venv import VenvExecutor
@@ -37,9 +36,8 @@ def _say(step: str) -> None:
 
 def main() -> int:
     """Take the cell its way; 0 when it came to an end of it, 130 when it was interrupted."""
-    with terminated_as_interrupted():
+    with terminated_as(KeyboardInterrupt()):
         try:
-            die_with(int(sys.argv[1]), signal.SIGTERM)
             task: Task = pickle.load(sys.stdin.buffer)  # noqa: S301  # from the process that started this one
             go(task, make_executor(task.executor), _say)
         except KeyboardInterrupt:

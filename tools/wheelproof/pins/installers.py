@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,30 +19,19 @@ from urllib.parse import unquote, urlsplit
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.errors import DeadlineError, FormatError, OfflineError, SourceError
+from wheel_checks.errors import FormatError, OfflineError, SourceError
 from wheel_checks.facts.stack import Conflict
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
-from wheel_checks.sources.http.credentials import redact_text
+from wheel_checks.process import LARGEST_OUTPUT, StartError
 from wheel_checks.sources.uv.explanation import explain
-from wheel_checks.sources.uv_binary import find_uv
+from wheel_checks.sources.uv_binary import Answer, run_installer, run_uv
 
 UV, PIP = "uv", "pip"
 DEFAULT_TIMEOUT = 300.0  # seconds; a cold resolution of 200 packages takes 20
 
-_MOST_OUTPUT = 64 << 20  # bytes; pip's report of 200 packages, with all their METADATA, has 5 MB
-_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _CHANGE = re.compile(r" ([-+~]) ([A-Za-z0-9._-]+)(?:==(\S+)| @ (\S+))?")  # uv: " + torch==2.8.0", " + torch @ URL"
 _UV_DONE = re.compile(r"^(?:Would |Checked |Audited )", re.MULTILINE)
 _PIP_CONFLICT, _PIP_NOTHING = "ResolutionImpossible", re.compile(r"No matching distribution found for (\S+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """How a child ended: its exit status, what it wrote to standard output, and its messages without credentials."""
-
-    status: int
-    out: str
-    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,38 +47,16 @@ class DryRun:
     conflict: Conflict | None = None
 
 
-def run_child(command: Sequence[str], variables: Mapping[str, str], timeout: float = DEFAULT_TIMEOUT) -> Finished:
-    """Run a command in the current folder and wait at most ``timeout`` seconds, then end it with all that it started.
+def run_pip(command: Sequence[str], variables: Mapping[str, str], timeout: float = DEFAULT_TIMEOUT) -> Answer:
+    """Run a pip in the current folder for at most ``timeout`` seconds.
 
     Raises SourceError when it cannot be started or was killed, DeadlineError when it takes too long.
     """
-    environment = {**variables, "NO_COLOR": "1", "UV_NO_PROGRESS": "1", "UV_NO_WRAP": "1", "PIP_NO_COLOR": "1"}
-    environment |= {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "UV_PYTHON_DOWNLOADS": "never"}
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        try:
-            process = subprocess.Popen(
-                list(command), stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, start_new_session=True
-            )
-        except OSError as error:
-            raise SourceError(f"{command[0]} cannot be started: {error.strerror}") from error
-        try:
-            status = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            raise DeadlineError(
-                f"{Path(command[0]).name} did not finish within {timeout:g} seconds", hint="see --deadline"
-            ) from None
-        finally:
-            if process.poll() is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        texts = []
-        for stream in (out, err):
-            stream.seek(0)
-            texts.append(_ANSI.sub("", stream.read(_MOST_OUTPUT).decode(errors="replace")))
-    if status < 0:
-        raise SourceError(f"{Path(command[0]).name} was ended by signal {-status}", hint="it may lack memory")
-    return Finished(status, texts[0], redact_text(texts[1]))
+    plain = {"NO_COLOR": "1", "PIP_NO_COLOR": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
+    try:
+        return run_installer(Path(command[0]).name, command, {**variables, **plain}, timeout)
+    except StartError as error:
+        raise SourceError(f"{command[0]} cannot be started: {error}") from error
 
 
 def uv_dry_run(
@@ -103,7 +67,7 @@ def uv_dry_run(
     ``build`` lets uv build source archives, which runs their code. Raises SourceError when uv gives no answer.
     """
     options = ["--dry-run", *([] if build else ["--no-build"])]
-    done = run_child([find_uv(), "pip", "install", *options, *arguments], variables, timeout)
+    done = run_uv(["pip", "install", *options, *arguments], variables, timeout)
     if done.status:
         explanation = explain(done.words)
         if explanation is None:
@@ -114,7 +78,7 @@ def uv_dry_run(
             raise _needs_build(", ".join(explanation.unusable))
         demands = tuple(map(str, explanation.demands))
         return DryRun({}, {}, {}, Conflict(explanation.sentences, demands, explanation.hints))
-    return parse_uv_changes(done.out + done.words)
+    return parse_uv_changes(done.output + done.words)
 
 
 def parse_uv_changes(words: str) -> DryRun:
@@ -160,9 +124,9 @@ def pip_dry_run(
         options += [] if build else ["--only-binary", ":all:"]
         # Without it pip downloads every wheel whole, 4 GB for torch, to read its METADATA where the index has no other.
         lazily = [*command, "install", "--use-feature=fast-deps", *options, *arguments]
-        done = run_child(lazily, variables, timeout)
+        done = run_pip(lazily, variables, timeout)
         if "invalid choice: 'fast-deps'" in done.words:  # a later pip may have no such feature, or need none
-            done = run_child([part for part in lazily if part != "--use-feature=fast-deps"], variables, timeout)
+            done = run_pip([part for part in lazily if part != "--use-feature=fast-deps"], variables, timeout)
         if done.status:
             nothing = _PIP_NOTHING.search(done.words)
             if nothing and not build:  # pip does not tell of the source archives that it passes over
@@ -171,7 +135,7 @@ def pip_dry_run(
                 raise _silent(PIP, done)
             return DryRun({}, {}, {}, Conflict(_pip_sentences(done.words)))
         with report.open("rb") as file:
-            return parse_pip_report(file.read(_MOST_OUTPUT), packages)
+            return parse_pip_report(file.read(LARGEST_OUTPUT), packages)
 
 
 def parse_pip_report(data: bytes, packages: Mapping[str, str]) -> DryRun:
@@ -214,8 +178,8 @@ def _pip_sentences(words: str) -> tuple[str, ...]:
     return tuple(line for line in lines if line and not line.startswith(("WARNING", "To fix this", "[notice")))[:12]
 
 
-def _silent(installer: str, done: Finished) -> SourceError:
-    told = " ".join((done.words or done.out).split())[-600:]
+def _silent(installer: str, done: Answer) -> SourceError:
+    told = " ".join((done.words or done.output).split())[-600:]
     return SourceError(f"{installer} could not plan the install: {told or f'status {done.status}'}")
 
 

@@ -22,7 +22,7 @@ from wheel_checks.facts.kernels.facts import (
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheelproof.reporting import OpenReport, Selection
-from wheelproof.smoke.child import Ended, run_suite
+from wheelproof.smoke.child import SuiteEnd, run_suite
 from wheelproof.smoke.overview import environment_phrase, kernel_headline, overview, target_headline
 from wheelproof.smoke.request import SmokeRequest
 
@@ -57,7 +57,7 @@ def smoke(
     return opened.close(subjects, selection.fail_on, overview=overview(request, outcome, kernels, targets))
 
 
-def read_outcome(ended: Ended, deadline: float) -> SmokeDocument | NoDocument:
+def read_outcome(ended: SuiteEnd, deadline: float) -> SmokeDocument | NoDocument:
     """The suite's report, or why there is none. Raises UsageError and KeyboardInterrupt as :func:`smoke` says."""
     if ended.report is not None:
         try:

@@ -133,7 +133,8 @@ class Credentials:
 
     def _from_keyring(self, services: tuple[str, ...], user: str, seconds: float) -> Login | None:
         import shutil
-        import subprocess
+
+        from wheel_checks.process import StartError, run
 
         command = shutil.which("keyring", path=self._environ.get("PATH"))
         if command is None:
@@ -141,18 +142,14 @@ class Credentials:
         environ = {**self._environ, "PYTHONIOENCODING": "utf-8"}
         for service in services:
             try:
-                answer = subprocess.run(
-                    [command, "get", service, user],
-                    stdin=subprocess.DEVNULL,
-                    capture_output=True,
-                    timeout=seconds,
-                    env=environ,
-                    check=False,
-                )
-            except (OSError, subprocess.TimeoutExpired) as error:
-                _log.warning("the keyring command did not answer (%s)", type(error).__name__)
+                answer = run([command, "get", service, user], deadline=seconds, environment=environ)
+            except StartError as error:
+                _log.warning("the keyring command did not answer (%s)", type(error.__cause__).__name__)
                 return None
-            password = answer.stdout.decode(errors="replace").rstrip("\r\n")
-            if answer.returncode == 0 and password:
+            if answer.timed_out:
+                _log.warning("the keyring command did not answer (TimeoutExpired)")
+                return None
+            password = answer.output.decode(errors="replace").rstrip("\r\n")
+            if answer.status == 0 and password:
                 return Login(user, password)
         return None

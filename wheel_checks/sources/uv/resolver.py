@@ -21,7 +21,8 @@ from wheel_checks.errors import OfflineError, SourceError, UsageError
 from wheel_checks.formats.pylock import MAX_SIZE, LockedPackage, parse_pylock
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.uv.explanation import Explanation, explain, unwrapped
-from wheel_checks.sources.uv.process import Answer, configuration, private_folder, run_uv, write_private
+from wheel_checks.sources.uv.own_configuration import configuration, private_folder, run_uv_alone, write_private
+from wheel_checks.sources.uv_binary import Answer
 
 UV_GLIBCS = (17, 28, *range(31, 41))
 """The minor versions of glibc 2 that uv knows as ``--python-platform`` (uv 0.9 to 0.13)."""
@@ -171,7 +172,7 @@ def _run(
             # An override whose marker never holds removes a package from everywhere, the user's own list included.
             rows = "".join(f'{name} ; python_version < "0"\n' for name in unusable)
             more += ["--overrides", str(write_private(run / "overrides.txt", rows))]
-        answer = run_uv([*arguments, *more], run, environ, timeout)
+        answer = run_uv_alone([*arguments, *more], environ, timeout)
         if answer.status == 0 and lock.is_file():
             with lock.open("rb") as file:
                 packages = parse_pylock(file.read(MAX_SIZE + 1), run)

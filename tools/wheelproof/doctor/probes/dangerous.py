@@ -34,8 +34,9 @@ from wheel_checks.facts.host.probes import (
 )
 from wheel_checks.facts.host.visible import expected_devices
 from wheel_checks.model import Unavailable
+from wheel_checks.process import end_all
 from wheelproof.doctor.answers import INSIDE, TORCH_PROGRAM, Answer
-from wheelproof.doctor.children import TIME_IS_OVER, Budget, end_all, run_child
+from wheelproof.doctor.children import TIME_IS_OVER, Budget, run_child
 
 NVML_SECONDS = 15.0
 CUDA_SECONDS = 20.0  # a server with eight GPUs and no persistence daemon takes ten

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from wheel_checks.model import Unavailable
+from wheel_checks.process import Ended
 from wheelproof.matrix.model import Cell
 
 
@@ -19,15 +20,6 @@ class Mount:
     source: Path
     target: str
     writable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a command ended: its exit status (128 + N after signal N), wall time in seconds, whether it was too slow."""
-
-    status: int
-    seconds: float
-    timed_out: bool = False
 
 
 class Place(Protocol):
@@ -43,7 +35,8 @@ class Place(Protocol):
     def run(
         self, command: Sequence[str], *, environ: Mapping[str, str], output: Path, log: Path, deadline: float
     ) -> Ended:
-        """Run ``command`` for at most ``deadline`` seconds, then kill it and all that it started.
+        """Run ``command`` for at most ``deadline`` seconds, then kill it and all that it started; its status is 128 + N
+        after signal N.
 
         Standard output goes to the file ``output``, standard error is appended to the file ``log``. The environment
         holds ``environ`` and what the place itself sets, and nothing of the caller's.

@@ -7,7 +7,6 @@ import functools
 import os
 import platform
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,10 @@ from pathlib import Path
 
 from wheel_checks.errors import SourceError
 from wheel_checks.model import Unavailable
-from wheel_checks.sources.uv_binary import find_uv
-from wheelproof.matrix.children import run_command
-from wheelproof.matrix.executors.base import Ended, Mount
+from wheel_checks.process import Ended
+from wheel_checks.sources.uv_binary import run_uv
+from wheelproof.matrix.commands import run_command
+from wheelproof.matrix.executors.base import Mount
 from wheelproof.matrix.model import Cell
 
 NVIDIA_CONTROL = Path("/dev/nvidiactl")  # made by the driver
@@ -81,7 +81,7 @@ class VenvExecutor:
             raise SourceError(f"there is no Python {cell.python} here", hint=f"uv python install {cell.python}")
         with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
-            _uv("venv", "--quiet", "--no-project", "--no-config", "--python", python, str(folder / "venv"))
+            _make_environment(python, folder / "venv")
             yield VenvPlace(folder, tuple(mounts))
 
     def sweep(self) -> Sequence[str]:
@@ -98,28 +98,16 @@ class VenvExecutor:
 @functools.cache
 def find_python(version: str) -> str | None:
     """The path of an interpreter of this version, as uv finds it; None when there is none. Nothing is downloaded."""
-    answer = _ask_uv("python", "find", "--no-python-downloads", "--no-project", "--no-config", "--system", version)
-    return answer.stdout.strip() or None if answer.returncode == 0 else None
+    options = ("--no-python-downloads", "--no-project", "--no-config", "--system")
+    answer = run_uv(["python", "find", *options, version], os.environ, _PATIENCE)
+    return answer.output.strip() or None if answer.status == 0 else None
 
 
-def _uv(*arguments: str) -> None:
-    answer = _ask_uv(*arguments)
-    if answer.returncode:
-        raise SourceError(f"uv could not make an environment: {' '.join(answer.stderr.split())[-500:]}")
-
-
-def _ask_uv(*arguments: str) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            [find_uv(), *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_PATIENCE,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SourceError(f"uv does not answer: {error}") from error
+def _make_environment(python: str, folder: Path) -> None:
+    options = ("--quiet", "--no-project", "--no-config", "--python", python)
+    answer = run_uv(["venv", *options, str(folder)], os.environ, _PATIENCE)
+    if answer.status:
+        raise SourceError(f"uv could not make an environment: {' '.join(answer.words.split())[-500:]}")
 
 
 def _is_ours(path: Path) -> bool:

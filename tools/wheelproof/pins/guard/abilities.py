@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wheel_checks.errors import SourceError
-from wheel_checks.sources.uv_binary import find_uv
-from wheelproof.pins.installers import run_child
+from wheel_checks.sources.uv_binary import run_uv
+from wheelproof.pins.installers import DEFAULT_TIMEOUT
 
 _UNKNOWN = "wheelproof-asks-which-keys-there-are"
 _EXPECTED = re.compile(r"expected one of ((?:`[\w-]+`(?:, )?)+)")
@@ -27,15 +27,14 @@ class UvAbilities:
 
 def read_uv(variables: Mapping[str, str]) -> UvAbilities:
     """Ask the uv that would be used. Raises SourceError when there is none, or when it does not tell its keys."""
-    uv = find_uv()
     plain = {name: value for name, value in variables.items() if not name.startswith("UV_")}
-    version = run_child([uv, "--version"], plain).out.split()
+    version = run_uv(["--version"], plain, DEFAULT_TIMEOUT).output.split()
     with tempfile.TemporaryDirectory(prefix="wheelproof-") as folder:
         config = Path(folder) / "uv.toml"
         config.write_text(f"{_UNKNOWN} = 1\n", encoding="utf-8")
-        words = run_child([uv, "cache", "dir", "--config-file", str(config)], plain).words
+        words = run_uv(["cache", "dir", "--config-file", str(config)], plain, DEFAULT_TIMEOUT).words
     told = _EXPECTED.search(words)
     if told is None or len(version) < 2:
         raise SourceError("uv does not say which settings it knows", hint="use a uv of the last year")
-    options = run_child([uv, "pip", "install", "--help"], plain)
-    return UvAbilities(version[1], frozenset(told[1].strip("`").split("`, `")), "--excludes" in options.out)
+    options = run_uv(["pip", "install", "--help"], plain, DEFAULT_TIMEOUT)
+    return UvAbilities(version[1], frozenset(told[1].strip("`").split("`, `")), "--excludes" in options.output)

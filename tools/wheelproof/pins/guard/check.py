@@ -19,11 +19,11 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError, UsageError
 from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
-from wheel_checks.sources.uv_binary import find_uv
+from wheel_checks.sources.uv_binary import run_uv
 from wheelproof.pins.documents import requirements
 from wheelproof.pins.documents.source import decode
 from wheelproof.pins.guard.files import known_extensions
-from wheelproof.pins.installers import PIP, UV, run_child
+from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV, run_pip
 
 _LARGEST = 1 << 20  # bytes of a configuration or constraints file
 _UV_FILES = {
@@ -58,12 +58,12 @@ def read_guard(
     if installer == UV:
         settings = [*uv_variables(variables), *_uv_tables(folder, variables)]
         if not any(setting.kind is Kind.CACHE for setting in settings):
-            cache = run_child([find_uv(), "cache", "dir"], variables).out.strip()
+            cache = run_uv(["cache", "dir"], variables, DEFAULT_TIMEOUT).output.strip()
             settings.append(GuardSetting(Kind.CACHE, "uv's default", path=cache))
-        version = "".join(run_child([find_uv(), "--version"], variables).out.split()[1:2])
+        version = "".join(run_uv(["--version"], variables, DEFAULT_TIMEOUT).output.split()[1:2])
         return GuardFacts(UV, version, installed, tuple(settings), _dropped(folder, variables), known_extensions())
     pip = [sys.executable, "-m", "pip", *(["--python", python] if python else [])]
-    version = "".join(run_child([*pip, "--version"], variables).out.split()[1:2])
+    version = "".join(run_pip([*pip, "--version"], variables).output.split()[1:2])
     if not version:
         raise SourceError("pip does not say what it is configured to do", expected="`pip --version` with a version")
     return GuardFacts(PIP, version, installed, tuple(_pip_settings(pip, variables)), extensions=known_extensions())
@@ -123,8 +123,7 @@ def _uv_configuration(folder: Path, variables: Mapping[str, str]) -> Iterator[tu
 
 def _dropped(folder: Path, variables: Mapping[str, str]) -> str:
     """Why uv ignores its table, by its own words; "" when it does not."""
-    command = [find_uv(), "cache", "dir", "--directory", str(folder)]
-    words = run_child(command, variables).words
+    words = run_uv(["cache", "dir", "--directory", str(folder)], variables, DEFAULT_TIMEOUT).words
     if "settings discovery" not in words:
         return ""
     found = _DROPPED.findall(words)
@@ -134,7 +133,7 @@ def _dropped(folder: Path, variables: Mapping[str, str]) -> str:
 def _pip_settings(pip: Sequence[str], variables: Mapping[str, str]) -> Iterator[GuardSetting]:
     """What ``pip config list`` tells: files and variables alike, the later line of a key wins."""
     values: dict[str, tuple[str, str]] = {}
-    for line in run_child([*pip, "config", "list"], variables).out.splitlines():
+    for line in run_pip([*pip, "config", "list"], variables).output.splitlines():
         matched = _PIP_LINE.fullmatch(line.strip())
         if matched and matched["section"] in ("global", "install", ":env:"):
             is_variable = matched["section"] == ":env:"
@@ -154,7 +153,7 @@ def _pip_settings(pip: Sequence[str], variables: Mapping[str, str]) -> Iterator[
         return
     origin, value = values.get("cache-dir", ("", ""))
     if not value:
-        value = run_child([*pip, "cache", "dir"], variables).out.strip()
+        value = run_pip([*pip, "cache", "dir"], variables).output.strip()
     yield GuardSetting(Kind.CACHE, origin or "pip's default", path=value)
 
 

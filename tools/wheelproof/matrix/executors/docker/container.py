@@ -12,9 +12,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
-from wheelproof.matrix.executors.base import Ended, Mount
+from wheel_checks.process import Ended
+from wheelproof.matrix.commands import MOST_OUTPUT, Kept
+from wheelproof.matrix.executors.base import Mount
 from wheelproof.matrix.executors.docker.engine import EngineError, answering, asking
 
 if TYPE_CHECKING:  # the SDK is an extra, and takes a third of a second to import
@@ -38,7 +40,7 @@ class Limits:
     scratch: int = 2 << 30
     processes: int = 1024
     processors: float = float(os.cpu_count() or 1)
-    output: int = 64 << 20
+    output: int = MOST_OUTPUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,23 +150,6 @@ def remove(client: APIClient, container: str) -> bool:
                 return False
             raise
     return True
-
-
-@dataclass
-class Kept:
-    """A file that takes the first ``limit`` bytes of a stream, then a line that says so, then nothing more."""
-
-    file: IO[bytes]
-    limit: int
-    seen: int = 0
-
-    def write(self, data: bytes) -> None:
-        """Append ``data``, as far as there is room."""
-        room = self.limit - self.seen
-        self.seen += len(data)
-        self.file.write(data[: max(0, room)])
-        if 0 <= room < len(data):
-            self.file.write(f"\n(more than {self.limit} bytes: the rest is not kept)\n".encode())
 
 
 def frames(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.errors import SourceError
 from wheel_checks.model import Unavailable
-from wheelproof.matrix.executors.base import Ended, Mount
+from wheel_checks.process import Ended
+from wheelproof.matrix.executors.base import Mount
 from wheelproof.matrix.executors.docker import container, emulation
 from wheelproof.matrix.executors.docker.engine import EngineError, answering, connect
 from wheelproof.matrix.executors.docker.ownership import OWNER_LABEL, RUN_LABEL, is_gone, this_process
