@@ -20,7 +20,8 @@ import pytest
 
 from tests.support.patience import PATIENCE, has_ended, in_time, wait_until
 from wheel_checks import process
-from wheel_checks.process import TERMINATED, Child, Ended, StartError, family, run, terminated_as
+from wheel_checks.process import TERMINATED, Child, Ended, StartError, run, terminated_as
+from wheel_checks.process_tree import family
 
 ROOT = Path(__file__).resolve().parents[1]
 

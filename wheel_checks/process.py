@@ -23,9 +23,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 from typing import IO, Any, NoReturn
+
+from wheel_checks.process_tree import family, start_time
 
 LARGEST_OUTPUT = 64 << 20  # bytes; pip's report of 200 packages, with all their METADATA, has 5 MB
 TERMINATED = 128 + signal.SIGTERM
@@ -33,7 +34,6 @@ TERMINATED = 128 + signal.SIGTERM
 _TICK = 0.02  # seconds between two looks at a child where the kernel has no file descriptors for processes
 _REAPING = 0.5  # seconds that a killed child has to end; one in an uninterruptible wait does not
 _FULL_PIPES = 32  # reads that empty any pipe
-_LARGEST_FAMILY = 1024  # processes
 
 Sink = Callable[[bytes], object]
 """Takes the next bytes that a child wrote."""
@@ -294,7 +294,7 @@ class _Running:
         with self.lock:
             child.send(signal.SIGKILL)
             for pid, started in strays.items():
-                if pid != child.pid and _start_time(pid) == started:
+                if pid != child.pid and start_time(pid) == started:
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.kill(pid, signal.SIGKILL)
             self.children.pop(child.pid, None)
@@ -360,30 +360,6 @@ def end_all() -> None:
     with _ours.lock:
         for child in _ours.children.values():
             child.send(signal.SIGKILL)
-
-
-def family(pid: int) -> dict[int, str]:
-    """``pid`` and the processes below it, as Linux lists them, with the time at which each was started.
-
-    Those that lead sessions of their own are among them; those whose parent has ended are not.
-    """
-    found: dict[int, str] = {}
-    waiting = [pid]
-    while waiting and len(found) < _LARGEST_FAMILY:
-        process = waiting.pop(0)
-        with contextlib.suppress(OSError):  # it has ended meanwhile
-            found[process] = _start_time(process)
-            for task in Path(f"/proc/{process}/task").iterdir():
-                waiting += map(int, (task / "children").read_text(encoding="ascii").split())
-    return found
-
-
-def _start_time(pid: int) -> str:
-    """When a process was started, in the kernel's ticks; "" for one that is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
-    except OSError:
-        return ""
 
 
 @contextlib.contextmanager

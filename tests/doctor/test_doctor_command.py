@@ -243,16 +243,21 @@ def test_a_driver_that_hangs_is_named_in_time(patient: Patient, driver: Path) ->
     assert (status, told["root"]) == (1, "DOC318")
 
 
-def test_an_interrupted_doctor_leaves_nothing_behind(patient: Patient, driver: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "status", "message"),
+    [(signal.SIGINT, 130, "wheelproof: interrupted"), (signal.SIGTERM, 143, ""), (signal.SIGKILL, -9, "")],
+)
+def test_an_interrupted_doctor_leaves_nothing_behind(
+    patient: Patient, driver: Path, number: int, status: int, message: str
+) -> None:
     environment = variables(driver, STUB_HANG="cuInit", STUB_MARK=str(driver))
     command = [sys.executable, "-m", "wheelproof", "doctor", "--python", patient.python]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         wait_until(lambda: len(marked(str(driver))) > 1)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, errors = process.communicate(timeout=PATIENCE)
 
-    assert process.returncode == 130
-    assert errors.decode().strip() == "wheelproof: interrupted"
+    assert (process.returncode, errors.decode().strip()) == (status, message)
     wait_until(lambda: not marked(str(driver)))
 
 

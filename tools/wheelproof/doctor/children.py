@@ -15,7 +15,8 @@ from pathlib import Path
 
 from wheel_checks.facts.host.probes import ChildEnd
 from wheel_checks.model import Unavailable
-from wheel_checks.process import StartError, family, run
+from wheel_checks.process import StartError, run
+from wheel_checks.process_tree import family
 
 TIME_IS_OVER = Unavailable("the time of --timeout was over")
 LARGEST_OUTPUT = 1 << 20  # bytes

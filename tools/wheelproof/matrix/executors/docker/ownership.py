@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from wheel_checks.process_tree import start_time
+
 RUN_LABEL = "wheelproof.run"
 OWNER_LABEL = "wheelproof.owner"
 _PROC = Path("/proc")
@@ -33,7 +35,7 @@ class Owner:
 def this_process() -> Owner:
     """The process that runs this."""
     process = str(os.getpid())
-    return Owner(_boot(), _namespace(), process, _start(process))
+    return Owner(_boot(), _namespace(), process, start_time(process))
 
 
 def is_gone(labels: Mapping[str, str]) -> bool:
@@ -44,7 +46,7 @@ def is_gone(labels: Mapping[str, str]) -> bool:
     owner = Owner(*parts)
     if owner.boot != _boot():
         return True
-    return owner.namespace == _namespace() and _start(owner.process) != owner.start
+    return owner.namespace == _namespace() and start_time(owner.process) != owner.start
 
 
 def _boot() -> str:
@@ -53,13 +55,3 @@ def _boot() -> str:
 
 def _namespace() -> str:
     return str((_PROC / "self/ns/pid").stat().st_ino)
-
-
-def _start(process: str) -> str:
-    """When a process started; empty when there is none (proc(5): field 22; the name in field 2 may hold anything)."""
-    try:
-        status = (_PROC / process / "stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    fields = status.rpartition(")")[2].split()
-    return "" if fields[0] in {"Z", "X"} else fields[19]
