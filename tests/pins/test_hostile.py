@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import string
+from itertools import pairwise
+
 import pytest
 
 from tests.pins.documents.test_any_document import judged
 
 MANY = 20_000
+LETTERS = string.ascii_lowercase
 
 
 @pytest.mark.parametrize(
@@ -20,8 +24,16 @@ MANY = 20_000
         ("commands", 'pip install "' * MANY, "planned"),
         ("commands", "pip -pip " * MANY, "planned"),
         ("conda", "dependencies: [" + "torch, " * MANY + "]", "planned"),
-        ("conda", "a: " * MANY, "planned"),
-        ("conda", "dependencies: " + "[" * MANY, "planned"),
+        ("conda", "a: " * MANY, "refused"),
+        ("conda", "dependencies: " + "[" * MANY, "refused"),
+        ("conda", "- " * MANY, "refused"),
+        ("conda", "{? " * MANY, "refused"),
+        ("conda", "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in pairwise(LETTERS)), "refused"),
+        ("conda", "dependencies:\n- torch\n" + "  # c\n" * MANY, "planned"),
+        ("conda", "dependencies:\n- torch\n" + "  x\n" * MANY, "planned"),
+        ("conda", "dependencies: [" + "&a torch, " * MANY + "]", "planned"),
+        ("conda", '- "\\UFFFFFFFF"', "refused"),
+        ("conda", "- " + "x" * (1 << 20), "refused"),
         ("script", "# /// script\n" * MANY, "planned"),
         ("setup.cfg", "x" * MANY + "\n", "refused"),
         ("setup.py", "(" * MANY, "refused"),

@@ -162,6 +162,46 @@ def test_the_pip_list_of_a_conda_environment(before: str, expected: str) -> None
     assert after("conda", indented[0]) == indented[1]
 
 
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("- &t torch==2  # c\n- six\n", "- six\n"),
+        ("- >-\n  torch==2\n\n- |\n  six\n", "\n- |\n  six\n"),
+        ("- torch\n  ==2\n- six\n", "- six\n"),
+        ('- "torch\\u003d=2"\n- six\n', "- six\n"),
+        ("- !!str torch==2\n- six\n", "- six\n"),
+        ("- {a: [torch==9]}\n- torch\n", "- {a: [torch==9]}\n"),
+        ("[ &x torch, # a, b\n  six]\n", "[\n  six]\n"),
+    ],
+)
+def test_every_form_of_yaml(before: str, expected: str) -> None:
+    frame = "notes: |\n  dependencies:\n  - torch\ndependencies:\n- pip:\n{}- python\n"
+    indented = [frame.format("".join(f"   {line}\n" for line in t.splitlines())) for t in (before, expected)]
+    assert after("conda", indented[0]) == indented[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x: &d\n  - torch==2\ndependencies:\n  - pip: *d\n", "x: &d\ndependencies:\n  - pip: *d\n"),
+        ("b: &b\n  dependencies: [six, {pip: [torch]}]\n<<: *b\n", "b: &b\n  dependencies: [six, {pip: []}]\n<<: *b\n"),
+        ("? dependencies\n:\n  - pip:\n    - torch\n    - six\n", "? dependencies\n:\n  - pip:\n    - six\n"),
+    ],
+)
+def test_what_aliases_repeat(text: str, expected: str) -> None:
+    assert after("conda", text) == expected
+
+
+def test_an_item_that_aliases_repeat_cannot_go_alone() -> None:
+    text = "x:\n- &t torch\ndependencies:\n- pip:\n  - *t\n  - &v torchvision\n  - *v\n"
+    file = planned("conda", text)
+
+    assert file.rewritten.decode() == text.replace("  - *t\n", "").replace("  - *v\n", "")
+    assert [notice.message for notice in file.notices] == [
+        "torchvision cannot be removed alone: kept (remove it by hand)"
+    ]
+
+
 def test_conda_packages_go_when_asked_for() -> None:
     text = "dependencies:\n- conda-forge::pytorch-gpu>=2  # c\n- python\n- pip:\n  - torch\n"
     assert after("conda", text, conda=True) == "dependencies:\n- python\n- pip:\n"

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import re
 
+from wheel_checks.errors import FormatError
 from wheelproof.pins.documents.names import normalized, project_of
 from wheelproof.pins.documents.notices import of_requirement
 from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.yaml_scan import scan
-from wheelproof.pins.model import Document, Form, FoundRequirement, Notice, Place, Role
+from wheelproof.pins.model import Document, Form, FoundRequirement, Notice, Place, Role, Span
 
 _CONDA_NAME = re.compile(r"(?:[\w.-]+(?:/[\w-]+)?::)?([A-Za-z0-9._-]+)")  # channel::name
 
 
 def read(source: Source) -> Document:
-    """The requirements of a conda environment."""
+    """The requirements of a conda environment. Raises FormatError when it is not YAML that can be read."""
     found: list[FoundRequirement] = []
-    for item in scan(source.text):
-        if item.keys not in (("dependencies",), ("dependencies", "pip")):
+    seen: set[Span] = set()  # an alias may repeat what is a requirement already
+    try:
+        items = scan(source.text)
+    except FormatError as error:
+        raise FormatError(f"{source.path}: {error.what}", expected=error.expected) from None
+    for item in items:
+        if item.keys not in (("dependencies",), ("dependencies", "pip")) or item.span in seen:
             continue
+        seen.add(item.span)
         text = item.text.strip()
         pip = len(item.keys) > 1
         match = _CONDA_NAME.match(text)
@@ -30,7 +37,7 @@ def read(source: Source) -> Document:
                 Role.RUNTIME if pip else Role.CONDA,
                 Place(source.path, *source.position(item.span[0]), ".".join(item.keys)),
                 spans=(item.line,) if item.line else (),
-                values=(item.inner,),
+                values=(item.inner,) if item.inner else (),
                 form=Form.PEP508 if pip else Form.CONDA,
                 items=item.items,
                 index=item.index,

@@ -1,143 +1,162 @@
-"""Where the items of a conda environment file stand: the part of YAML 1.2 in which such files are written.
-
-Block and flow sequences and mappings, plain and quoted scalars of one line, comments. What else YAML has (anchors,
-block scalars, several documents) is passed over, and nothing in it is found.
-"""
+"""Where the items of sequences stand in a YAML document: PyYAML's events, which build no objects and expand nothing."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
+import yaml
+
+from wheel_checks.errors import FormatError
 from wheelproof.pins.model import ItemList, Span
 
 DEEPEST = 50  # collections within one another
+LONGEST = 1 << 20  # characters; 300,000 take PyYAML 0.4 s
+MOST = 50_000  # items that aliases repeat
 
-_BLOCK_ITEM = re.compile(r"([ \t]*)((?:-[ \t]+)+|-(?=[ \t]*(?:#|$)))")
-_KEY = re.compile(r"""(?:"([^"\r\n]*)"|'([^'\r\n]*)'|([^\s#&*!|>'"%@`{}\[\],:-][^\s:#]*))[ \t]*:(?=[ \t]|$)""")
-_GAP = re.compile(r"(?:[ \t\r\n]++|(?<![^ \t\r\n])#[^\r\n]*+)*+")
-_QUOTED = re.compile(r'"(?:[^"\\\r\n]|\\.)*+"|\'(?:[^\'\r\n]|\'\')*+\'')
-_PLAIN = re.compile(r"(?:[^,\[\]{}#\r\n:]|:(?![ \t\r\n,\]}])|(?<=\S)#)+")
-_PLAIN_LINE = re.compile(r"(?:[^#\r\n]|(?<=\S)#)+")
+_PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")  # the anchor and the tag before a scalar
+_ALONE = re.compile(r"[ \t]*-[ \t]+")
+_LINE_END = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_SEPARATOR = re.compile(r"(?:[ \t\r\n]++|(?<=\s)#[^\r\n]*+)*+,")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Item:
-    """A scalar in a sequence: the keys that lead to it, its text, its span (quotes included), that of its inside.
+    """A scalar in a sequence: the keys that lead to it, its text, its span, and that of its text where it stands as is.
 
-    In a block sequence it goes with its ``line``; in a flow sequence it is one of ``items``.
+    In a block sequence it goes with its ``line`` or lines, where it has them to itself; in a flow sequence it is one of
+    ``items``. ``anchor`` is the name by which aliases repeat it.
     """
 
     keys: tuple[str, ...]
     text: str
     span: Span
-    inner: Span
+    inner: Span | None = None
     line: Span | None = None
     items: ItemList | None = None
     index: int = 0
+    anchor: str = ""
 
 
-@dataclass(slots=True)
-class _Level:
-    indent: int
-    keys: tuple[str, ...] = field(default_factory=tuple)
+def scan(text: str) -> list[Item]:
+    """The scalars of all sequences, in order; those of a sequence that aliases repeat stand at each place.
+
+    An item that aliases repeat has neither ``line`` nor ``items``: it cannot go without them. Raises FormatError when
+    it is not valid YAML, too long, nested too deeply, or repeats too much.
+    """
+    if len(text) > LONGEST:
+        raise FormatError(f"the YAML has {len(text):,} characters", expected=f"at most {LONGEST:,}")
+    try:
+        return _Scanner(text).items()
+    except yaml.MarkedYAMLError as error:
+        line = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
+        raise FormatError(f"it is not valid YAML: {error.problem}{line}") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # the last two for "\UFFFFFFFF"
+        raise FormatError(f"it is not valid YAML: {' '.join(str(error).split())[:200]}") from None
 
 
-def scan(text: str) -> Iterator[Item]:
-    """The scalars of all sequences of a document, in order."""
-    levels: list[_Level] = []
-    offset = 0
-    resume = 0
-    for line in text.splitlines(keepends=True):
-        start, offset = offset, offset + len(line)
-        body = line.rstrip("\r\n")
-        if start < resume or not body.strip() or body.lstrip().startswith("#"):
-            continue
-        at = start + len(body) - len(body.lstrip())
-        dashes = 0
-        if match := _BLOCK_ITEM.match(body):
-            dashes = len(match[2])
-            at = start + match.end()
-        column = at - start
-        # An item of a sequence may stand at the column of the key that it belongs to.
-        own = column - dashes
-        while levels and (levels[-1].indent > own or (levels[-1].indent == own and not dashes)):
-            levels.pop()
-        keys = levels[-1].keys if levels else ()
-        while len(keys) < DEEPEST and (key := _KEY.match(text, at, start + len(body))):
-            keys = (*keys, next(part for part in key.groups() if part is not None))
-            levels.append(_Level(column, keys))
-            at = key.end()
-            while at < start + len(body) and text[at] in " \t":
-                at += 1
-        if at < start + len(body) and text[at] in "[{":
-            flow = _Flow(text, at)
-            yield from flow.collection(keys, 0)
-            resume = flow.at
-        elif dashes and at < start + len(body) and (item := _scalar(text, at, _PLAIN_LINE, keys)):
-            item.line = (start, offset)
-            yield item
-
-
-def _scalar(text: str, at: int, plain: re.Pattern[str], keys: tuple[str, ...]) -> Item | None:
-    if match := _QUOTED.match(text, at):
-        return Item(keys, match[0][1:-1], match.span(), (match.start() + 1, match.end() - 1))
-    match = plain.match(text, at)
-    if match is None:
-        return None
-    content = match[0].rstrip()
-    return Item(keys, content, (at, at + len(content)), (at, at + len(content)))
-
-
-class _Flow:
-    """Reads one flow collection; leaves ``at`` behind it, or at the end when it is not closed."""
-
-    def __init__(self, text: str, at: int) -> None:
+class _Scanner:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.at = at
+        self.events: Iterator[yaml.Event] = iter(yaml.parse(text, Loader=yaml.SafeLoader))
+        self.end = 0  # of the node read last
+        self.anchors: dict[str, tuple[tuple[str, ...], str, list[Item]]] = {}  # where, the text, the items within
+        self.repeated: set[str] = set()
+        self.copies = 0
 
-    def collection(self, keys: tuple[str, ...], depth: int) -> list[Item]:
-        """The scalars in the collection at ``at``, in its sequences and those within."""
+    def items(self) -> list[Item]:
+        """The items of all documents."""
+        found = [item for event in self.events for item in self.node(event, (), 0)]
+        return [replace(i, line=None, items=None) if i.anchor in self.repeated else i for i in found]
+
+    def node(self, event: yaml.Event, keys: tuple[str, ...], depth: int) -> list[Item]:
+        """The items within a node, whose event is given; what is no node has none."""
         found: list[Item] = []
-        own: list[Item] = []
-        mapping = self.text[self.at] == "{"
-        closing = "}" if mapping else "]"
-        opening = self.at + 1
+        if depth > DEEPEST:
+            raise FormatError("the YAML is nested too deeply", expected=f"at most {DEEPEST} levels")
+        if isinstance(event, yaml.SequenceStartEvent):
+            found = self.sequence(event, keys, depth)
+        elif isinstance(event, yaml.MappingStartEvent):
+            while not isinstance(key := next(self.events), yaml.MappingEndEvent):
+                self.node(key, (), depth + 1)
+                name = key.value if isinstance(key, yaml.ScalarEvent) else ""
+                inner = keys if name == "<<" else (*keys, name)
+                found += self.node(next(self.events), inner, depth + 1)
+            self.end = _span(key)[1]
+        elif isinstance(event, yaml.NodeEvent):
+            self.end = _span(event)[1]
+        if isinstance(event, yaml.AliasEvent):
+            where, _, items = self.anchor(event)
+            self.copies += len(items)
+            if self.copies > MOST:
+                raise FormatError("aliases repeat too many items of the YAML", expected=f"at most {MOST:,}")
+            found = [replace(item, keys=(*keys, *item.keys[len(where) :])) for item in items]
+        elif isinstance(event, yaml.NodeEvent) and event.anchor:
+            self.anchors[event.anchor] = (keys, event.value if isinstance(event, yaml.ScalarEvent) else "", found)
+        return found
+
+    def anchor(self, event: yaml.AliasEvent) -> tuple[tuple[str, ...], str, list[Item]]:
+        """What an alias repeats."""
+        if event.anchor not in self.anchors:
+            raise FormatError(f"the YAML has no anchor {event.anchor}")
+        self.repeated.add(event.anchor)
+        return self.anchors[event.anchor]
+
+    def sequence(self, start: yaml.SequenceStartEvent, keys: tuple[str, ...], depth: int) -> list[Item]:
+        """The items of a sequence and of those within."""
+        found: list[Item] = []
         spans: list[Span] = []
         separators: list[int | None] = []
-        self.at += 1
-        self.gap()
-        while self.at < len(self.text) and self.text[self.at] != closing:
-            start = self.at
-            inner = keys
-            while len(inner) < DEEPEST and (key := _KEY.match(self.text, self.at)):
-                inner = (*inner, next(part for part in key.groups() if part is not None))
-                self.at = key.end()
-                self.gap()
-            if self.text[self.at : self.at + 1] in ("[", "{") and depth < DEEPEST:
-                found += self.collection(inner, depth + 1)
-            elif item := _scalar(self.text, self.at, _PLAIN, inner):
-                self.at = item.span[1]
-                item.index = len(spans)
-                if not mapping:
-                    own.append(item)
-            spans.append((start, self.at))
-            end = self.at
-            self.gap()
-            separated = self.text.startswith(",", self.at)
-            separators.append(self.at if separated else None)
-            self.at += separated
-            self.gap()
-            if self.at == start or (self.at == end and not separated and self.text[self.at : self.at + 1] != closing):
-                self.at = len(self.text)  # no YAML that we read: find nothing more
-                return []
-        layout = ItemList(opening, self.at, tuple(spans), tuple(separators))
-        self.at += 1
-        for item in own:
-            item.items = layout
-        return found + own
+        own: list[int] = []
+        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            within = self.node(event, keys, depth + 1)
+            span = _span(event)[0], self.end
+            if isinstance(event, yaml.ScalarEvent) or (isinstance(event, yaml.AliasEvent) and not within):
+                own.append(len(found))
+                within = [self.item(event, keys, span, len(spans), flow=bool(start.flow_style))]
+            found += within
+            spans.append(span)
+            match = _SEPARATOR.match(self.text, self.end)
+            separators.append(match.end() - 1 if match else None)
+        self.end = _span(event)[1]
+        if start.flow_style:
+            layout = ItemList(self.content(_span(start)[0]) + 1, self.end - 1, tuple(spans), tuple(separators))
+            for index in own:
+                found[index] = replace(found[index], items=layout)
+        return found
 
-    def gap(self) -> None:
-        match = _GAP.match(self.text, self.at)
-        self.at = match.end() if match else self.at
+    def content(self, begin: int) -> int:
+        """Where a node begins behind its anchor and tag."""
+        return _end(_PROPERTIES, self.text, begin)
+
+    def item(
+        self, event: yaml.ScalarEvent | yaml.AliasEvent, keys: tuple[str, ...], span: Span, index: int, *, flow: bool
+    ) -> Item:
+        """A scalar of a sequence, or the alias of one."""
+        begin, end = span
+        inner = None
+        if isinstance(event, yaml.AliasEvent):
+            value = self.anchor(event)[1]
+        else:
+            value = event.value
+            quotes = int(event.style in ("'", '"'))
+            at = self.content(begin) + quotes
+            inner = (at, end - quotes) if self.text[at : end - quotes] == value else None
+        line = None
+        first = max(self.text.rfind("\n", 0, begin), self.text.rfind("\r", 0, begin)) + 1
+        if not flow and _ALONE.fullmatch(self.text, first, begin):
+            last = begin + len(self.text[begin:end].rstrip())
+            line = first, _end(_LINE_END, self.text, last)
+        anchor = event.anchor or "" if isinstance(event, yaml.ScalarEvent) else ""
+        return Item(keys, value, (begin, end), inner, line, index=index, anchor=anchor)
+
+
+def _span(event: yaml.Event) -> Span:
+    start, end = event.start_mark, event.end_mark
+    return (start.index, end.index) if start and end else (0, 0)  # every event of a text has both
+
+
+def _end(pattern: re.Pattern[str], text: str, begin: int) -> int:
+    match = pattern.match(text, begin)
+    return match.end() if match else begin

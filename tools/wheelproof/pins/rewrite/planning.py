@@ -92,6 +92,9 @@ def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
         if text is not None and not found.values:
             message = f"{found.text} cannot be changed in place: kept (--mode drop removes it)"
             notices.append(Notice("not-changed", message, found.place))
+        elif text is None and not found.spans and found.items is None:
+            message = f"{found.text} cannot be removed alone: kept (remove it by hand)"
+            notices.append(Notice("not-changed", message, found.place))
         elif text is None or any(document.source.text[start:end] != text for start, end in found.values):
             changes.append(Change(found, text))
             if (
