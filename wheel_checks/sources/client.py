@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Self
 from urllib.parse import urldefrag
 
@@ -28,7 +27,7 @@ class HttpClient:
     on. ``retries`` more attempts follow a failure that may pass, the first after about ``backoff`` seconds, each later
     one after twice as long. At most ``max_connections`` requests run at once (streams are not counted).
     ``allow_download`` fetches files whole from servers without ranges. ``on_bytes`` is called, from any thread, with
-    the size of each piece that arrives. ``user_agent`` is "wheelproof/" and the installed version unless given.
+    the size of each piece that arrives. ``user_agent`` names the client to servers.
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class HttpClient:
         backoff: float = 0.25,
         max_connections: int = 8,
         allow_download: bool = False,
-        user_agent: str = "",
+        user_agent: str = "wheelproof",
         on_bytes: Callable[[int], object] | None = None,
     ) -> None:
         options = SessionOptions(offline, allow_download, timeout, max_connections, user_agent, on_bytes)
@@ -51,9 +50,7 @@ class HttpClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property

@@ -18,7 +18,6 @@ from wheel_checks.formats.index_page import (
     is_variants_file_of,
     parse_index_page,
 )
-from wheel_checks.sources.byte_source import Cost
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.http.credentials import redact
@@ -34,15 +33,6 @@ _PROJECT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class PageRead:
-    """A page that was read: its address without credentials, and what that cost."""
-
-    url: str
-    cost: Cost
-    from_cache: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Listing:
     """Every candidate file of a project: those of find-links places first, then by index.
 
@@ -50,13 +40,7 @@ class Listing:
     """
 
     files: tuple[IndexFile, ...]
-    pages: tuple[PageRead, ...] = ()
     not_found: tuple[str, ...] = ()
-
-    @property
-    def cost(self) -> Cost:
-        """What all pages together cost."""
-        return sum((page.cost for page in self.pages), Cost())
 
 
 class SimpleIndex:
@@ -97,7 +81,6 @@ class SimpleIndex:
                 break
         listing = Listing(
             tuple(file for part in listings for file in part.files),
-            tuple(page for part in listings for page in part.pages),
             tuple(index for part in listings for index in part.not_found),
         )
         if not listing.files and len(listing.not_found) == len(pages):
@@ -112,7 +95,7 @@ class SimpleIndex:
         parts = urlsplit(index)
         url = urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{name}/", fragment=""))
         try:
-            return self._page(url, redact(index))
+            return Listing(self._page(url, redact(index)))
         except NotFoundError:
             return Listing((), not_found=(redact(index),))
 
@@ -125,13 +108,11 @@ class SimpleIndex:
             return Listing(tuple(file for file in _folder(path_of(place), place) if _belongs(file, name)))
         if linked is not None and linked.is_wheel:  # a wheel of another project: no page to read
             return Listing(())
-        listing = self._page(place, redact(place))
-        return Listing(tuple(file for file in listing.files if _belongs(file, name)), listing.pages)
+        return Listing(tuple(file for file in self._page(place, redact(place)) if _belongs(file, name)))
 
-    def _page(self, url: str, index: str) -> Listing:
+    def _page(self, url: str, index: str) -> tuple[IndexFile, ...]:
         page = self._client.get_page(url, {"Accept": ACCEPT})
-        files = parse_index_page(page.body, page.content_type, page.final_url, index)
-        return Listing(files, (PageRead(redact(page.final_url), page.cost, page.from_cache),))
+        return parse_index_page(page.body, page.content_type, page.final_url, index)
 
 
 def _belongs(file: IndexFile, project: str) -> bool:

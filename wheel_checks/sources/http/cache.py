@@ -12,8 +12,6 @@ import time
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from wheel_checks.sources.http.cache_database import CacheDatabase, Statement
 from wheel_checks.sources.http.credentials import redact
@@ -94,7 +92,7 @@ class ByteCache:
     """A cache in the sqlite file ``path`` of about ``max_bytes`` at most, the least recently used thrown out first.
 
     Safe for many threads and for many processes on one file. It never raises: what cannot be stored is not stored.
-    URLs lose their credentials before they are stored. Opened at first use; close it, or use it in a ``with`` block.
+    URLs lose their credentials before they are stored. Opened at first use.
     """
 
     def __init__(self, path: Path | None = None, *, max_bytes: int = DEFAULT_BOUND) -> None:
@@ -102,14 +100,6 @@ class ByteCache:
         self._max_bytes = max_bytes
         self._touched: dict[tuple[str, int], float] = {}
         self._lock = threading.Lock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def identity(self, url: str, expected_hash: str = "") -> FileIdentity | None:
         """The newest state known of the file at ``url`` with this hash ("sha256=...", or "" when none is known)."""

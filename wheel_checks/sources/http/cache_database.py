@@ -112,39 +112,36 @@ class CacheDatabase:
 
         if not self._path.is_file() or self._path.stat().st_size == 0:
             return None
-        connection = self._raw_connection()
-        try:
+        with self._raw_connection() as connection:
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             version = connection.execute("PRAGMA user_version").fetchone()[0]
-        except BaseException:
-            connection.close()
-            raise
-        if (application, version) != (_APPLICATION, self._version):
-            connection.close()
-            raise sqlite3.DatabaseError("it is not a cache of this version")
+            if (application, version) != (_APPLICATION, self._version):
+                raise sqlite3.DatabaseError("it is not a cache of this version")
         return connection
 
-    def _raw_connection(self) -> sqlite3.Connection:
+    @contextlib.contextmanager
+    def _raw_connection(self) -> Iterator[sqlite3.Connection]:
+        """A new connection, closed when the block raises."""
         import sqlite3
 
         connection = sqlite3.connect(
             self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=32
         )
-        connection.execute("PRAGMA synchronous=NORMAL")
-        return connection
+        try:
+            connection.execute("PRAGMA synchronous=NORMAL")
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
 
     def _create(self) -> sqlite3.Connection:
         self._path.touch(mode=0o600)  # pages of private indexes are for this user only
-        connection = self._raw_connection()
-        try:
+        with self._raw_connection() as connection:
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.executescript(self._schema)
             connection.execute(f"PRAGMA application_id={_APPLICATION}")
             connection.execute(f"PRAGMA user_version={self._version}")  # last: it says that all is there
-        except BaseException:
-            connection.close()
-            raise
         return connection
 
     def _rebuild(self, reason: str) -> bool:

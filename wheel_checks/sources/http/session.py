@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +15,7 @@ from wheel_checks.sources.http.retry import Deadline, RetryPolicy
 from wheel_checks.sources.meter import Meter
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor
 
     from wheel_checks.sources.http.transport import Response, Transport
 
@@ -79,26 +79,34 @@ class Session:
         """
 
         def attempt() -> T:
-            with self._slot(), self.exchange(url, headers, meter, accept) as response:
-                return read(response)
+            if not self._slots.acquire(timeout=self.deadline.remaining(threading.TIMEOUT_MAX)):
+                raise self.deadline.error()
+            try:
+                with self.exchange(url, headers, meter, accept) as response:
+                    return read(response)
+            finally:
+                self._slots.release()
 
         return self.retry.run(attempt, self.deadline)
 
-    @contextlib.contextmanager
     def exchange(
         self, url: str, headers: Mapping[str, str], meter: Meter, accept: Set[int] = frozenset()
-    ) -> Iterator[Response]:
+    ) -> AbstractContextManager[Response]:
         """One GET without a second try and outside the places; see :meth:`Transport.exchange`. Raises OfflineError."""
         if self.options.offline:
             raise OfflineError(f"{redact(url)} is needed and not in the cache", hint="run once without --offline")
-        with self._connected().exchange(url, headers, meter, accept) as response:
-            yield response
+        return self._connected().exchange(url, headers, meter, accept)
 
     def in_parallel(self, function: Callable[[S], T], items: Sequence[S]) -> list[T]:
         """``function`` of every item, in order. The first exception ends it; what has not begun is not begun."""
         if len(items) <= 1:
             return [function(item) for item in items]
-        futures = self._submit(function, items)
+        from concurrent.futures import ThreadPoolExecutor
+
+        with self._lock:
+            if self._workers is None:
+                self._workers = ThreadPoolExecutor(self.options.max_connections, thread_name_prefix="ranges")
+            futures = [self._workers.submit(function, item) for item in items]
         try:
             return [future.result() for future in futures]
         finally:
@@ -115,34 +123,10 @@ class Session:
         if transport is not None:
             transport.close()
 
-    def _submit(self, function: Callable[[S], T], items: Sequence[S]) -> list[Future[T]]:
-        from concurrent.futures import ThreadPoolExecutor
-
-        with self._lock:
-            if self._workers is None:
-                self._workers = ThreadPoolExecutor(self.options.max_connections, thread_name_prefix="ranges")
-            return [self._workers.submit(function, item) for item in items]
-
     def _connected(self) -> Transport:
         with self._lock:
             if self._transport is None:
                 from wheel_checks.sources.http.transport import Transport  # brings urllib3 and ssl
 
-                self._transport = Transport(
-                    timeout=self.options.timeout,
-                    deadline=self.deadline,
-                    credentials=self._credentials,
-                    max_connections=self.options.max_connections,
-                    user_agent=self.options.user_agent,
-                    on_bytes=self.options.on_bytes,
-                )
+                self._transport = Transport(self.options, self.deadline, self._credentials)
             return self._transport
-
-    @contextlib.contextmanager
-    def _slot(self) -> Iterator[None]:
-        if not self._slots.acquire(timeout=self.deadline.remaining(threading.TIMEOUT_MAX)):
-            raise self.deadline.error()
-        try:
-            yield
-        finally:
-            self._slots.release()

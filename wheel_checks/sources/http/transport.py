@@ -9,7 +9,8 @@ import contextlib
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -21,6 +22,9 @@ from wheel_checks.sources.http.credentials import Credentials, Login, origin_of,
 from wheel_checks.sources.http.failures import WIRE_ERRORS, exchange_error, status_error
 from wheel_checks.sources.http.retry import Deadline, TransientError
 from wheel_checks.sources.meter import Meter
+
+if TYPE_CHECKING:
+    from wheel_checks.sources.http.session import SessionOptions
 
 _CHUNK = 1 << 20  # bytes asked of the socket at once
 _DRAINED = 1 << 16  # bytes of an unwanted body that are read so that the connection can be kept
@@ -43,7 +47,7 @@ class Response:
 
     def chunks(self) -> Iterator[bytes]:
         """The body as it comes, in the encoding that it has. Raises TransientError when it stalls or breaks off."""
-        timeout, deadline = self._transport.timeout, self._transport.deadline
+        timeout, deadline = self._transport.options.timeout, self._transport.deadline
         waited, received = 0.0, 0
         while True:
             start = time.monotonic()
@@ -91,25 +95,13 @@ class Response:
 class Transport:
     """Sends requests; safe for many threads.
 
-    ``timeout`` (seconds) limits connecting and every wait for bytes, ``deadline`` everything.
+    The timeout of ``options`` limits connecting and every wait for bytes, ``deadline`` everything.
     """
 
-    def __init__(
-        self,
-        *,
-        timeout: float,
-        deadline: Deadline,
-        credentials: Credentials,
-        max_connections: int,
-        user_agent: str = "",
-        on_bytes: Callable[[int], object] | None = None,
-    ) -> None:
-        self.timeout = timeout
+    def __init__(self, options: SessionOptions, deadline: Deadline, credentials: Credentials) -> None:
+        self.options = options
         self.deadline = deadline
         self._credentials = credentials
-        self._max_connections = max_connections
-        self._user_agent = user_agent or _user_agent()
-        self._on_bytes = on_bytes
         self._pools: dict[str, urllib3.PoolManager] = {}
         self._lock = threading.Lock()
 
@@ -132,8 +124,8 @@ class Transport:
     def count(self, meter: Meter, received: int) -> None:
         """Count bytes of a body, and tell the progress hook."""
         meter.add(bytes_read=received)
-        if self._on_bytes is not None:
-            self._on_bytes(received)
+        if self.options.on_bytes is not None:
+            self.options.on_bytes(received)
 
     def close(self) -> None:
         """Close all idle connections."""
@@ -162,10 +154,10 @@ class Transport:
         raise SourceError(f"{redact(url)} redirects more than {_MOST_REDIRECTS} times")
 
     def _send(self, url: str, headers: Mapping[str, str], login: Login | None, meter: Meter) -> Response:
-        sent = {"User-Agent": self._user_agent, **headers}
+        sent = {"User-Agent": self.options.user_agent, **headers}
         if login is not None:
             sent["Authorization"] = login.header
-        timeout = self.deadline.remaining(self.timeout)
+        timeout = self.deadline.remaining(self.options.timeout)
         pool = self._pool(url)
         meter.add(requests=1)
         try:
@@ -181,7 +173,7 @@ class Transport:
         proxy = _proxy_for(url)
         with self._lock:
             if proxy not in self._pools:
-                self._pools[proxy] = _make_pool(proxy, self._max_connections)
+                self._pools[proxy] = _make_pool(proxy, self.options.max_connections)
             return self._pools[proxy]
 
 
@@ -225,12 +217,3 @@ def _tls_context() -> ssl.SSLContext:
         return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     except (ImportError, OSError):
         return ssl.create_default_context()
-
-
-def _user_agent() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # 20 ms; callers may pass a name
-
-    try:
-        return f"wheelproof/{version('wheelproof')}"
-    except PackageNotFoundError:
-        return "wheelproof"
