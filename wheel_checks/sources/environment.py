@@ -114,7 +114,7 @@ def _in_root(tree: FileTree, variables: Mapping[str, str]) -> Environment:
             environment = _at(tree, prefix, variables, f"found in {tree.root}")
         except NotFoundError:
             continue
-        if any(list(_distributions(entry)) for entry in environment.entries):
+        if any(name.endswith(_METADATA_FOLDERS) for entry in environment.entries for name in entry.names):
             found[prefix] = environment
     if not found:
         raise NotFoundError(
@@ -126,11 +126,7 @@ def _in_root(tree: FileTree, variables: Mapping[str, str]) -> Environment:
     chosen = (with_torch or list(found.values()))[0]
     others = [prefix for prefix, environment in found.items() if environment is not chosen]
     note = (f"there are other environments: {', '.join(others)} (see --python)",) if others else ()
-    return _with_notes(chosen, note)
-
-
-def _with_notes(environment: Environment, notes: Iterable[str]) -> Environment:
-    return replace(environment, notes=(*environment.notes, *notes))
+    return replace(chosen, notes=(*chosen.notes, *note))
 
 
 def _at(tree: FileTree, path: str, variables: Mapping[str, str], found: str) -> Environment:
@@ -295,7 +291,3 @@ def _told_by_names(entries: Iterable[PathEntry]) -> tuple[tuple[int, int] | None
         return None, False, ""
     minor, threads, machine = found.most_common(1)[0][0]
     return (3, int(minor)), bool(threads), _MACHINES.get(machine, machine)
-
-
-def _distributions(entry: PathEntry) -> Iterator[str]:
-    return (name for name in entry.names if name.endswith(_METADATA_FOLDERS))

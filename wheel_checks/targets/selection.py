@@ -24,6 +24,7 @@ from packaging.version import InvalidVersion, Version
 from wheel_checks.errors import UsageError
 from wheel_checks.formats.index_page import WHEEL_SUFFIX, IndexFile, file_from_url, is_file_of, sdist_version
 from wheel_checks.formats.wheel.variant_label import split_label
+from wheel_checks.formats.wheel.wheel_name import count_tags
 from wheel_checks.phrases import and_so_on
 from wheel_checks.targets.target import Target
 
@@ -136,7 +137,7 @@ def choose(
             rejected.append(Rejection(candidate.file, *misfit))
     allowed = _allowed(requirement, fitting, rejected, pre=pre)
     best = max(reversed(allowed), key=lambda candidate: _preference(candidate, target, ranks), default=None)
-    newest = _newest_release(requirement, matching, pre=pre)
+    newest = max((c.version for c in _allowed(requirement, matching, [], pre=pre)), default=None)
     if best is None:
         if any(rejection.reason is Reason.VARIANT for rejection in rejected):
             explanation = f"{requirement.name} {newest} has only variants for {target.label}, none for this machine"
@@ -222,9 +223,7 @@ def _parse(file: IndexFile, project: str, *, variants: bool) -> _Candidate:
 
 @functools.lru_cache(maxsize=8192)
 def _parse_wheel_name(file_name: str) -> tuple[Version, tuple[int, str] | tuple[()], frozenset[Tag]]:
-    expanded = 1
-    for part in file_name.removesuffix(".whl").split("-")[-3:]:
-        expanded *= part.count(".") + 1
+    expanded = count_tags("-".join(file_name.removesuffix(WHEEL_SUFFIX).split("-")[-3:]))
     if expanded > _MOST_TAGS:
         raise InvalidWheelFilename(f"its name stands for {expanded} tags, more than the {_MOST_TAGS} that are read")
     _, version, build, tags = parse_wheel_filename(file_name)
@@ -254,18 +253,14 @@ def _allowed(
     requirement: Requirement, candidates: Sequence[_Candidate], rejected: list[Rejection], *, pre: bool
 ) -> list[_Candidate]:
     """The candidates less pre-releases (PEP 440) and yanked files (PEP 592), which are added to ``rejected``."""
-    stable = _without_pre_releases(requirement, candidates, pre=pre)
+    versions = set(requirement.specifier.filter((c.version for c in candidates), prereleases=True if pre else None))
+    stable = [c for c in candidates if c.version in versions]
     rejected += _reject(candidates, stable, Reason.PRE_RELEASE, "is a pre-release, and these were not asked for")
     if _is_pinned(requirement) and all(c.file.yanked is not None for c in stable):
         return stable
     kept = [c for c in stable if c.file.yanked is None]
     rejected += _reject(stable, kept, Reason.YANKED, "is yanked")
     return kept
-
-
-def _without_pre_releases(requirement: Requirement, candidates: Sequence[_Candidate], *, pre: bool) -> list[_Candidate]:
-    versions = set(requirement.specifier.filter((c.version for c in candidates), prereleases=True if pre else None))
-    return [c for c in candidates if c.version in versions]
 
 
 def _is_pinned(requirement: Requirement) -> bool:
@@ -284,10 +279,6 @@ def _preference(
     rank = len(ranks) if candidate.tags is None else min(ranks[tag] for tag in candidate.tags if tag in ranks)
     variant = variants.get((candidate.version, candidate.label), sys.maxsize)
     return candidate.version, -variant, -rank, candidate.build
-
-
-def _newest_release(requirement: Requirement, matching: Sequence[_Candidate], *, pre: bool) -> Version | None:
-    return max((c.version for c in _allowed(requirement, matching, [], pre=pre)), default=None)
 
 
 def _reject(candidates: Sequence[_Candidate], kept: Sequence[_Candidate], reason: Reason, why: str) -> list[Rejection]:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache, partial
 from typing import NamedTuple
 
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
@@ -254,31 +255,22 @@ def choose_for_machines(
     plain = choose(requirement, files, target, pre=pre)
     anything = choose(requirement, files, target, pre=pre, variants=lambda _version, _label: 0)
     first = anything.version or anything.newest_release
-    documents: dict[Version, VariantMetadata | Unavailable] = {}
-
-    def read_once(version: Version) -> VariantMetadata | Unavailable:
-        if version not in documents:
-            documents[version] = read(version)
-        return documents[version]
-
-    return tuple(_choose(_Asked(requirement, files, target, pre), machine, plain, first, read_once) for machine in own)
+    if first and not any(variant_wheels(files, first)):  # they count although none may be for this platform
+        first = None
+    choose_by, read_once = partial(choose, requirement, files, target, pre=pre), cache(read)
+    return tuple(_choose(choose_by, machine, plain, first, read_once) for machine in own)
 
 
-class _Asked(NamedTuple):
-    requirement: Requirement
-    files: Sequence[IndexFile]
-    target: Target
-    pre: bool
-
-
-def _choose(asked: _Asked, machine: Machine, plain: Choice, first: Version | None, read: ReadMetadata) -> MachineChoice:
-    """What one machine gets. ``first`` is the release that comes first when every variant is supported."""
+def _choose(
+    choose_by: Callable[..., Choice], machine: Machine, plain: Choice, first: Version | None, read: ReadMetadata
+) -> MachineChoice:
+    """What one machine gets. ``first`` is the release with variants that comes first when all are supported."""
     known: dict[Version, tuple[VariantMetadata | Unavailable, VariantOrder]] = {}
     ranks: dict[Version, dict[str, int]] = {}
 
     def look_at(version: Version) -> None:
         metadata = read(version)
-        order = VariantOrder() if isinstance(metadata, Unavailable) else order_for(metadata, machine, asked.target)
+        order = VariantOrder() if isinstance(metadata, Unavailable) else order_for(metadata, machine, plain.target)
         known[version] = metadata, order
         ranks[version] = {label: rank for rank, label in enumerate(order.preferred)}
 
@@ -292,25 +284,25 @@ def _choose(asked: _Asked, machine: Machine, plain: Choice, first: Version | Non
             return f"is not for {machine.label}: {order.refused[label]}"
         return ranks[version].get(label, f"has the label {label!r}, which variants.json does not list")
 
-    if first and any(variant_wheels(asked.files, first)):  # although none may be for this platform
+    if first:
         look_at(first)
     while True:
-        choice = choose(asked.requirement, asked.files, asked.target, pre=asked.pre, variants=rank)
+        choice = choose_by(variants=rank)
         label = split_label(choice.chosen.file_name.removesuffix(WHEEL_SUFFIX))[1] if choice.chosen else ""
         if choice.version is None or not label or choice.version in known:
             break
         look_at(choice.version)
-    return _told(machine, choice, plain, label, known)
+    return _of_release(machine, choice, plain, label, known)
 
 
-def _told(
+def _of_release(
     machine: Machine,
     choice: Choice,
     plain: Choice,
     label: str,
     known: Mapping[Version, tuple[VariantMetadata | Unavailable, VariantOrder]],
 ) -> MachineChoice:
-    """The choice beside the release that it is of. ``known`` are those that were looked at, the newest first."""
+    """The choice with the release that it is of. ``known`` are those that were looked at, the newest first."""
     if not known:
         return MachineChoice(machine, choice, plain, label, Unavailable("the release has no variants"), VariantOrder())
     newest = next(iter(known))
