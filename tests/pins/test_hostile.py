@@ -33,7 +33,7 @@ LETTERS = string.ascii_lowercase
         ("conda", "dependencies:\n- torch\n" + "  x\n" * MANY, "planned"),
         ("conda", "dependencies: [" + "&a torch, " * MANY + "]", "planned"),
         ("conda", '- "\\UFFFFFFFF"', "refused"),
-        ("conda", "- " + "x" * (1 << 20), "refused"),
+        ("conda", "- " + "x" * (1 << 18), "refused"),
         ("script", "# /// script\n" * MANY, "planned"),
         ("setup.cfg", "x" * MANY + "\n", "refused"),
         ("setup.py", "(" * MANY, "refused"),

@@ -12,7 +12,7 @@ from wheel_checks.errors import FormatError
 from wheelproof.pins.model import ItemList, Span
 
 DEEPEST = 50  # collections within one another
-LONGEST = 1 << 20  # characters; 300,000 take PyYAML 0.4 s
+LONGEST = 1 << 18  # characters; PyYAML takes up to 5 s for as many, 0.4 s for most documents of that length
 MOST = 50_000  # items that aliases repeat
 
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")  # the anchor and the tag before a scalar
