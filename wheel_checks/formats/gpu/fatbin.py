@@ -39,7 +39,7 @@ _MAX_HEADER = 1 << 20  # options of the compiler are kept in it, seldom more tha
 
 _KINDS = {1: "ptx", 2: "elf", 8: "lto"}
 _PREFIXES = {"ptx": "compute", "elf": "sm"}  # as nvcc names them
-_64_BIT, _LZ4, _ZSTD, _ARCHITECTURE_SPECIFIC, _FAMILY_SPECIFIC = 0x1, 0x2000, 0x8000, 0x100000, 0x200000
+_LZ4, _ZSTD, _ARCHITECTURE_SPECIFIC, _FAMILY_SPECIFIC = 0x2000, 0x8000, 0x100000, 0x200000
 
 K = TypeVar("K", bound=Hashable)
 Buffer = bytes | bytearray | memoryview
@@ -62,11 +62,6 @@ class GpuEntry:
     suffix: str
     size: int
     compression: str
-
-    @property
-    def compressed(self) -> bool:
-        """True when the payload must be inflated before it can be loaded."""
-        return bool(self.compression)
 
     @property
     def label(self) -> str:
@@ -198,7 +193,7 @@ class FatbinScanner:
         self._labels = set()
 
     def _read_entry(self, data: Buffer, at: int) -> GpuEntry:
-        entry, header_size = _parse_entry(data, at)
+        kind, _, header_size, size, stored, *_, sm, _, _, flags, _, _ = _ENTRY.unpack_from(data, at)
         left = self._end - self._header
         if not _ENTRY.size <= header_size <= min(left, _MAX_HEADER):
             raise self._fault(
@@ -206,13 +201,14 @@ class FatbinScanner:
                 str(header_size),
                 f"at least {_ENTRY.size} and at most {min(left, _MAX_HEADER)}, what its container has left",
             )
-        if entry.size > left - header_size:
-            raise self._fault(
-                "entry's payload size", str(entry.size), f"at most {left - header_size}, as its container says"
-            )
-        if not _is_architecture(entry.sm):
-            raise self._fault("entry's architecture", str(entry.sm), "20 to 999, as in sm_100")
-        self._header += header_size + entry.size
+        if size > left - header_size:
+            raise self._fault("entry's payload size", str(size), f"at most {left - header_size}, as its container says")
+        if not 20 <= sm <= 999:
+            raise self._fault("entry's architecture", str(sm), "20 to 999, as in sm_100")
+        suffix = "a" if flags & _ARCHITECTURE_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
+        compression = "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else "unknown" if stored else ""
+        entry = GpuEntry(_KINDS.get(kind, f"kind{kind}"), sm, suffix, size, compression)
+        self._header += header_size + size
         self._counts[entry.label] += 1
         self._labels.add(entry.label)
         if self._header == self._end:
@@ -225,18 +221,6 @@ class FatbinScanner:
         return FormatError(
             f"the fat binary at byte {self._header} of its section has {field} {found}", expected=expected
         )
-
-
-def _parse_entry(data: Buffer, at: int) -> tuple[GpuEntry, int]:
-    """The entry whose header begins at ``at``, unchecked, and the size of its header."""
-    kind, _, header_size, size, stored, *_, sm, _, _, flags, _, _ = _ENTRY.unpack_from(data, at)
-    suffix = "a" if flags & _ARCHITECTURE_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
-    compression = "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else "unknown" if stored else ""
-    return GpuEntry(_KINDS.get(kind, f"kind{kind}"), sm, suffix, size, compression), header_size
-
-
-def _is_architecture(sm: int) -> bool:
-    return 20 <= sm <= 999
 
 
 _MAX_DECLARATION = 1024

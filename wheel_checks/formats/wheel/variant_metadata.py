@@ -22,11 +22,7 @@ from wheel_checks.formats.wheel.variant_faults import Fault, Faults, mapping_of,
 from wheel_checks.formats.wheel.variant_label import VARIANT_MEMBER
 
 NULL_LABEL: str = load("variants")["null_label"]
-
-
-@cache
-def _separator() -> str:
-    return str(load("variants")["separator"])
+_SEPARATOR: str = load("variants")["separator"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -40,10 +36,10 @@ class VariantProperty:
     @property
     def key(self) -> str:
         """The feature with its namespace: "nvidia :: sm_arch"."""
-        return _separator().join((self.namespace, self.feature))
+        return _SEPARATOR.join((self.namespace, self.feature))
 
     def __str__(self) -> str:
-        return _separator().join((self.namespace, self.feature, self.value))
+        return _SEPARATOR.join((self.namespace, self.feature, self.value))
 
 
 @dataclass(frozen=True, slots=True)
