@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any, TextIO
 
-from wheel_checks.model import SCHEMA, CheckResult, Location, Outcome, Report, Subject
+from wheel_checks.model import SCHEMA, CheckResult, Outcome, Report, Subject
 from wheel_checks.report.wording import json_ready
 
 
@@ -55,16 +56,12 @@ def _result(result: CheckResult) -> dict[str, Any]:
         "outcome": result.outcome,
         "severity": result.severity,
         "message": result.message,
-        "evidence": [{"label": e.label, "value": e.value, "source": e.source} for e in result.evidence],
+        "evidence": [asdict(evidence) for evidence in result.evidence],
     }
     if result.fix:
-        document["fix"] = {"summary": result.fix.summary, "commands": result.fix.commands}
+        document["fix"] = asdict(result.fix)
     if result.location:
-        document["location"] = _location(result.location)
+        parts = asdict(result.location).items()
+        document["location"] = {name: value for name, value in parts if value not in ("", None)}
     document["seconds"] = result.seconds
     return document
-
-
-def _location(location: Location) -> dict[str, Any]:
-    parts = {"member": location.member, "path": location.path, "line": location.line, "column": location.column}
-    return {name: value for name, value in parts.items() if value not in ("", None)}

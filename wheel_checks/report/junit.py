@@ -63,14 +63,11 @@ def _suite(report: Report, subject: Subject) -> ET.Element:
 def _case(subject: Subject, result: CheckResult, name: str) -> ET.Element:
     case = ET.Element("testcase", classname=neutral(subject.id), name=name, time=f"{result.seconds:.3f}")
     message = neutral(result.message)
+    details = "\n".join([message, *wording.detail_lines(result)])
     if result.outcome is Outcome.FAIL:
-        ET.SubElement(case, "failure", type=result.severity.value, message=message).text = _details(result)
+        ET.SubElement(case, "failure", type=result.severity.value, message=message).text = details
     elif result.outcome is Outcome.ERROR:
-        ET.SubElement(case, "error", type="could not check", message=message).text = _details(result)
+        ET.SubElement(case, "error", type="could not check", message=message).text = details
     elif result.outcome is Outcome.SKIP:
         ET.SubElement(case, "skipped", message=message)
     return case
-
-
-def _details(result: CheckResult) -> str:
-    return "\n".join([neutral(result.message), *wording.detail_lines(result)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import PurePosixPath
 from typing import Any, TextIO
 from urllib.parse import quote
@@ -29,7 +29,9 @@ def render(report: Report, stream: TextIO) -> None:
 
 def _run(report: Report) -> dict[str, Any]:
     shown = [r for r in wording.all_results(report) if r.outcome in (Outcome.FAIL, Outcome.ERROR)]
-    rules = _descriptors(shown)
+    known = {rule.id: rule for rule in registered()}
+    used = {result.rule: result for result in shown}
+    rules = [_descriptor(known.get(name), used[name]) for name in sorted(used)]
     indexes = {rule["id"]: index for index, rule in enumerate(rules)}
     results: list[dict[str, Any]] = []
     notifications: list[dict[str, Any]] = []
@@ -64,14 +66,8 @@ def _run(report: Report) -> dict[str, Any]:
     }
 
 
-def _descriptors(results: Iterable[CheckResult]) -> list[dict[str, Any]]:
-    """The rules that have something to say; one that is not registered here is described by its results."""
-    known = {rule.id: rule for rule in registered()}
-    used = {result.rule: result for result in results}
-    return [_descriptor(known.get(rule_id), used[rule_id]) for rule_id in sorted(used)]
-
-
 def _descriptor(rule: Rule | None, result: CheckResult) -> dict[str, Any]:
+    """A rule that has something to say; one that is not registered here (None) is described by its result."""
     descriptor: dict[str, Any] = {
         "id": neutral(result.rule),
         "name": neutral(result.title),
@@ -94,10 +90,10 @@ def _result(
         "message": _message("\n".join([neutral(result.message), *wording.detail_lines(result)])),
         "locations": [_location(subject, result.location, artifact)],
         "partialFingerprints": {_FINGERPRINT: _fingerprint(subject, result, seen)},
-        "properties": {"evidence": [{"label": e.label, "value": e.value, "source": e.source} for e in result.evidence]},
+        "properties": {"evidence": [asdict(evidence) for evidence in result.evidence]},
     }
     if result.fix:
-        document["properties"]["fix"] = {"summary": result.fix.summary, "commands": result.fix.commands}
+        document["properties"]["fix"] = asdict(result.fix)
     return document
 
 
