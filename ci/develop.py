@@ -3,7 +3,9 @@
     python3 ci/develop.py verify torch==2.11.0 --platform aarch64   # wheelproof verify, in an environment of its own
     python3 ci/develop.py check                                     # half a minute: what your change can reach
     python3 ci/develop.py test                                      # lint, types, layers, wheel, tests: all of CI
-    python3 ci/develop.py lint | wheel | kernels | matrix | setup   # a part of it
+    python3 ci/develop.py lint | unit | wheel | sdist | setup       # a part of it, as a normal user
+    python3 ci/develop.py heavy [browser kernels matrix online shells slurm]
+    python3 ci/develop.py coverage | mutation                       # what the tests run, and what they notice
     python3 ci/develop.py loaded                                    # what waits for something, on a busy machine
 
 The environment is ``.venv``. What goes into it is pinned by version and hash (``ci/constraints.txt``), so that no
@@ -20,7 +22,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,22 +31,39 @@ sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
 from ci.engine import docker_engine  # noqa: E402  # found by the line above
 from ci.lanes import (  # noqa: E402  # as above
     BIN,
+    HEAVY,
     KERNELS_VENV,
     VENV,
-    kernel_lanes,
+    Lane,
+    coverage_lanes,
+    heavy_lanes,
     lint_lanes,
     loaded_lanes,
-    matrix_lanes,
+    mutation_lanes,
     red,
     run_lanes,
     say,
+    sdist_lanes,
     test_lanes,
+    unit_lanes,
     wheel_lanes,
 )
 from ci.progress import run_pip  # noqa: E402  # as above
 
-COMMANDS = ("check", "setup", "lint", "test", "loaded", "kernels", "matrix", "wheel", "verify")
+LANES: dict[str, Callable[[], list[Lane]]] = {
+    "setup": list,
+    "lint": lint_lanes,
+    "unit": unit_lanes,
+    "wheel": wheel_lanes,
+    "sdist": sdist_lanes,
+    "coverage": coverage_lanes,
+    "mutation": mutation_lanes,
+    "loaded": loaded_lanes,
+}
+TAKE_ARGUMENTS = ("check", "heavy", "verify")
+WITH_MORE = ("test", "loaded", "heavy")  # .venv-kernels is set up, and an engine started where none answers
 EVERYTHING, RUN_ONLY, KERNELS = "constraints.txt", "constraints-run.txt", "kernels-requirements.txt"
+MUTATION = "constraints-mutation.txt"
 
 # What would send pip's work elsewhere, or Python's imports: none of it is meant for our environment.
 FOREIGN_IMPORTS = {"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONPATH", "PYTHONHOME"}
@@ -158,28 +177,40 @@ def main() -> int:
         print(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}", file=sys.stderr)
         return 3
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=COMMANDS)
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of `check`, and of `wheelproof verify`")
+    parser.add_argument("command", choices=("check", "test", "heavy", "verify", *LANES))
+    parser.add_argument(
+        "arguments", nargs=argparse.REMAINDER, help="of `check` and `wheelproof verify`; lanes of heavy"
+    )
     options = parser.parse_args()
-    if options.arguments and options.command not in {"check", "verify"}:
-        parser.error(f"{options.command} takes no arguments")
+    command, arguments = options.command, options.arguments
+    if arguments and command not in TAKE_ARGUMENTS:
+        parser.error(f"{command} takes no arguments")
+    if command == "heavy" and not set(arguments) <= set(HEAVY):
+        parser.error(f"the heavy lanes are {', '.join(HEAVY)}")
     try:
-        if options.command == "verify":
-            return verify(options.arguments)
-        if options.command == "check":
-            return check(options.arguments)
-        set_up(EVERYTHING)
-        if options.command in {"test", "loaded", "kernels"}:
-            set_up_kernels()
+        if command == "verify":
+            return verify(arguments)
+        if command == "check":
+            return check(arguments)
+        return run(command, arguments)
     except SetUpError as error:
         print(red(f"the set-up failed: {error}"), file=sys.stderr)
         return 3
-    if options.command in {"test", "loaded", "matrix"}:
-        with docker_engine() as obstacle:
-            needs_engine = {"test": test_lanes, "loaded": lambda _: loaded_lanes(), "matrix": matrix_lanes}
-            return run_lanes(needs_engine[options.command](obstacle))
-    lanes = {"setup": list, "lint": lint_lanes, "wheel": wheel_lanes, "kernels": kernel_lanes}[options.command]()
-    return run_lanes(lanes) if lanes else 0
+
+
+def run(command: str, arguments: Sequence[str]) -> int:
+    """Set up what the lanes of a command need, and run them. Raises SetUpError."""
+    set_up(EVERYTHING)
+    if command == "mutation":
+        set_up(MUTATION)  # the same versions, and what it takes besides
+    if command not in WITH_MORE:
+        return run_lanes(LANES[command]()) if command != "setup" else 0
+    if not arguments or "kernels" in arguments:
+        set_up_kernels()
+    with docker_engine() as obstacle:
+        if command == "heavy":
+            return run_lanes(heavy_lanes(arguments, obstacle))
+        return run_lanes(test_lanes(obstacle) if command == "test" else loaded_lanes())
 
 
 if __name__ == "__main__":

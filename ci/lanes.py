@@ -6,9 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ci.engine import register_emulation
@@ -18,6 +21,16 @@ VENV = ROOT / ".venv"
 BIN = VENV / "bin"
 KERNELS_VENV = ROOT / ".venv-kernels"
 DIST = ROOT / "dist"
+# The lanes that need more than Python, and the tests of each, in the words of pytest's -m. All others are unit tests.
+HEAVY = {
+    "browser": "browser",
+    "kernels": "kernels",
+    "matrix": "docker or emulation",
+    "online": "online",
+    "shells": "shells",
+    "slurm": "slurm",
+}
+UNIT = f"not ({' or '.join(HEAVY.values())})"
 
 
 @dataclass(frozen=True)
@@ -82,6 +95,62 @@ def test_lanes(engine_obstacle: str) -> list[Lane]:
         *matrix_lanes(engine_obstacle),
         ("pytest", lambda: tool("pytest", "-n", "2", *color)),
     ]
+
+
+def unit_lanes() -> list[Lane]:
+    """The tests that need nothing but Python, as a normal user: no index, engine, browser or root."""
+    return [("unit tests", lambda: tool("pytest", "-n", "auto", "-m", UNIT))]
+
+
+def heavy_lanes(names: Sequence[str], engine_obstacle: str) -> list[Lane]:
+    """The lanes of ``HEAVY`` that ``names`` lists, all when it is empty. What cannot run fails nothing."""
+    lanes: list[Lane] = []
+    for name in names or HEAVY:
+        lanes += kernel_lanes() if name == "kernels" else matrix_lanes(engine_obstacle) if name == "matrix" else []
+        lanes.append((f"tests of {name}", partial(tool, "pytest", "-n", "2", "-m", HEAVY[name])))
+    return lanes
+
+
+def coverage_lanes() -> list[Lane]:
+    """The unit tests with lines and branches counted, in children too; the figure may not fall below pyproject's."""
+    return [("unit tests", measure), ("coverage", lambda: tool("coverage", "report"))]
+
+
+def measure() -> bool:
+    """Run the unit tests under coverage.py, and bring together what each process counted."""
+    shutil.rmtree(ROOT / "build/coverage", ignore_errors=True)
+    (ROOT / "build/coverage").mkdir(parents=True)
+    passed = tool("coverage", "run", "-m", "pytest", "-q", "-n", "auto", "-m", UNIT)
+    return tool("coverage", "combine", "-q") and passed
+
+
+def mutation_lanes() -> list[Lane]:
+    """A sample of mutants of rules and facts, another one each week."""
+    return [("mutation", lambda: tool("python", "ci/mutation.py"))]
+
+
+def sdist_lanes() -> list[Lane]:
+    """The source distribution: the unit tests run in what it unpacks to, so that it holds all that they need."""
+    return [("sdist", build_sdist), ("unit tests of the sdist", check_sdist)]
+
+
+def build_sdist() -> bool:
+    """Build the source distribution into ``dist``, beside the wheel."""
+    for old in DIST.glob("*.tar.gz"):
+        old.unlink()
+    return tool("python", "-m", "build", "--sdist", "--no-isolation", "--outdir", str(DIST))
+
+
+def check_sdist() -> bool:
+    """Unpack it, and run its unit tests there against its own code."""
+    (archive,) = DIST.glob("*.tar.gz")
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder, filter="data")
+        (unpacked,) = Path(folder).iterdir()
+        environment = os.environ | {"PYTHONPATH": f"{unpacked / 'tools'}{os.pathsep}{unpacked}"}
+        tests = [str(BIN / "python"), "-m", "pytest", "-q", "-n", "auto", "-m", UNIT]
+        return subprocess.run(tests, cwd=unpacked, env=environment, check=False).returncode == 0
 
 
 def loaded_lanes() -> list[Lane]:

@@ -69,9 +69,7 @@ class Nearest:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Say what was left out: a run that is over in time has proven less."""
         if self.late:
-            line = (
-                f"{self.late} tests further from the change were NOT begun within {self.seconds:g} s; --all runs them"
-            )
+            line = f"{self.late} tests that are further away were NOT begun within {self.seconds:g} s; --all runs them"
             terminalreporter.write_line(line, yellow=True)
 
 

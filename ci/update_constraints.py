@@ -1,7 +1,8 @@
 """Pin the development environment: versions and hashes of everything in pyproject.toml.
 
-Two files, which agree on every version: ``constraints.txt`` holds all groups and the build system, and
-``constraints-run.txt`` only what wheelproof needs to be built and run. Pins that still fit are kept; ``--upgrade``
+Three files, which agree on every version: ``constraints.txt`` holds the group ``dev`` and the build system,
+``constraints-run.txt`` only what wheelproof needs to be built and run, and ``constraints-mutation.txt`` that and the
+group ``mutation``. Pins that still fit are kept; ``--upgrade``
 takes the newest of everything. ``--check`` writes nothing and exits 1 when a file no longer fits pyproject.toml.
 
 The files name no index: whoever installs from them uses their own, and the hashes hold on any of them.
@@ -19,14 +20,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HEADER = "# Made by ci/update_constraints.py from pyproject.toml. Install with: pip install --require-hashes -r {}\n"
-FILES = ("constraints.txt", "constraints-run.txt")
+FILES = ("constraints.txt", "constraints-run.txt", "constraints-mutation.txt")
 
 
 def compile_constraints(folder: Path, *, upgrade: bool) -> None:
     """Bring the files in ``folder`` up to date. Raises CalledProcessError when uv cannot resolve the requirements."""
     build_requirements = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
-    everything, run = (folder / name for name in FILES)
-    for output, scope in ((everything, ["--group", "dev"]), (run, ["--constraint", str(everything)])):
+    everything, run, mutation = (folder / name for name in FILES)
+    agree = ["--constraint", str(everything)]
+    scopes = {everything: ["--group", "dev"], run: agree, mutation: ["--group", "mutation", *agree]}
+    for output, scope in scopes.items():
         command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "-", *scope]
         command += ["--universal", "--python-version=3.11", "--generate-hashes", "--output-file", str(output)]
         command += ["--no-header", "--no-annotate", "--quiet", *(["--upgrade"] if upgrade else [])]  # no path gets in

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from ci.lanes import HEAVY
 from tests.conftest import Wheelproof
 from wheelproof.cli.main import COMMANDS
 
@@ -31,7 +33,7 @@ def steps() -> list[Any]:
         pytest.param(step, id=f"{path.stem}-{job}-{number}")
         for path in WORKFLOWS
         for job, value in read(path)["jobs"].items()
-        for number, step in enumerate(value["steps"])
+        for number, step in enumerate(value.get("steps", ()))
     ]
 
 
@@ -58,7 +60,7 @@ def test_a_workflow_may_do_nothing_but_what_a_job_says(path: Path) -> None:
     assert workflow["permissions"] == {}
     for job in workflow["jobs"].values():
         assert job["permissions"] in ({"contents": "read"}, {"id-token": "write"})
-        assert "timeout-minutes" in job
+        assert "timeout-minutes" in job or "uses" in job  # who calls a workflow has the timeouts of its jobs
     if "workflow_call" not in workflow["on"]:  # the concurrency of one that is called is its caller's
         assert "concurrency" in workflow
 
@@ -82,6 +84,24 @@ def test_a_step_is_pinned_and_calls_what_exists(step: dict[str, Any]) -> None:
     assert set(step["with"]) <= set(ACTION["inputs"])
     command = step["with"]["command"]
     assert command.startswith("${{") or shlex.split(command)[0] in COMMANDS
+
+
+def test_nothing_is_published_that_was_not_tested_or_does_not_lie_on_main() -> None:
+    jobs = read(ROOT / ".github/workflows/release.yml")["jobs"]
+    assert set(jobs["publish"]["needs"]) == {"test", "build"}
+    assert jobs["test"]["uses"] == "$/.github/workflows/ci.yml"
+    assert jobs["test"]["needs"] == jobs["build"]["needs"] == "main"
+    assert "git merge-base --is-ancestor" in jobs["main"]["steps"][-1]["run"]
+
+
+def test_the_pythons_of_ci_are_those_of_the_classifiers() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    assert read(ROOT / ".github/workflows/ci.yml")["jobs"]["unit"]["strategy"]["matrix"]["python"] == named
+
+
+def test_every_heavy_lane_has_its_job() -> None:
+    assert read(ROOT / ".github/workflows/ci.yml")["jobs"]["heavy"]["strategy"]["matrix"]["lane"] == list(HEAVY)
 
 
 def test_the_reusable_workflow_offers_what_the_action_takes() -> None:

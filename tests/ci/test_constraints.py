@@ -14,6 +14,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 RUN = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]]
 GROUPS = PROJECT["dependency-groups"]
 PINS = {"constraints-run.txt": RUN, "constraints.txt": [*RUN, *GROUPS["test"], *GROUPS["lint"]]}
+PINS["constraints-mutation.txt"] = [*RUN, *GROUPS["mutation"]]
 
 
 def blocks_of(name: str) -> dict[str, tuple[str, str]]:
@@ -40,6 +41,10 @@ def test_every_pin_has_a_hash_and_no_line_names_an_index_or_a_path(name: str) ->
     assert [line for line in lines if not allowed.match(line)] == []
 
 
-def test_both_files_agree_on_every_version() -> None:
-    everything, run = blocks_of("constraints.txt"), blocks_of("constraints-run.txt")
-    assert {name: everything[name][0] for name in run} == {name: version for name, (version, _rest) in run.items()}
+def test_all_files_agree_on_every_version() -> None:
+    everything = {name: version for name, (version, _rest) in blocks_of("constraints.txt").items()}
+    for file in PINS:
+        pinned = {name: version for name, (version, _rest) in blocks_of(file).items()}
+        both = pinned.keys() & everything.keys()
+        assert {name: pinned[name] for name in both} == {name: everything[name] for name in both}
+    assert blocks_of("constraints-run.txt").keys() <= everything.keys()

@@ -1,6 +1,6 @@
 """The kernels' own tests need torch and triton, which the environment for development lacks.
 
-``ci/develop.py kernels`` runs them in ``.venv-kernels``; elsewhere they are not collected. ``suite/`` needs neither.
+``ci/develop.py heavy kernels`` runs them in ``.venv-kernels``; elsewhere they are not collected. ``suite/`` needs none.
 """
 
 from __future__ import annotations
