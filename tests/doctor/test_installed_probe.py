@@ -23,8 +23,7 @@ from wheel_checks.facts.host.torch.timeline import replacement
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.file_tree import FileTree
 from wheelproof.doctor.probes.installation.file_findings import CUT_OFF, PRESENT
-from wheelproof.doctor.probes.installation.installed import read_installed_facts
-from wheelproof.doctor.probes.installation.module_search import find_modules
+from wheelproof.doctor.probes.installation.installed import find_modules, read_installed_facts
 
 KERNELS_PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read now: tests run without it in their environment
 SUFFIX = f"cpython-{TAG.removeprefix('cp')}-{MACHINE}-linux-gnu.so"

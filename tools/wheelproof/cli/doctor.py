@@ -148,7 +148,8 @@ def _mend(found: Examination, again: Callable[[], Examination], notes: list[str]
     notes += refused
     if not steps:
         return found
-    _say("these commands mend it:\n" + "\n".join(f"  {step.command}" for step in steps))
+    commands = "\n".join(f"  {step.command}" for step in steps)
+    print(f"these commands mend it:\n{commands}", file=sys.stderr)  # noqa: T201  # standard output is the report's
     if ask and not _agreed("run them? [y/N] "):
         notes.append("Nothing was run.")
         return found
@@ -173,7 +174,3 @@ def _agreed(question: str) -> bool:
     sys.stderr.write(question)
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)  # noqa: T201  # standard output belongs to the report

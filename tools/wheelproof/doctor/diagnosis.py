@@ -63,17 +63,20 @@ def diagnose(facts: HostFacts, results: Sequence[CheckResult], causes: Mapping[s
     harmless = tuple(result for result in found if result.message.startswith(HARMLESS))
     suspects = [_Suspect.of(result, causes, seen, facts) for result in found if result not in harmless]
     unexplained = _unexplained(seen, frozenset().union(*(suspect.covers for suspect in suspects)))
-    root = _root(suspects, seen)
+    first = min(seen, key=_place_in_chain, default="")  # the best explanation of the symptom that begins the chain
+    root = min((suspect for suspect in suspects if first in suspect.explains), key=_rank, default=None)
     if root is None:
         others = tuple(suspect.result for suspect in suspects)
         return Diagnosis(seen, others=others, unexplained=unexplained, harmless=harmless)
     rest = [suspect for suspect in suspects if suspect is not root]
+    labels = {item.label for item in root.result.evidence}  # what the rule itself shows needs no repetition
+    experiments = (Evidence(one.label, one.summary, one.value) for one in root.proofs if one.label not in labels)
     return Diagnosis(
         seen,
         root.result,
         root.cause,
         root.confidence,
-        (*root.result.evidence, *_experiments(root.proofs, root.result.evidence)),
+        (*root.result.evidence, *experiments),
         tuple(suspect.result for suspect in rest if suspect.is_explained_by(root)),
         tuple(suspect.result for suspect in rest if not suspect.is_explained_by(root)),
         unexplained,
@@ -110,8 +113,8 @@ class _Suspect:
     def confidence(self) -> str:
         if self.cause is None or not self.cause.certain or self.result.severity is Severity.NOTE:
             return LIKELY  # a note is what its rule merely suspects
-        codes = (name for name in self.explains if name in self.cause.explains and _has_code(name))
-        return PROVEN if self.proofs or any(codes) else CERTAIN
+        codes = (name.rpartition(":")[2].lstrip("-") for name in self.explains if name in self.cause.explains)
+        return PROVEN if self.proofs or any(map(str.isdecimal, codes)) else CERTAIN
 
     def is_explained_by(self, root: _Suspect) -> bool:
         """Whether the root explains everything that this finding explains, and is the better explanation of it.
@@ -122,12 +125,6 @@ class _Suspect:
             return False
         better = self.cause.layer > root.cause.layer or (root.cause.certain and not self.cause.certain)
         return better and root.covers.issuperset(self.explains)
-
-
-def _root(suspects: Sequence[_Suspect], seen: tuple[str, ...]) -> _Suspect | None:
-    """The best explanation of the symptom with which the chain begins; None when nothing explains that one."""
-    first = min(seen, key=_place_in_chain, default="")
-    return min((suspect for suspect in suspects if first in suspect.explains), key=_rank, default=None)
 
 
 def _rank(suspect: _Suspect) -> tuple[bool, bool, bool, int, int, str]:
@@ -169,17 +166,7 @@ def _matches(symptom: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(symptom, pattern) for pattern in patterns)
 
 
-def _has_code(symptom: str) -> bool:
-    return symptom.rpartition(":")[2].lstrip("-").isdecimal()
-
-
 def _names(result: CheckResult, variable: str) -> bool:
     """Whether the finding is about this variable: its message or its evidence name it."""
     told = (result.message, *(text for item in result.evidence for text in (item.label, item.value, item.source)))
     return any(variable in text for text in told)
-
-
-def _experiments(proofs: Sequence[Counterfactual], told: Sequence[Evidence]) -> list[Evidence]:
-    """The experiments as evidence, without those that the rule itself has told."""
-    labels = {item.label for item in told}
-    return [Evidence(proof.label, proof.summary, proof.value) for proof in proofs if proof.label not in labels]

@@ -16,11 +16,7 @@ NEXT = "`wheelproof doctor`, run on the machine of the log, finds the cause by l
 MORE = "Give more of the log, from its beginning: the first error tells most, and the last line least."
 
 
-def explain(
-    data: bytes,
-    name: str,
-    selection: Selection = EVERY_RULE,
-) -> Report:
+def explain(data: bytes, name: str, selection: Selection = EVERY_RULE) -> Report:
     """The report on a log: a finding for each cause that it shows, the root first, or none with "not recognised"."""
     opened = OpenReport("explain")
     log = parse_log(data)

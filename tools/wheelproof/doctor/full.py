@@ -6,9 +6,11 @@ import json
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from wheel_checks.model import CheckResult, Evidence, Fix, Outcome, Severity, Subject
+from wheel_checks.decode import Policy, decode
+from wheel_checks.model import CheckResult, Outcome, Severity, Subject
 from wheel_checks.process import run
 
 LEVEL = "quick"
@@ -37,29 +39,15 @@ def run_smoke(python: str, deadline: float) -> Subject:
 def smoke_subject(report: Mapping[str, Any]) -> Subject:
     """What matters of its report: the counts, and everything that did not pass."""
     summary = report["summary"]
-    results = [
-        _result(result, subject["id"])
-        for subject in report["subjects"]
-        for result in subject["results"]
-        if result["outcome"] in {Outcome.FAIL, Outcome.ERROR}
-    ]
+    results = []
+    for subject in report["subjects"]:
+        for data in subject["results"]:
+            if data["outcome"] in {Outcome.FAIL, Outcome.ERROR}:
+                result = decode(CheckResult, data, Policy(unknown_keys=True, null_is_absent=True))
+                results.append(replace(result, message=f"{subject['id']}: {result.message}", location=None))
     kernels = sum(subject["kind"] == "kernel" for subject in report["subjects"])
     passed = f"{kernels} kernels ran, {summary['pass']} checks passed"
     return Subject(f"smoke --level {LEVEL}", KIND, passed, {"summary": summary}, tuple(results))
-
-
-def _result(data: Mapping[str, Any], subject: str) -> CheckResult:
-    fix = data.get("fix")
-    return CheckResult(
-        data["rule"],
-        data["title"],
-        Outcome(data["outcome"]),
-        Severity(data["severity"]),
-        f"{subject}: {data['message']}",
-        tuple(Evidence(e["label"], e["value"], e.get("source", "")) for e in data["evidence"]),
-        Fix(fix["summary"], tuple(fix.get("commands", ()))) if fix else None,
-        seconds=data.get("seconds", 0.0),
-    )
 
 
 def _undecided(what: str) -> Subject:

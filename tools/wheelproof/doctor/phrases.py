@@ -39,7 +39,8 @@ def symptom_phrase(symptom: str, facts: HostFacts) -> str:
         where = getattr(probe, "failed_at", "") or _STEPS[step]
         return f"{where} hangs" if what == "hang" else f"{where} dies of {probe.end.signal}"
     if symptom == "cuda:fewer":
-        return f"CUDA sees {len(probe.gpus)} of {_nvml_gpus(facts)} GPUs"
+        expected = 0 if isinstance(facts.nvml, Unavailable) else len(facts.nvml.gpus)
+        return f"CUDA sees {len(probe.gpus)} of {expected} GPUs"
     api: Literal["nvml", "cuda"] = "nvml" if step == "nvml" else "cuda"
     call = probe.failed_at or {"nvml": "nvmlInit", "cuda": "cuInit"}[api]
     name = error_name(int(what), api)
@@ -78,7 +79,3 @@ def end_phrase(end: ChildEnd) -> str:
     if end.hang:
         return f"killed after {end.seconds:.1f} s" + (f", waiting in {end.waits_in}" if end.waits_in else "")
     return end.signal or (f"exit code {end.exit_code}" if end.exit_code else "")
-
-
-def _nvml_gpus(facts: HostFacts) -> int:
-    return 0 if isinstance(facts.nvml, Unavailable) else len(facts.nvml.gpus)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from wheel_checks.facts.host.machine import CdiSpecification, Container
 from wheelproof.doctor.children import Budget, run_child
-from wheelproof.doctor.probes.files import text_of
+from wheelproof.doctor.probes.files import found_in, text_of
 
 _CDI_FOLDERS = ("etc/cdi", "var/run/cdi", "run/cdi")
 _RUNTIME = "etc/nvidia-container-runtime/config.toml"
@@ -56,13 +56,11 @@ def read_container(
     """The container of this process, from the files below ``root`` and the variables ``environ``."""
     top, environ = Path(root), os.environ if environ is None else environ
     marks = tuple(_marks(top, environ))
-    status = text_of(top / "proc/self/status")
-    seccomp = re.search(r"^Seccomp:\s*(\d)", status, re.MULTILINE)
     here = root == "/"
     return Container(
         kind=marks[0][0] if marks else "",
         marks=tuple(mark for _, mark in marks),
-        seccomp=int(seccomp[1]) if seccomp else 0,
+        seccomp=int(found_in(text_of(top / "proc/self/status"), r"^Seccomp:\s*(\d)") or 0),
         label=text_of(top / "proc/self/attr/current").strip("\0\n "),
         denied=_denied(budget or Budget(_TRIAL_SECONDS)) if here else None,
         cdi=tuple(_cdi(top)),
@@ -83,12 +81,11 @@ def _marks(top: Path, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     if (top / ".dockerenv").exists():
         yield "docker", "/.dockerenv"
     for path in ("proc/1/cgroup", "proc/self/mountinfo"):
-        text = text_of(top / path)
+        lines = text_of(top / path).splitlines()
+        if path.endswith("mountinfo"):  # of the mounts only that of the root folder tells
+            lines = [line for line in lines if " / / " in line]
         for kind, pattern in _CGROUPS.items():
-            lines = (
-                text.splitlines() if path.endswith("cgroup") else [row for row in text.splitlines() if " / / " in row]
-            )
-            if any(pattern.search(line) for line in lines):  # of the mounts only that of the root folder tells
+            if any(pattern.search(line) for line in lines):
                 yield kind, f"/{path}"
     named = environ.get("container", "")
     if named:

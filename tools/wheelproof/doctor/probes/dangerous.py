@@ -25,13 +25,7 @@ from typing import NamedTuple
 
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import shows_gpu
-from wheel_checks.facts.host.probes import (
-    Counterfactual,
-    CudaProbe,
-    KernelProbe,
-    NvmlProbe,
-    TorchProbe,
-)
+from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, KernelProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.visible import expected_devices
 from wheel_checks.model import Unavailable
 from wheel_checks.process import end_all
@@ -148,13 +142,8 @@ class _Runs:
             deadline = self.budget.left - RESERVE
             if deadline <= 0:
                 return TIME_IS_OVER, TIME_IS_OVER
-            arguments = [
-                str(INSIDE / TORCH_PROGRAM),
-                f"{deadline:.1f}",
-                f"{TORCH_STEP_SECONDS:g}",
-                str(INSIDE / "kernel.py"),
-            ]
-            command = [self.python, "-B", "-c", _LIKE_A_USER, *arguments]
+            command = [self.python, "-B", "-c", _LIKE_A_USER, str(INSIDE / TORCH_PROGRAM)]
+            command += [f"{deadline:.1f}", f"{TORCH_STEP_SECONDS:g}", str(INSIDE / "kernel.py")]
             answer = Answer(*run_child(command, deadline=deadline, environment=environment))
         return answer.as_torch(), answer.as_kernel()
 
@@ -167,11 +156,10 @@ class _Runs:
             return
         trials = list(_trials(self.environment))
         with ThreadPoolExecutor(max(1, len(trials))) as pool:
-            answers = pool.map(lambda trial: self._ask("cuda.py", EXPERIMENT_SECONDS, trial.environment), trials)
-            for trial, answer in zip(trials, answers, strict=True):
+            answers = pool.map(lambda trial: self._ask("cuda.py", EXPERIMENT_SECONDS, trial[2]), trials)
+            for (name, entry, _), answer in zip(trials, answers, strict=True):
                 if not isinstance(answer, Unavailable):
-                    value = self.environment[trial.variable]
-                    yield Counterfactual(trial.variable, value, before, answer.as_cuda().outcome, trial.entry)
+                    yield Counterfactual(name, self.environment[name], before, answer.as_cuda().outcome, entry)
 
     def _ask(self, program: str, seconds: float, environment: Mapping[str, str]) -> Answer | Unavailable:
         """Run a program of the folder ``inside`` by the interpreter, or by ours when that cannot even begin."""
@@ -186,24 +174,16 @@ class _Runs:
         return answer
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """The environment without ``variable``, or without the one ``entry`` of it."""
-
-    variable: str
-    entry: str
-    environment: Mapping[str, str]
-
-
-def _trials(environment: Mapping[str, str]) -> Iterator[_Trial]:
+def _trials(environment: Mapping[str, str]) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+    """A variable, "" or the one entry of it that is meant, and the environment without that."""
     entries = environment.get("LD_LIBRARY_PATH", "").split(":")
     suspicious = list(dict.fromkeys(entry for entry in entries if _is_suspicious(entry)))
     for entry in suspicious[:MOST_ENTRIES]:
         if rest := ":".join(other for other in entries if other != entry):
-            yield _Trial("LD_LIBRARY_PATH", entry, {**environment, "LD_LIBRARY_PATH": rest})
+            yield "LD_LIBRARY_PATH", entry, {**environment, "LD_LIBRARY_PATH": rest}
     for name in SUSPECTS:
         if environment.get(name) or (name == "CUDA_VISIBLE_DEVICES" and name in environment):
-            yield _Trial(name, "", {key: value for key, value in environment.items() if key != name})
+            yield name, "", {key: value for key, value in environment.items() if key != name}
 
 
 def _is_suspicious(entry: str) -> bool:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from wheel_checks.facts.host.gpu import KernelDriver
-from wheelproof.doctor.probes.files import first_line, names_in, text_of
+from wheelproof.doctor.probes.files import first_line, found_in, names_in, text_of
 
 _MODULES: tuple[str, ...] = (
     "nvidia",
@@ -40,25 +40,21 @@ _KMSG_RECORDS = 20_000
 def read_driver(root: str = "/") -> KernelDriver:
     """What the files below ``root`` tell. In a container most of it is the host's."""
     top = Path(root)
+    devices = (line.split() for line in text_of(top / "proc/devices", 65536).splitlines())
     line = first_line(top / "proc/driver/nvidia/version")
     parameters = text_of(top / "proc/driver/nvidia/params", 16384)
-    mode = re.search(r"^DeviceFileMode:\s*(\d+)", parameters, re.MULTILINE)
+    mode = found_in(parameters, r"^DeviceFileMode:\s*(\d+)")
     return KernelDriver(
-        version=first_line(top / "sys/module/nvidia/version") or _version_in(line),
+        version=first_line(top / "sys/module/nvidia/version") or found_in(line, r"\b(\d{3}\.\d+(?:\.\d+)?)\b"),
         open=(_OPEN in line) if line else None,
         version_line=line,
         modules=tuple(name for name in _MODULES if (top / "sys/module" / name).is_dir()),
         built_for=tuple(_built_for(top)),
         gpus=len(names_in(top / "proc/driver/nvidia/gpus")),
-        majors=tuple(_majors(text_of(top / "proc/devices", 65536))),
-        device_file_mode=f"0{int(mode[1]):o}" if mode else "",
+        majors=tuple(parts[1] for parts in devices if len(parts) == 2 and "nvidia" in parts[1]),
+        device_file_mode=f"0{int(mode):o}" if mode else "",
         kernel_messages=_messages(top),
     )
-
-
-def _version_in(line: str) -> str:
-    match = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", line)
-    return match[1] if match else ""
 
 
 def _built_for(top: Path) -> list[str]:
@@ -69,10 +65,6 @@ def _built_for(top: Path) -> list[str]:
         for release in names_in(modules, 64)
         if any(next(iter((modules / release).glob(f"{place}/nvidia.ko*")), None) for place in _PLACES)
     ]
-
-
-def _majors(devices: str) -> list[str]:
-    return [parts[1] for line in devices.splitlines() if len(parts := line.split()) == 2 and "nvidia" in parts[1]]
 
 
 def _messages(top: Path) -> tuple[str, ...]:
@@ -93,8 +85,7 @@ def _ring_buffer(path: Path) -> list[str]:
     lines = []
     try:
         for _ in range(_KMSG_RECORDS):
-            record = os.read(descriptor, _KMSG_BYTES)
-            if not record:
+            if not (record := os.read(descriptor, _KMSG_BYTES)):
                 break
             lines.append(record.decode(errors="replace").partition(";")[2].splitlines()[0])
     except (OSError, IndexError):  # EAGAIN at the end; EPIPE when records were overwritten meanwhile

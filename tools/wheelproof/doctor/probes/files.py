@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import re
 from pathlib import Path
 
 LARGEST = 1 << 20  # bytes
@@ -29,6 +31,20 @@ def text_of(path: Path, limit: int = LARGEST) -> str:
 def first_line(path: Path) -> str:
     """The first line of a file without its end, "" likewise."""
     return next(iter(text_of(path, 4096).splitlines()), "").strip()
+
+
+def found_in(text: str, pattern: str) -> str:
+    """What the first group of a pattern matches, ^ and $ being those of lines; "" when nothing does."""
+    match = re.search(pattern, text, re.MULTILINE)
+    return match[1] if match else ""
+
+
+def group_name(number: int) -> str:
+    """The name of a group of users, its number for one without a name."""
+    try:
+        return grp.getgrgid(number).gr_name
+    except KeyError:
+        return str(number)
 
 
 def names_in(folder: Path, limit: int = 4096) -> list[str]:

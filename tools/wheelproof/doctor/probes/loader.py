@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from wheel_checks.facts.elf.file import read_elf_file
@@ -26,8 +26,7 @@ SECONDS = 10.0
 LONGEST_ERROR = 2_000  # characters
 
 # torch opens the first of these before its extension module: what it brings is loaded when the others need it.
-_OPENED_FIRST = "libtorch_global_deps.so"
-_THEN = ("libtorch_cuda.so", "libtorch_hip.so", "libtorch_cpu.so")
+_OPENED_FIRST = ("libtorch_global_deps.so", "libtorch_cuda.so", "libtorch_hip.so", "libtorch_cpu.so")
 _RESOLVED = re.compile(r"^\t(\S+) => (?:(/.*) \(0x[0-9a-f]+\)|not found)$", re.MULTILINE)
 _COMPLAINT = re.compile(
     r"error while loading|not found \(required by|cannot be preloaded|: undefined|: invalid|too short"
@@ -76,7 +75,8 @@ def _trace(
         return {}, f"{program} names no dynamic loader"
     resolved: dict[str, str] = {}
     errors = []
-    for library in _libraries(torch):
+    named = (f"{torch.folder}/lib/{name}" for name in _OPENED_FIRST)
+    for library in [path for path in named if os.path.isfile(path)][:2]:  # noqa: PTH113
         # LD_PRELOAD is split at spaces and colons, and cannot name such a path: then the library is traced alone.
         alone = bool(re.search(r"[\s:]", library))
         environment = {**environ, "LD_TRACE_LOADED_OBJECTS": "1"}
@@ -89,12 +89,6 @@ def _trace(
             resolved.setdefault(match[1], _tidy(match[2]) if match[2] else "")
         errors += _complaints(end, text)
     return resolved, "\n".join(dict.fromkeys(errors))[:LONGEST_ERROR]
-
-
-def _libraries(torch: TorchFiles) -> Iterator[str]:
-    folder = f"{torch.folder}/lib"
-    present = [f"{folder}/{name}" for name in (_OPENED_FIRST, *_THEN) if os.path.isfile(f"{folder}/{name}")]  # noqa: PTH113
-    yield from present[:2]
 
 
 def _tidy(path: str) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
-import grp
 import os
 import pwd
 import stat
 from pathlib import Path
 
 from wheel_checks.facts.host.gpu import DeviceNode
-from wheelproof.doctor.probes.files import names_in
+from wheelproof.doctor.probes.files import group_name, names_in
 
 _WANTED = ("nvidiactl", "nvidia-uvm")  # told also when they are missing
 _FOLDERS = ("nvidia-caps-imex-channels",)
@@ -38,7 +37,7 @@ def _node(path: Path, shown: str) -> DeviceNode:
     except OSError as error:
         return DeviceNode(shown, "", "", "", _name(error))
     mode = f"0{stat.S_IMODE(about.st_mode):o}"
-    return DeviceNode(shown, mode, _user(about.st_uid), _group(about.st_gid), _opening(path))
+    return DeviceNode(shown, mode, _user(about.st_uid), group_name(about.st_gid), _opening(path))
 
 
 def _opening(path: Path) -> str:
@@ -56,12 +55,5 @@ def _name(error: OSError) -> str:
 def _user(number: int) -> str:
     try:
         return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)
-
-
-def _group(number: int) -> str:
-    try:
-        return grp.getgrgid(number).gr_name
     except KeyError:
         return str(number)

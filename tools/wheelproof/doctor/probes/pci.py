@@ -29,22 +29,18 @@ def _device(folder: Path) -> PciDevice:
         driver = os.path.basename(os.readlink(folder / "driver"))  # noqa: PTH115, PTH119  # text of a link, no path
     except OSError:
         driver = ""
+    try:
+        with (folder / "config").open("rb") as file:
+            head = file.read(64)
+    except OSError:
+        head = b""
     return PciDevice(
         address=folder.name,
         vendor=vendor,
         device=device,
         class_=kind,
         driver=driver,
-        gone=_gone(folder),
+        # The configuration space reads all ones when a device no longer answers.
+        gone=bool(head) and head == b"\xff" * len(head),
         name=name_of(device) if vendor == _NVIDIA else "",
     )
-
-
-def _gone(folder: Path) -> bool:
-    """The first 64 bytes of the configuration space read all ones when a device no longer answers."""
-    try:
-        with (folder / "config").open("rb") as file:
-            head = file.read(64)
-    except OSError:
-        return False
-    return bool(head) and head == b"\xff" * len(head)

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.elf.file import read_elf_file
@@ -31,13 +31,6 @@ _VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX")  # which name the active environmen
 _NAMES = ("python3", "python")
 
 
-class _Choice(NamedTuple):
-    """The program to start, and why that one."""
-
-    path: str
-    found: str
-
-
 def read_interpreter(
     root: str = "/", python: str = "", environ: Mapping[str, str] | None = None, budget: Budget | None = None
 ) -> Interpreter | Unavailable:
@@ -53,32 +46,34 @@ def read_interpreter(
         choice = _choose(python, environ)
         if isinstance(choice, Unavailable):
             return choice
-        command = [choice.path, "-B", str(INSIDE / PROGRAM)]
+        program, why = choice
+        command = [program, "-B", str(INSIDE / PROGRAM)]
         answer = Answer(*run_child(command, deadline=(budget or Budget(SECONDS)).step(SECONDS), environment=environ))
         if "search_path" in answer.values:
-            return _of_answer(choice, answer.values)
+            return _of_answer(program, why, answer.values)
     except WheelproofError as error:
         return Unavailable(error.what, error.hint or error.expected)
     fault = _how_it_ended(answer.end)
     try:
-        return _of_files(find_environment(choice.path, variables=environ), found=choice.found, fault=fault)
+        return _of_files(find_environment(program, variables=environ), found=why, fault=fault)
     except WheelproofError:
-        return Unavailable(f"{choice.path} is no Python that runs: {fault}", "--python PATH names an interpreter")
+        return Unavailable(f"{program} is no Python that runs: {fault}", "--python PATH names an interpreter")
 
 
-def _choose(python: str, environ: Mapping[str, str]) -> _Choice | Unavailable:
+def _choose(python: str, environ: Mapping[str, str]) -> tuple[str, str] | Unavailable:
+    """The program to start, and why that one."""
     if python:
         on_path = "" if "/" in python or Path(python).exists() else shutil.which(python, path=environ.get("PATH", ""))
-        return _Choice(_program(on_path or python, environ), "asked for")
+        return _program(on_path or python, environ), "asked for"
     for name in _VARIABLES:
         if environ.get(name):
             try:
-                return _Choice(_program(environ[name], environ), f"{name} names it")
+                return _program(environ[name], environ), f"{name} names it"
             except WheelproofError as error:
                 return Unavailable(f"{name} names {environ[name]}: {error.what}", f"unset {name}, or --python PATH")
     for name in _NAMES:
         if path := shutil.which(name, path=environ.get("PATH", "")):
-            return _Choice(path, f"it is the first {name} on PATH")
+            return path, f"it is the first {name} on PATH"
     return Unavailable("there is no active environment, and no python3 on PATH", "--python PATH names an interpreter")
 
 
@@ -92,17 +87,17 @@ def _program(path: str, environ: Mapping[str, str]) -> str:
     return found or find_environment(absolute, variables=environ).interpreter or absolute
 
 
-def _of_answer(choice: _Choice, told: Mapping[str, Any]) -> Interpreter:
+def _of_answer(program: str, why: str, told: Mapping[str, Any]) -> Interpreter:
     """What the program told; the binary itself tells for which machine it is."""
-    path = told["executable"] or choice.path
+    path = told["executable"] or program
     tree = FileTree()
     machine, loader = _binary(tree, path)
-    started = _binary(tree, choice.path)[0]  # a version manager's script has no machine
+    started = _binary(tree, program)[0]  # a version manager's script has no machine
     name, _, version = told["libc"].partition(" ")
     libc = (name, version) if version else ("musl", "") if "ld-musl" in loader else ("", "")
     return Interpreter(
         path=path,
-        found=choice.found if started else f"{choice.found}: {choice.path} starts it",
+        found=why if started else f"{why}: {program} starts it",
         version=told["version"],
         implementation=told["implementation"],
         prefix=told["prefix"],

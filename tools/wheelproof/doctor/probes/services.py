@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from wheel_checks.facts.host.gpu import Services
-from wheelproof.doctor.probes.files import first_line, names_in, text_of
+from wheelproof.doctor.probes.files import first_line, found_in, names_in, text_of
 
 # The kernel keeps 15 characters of a process's name (TASK_COMM_LEN).
 _PROCESSES = {
@@ -41,10 +40,5 @@ def _running(top: Path) -> set[str]:
 
 def _fabric_manager(top: Path) -> str:
     """The version of the installed package, without Debian's revision; "" when there is none."""
-    text = text_of(top / _DPKG, _LARGEST_STATUS)
-    match = re.search(
-        r"^Package: nvidia-fabricmanager(?:-\d+)?\nStatus: install ok installed\n(?:.+\n)*?Version: (?:\d+:)?([\d.]+)",
-        text,
-        re.MULTILINE,
-    )
-    return match[1] if match else ""
+    package = r"^Package: nvidia-fabricmanager(?:-\d+)?\nStatus: install ok installed\n"
+    return found_in(text_of(top / _DPKG, _LARGEST_STATUS), rf"{package}(?:.+\n)*?Version: (?:\d+:)?([\d.]+)")

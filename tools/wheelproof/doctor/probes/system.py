@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import grp
 import os
 import platform
 import re
 from pathlib import Path
 
 from wheel_checks.facts.host.machine import System
-from wheelproof.doctor.probes.files import first_line, names_in, text_of
+from wheelproof.doctor.probes.files import first_line, found_in, group_name, names_in, text_of
 
 _EFI = "sys/firmware/efi/efivars"
 _MUSL = ("lib/ld-musl-x86_64.so.1", "lib/ld-musl-aarch64.so.1")
@@ -19,7 +18,7 @@ def read_system(root: str = "/") -> System:
     """The system below ``root``. On a fake root the kernel's release and machine are those of its proc/version."""
     top, here = Path(root), root == "/"
     version = text_of(top / "proc/version", 4096)
-    release = os.uname().release if here else (re.match(r"Linux version (\S+)", version) or ["", ""])[1]
+    release = os.uname().release if here else found_in(version, r"\ALinux version (\S+)")
     about = _os_release(top)
     memory = text_of(top / "proc/meminfo", 16384)
     return System(
@@ -28,13 +27,14 @@ def read_system(root: str = "/") -> System:
         os_id=about.get("ID", ""),
         os_name=about.get("PRETTY_NAME", ""),
         libc=_libc(top, here=here),
-        page_size=os.sysconf("SC_PAGESIZE") if here else _page_size(memory),
+        # A fake root says it in a line of proc/meminfo that a real one has not.
+        page_size=os.sysconf("SC_PAGESIZE") if here else _kilobytes(memory, "PageSize") or 4096,
         tegra=first_line(top / "etc/nv_tegra_release"),
         wsl="microsoft" in version.lower() or (top / "dev/dxg").exists(),
         secure_boot=_secure_boot(top),
-        lockdown=_chosen(first_line(top / "sys/kernel/security/lockdown")),
+        lockdown=found_in(first_line(top / "sys/kernel/security/lockdown"), r"\[(\w+)\]"),
         root=here and os.geteuid() == 0,
-        groups=_groups() if here else (),
+        groups=tuple(map(group_name, sorted({os.getegid(), *os.getgroups()}))) if here else (),
         emulator=_emulator(top) if here else "",
         kernel_command_line=first_line(top / "proc/cmdline"),
         memory_bytes=_kilobytes(memory, "MemTotal") or 0,
@@ -60,11 +60,6 @@ def _libc(top: Path, *, here: bool) -> tuple[str, str]:
     return ("glibc", "") if names_in(top / "lib64") or names_in(top / "usr/lib") else ("", "")
 
 
-def _page_size(memory: str) -> int:
-    """A fake root says it in a line of proc/meminfo that a real one has not; 4096 otherwise."""
-    return (_kilobytes(memory, "PageSize") or 4096) if "PageSize" in memory else 4096
-
-
 def _secure_boot(top: Path) -> bool | None:
     """The last of five bytes of the variable: four are its attributes (UEFI specification, GetVariable)."""
     for name in names_in(top / _EFI):
@@ -75,22 +70,6 @@ def _secure_boot(top: Path) -> bool | None:
                 return None
             return len(data) >= 5 and data[4] == 1
     return None
-
-
-def _chosen(line: str) -> str:
-    """``integrity`` of "none [integrity] confidentiality"."""
-    match = re.search(r"\[(\w+)\]", line)
-    return match[1] if match else ""
-
-
-def _groups() -> tuple[str, ...]:
-    names = []
-    for number in sorted({os.getegid(), *os.getgroups()}):
-        try:
-            names.append(grp.getgrgid(number).gr_name)
-        except KeyError:
-            names.append(str(number))
-    return tuple(names)
 
 
 def _emulator(top: Path) -> str:
@@ -104,5 +83,5 @@ def _emulator(top: Path) -> str:
 
 def _kilobytes(text: str, name: str) -> int | None:
     """A value of /proc/meminfo in bytes."""
-    match = re.search(rf"^{name}:\s*(\d+)\s*kB", text, re.MULTILINE)
-    return int(match[1]) * 1024 if match else None
+    found = found_in(text, rf"^{name}:\s*(\d+)\s*kB")
+    return int(found) * 1024 if found else None

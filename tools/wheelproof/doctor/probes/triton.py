@@ -18,7 +18,7 @@ from pathlib import Path
 from wheel_checks.facts.host.machine import Mount
 from wheel_checks.facts.host.software import Ptxas, TritonFacts
 from wheelproof.doctor.children import Budget, run_child
-from wheelproof.doctor.probes.files import names_in, text_of
+from wheelproof.doctor.probes.files import found_in, names_in, text_of
 
 UNKNOWN_THRESHOLD = -1
 
@@ -49,9 +49,9 @@ def read_triton(
     cache = cache_folder(environ, here=root == "/")
     existing = _nearest(top, cache)
     mount = mount_of(top, str(existing))
-    found = re.search(r"^__version__\s*=\s*['\"]([^'\"]+)", text_of(_below(top, f"{folder}/__init__.py")), re.MULTILINE)
+    temporary = mount_of(top, str(_nearest(top, environ.get("TMPDIR") or "/tmp")))  # noqa: S108  # as tempfile does
     return TritonFacts(
-        version=found[1] if found else "",
+        version=found_in(text_of(_below(top, f"{folder}/__init__.py")), r"^__version__\s*=\s*['\"]([^'\"]+)"),
         folder=folder,
         owners=tuple(_owners(top, entry)),
         ptxas=tuple(_ptxas(top, folder, environ, budget or Budget(_PTXAS_SECONDS))),
@@ -62,7 +62,7 @@ def read_triton(
         cache_error=_write_fault(existing, mount),
         cache_type=mount.type if mount else "",
         cache_noexec=bool(mount and mount.noexec),
-        temporary_noexec=_is_noexec(top, environ.get("TMPDIR") or "/tmp"),  # noqa: S108  # as tempfile does
+        temporary_noexec=bool(temporary and temporary.noexec),
         cached_targets=tuple(_cached_targets(_below(top, cache))),
     )
 
@@ -120,11 +120,7 @@ def _threshold(source: str) -> int:
     if "blackwell" not in source:
         return 0
     body = re.search(r"^def \w*ptxas\w*\(.*?(?=^\S)", source + "\nend", re.MULTILINE | re.DOTALL)
-    found = re.search(r"\barch\w* (?:>=|<) (\d{2,3})\b", body[0]) if body else None
-    return int(found[1]) if found else UNKNOWN_THRESHOLD
-
-
-# ptxas
+    return int(found_in(body[0] if body else "", r"\barch\w* (?:>=|<) (\d{2,3})\b") or UNKNOWN_THRESHOLD)
 
 
 def _ptxas(top: Path, folder: str, environ: Mapping[str, str], budget: Budget) -> Iterator[Ptxas]:
@@ -143,7 +139,7 @@ def _ask(top: Path, path: str, role: str, environ: Mapping[str, str], budget: Bu
     """Version and GPU names of one ptxas, in its own words."""
     if top != Path("/"):
         there = _below(top, path)
-        fault = "" if os.access(there, os.X_OK) else _file_fault(there)
+        fault = "" if os.access(there, os.X_OK) else os.strerror(errno.EACCES if there.exists() else errno.ENOENT)
         return Ptxas(path, role, "", (), fault)
     end, output = run_child([path, "--version"], deadline=budget.step(_PTXAS_SECONDS), environment=environ)
     version = _RELEASE.search(output)
@@ -153,18 +149,8 @@ def _ask(top: Path, path: str, role: str, environ: Mapping[str, str], budget: Bu
     _, text = run_child([path, "--help"], deadline=budget.step(_PTXAS_SECONDS), environment=environ)
     allowed = _ALLOWED.search(text.decode(errors="replace").partition("--gpu-name")[2])
     names = re.findall(r"'(sm_\d{2,3}a?)'", allowed[1]) if allowed else []
-    return Ptxas(path, role, version[1].decode(), tuple(sorted(names, key=_by_number)))
-
-
-def _by_number(name: str) -> tuple[int, str]:
-    return int("".join(filter(str.isdigit, name))), name
-
-
-def _file_fault(path: Path) -> str:
-    return os.strerror(errno.EACCES if path.exists() else errno.ENOENT)
-
-
-# The C compiler
+    by_number = sorted(names, key=lambda name: (int(name[3:].rstrip("a")), name))
+    return Ptxas(path, role, version[1].decode(), tuple(by_number))
 
 
 def _compiler(top: Path, environ: Mapping[str, str]) -> tuple[str, str]:
@@ -200,9 +186,6 @@ def _which(top: Path, name: str, folders: str) -> str:
     return ""
 
 
-# The cache
-
-
 def _nearest(top: Path, path: str) -> Path:
     """``path`` below ``top``, or the nearest of its parents that exists, without symbolic links on this machine."""
     wanted = _below(top, path)
@@ -225,11 +208,6 @@ def _write_fault(place: Path, mount: Mount | None) -> str:
     except OSError as error:
         return f"{place}: {error.strerror}"
     return f"no space is left on the file system of {place}" if sizes.f_blocks and not sizes.f_bavail else ""
-
-
-def _is_noexec(top: Path, folder: str) -> bool:
-    mount = mount_of(top, str(_nearest(top, folder)))
-    return bool(mount and mount.noexec)
 
 
 def _cached_targets(cache: Path) -> list[str]:

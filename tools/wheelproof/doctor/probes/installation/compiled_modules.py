@@ -6,6 +6,7 @@ that needs a name which is gone cannot be loaded.
 
 from __future__ import annotations
 
+import functools
 import mmap
 import re
 from collections.abc import Iterable, Mapping
@@ -44,37 +45,27 @@ def unresolved_symbols(
     own = [f"{folder}/{name}" for name in tree.names(folder) if _TORCH_LIBRARY.fullmatch(name)]
     found = []
     with ExitStack() as stack:
-        opened = _Opened(tree, stack)
+
+        @functools.cache
+        def symbols_of(path: str) -> ExportedSymbols:
+            with Path(tree.outside(path)).open("rb") as file:  # what is mapped stays when the file is closed
+                view = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return ExportedSymbols(WholeFile(view))
+
         try:
-            offered = [opened.symbols(path) for path in own]
+            offered = [symbols_of(path) for path in own]
             for path, distribution in list(modules)[:MOST_MODULES]:
                 wanted, needed = _needs(tree, path)
                 lacking = {name for name in needed if _TORCH_LIBRARY.fullmatch(name)} - {Path(one).name for one in own}
                 if not wanted or lacking:
                     continue
-                beside = [opened.symbols(libraries[name]) for name in needed if name in libraries]
+                beside = [symbols_of(libraries[name]) for name in needed if name in libraries]
                 missing = [name for name in wanted if not any(name in symbols for symbols in (*offered, *beside))]
                 if missing:
                     found.append(UnresolvedSymbol(path, distribution, missing[0], len(missing)))
         except (FormatError, OSError, ValueError):  # ValueError: mmap of an empty file
             return ()
     return tuple(found)
-
-
-class _Opened:
-    """Libraries that are mapped into memory until the end, each once."""
-
-    def __init__(self, tree: FileTree, stack: ExitStack) -> None:
-        self._tree, self._stack = tree, stack
-        self._symbols: dict[str, ExportedSymbols] = {}
-
-    def symbols(self, path: str) -> ExportedSymbols:
-        """What a library offers. Raises FormatError, OSError and ValueError for one that cannot be read."""
-        if path not in self._symbols:
-            with Path(self._tree.outside(path)).open("rb") as file:  # what is mapped stays when the file is closed
-                view = self._stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-            self._symbols[path] = ExportedSymbols(WholeFile(view))
-        return self._symbols[path]
 
 
 def _needs(tree: FileTree, path: str) -> tuple[list[str], tuple[str, ...]]:

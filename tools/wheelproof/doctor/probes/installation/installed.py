@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from wheel_checks.errors import WheelproofError
@@ -26,7 +26,8 @@ from wheelproof.doctor.probes.installation.distributions import (
     required_by_core,
     users_of_torch,
 )
-from wheelproof.doctor.probes.installation.module_search import find_modules
+
+MODULES = ("torch", "triton")
 
 
 def read_installed_facts(
@@ -79,8 +80,13 @@ def _read(environment: Environment, interpreter: Interpreter | Unavailable, envi
     tree = environment.tree
     found = find_distributions(tree, [entry.path for entry in environment.entries])
     core, users, neighbours = required_by_core(found), users_of_torch(found), neighbours_of_torch(found)
-    modules = _modules(environment, interpreter)
-    if not (core or users or modules or any(map(is_part_of_torch, _names(environment)))):
+    folders = [entry.path for entry in environment.entries]
+    if isinstance(interpreter, Unavailable):
+        modules = find_modules(tree, folders, "")
+    else:
+        modules = find_modules(tree, interpreter.search_path, interpreter.working_directory)
+    names = (name for folder in folders for name in folder_names(tree, folder))
+    if not (core or users or modules or any(map(is_part_of_torch, names))):
         return Installed((), None, conda=conda_builds(tree, environment.path))
 
     from wheelproof.doctor.probes.installation.installed_files import judge_files  # much, and needless without torch
@@ -88,12 +94,26 @@ def _read(environment: Environment, interpreter: Interpreter | Unavailable, envi
     return judge_files(environment, Chosen(found, core, users, neighbours, modules), environ)
 
 
-def _names(environment: Environment) -> Iterator[str]:
-    for entry in environment.entries:
-        yield from folder_names(environment.tree, entry.path)
+def find_modules(tree: FileTree, search_path: Iterable[str], working_directory: str) -> tuple[ShadowModule, ...]:
+    """Every torch and triton that an import could find, in the order of the search: the first of a name is taken.
+
+    Of a folder and a module beside it the folder is taken; a folder without ``__init__.py`` counts for nothing while
+    there is any other.
+    """
+    folders = [(entry, entry or working_directory) for entry in search_path]
+    found: dict[tuple[str, str], ShadowModule] = {}
+    for entry, folder in folders:
+        names = [name for name in folder_names(tree, folder) if name.partition(".")[0] in MODULES] if folder else []
+        for module in MODULES:
+            if path := _module(tree, folder, module, names):
+                found.setdefault((module, tree.real(path)), ShadowModule(module, path, entry))
+    return tuple(sorted(found.values(), key=lambda one: MODULES.index(one.name)))
 
 
-def _modules(environment: Environment, interpreter: Interpreter | Unavailable) -> tuple[ShadowModule, ...]:
-    if isinstance(interpreter, Unavailable):
-        return find_modules(environment.tree, [entry.path for entry in environment.entries], "")
-    return find_modules(environment.tree, interpreter.search_path, interpreter.working_directory)
+def _module(tree: FileTree, folder: str, module: str, names: Sequence[str]) -> str:
+    """The file that ``import module`` would run in this folder, "" for none (importlib's FileFinder)."""
+    if module in names and tree.is_file(f"{folder}/{module}/__init__.py"):
+        return f"{folder}/{module}/__init__.py"
+    candidates = [name for name in names if name.startswith(f"{module}.") and name.endswith((".so", ".py", ".pyc"))]
+    candidates.sort(key=lambda name: (not name.endswith(".so"), not name.endswith(".py")))
+    return next((f"{folder}/{name}" for name in candidates if tree.is_file(f"{folder}/{name}")), "")
