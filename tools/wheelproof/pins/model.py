@@ -6,7 +6,7 @@ Offsets are characters of the decoded text, from 0; :class:`Edit` alone counts b
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -174,6 +174,18 @@ class Edit:
     start: int
     end: int
     replacement: bytes = b""
+
+
+def apply(data: bytes, edits: Iterable[Edit]) -> bytes:
+    """The bytes with the edits made, which are in order. Raises ValueError when two overlap."""
+    parts: list[bytes] = []
+    position = 0
+    for edit in edits:
+        if not position <= edit.start <= edit.end <= len(data):
+            raise ValueError(f"the edit of bytes {edit.start} to {edit.end} overlaps another one, or lies outside")
+        parts += (data[position : edit.start], edit.replacement)
+        position = edit.end
+    return b"".join([*parts, data[position:]])
 
 
 @dataclass(frozen=True, slots=True)

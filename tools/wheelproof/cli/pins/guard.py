@@ -70,8 +70,7 @@ def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
     from packaging.utils import canonicalize_name
 
     from wheelproof.pins.guard.abilities import read_uv
-    from wheelproof.pins.guard.files import Guard, guard_files, instructions, known_extensions
-    from wheelproof.pins.guard.writing import write_files
+    from wheelproof.pins.guard.files import Guard, guard_files, instructions, known_extensions, write_files
 
     folder = Path(arguments.directory).absolute()
     more = (str(canonicalize_name(name)) for name in arguments.extension)

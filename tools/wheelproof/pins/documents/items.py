@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator
 from wheelproof.pins.model import ItemList, Span
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
-_BLANK = re.compile(r"[ \t]*")
 _LINE_END = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
 _COMMENT = re.compile(r"[ \t]*#[^\r\n]*")
 
@@ -125,7 +124,9 @@ def _widened(text: str, items: ItemList, span: Span, first: int, *, emptied: boo
     before = start
     while before > max(items.opening, first) and text[before - 1] in " \t":
         before -= 1
-    after = min(_match_end(_BLANK, text, end), max(items.closing, end))
+    after, last = end, max(items.closing, end)
+    while after < last and text[after] in " \t":
+        after += 1
     at_line_end = text[after : after + 1] in ("\r", "\n", "#", "")
     leads_line = before == first or text[before - 1] in "\r\n"
     if leads_line:
@@ -137,8 +138,3 @@ def _widened(text: str, items: ItemList, span: Span, first: int, *, emptied: boo
     if at_line_end or after == items.closing or (separated and not leads_line):
         return before, end
     return start, after
-
-
-def _match_end(pattern: re.Pattern[str], text: str, offset: int) -> int:
-    match = pattern.match(text, offset)
-    return match.end() if match else offset

@@ -76,8 +76,11 @@ def read_document(path: Path, kind: str = "", *, data: bytes | None = None, cons
     if not kind:
         raise UsageError(f"{path} is no file that holds requirements", expected=f"one of {', '.join(READERS)}")
     content = read_bytes(path) if data is None else data
-    if kind == "commands" and not _is_utf8(content):  # only reported: what says torch says it in ASCII
-        return read_source(Source(path, content, content.decode("latin-1"), "latin-1"), kind)
+    if kind == "commands":  # only reported: what says torch says it in ASCII
+        try:
+            content.decode()
+        except UnicodeDecodeError:
+            return read_source(Source(path, content, content.decode("latin-1"), "latin-1"), kind)
     source = decode(path, content, declared=READERS[kind][1])
     return read_source(source, kind, constraint=constraint)
 
@@ -87,14 +90,6 @@ def read_source(source: Source, kind: str, *, constraint: bool = False) -> Docum
     module = importlib.import_module(f"wheelproof.pins.documents.{READERS[kind][0]}")
     document: Document = module.read(source, constraint=True) if constraint else module.read(source)
     return document
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def read_bytes(path: Path) -> bytes:

@@ -6,7 +6,7 @@ import codecs
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from wheel_checks.errors import FormatError
@@ -54,10 +54,6 @@ class Source:
             done = offset
         return found
 
-    def with_text(self, text: str) -> Source:
-        """The same file with another text."""
-        return replace(self, data=self.mark + text.encode(self.encoding), text=text, _starts=[])
-
 
 def decode(path: Path, data: bytes, *, declared: bool = True) -> Source:
     """The text of a file: by its byte order mark, else by its PEP 263 line (if ``declared`` ones count), else UTF-8.
@@ -89,9 +85,7 @@ def _declared(path: Path, data: bytes) -> str:
             name = match[1].decode("ascii")
             try:
                 codec = codecs.lookup(name)
-                known = (
-                    codec.decode(b"torch\n")[0] == "torch\n"
-                )  # none whose ASCII is not ASCII, such as UTF-7 or rot13
+                known = codec.decode(b"torch\n")[0] == "torch\n"  # ASCII must be ASCII: no UTF-7, no rot13
             except (LookupError, ValueError, TypeError, AssertionError):
                 known = False
             if not known or codec.name in {"utf-7", "utf-8-sig", "idna", "punycode"}:

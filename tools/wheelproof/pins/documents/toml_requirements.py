@@ -80,13 +80,13 @@ def verify(before: dict[str, Any], after: dict[str, Any], changes: Iterable[Chan
     expected, actual = deepcopy(before), deepcopy(after)
     paths = {change.found.keys: change.replacement for change in changes}
     for keys in sorted(paths, key=lambda keys: [(isinstance(part, int), str(part)) for part in keys]):
-        if paths[keys] is not None:
-            _put(expected, keys)
-            _put(actual, keys)
+        if paths[keys] is not None:  # the same in both: it was meant to differ
+            for document in (expected, actual):
+                _parent(document, keys)[keys[-1]] = "replaced"
     # Items of a list go from its end, so that the others keep their indexes until it is their turn.
     gone = [keys for keys, replacement in paths.items() if replacement is None]
     for keys in sorted(gone, key=lambda keys: keys[-1] if isinstance(keys[-1], int) else -1, reverse=True):
-        _drop(expected, keys)
+        del _parent(expected, keys)[keys[-1]]
     if _without_empty(expected) == _without_empty(actual):
         return ""
     return "the tables and lists would not be the same but for what was planned"
@@ -96,15 +96,6 @@ def _parent(data: Any, keys: KeyPath) -> Any:
     for part in keys[:-1]:
         data = data[part]
     return data
-
-
-def _put(data: Any, keys: KeyPath) -> None:
-    """Make the value the same in both documents: it was meant to differ."""
-    _parent(data, keys)[keys[-1]] = "replaced"
-
-
-def _drop(data: Any, keys: KeyPath) -> None:
-    del _parent(data, keys)[keys[-1]]
 
 
 def _without_empty(value: Any) -> Any:
@@ -144,7 +135,8 @@ class _Reader:
             if len(header.path) > len(pattern) and _matches(pattern, header.path[: len(pattern)]):
                 if where.form in (Form.PEP508, Form.NAME):
                     continue
-                entry = self.entry(where, header.path[: len(pattern) + 1], header.start)
+                keys = header.path[: len(pattern) + 1]
+                entry = self.entries.setdefault(keys, _Entry(where, keys, header.start))
                 entry.spans.append((header.start, header.end))
                 self.table_entry = entry
 
@@ -184,9 +176,6 @@ class _Reader:
                     keys=(*path, index),
                 )
 
-    def entry(self, where: Where, keys: KeyPath, at: int) -> _Entry:
-        return self.entries.setdefault(keys, _Entry(where, keys, at))
-
     def part(
         self,
         where: Where,
@@ -197,7 +186,7 @@ class _Reader:
         item: tuple[ItemList, int] | None,
     ) -> None:
         """Note a value that is a requirement of a table, or a part of one (``torch.version``)."""
-        entry = self.entry(where, keys, statement.key)
+        entry = self.entries.setdefault(keys, _Entry(where, keys, statement.key))
         if item is not None:
             entry.items = item
         elif self.table_entry is not entry:

@@ -8,13 +8,15 @@ without isolation. Wheels that were built against another torch would come from 
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from wheel_checks.data import load
-from wheel_checks.errors import UsageError
+from wheel_checks.errors import SourceError, UsageError
+from wheelproof.pins import atomic
 from wheelproof.pins.guard.abilities import UvAbilities
 from wheelproof.pins.guard.versions import companions_of
 
@@ -66,9 +68,27 @@ def guard_files(guard: Guard) -> dict[str, str]:
         VARIABLES: "".join(f"{name}={value}\n" for name, value in variables(guard, str(guard.folder)).items()),
         SHELL: _shell(guard),
         TABLE: tool_uv(guard),
-        GITHUB: _github(),
+        GITHUB: _GITHUB,
         DOCKER: _docker(guard),
     }
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write ``files`` (name to text) into ``folder``, which is made when it is not there; nothing else is touched.
+
+    A file that is there is replaced in one step. Raises SourceError when one cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SourceError(f"the folder {folder} cannot be made: {error.strerror}") from error
+    for name, text in files.items():
+        temporary = folder / f".{name}-{os.urandom(6).hex()}.tmp"
+        try:
+            atomic.write_beside(folder / name, temporary, text.encode())
+            atomic.replace(temporary, folder / name)
+        finally:
+            atomic.remove(temporary)
 
 
 def _missing(guard: Guard) -> dict[str, str]:
@@ -138,17 +158,9 @@ def _array(values: Sequence[str]) -> str:
 
 
 def _shell(guard: Guard) -> str:
-    lists = {
-        "UV_CONSTRAINT",
-        "UV_BUILD_CONSTRAINT",
-        "UV_EXCLUDE",
-        "UV_OVERRIDE",
-        "PIP_CONSTRAINT",
-        "PIP_BUILD_CONSTRAINT",
-    }
     settings = ""
     for name, value in variables(guard, "$TORCH_GUARD").items():
-        if name in lists:  # what the user has set stays in force
+        if not name.endswith("_CACHE_DIR"):  # what the user has set stays in force
             settings += f'case " ${{{name}-}} " in\n    *" {value} "*) ;;\n'
             settings += f'    *) export {name}="${{{name}:+${name} }}{value}" ;;\nesac\n'
         else:
@@ -194,8 +206,7 @@ pip() {{
 """
 
 
-def _github() -> str:
-    return f"""\
+_GITHUB = f"""\
 # Behind the step that installs torch. Every later step that runs bash is guarded: it reads $BASH_ENV first.
 - name: Keep the installed torch
   run: |

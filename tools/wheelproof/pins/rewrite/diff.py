@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from wheelproof.pins.model import Edit, FilePlan
-from wheelproof.pins.rewrite.splice import apply
+from wheelproof.pins.model import Edit, FilePlan, apply
 
 CONTEXT = 3  # lines around a change
 
@@ -44,7 +43,10 @@ def unified(file: FilePlan) -> Iterator[str]:
         for hunk in group:
             body += ((" ", line) for line in lines[position : hunk.first])
             body += (("-", line) for line in lines[hunk.first : hunk.last])
-            body += (("+", line) for line in _rewritten(lines, starts, hunk))
+            base = starts[hunk.first]
+            edits = [replace(edit, start=edit.start - base, end=edit.end - base) for edit in hunk.edits]
+            text = apply(b"".join(lines[hunk.first : hunk.last]), edits)
+            body += (("+", line) for line in text.splitlines(keepends=True))
             position = hunk.last
         body += ((" ", line) for line in lines[position:last])
         length = sum(sign != "-" for sign, _ in body)
@@ -67,13 +69,6 @@ def _hunks(edits: Sequence[Edit], starts: list[int], count: int) -> list[_Hunk]:
         else:
             hunks.append(_Hunk(first, last, [edit]))
     return hunks
-
-
-def _rewritten(lines: list[bytes], starts: list[int], hunk: _Hunk) -> list[bytes]:
-    """The lines that stand in place of a hunk's."""
-    base = starts[hunk.first]
-    edits = [replace(edit, start=edit.start - base, end=edit.end - base) for edit in hunk.edits]
-    return apply(b"".join(lines[hunk.first : hunk.last]), edits).splitlines(keepends=True)
 
 
 def _groups(hunks: list[_Hunk]) -> Iterator[list[_Hunk]]:

@@ -20,11 +20,11 @@ from wheelproof.pins.model import (
     Plan,
     Role,
     Span,
+    apply,
 )
 from wheelproof.pins.policy import CONDA, WIDE, Mode, Policy
 from wheelproof.pins.rewrite.discovery import find_files
 from wheelproof.pins.rewrite.proof import prove
-from wheelproof.pins.rewrite.splice import apply
 from wheelproof.pins.rewrite.wording import replacement
 
 
@@ -35,11 +35,10 @@ def plan(paths: Iterable[Path], policy: Policy, *, skip_vendored: bool = False) 
     once. Raises NotFoundError for a path that is not there, SourceError for one that cannot be read, FormatError for a
     document that is broken: a plan is whole, or there is none.
     """
-    files: list[FilePlan] = []
     notices: list[Notice] = []
-    for path, document in read_all(paths, notices.append, skip_vendored=skip_vendored):
-        files.append(plan_document(path, document, policy))
-    return Plan(tuple(files), tuple(notices), dict(policy.versions))
+    documents = read_all(paths, notices.append, skip_vendored=skip_vendored)
+    files = tuple(plan_document(path, document, policy) for path, document in documents)
+    return Plan(files, tuple(notices), dict(policy.versions))
 
 
 def read_all(
@@ -97,11 +96,8 @@ def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
             notices.append(Notice("not-changed", message, found.place))
         elif text is None or any(document.source.text[start:end] != text for start, end in found.values):
             changes.append(Change(found, text))
-            if (
-                policy.mode is Mode.PIN_INSTALLED
-                and found.role is not Role.CONDA
-                and not policy.versions.get(found.name)
-            ):
+            pinned = policy.mode is Mode.PIN_INSTALLED and found.role is not Role.CONDA
+            if pinned and not policy.versions.get(found.name):
                 message = f"{found.name} is not installed, and nothing tells its version: {found.text} becomes {text}"
                 notices.append(Notice("not-installed", message, found.place))
     orphans = _orphan_indexes(document, policy, changes)

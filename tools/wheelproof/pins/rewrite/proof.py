@@ -59,19 +59,10 @@ def _values(file: FilePlan, after: Source) -> str:
     """The values of the whole document, where there is a parser that is not ours."""
     kind, before = file.document.kind, file.document.source
     if kind in {"pyproject", "pixi", "hatch", "script"}:
-        return _toml(file, _toml_text(kind, before), _toml_text(kind, after))
+        texts = (metadata_of(source.text) if kind == "script" else source.text for source in (before, after))
+        old, new = (parse_toml(before, text) for text in texts)
+        return verify(old, new, file.changes)
     if kind == "setup.cfg":
         sections = [{name: sorted(options) for name, options in parse(s, s.text).items()} for s in (before, after)]
         return "" if sections[0] == sections[1] else "sections or options would be lost"
     return ""
-
-
-def _toml_text(kind: str, source: Source) -> str:
-
-    return metadata_of(source.text) if kind == "script" else source.text
-
-
-def _toml(file: FilePlan, before: str, after: str) -> str:
-
-    source = file.document.source
-    return verify(parse_toml(source, before), parse_toml(source, after), file.changes)
