@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from wheel_checks.model import FailOn, Overview, Report, Rule, Subject
+from wheel_checks.sources.byte_source import Cost
 from wheelproof import __version__
 
 
@@ -31,6 +32,7 @@ class Selection:
 
 
 EVERY_RULE = Selection()
+NO_COST = Cost()
 
 
 def _now() -> str:
@@ -50,11 +52,11 @@ class OpenReport:
         subjects: Iterable[Subject],
         fail_on: FailOn,
         *,
-        bytes_read: int = 0,
-        requests: int = 0,
+        cost: Cost = NO_COST,
+        local: int = 0,
         overview: Overview | None = None,
     ) -> Report:
-        """The report on ``subjects``, with the time since it was opened."""
+        """The report on ``subjects``, with the time since it was opened; ``local`` bytes were read besides ``cost``."""
         return Report(
             command=self.command,
             version=__version__,
@@ -62,7 +64,7 @@ class OpenReport:
             seconds=time.perf_counter() - self.start,
             subjects=tuple(subjects),
             fail_on=fail_on,
-            bytes_read=bytes_read,
-            requests=requests,
+            bytes_read=cost.bytes_read + local,
+            requests=cost.requests,
             overview=overview,
         )

@@ -59,14 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
     interpreter = find_interpreter(arguments.python, os.environ)
     request = _request(arguments, interpreter.path)
     if arguments.plot and not request.timed:
-        _refuse_plot()
+        raise UsageError("--plot shows times, and such a run measures none", expected="--level full or deep, on a GPU")
     note(f"running the kernels with {interpreter.path}: {interpreter.why}", quiet=output.quiet)
-    report = smoke(
-        request,
-        deadline=arguments.deadline or request.deadline,
-        selection=output,
-        quiet=output.quiet,
-    )
+    report = smoke(request, deadline=arguments.deadline or request.deadline, selection=output, quiet=output.quiet)
     if arguments.plot:
         _write_plot(report, arguments.plot)
     return emit(report, output)
@@ -102,11 +97,6 @@ def _request(arguments: argparse.Namespace, python: str) -> SmokeRequest:
         arguments.seed,
     )
     return replace(request, with_plot=request.timed and bool(arguments.plot or arguments.format == "html"))
-
-
-def _refuse_plot() -> None:
-
-    raise UsageError("--plot shows times, and such a run measures none", expected="--level full or deep, on a GPU")
 
 
 def _write_plot(report: Report, name: str) -> None:

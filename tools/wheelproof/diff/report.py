@@ -71,12 +71,14 @@ def diff(
     if max(len(a), len(b)) > 1:
         results = run_rules(rules["comparison"], pairing, judgement.expectations)
         name = f"{sides[0].text} against {sides[1].text}"
-        subjects.insert(0, Subject(name, "comparison", _headline(pairing), pairing_facts(pairing), results))
+        lone = len(pairing.only_a) + len(pairing.only_b)
+        counts = f"{len(pairing.pairs)} pairs, {lone} wheels without a counterpart"
+        subjects.insert(0, Subject(name, "comparison", counts, pairing_facts(pairing), results))
     report = opened.close(
         subjects,
         judgement.selection.fail_on,
-        bytes_read=client.cost.bytes_read + sum(item.local_bytes for item in compared),
-        requests=client.cost.requests,
+        cost=client.cost,
+        local=sum(item.local_bytes for item in compared),
     )
     return Comparison(report, {item.subject.id: item.difference for item in compared if item.difference})
 
@@ -84,11 +86,6 @@ def diff(
 def _pair(a: Sequence[str], b: Sequence[str]) -> Pairing:
     """Two single wheels are a pair, whatever they are; of sets those that belong together."""
     return Pairing(((a[0], b[0]),)) if len(a) == len(b) == 1 else pair_files(a, b)
-
-
-def _headline(pairing: Pairing) -> str:
-    lone = len(pairing.only_a) + len(pairing.only_b)
-    return f"{len(pairing.pairs)} pairs, {lone} wheels without a counterpart"
 
 
 def _compare(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -85,19 +85,15 @@ def build_table(pair: Difference, *, everything: bool = False) -> Table:
 
 def _of_wheel(pair: Difference, everything: bool) -> Iterator[Row]:
     a, b = pair.a, pair.b
-    accelerator = Row("accelerator", *map(_accelerator, (a, b)))
-    texts: list[tuple[str, Callable[[Side], str]]] = [
-        ("project", lambda side: side.project),
-        ("version", lambda side: side.version),
-        ("build tag", lambda side: side.build),
-        ("Python", lambda side: side.python),
-        ("variant", lambda side: side.variant),
-    ]
-    for name, text in texts:
-        if text(a) != text(b):
-            yield Row(name, text(a) or NONE, text(b) or NONE)
-    if accelerator.a != accelerator.b:
-        yield accelerator
+    texts = (
+        ("project", a.project, b.project),
+        ("version", a.version, b.version),
+        ("build tag", a.build, b.build),
+        ("Python", a.python, b.python),
+        ("variant", a.variant, b.variant),
+        ("accelerator", _accelerator(a), _accelerator(b)),
+    )
+    yield from (Row(name, in_a or NONE, in_b or NONE) for name, in_a, in_b in texts if in_a != in_b)
     if a.size != b.size:
         yield _size_row("size", a.size, b.size)
     if everything and isinstance(a.unpacked_size, int) and isinstance(b.unpacked_size, int):

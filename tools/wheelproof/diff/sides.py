@@ -77,7 +77,8 @@ def wheels_of(side: Side, planner: Planner) -> list[PlannedWheel]:
 
     Raises NotFoundError when there is none, and what the planner raises.
     """
-    planned = [wheel for wheel in planner(side) if side.variant in ("", _label_of(wheel.file_name))]
+    labelled = ((wheel, split_label(wheel.file_name.removesuffix(WHEEL_SUFFIX))[1]) for wheel in planner(side))
+    planned = [wheel for wheel, label in labelled if side.variant in ("", label)]
     wheels = [_placed(wheel, side) for wheel in planned if wheel.target or _serves(wheel.file_name, side)]
     if not wheels:
         asked = (side.platform, side.python and f"Python {side.python}", side.variant and f"variant {side.variant}")
@@ -91,11 +92,6 @@ def _placed(wheel: PlannedWheel, side: Side) -> PlannedWheel:
     if wheel.target or not (side.platform or side.python) or target_of_tags(_tags(wheel.file_name)):
         return wheel
     return replace(wheel, target=parse_targets(side.platforms, side.pythons)[0])
-
-
-def _label_of(file_name: str) -> str:
-    """The variant label in the name, "" for none."""
-    return split_label(file_name.removesuffix(WHEEL_SUFFIX))[1]
 
 
 def _tags(file_name: str) -> frozenset[Tag]:

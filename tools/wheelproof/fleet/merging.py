@@ -5,56 +5,38 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.fleet import (
-    Difference,
-    FleetFacts,
-    Host,
-    HostReport,
-    ReportSource,
-    Unreadable,
-    doctor_first,
-)
+from wheel_checks.facts.fleet import Difference, FleetFacts, Host, HostReport, ReportSource, Unreadable, doctor_first
 from wheel_checks.model import Report, Subject
 from wheel_checks.rules.fleet import KIND
 from wheel_checks.runner import run_rules
 from wheelproof.fleet.inputs import Document
 from wheelproof.fleet.overview import overview
 from wheelproof.fleet.reading import MERGE, ReportReader
-from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
+from wheelproof.reporting import OpenReport, Selection
 
 # These hold whatever rules were selected: what nobody looked at must not look like a pass
 ALWAYS = ("MTX203", "MTX204", "MTX206")
 
 
-@dataclass(frozen=True, slots=True)
-class MergeOptions:
-    """Which hosts should be there (none: nobody knows), and which rules count from which severity on."""
-
-    expected: Sequence[str] = ()
-    selection: Selection = EVERY_RULE
-
-
-def merge(documents: Iterable[Document], options: MergeOptions) -> Report:
+def merge(documents: Iterable[Document], expected: Sequence[str], selection: Selection) -> Report:
     """One subject for the fleet, with what differs, and one for each host, with its findings.
 
-    Documents are read one after another, and only what is compared is kept of each. Raises UsageError for a rule that
-    does not exist.
+    ``expected`` are the hosts that should be there (none: nobody knows). Documents are read one after another, and only
+    what is compared is kept of each. Raises UsageError for a rule that does not exist.
     """
     opened = OpenReport(MERGE)
-    rules = options.selection.rules(KIND)
+    rules = selection.rules(KIND)
     rules += [rule for rule in map(get_rule, ALWAYS) if rule not in rules]
-    fleet = gather(documents, options.expected)
-    hosts = _host_subjects(fleet, options)
+    fleet = gather(documents, expected)
+    hosts = _host_subjects(fleet, selection)
     told = Subject("fleet", KIND, f"{len(hosts):,} hosts", _fleet_facts(fleet), run_rules(rules, fleet, Expectations()))
-    return opened.close(
-        (told, *hosts), options.selection.fail_on, overview=overview(fleet, hosts, options.selection.fail_on)
-    )
+    return opened.close((told, *hosts), selection.fail_on, overview=overview(fleet, hosts, selection.fail_on))
 
 
 def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> FleetFacts:
@@ -85,13 +67,10 @@ def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> Fleet
                     # sorted() is stable: of two that started at once the one that was read first counts
                     older, newest[host.name][command] = sorted((report, known), key=lambda r: r.source.started)
                     repeated.append((host.name, older.source))
-    hosts = tuple(Host(name, _in_order(newest[name])) for name in sorted(newest, key=natural))
+    names = sorted(newest, key=natural)
+    hosts = tuple(Host(n, tuple(newest[n][c] for c in sorted(newest[n], key=doctor_first))) for n in names)
     unexpected = (host.name for host in hosts if (expected or host.name in strange) and host.name not in asked)
     return FleetFacts(hosts, tuple(asked), tuple(unexpected), tuple(unreadable), tuple(repeated))
-
-
-def _in_order(reports: Mapping[str, HostReport]) -> tuple[HostReport, ...]:
-    return tuple(reports[command] for command in sorted(reports, key=doctor_first))
 
 
 def natural(name: str) -> tuple[tuple[str, int], ...]:
@@ -99,13 +78,13 @@ def natural(name: str) -> tuple[tuple[str, int], ...]:
     return tuple((text, int(number or -1)) for text, number in re.findall(r"([^0-9]*)([0-9]{0,18})", name))
 
 
-def _host_subjects(fleet: FleetFacts, options: MergeOptions) -> list[Subject]:
+def _host_subjects(fleet: FleetFacts, selection: Selection) -> list[Subject]:
     deviates: dict[str, dict[str, str]] = defaultdict(dict)
     for difference in fleet.differences:
         for value, names in difference.rare.items():
             for name in names:
                 deviates[name][difference.fact] = value
-    return [_host_subject(_selected(host, options), deviates.get(host.name, {})) for host in fleet.hosts]
+    return [_host_subject(_selected(host, selection), deviates.get(host.name, {})) for host in fleet.hosts]
 
 
 def _host_subject(host: Host, deviates: Mapping[str, str]) -> Subject:
@@ -125,11 +104,11 @@ def _report_facts(report: HostReport) -> dict[str, Any]:
     return asdict(report.source) | told | {"left_out": [asdict(left_out) for left_out in report.left_out]}
 
 
-def _selected(host: Host, options: MergeOptions) -> Host:
-    if not (options.selection.select or options.selection.ignore):
+def _selected(host: Host, selection: Selection) -> Host:
+    if not (selection.select or selection.ignore):
         return host
-    chosen = tuple(prefix.upper() for prefix in options.selection.select) or ("",)
-    ignored = tuple(prefix.upper() for prefix in options.selection.ignore)
+    chosen = tuple(prefix.upper() for prefix in selection.select) or ("",)
+    ignored = tuple(prefix.upper() for prefix in selection.ignore)
     reports = (
         replace(
             report,

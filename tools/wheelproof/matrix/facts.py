@@ -112,6 +112,5 @@ def _imported(proof: Mapping[str, Any] | None) -> ImportProof | Unavailable:
 
 def _smoke(cell: Cell, results: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, SmokeDocument]]:
     for kind in Smoke:
-        document = results.get(smoke_step(kind)) if kind in cell.smoke else None
-        if document is not None:
+        if kind in cell.smoke and (document := results.get(smoke_step(kind))) is not None:
             yield str(kind), parse_smoke_document(json.dumps(document).encode())

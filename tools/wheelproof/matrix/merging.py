@@ -65,9 +65,4 @@ def run_matrix(request: Request, heard: Heard = lambda _task, _step: None) -> Re
     died = {death.cell: death for death in run_cells(tasks, make_folder(request.work), jobs=request.jobs, heard=heard)}
     records = {task.cell.id: read_records(task) for task in tasks}
     facts = [cell_facts(task, records[task.cell.id], died.get(task.cell.id), request.source) for task in tasks]
-    return make_report(
-        with_references(facts),
-        records,
-        opened,
-        request.selection,
-    )
+    return make_report(with_references(facts), records, opened, request.selection)

@@ -7,25 +7,17 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from wheel_checks.catalogue import get_rule
+from wheel_checks.decode import Policy, decode
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import SmokeDocument
-from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode
-from wheel_checks.model import (
-    CheckResult,
-    Evidence,
-    Fix,
-    Location,
-    Outcome,
-    Report,
-    Severity,
-    Subject,
-    Unavailable,
-)
+from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step
+from wheel_checks.model import CheckResult, Evidence, Outcome, Report, Subject, Unavailable
 from wheel_checks.runner import run_rules
+from wheel_checks.sources.byte_source import Cost
 from wheelproof.matrix.overview import headline, overview
 from wheelproof.matrix.steps import Record
 from wheelproof.matrix.way import INSTALLED, VERIFY
-from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
+from wheelproof.reporting import EVERY_RULE, NO_COST, OpenReport, Selection
 
 KIND = "cell"
 WHOLE_WAY = "MTX001"  # holds whatever rules were selected: a cell that was not tried must not look like a pass
@@ -46,15 +38,12 @@ def make_report(
         own = run_rules(rules, cell, Expectations())
         found = _found_by_verify(records[cell.id])
         subjects.append(Subject(cell.id, KIND, headline(cell), cell_json(cell), (*own, *found)))
-    reports = [
-        records[cell.id][step].result for cell in cells for step in (VERIFY, INSTALLED) if step in records[cell.id]
-    ]
-    read = [report["summary"] for report in reports if "summary" in report]
+    taken = (records[cell.id][step] for cell in cells for step in (VERIFY, INSTALLED) if step in records[cell.id])
+    read = [record.result["summary"] for record in taken if "summary" in record.result]
     report = opened.close(
         subjects,
         selection.fail_on,
-        bytes_read=sum(summary["bytes_read"] for summary in read),
-        requests=sum(summary["requests"] for summary in read),
+        cost=sum((Cost(summary["bytes_read"], summary["requests"]) for summary in read), NO_COST),
     )
     return replace(report, overview=overview(report, cells))
 
@@ -86,12 +75,11 @@ def cell_json(cell: CellFacts) -> dict[str, Any]:
         ]
     if cell.reference:
         facts["reference"] = cell.reference
-    facts["steps"] = [_step_json(cell, number) for number in range(len(cell.steps))]
+    facts["steps"] = [_step_json(step) for step in cell.steps]
     return facts
 
 
-def _step_json(cell: CellFacts, number: int) -> dict[str, Any]:
-    step = cell.steps[number]
+def _step_json(step: Step) -> dict[str, Any]:
     facts = {"name": step.name, "started": step.started, "seconds": step.seconds, "kept": step.kept, "log": step.log}
     return facts | ({"failure": step.failure.reason} if step.failure else {})
 
@@ -113,23 +101,8 @@ def _found_by_verify(records: Mapping[str, Record]) -> Iterator[CheckResult]:
         for subject in report.get("subjects", ()):
             for result in subject["results"]:
                 if result["outcome"] in {Outcome.FAIL, Outcome.ERROR}:
-                    found = _result(result, f"{subject['id'].rpartition('/')[2]}, {whose}")
+                    found = decode(CheckResult, result, Policy(unknown_keys=True, null_is_absent=True))
                     if (found.rule, found.message) not in seen:
                         seen.add((found.rule, found.message))
-                        yield found
-
-
-def _result(result: Mapping[str, Any], whose: str) -> CheckResult:
-    """A result as ``wheelproof.report/1`` tells it; where it was found is its first evidence."""
-    fix, location = result.get("fix"), result.get("location")
-    return CheckResult(
-        result["rule"],
-        result["title"],
-        Outcome(result["outcome"]),
-        Severity(result["severity"]),
-        result["message"],
-        (Evidence("found", whose), *(Evidence(e["label"], e["value"], e["source"]) for e in result["evidence"])),
-        Fix(fix["summary"], tuple(fix["commands"])) if fix else None,
-        Location(**location) if location else None,
-        result["seconds"],
-    )
+                        place = Evidence("found", f"{subject['id'].rpartition('/')[2]}, {whose}")
+                        yield replace(found, evidence=(place, *found.evidence))

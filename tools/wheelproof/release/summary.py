@@ -29,11 +29,6 @@ class Reason(NamedTuple):
     files: tuple[str, ...]
 
 
-def verdict_word(report: Report) -> str:
-    """SHIP when everything passed; STOP otherwise, also when something could not be checked."""
-    return SHIP if report.verdict is Verdict.PASS else STOP
-
-
 def reasons(report: Report) -> tuple[Reason, ...]:
     """Why not to ship, then what else to know: every finding above a note, and all that could not be checked.
 
@@ -80,7 +75,8 @@ def markdown_summary(report: Report) -> str:
 
 def _title(report: Report) -> str:
     release = report.subjects[0]
-    return f"{verdict_word(report)}  {release.id}: {release.headline}"
+    word = SHIP if report.verdict is Verdict.PASS else STOP  # also when something could not be checked
+    return f"{word}  {release.id}: {release.headline}"
 
 
 def _shown(report: Report) -> Sequence[Reason]:

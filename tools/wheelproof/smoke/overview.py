@@ -36,7 +36,8 @@ def overview(
     result = _compiled_phrase(targets) if outcome.mode == COMPILE else _run_phrase(outcome, kernels)
     tables = [*([_kernel_table(kernels)] if kernels else []), *([_target_table(targets)] if targets else [])]
     pictures = (Picture(f"Roofline: {environment_phrase(outcome)}", outcome.plot),) if outcome.plot else ()
-    notes = (*_skips(outcome), _replay_note(request, outcome))
+    inputs = f"seed {outcome.seed}; the same inputs " if outcome.cases else ""
+    notes = (*_skips(outcome), f"{inputs}again: {request.replay(outcome.seed)}")
     return Overview(f"{environment_phrase(outcome)}: {result}", tuple(tables), pictures, notes)
 
 
@@ -152,23 +153,15 @@ def _verdict(runs: Iterable[CaseRun | SpeedRun]) -> str:
 
 def _target_table(targets: Sequence[TargetFacts]) -> Table:
     """One row for each kernel and target: the most that any of its functions takes."""
-    columns = (
-        "target",
-        "kernel",
-        "functions",
-        "registers",
-        "spills",
-        "shared memory",
-        "matrix instructions",
-        "verdict",
-    )
+    counts = ("functions", "registers", "spills", "shared memory")
     rows = tuple(
         (target.target, kernel, *_code_cells(target.of(kernel)), _code_verdict(target, kernel))
         for target in targets
         for kernel in target.kernels
     )
-    numbers = frozenset({"functions", "registers", "spills", "shared memory"})
-    return Table("Machine code: the most that any function of a kernel takes, in bytes", columns, rows, numbers)
+    columns = ("target", "kernel", *counts, "matrix instructions", "verdict")
+    title = "Machine code: the most that any function of a kernel takes, in bytes"
+    return Table(title, columns, rows, frozenset(counts))
 
 
 def _code_cells(compiled: Sequence[Compilation]) -> tuple[str, ...]:
@@ -206,9 +199,3 @@ def _skips(document: SmokeDocument) -> Iterator[str]:
             skipped.setdefault(message, {})[name] = None
     for reason, names in skipped.items():
         yield f"skipped: {', '.join(names)}: {reason}"
-
-
-def _replay_note(request: SmokeRequest, document: SmokeDocument) -> str:
-    if not document.cases:
-        return f"again: {request.replay(document.seed)}"
-    return f"seed {document.seed}; the same inputs again: {request.replay(document.seed)}"

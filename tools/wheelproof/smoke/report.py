@@ -12,13 +12,7 @@ from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.compile_targets import products_of
 from wheel_checks.facts.kernels.document import parse_smoke_document
-from wheel_checks.facts.kernels.facts import (
-    InstallationFacts,
-    KernelFacts,
-    NoDocument,
-    SmokeDocument,
-    TargetFacts,
-)
+from wheel_checks.facts.kernels.facts import InstallationFacts, KernelFacts, NoDocument, SmokeDocument, TargetFacts
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheelproof.reporting import OpenReport, Selection
@@ -30,13 +24,7 @@ ENDED = "KRN001"  # holds whatever rules were selected: a suite without a report
 _USAGE, _INTERRUPTED = 2, 130  # exit codes of the suite
 
 
-def smoke(
-    request: SmokeRequest,
-    *,
-    deadline: float,
-    selection: Selection,
-    quiet: bool = False,
-) -> Report:
+def smoke(request: SmokeRequest, *, deadline: float, selection: Selection, quiet: bool = False) -> Report:
     """Run the suite for at most ``deadline`` seconds and judge what it reports.
 
     Raises UsageError for what the suite or the catalogue of rules does not know, SourceError when the interpreter
@@ -111,16 +99,10 @@ def _targets(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list
 def _installation(request: SmokeRequest, outcome: SmokeDocument | NoDocument, rules: Sequence[Rule]) -> Subject:
     facts = InstallationFacts(request.python, outcome)
     if isinstance(outcome, NoDocument):
-        told = {"interpreter": request.python, "last_words": outcome.last_words}
-        return _subject(request.python, "installation", "gave no report", told, facts, [get_rule(ENDED)])
-    return _subject(
-        request.python,
-        "installation",
-        environment_phrase(outcome),
-        dict(_installation_facts(request, outcome)),
-        facts,
-        rules,
-    )
+        known = {"interpreter": request.python, "last_words": outcome.last_words}
+        return _subject(request.python, "installation", "gave no report", known, facts, [get_rule(ENDED)])
+    told = dict(_installation_facts(request, outcome))
+    return _subject(request.python, "installation", environment_phrase(outcome), told, facts, rules)
 
 
 def _subject(name: str, kind: str, headline: str, facts: dict[str, Any], judged: Any, rules: Sequence[Rule]) -> Subject:

@@ -16,7 +16,7 @@ COLUMNS = ("package", "version", "distribution", "accelerator", "cuda", "gpu_cod
 
 def package_facts(package: StackPackage) -> dict[str, Any]:
     """What being part of a stack adds to the facts of a package: its place in the table, and who demands it."""
-    facts: dict[str, Any] = {
+    return {
         "package": package.name,
         "version": package.version,
         "distribution": package.distribution,
@@ -24,7 +24,6 @@ def package_facts(package: StackPackage) -> dict[str, Any]:
         "machine": package.target.machine,
         "demanded_by": [str(demand) for demand in package.demands],
     }
-    return facts
 
 
 def table(packages: Sequence[Subject], fail_on: FailOn) -> list[dict[str, Any]]:

@@ -69,7 +69,9 @@ def judge_wheels(
             return JudgedWheel(planned, unreadable(name, "wheel", error))
         finally:
             progress.done()
-        results = (*unlinked, *run_rules(rules, facts, expected), *_of_variant(facts, judgement))
+        results = (*unlinked, *run_rules(rules, facts, expected))
+        if facts.variant is not None:
+            results += run_rules(judgement.selection.rules("variant"), facts, judgement.expectations)
         subject = Subject(name, "wheel", headline(facts), summarize(facts, expected.gpus), results)
         return JudgedWheel(planned, subject, facts.without_members())
 
@@ -105,14 +107,6 @@ def index_subjects(judged: Sequence[JudgedWheel], read: Sequence[VariantIndex], 
     from wheelproof.wheels.variants import variant_index_subjects
 
     return variant_index_subjects(judged, read, judgement)
-
-
-def _of_variant(facts: WheelFacts, judgement: Judgement) -> tuple[CheckResult, ...]:
-    if facts.variant is None:
-        return ()
-    from wheelproof.wheels.variants import judge_variant
-
-    return judge_variant(facts, judgement)
 
 
 def _linked(facts: WheelFacts, dependencies: Dependencies) -> tuple[WheelFacts, tuple[CheckResult, ...]]:
@@ -161,7 +155,7 @@ def read_planned(
         listing,
         planned.target,
         depth,
-        _reader_of_metadata(client, planned) if offered else None,
+        (lambda: client.get_page(f"{planned.location}.metadata", {}).body) if offered else None,
         gpu_code,
         _reader_of_index(variants, planned),
     )
@@ -199,7 +193,3 @@ def _open(planned: PlannedWheel, client: HttpClient) -> ByteSource:
     if listing is None:
         return client.open(planned.location)
     return client.open(planned.location, expected_hash=listing.hashes.get("sha256", ""), size=listing.size)
-
-
-def _reader_of_metadata(client: HttpClient, planned: PlannedWheel) -> Callable[[], bytes]:
-    return lambda: client.get_page(f"{planned.location}.metadata", {}).body

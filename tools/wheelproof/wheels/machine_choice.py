@@ -94,7 +94,7 @@ def _taken(choice: Choice) -> str:
 
 def _facts(made: MachineChoice) -> dict[str, Any]:
     machine, choice = made.machine, made.choice
-    facts: dict[str, Any] = {
+    return {
         "requirement": redact_text(str(choice.requirement)),
         "target": choice.target.label,
         "machine": machine.machine,
@@ -111,4 +111,3 @@ def _facts(made: MachineChoice) -> dict[str, Any]:
         "passed_over": dict(list(made.passed_over.items())[:_MOST]),
         "unknown_namespaces": list(made.order.unknown),
     }
-    return facts

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wheel_checks.facts.variants.reading import variants_in_folder, variants_on_index
-from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.variant import VariantIndex
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
-from wheel_checks.model import CheckResult, Subject, Unavailable
+from wheel_checks.model import Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.variant_files import VariantFiles
@@ -33,12 +32,6 @@ def read_variants(planned: PlannedWheel, files: VariantFiles) -> Callable[[], Va
         return variants_on_index(name, planned.listed, planned.listing.index, files)
 
     return read
-
-
-def judge_variant(facts: WheelFacts, judgement: Judgement) -> tuple[CheckResult, ...]:
-    """The results of the rules for variants."""
-    rules = judgement.selection.rules("variant")
-    return run_rules(rules, facts, judgement.expectations)
 
 
 def variant_index_subjects(

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"no file that holds requirements was found in {', '.join(map(str, paths))}",
             hint="name the files, if they have unusual names",
         )
-    report = opened.close(checked.subjects, output.fail_on, bytes_read=checked.bytes_read)
+    report = opened.close(checked.subjects, output.fail_on, local=checked.bytes_read)
     return emit(report, output)
 
 

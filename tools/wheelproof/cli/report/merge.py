@@ -38,12 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read, compare, and print the merged report. Raises WheelproofError."""
     from wheelproof.fleet.inputs import find_inputs, read_inputs
-    from wheelproof.fleet.merging import MergeOptions, merge
+    from wheelproof.fleet.merging import merge
 
     output = OutputOptions.from_arguments(arguments)
     expected = expected_hosts(arguments.expect_hosts)
     inputs = find_inputs(arguments.paths, may_be_empty=bool(expected))
-    options = MergeOptions(expected, output)
     with Progress("reading reports:", unit="reports", quiet=output.quiet) as progress:
 
         def counted(documents: Iterable[Document]) -> Iterator[Document]:
@@ -51,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
                 progress.advance()
                 yield document
 
-        report = merge(counted(read_inputs(inputs, progress.read)), options)
+        report = merge(counted(read_inputs(inputs, progress.read)), expected, output)
     return emit(report, output)
 
 

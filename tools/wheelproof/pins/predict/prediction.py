@@ -14,23 +14,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from wheel_checks.errors import UsageError, WheelproofError
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.changes import Fate, PackageChange
 from wheel_checks.facts.stack import LinkedPackage
-from wheel_checks.model import Report, Subject
+from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.formats.index_page import file_from_url
+from wheel_checks.model import Report, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import python_platform
+from wheel_checks.targets.selection import choose
 from wheel_checks.targets.target import Target
 from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV, DryRun, pip_dry_run, uv_dry_run
 from wheelproof.pins.predict.demands import DemandSearch
 from wheelproof.pins.predict.environment import TORCH, WATCHED, describe
-from wheelproof.pins.predict.taken import read_taken
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 from wheelproof.wheels.asked import Asked
-from wheelproof.wheels.judging import unreadable
+from wheelproof.wheels.judging import read_planned, unreadable
+from wheelproof.wheels.model import PlannedWheel
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +86,7 @@ def predict(request: PredictRequest, client: HttpClient, index: SimpleIndex) -> 
             raise
         except WheelproofError as error:
             subjects.append(unreadable(f"{installer}: {request.asked.label}", "install", error))
-    return opened.close(
-        subjects, request.selection.fail_on, bytes_read=client.cost.bytes_read, requests=client.cost.requests
-    )
+    return opened.close(subjects, request.selection.fail_on, cost=client.cost)
 
 
 def _judge(installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> list[Subject]:
@@ -160,7 +165,9 @@ def changes_of(
             found.append(PackageChange(name, before, before, installer, place.target.machine))
             continue
         after = planned.installed.get(name, "")
-        taken = read_taken(name, after, planned.urls.get(name, ""), place.target, client, index) if after else None
+        file_name, build = "", None
+        if after:
+            file_name, build = _taken(name, after, planned.urls.get(name, ""), place.target, client, index)
         found.append(
             PackageChange(
                 name,
@@ -168,10 +175,32 @@ def changes_of(
                 after,
                 installer,
                 place.target.machine,
-                taken.accelerator if taken else None,
-                taken.file_name if taken else "",
+                build,
+                file_name,
                 search.chain(name, before) if before else (),
                 request.upgrade,
             )
         )
     return sorted(found, key=lambda change: (change.fate is Fate.KEPT, WATCHED.index(change.name)))
+
+
+def _taken(
+    name: str, version: str, url: str, target: Target, client: HttpClient, index: SimpleIndex
+) -> tuple[str, AcceleratorFacts | Unavailable]:
+    """The wheel of ``name`` that an installer would take, by its file name ("" for none), and what it is built for.
+
+    It is the one at ``url``, else what the index has for ``target``. What cannot be had is Unavailable with the reason.
+    """
+    try:
+        file = file_from_url(url, "") if url else None
+        if file is None:
+            requirement = Requirement(f"{name}=={version}")
+            choice = choose(requirement, index.files(name).files, target, pre=True)
+            if choice.chosen is None:
+                return "", Unavailable(choice.explanation)
+            file = choice.chosen
+        location = path_of(file.url) if is_file_url(file.url) else file.url
+        facts = read_planned(PlannedWheel(file.file_name, location, file, target), Depth.QUICK, client)
+    except (WheelproofError, ValueError) as error:
+        return "", Unavailable(str(error))
+    return file.file_name, facts.accelerator
