@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -47,6 +49,15 @@ MACHINES = (GH200, GB200, H100_OLD, H100, T4, PLAIN, OLD, GRAVITON)
 
 def metadata_of(release: Path) -> VariantMetadata:
     return parse_variant_metadata((release / "demo-1.0-variants.json").read_bytes())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_installed() -> Iterator[None]:
+    """No variant here depends on installed packages, whose metadata variantlib reads again for every answer."""
+    with pytest.MonkeyPatch.context() as patch:
+        nothing = SimpleNamespace(metadata=SimpleNamespace(distributions=list))
+        patch.setattr("variantlib.resolver.lib.importlib", nothing)
+        yield
 
 
 def theirs(text: str, supported: dict[str, Features]) -> list[str]:
