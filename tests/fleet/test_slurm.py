@@ -47,13 +47,14 @@ def command_on_nodes(folder: Path, *, dead: str = "") -> str:
 def submit(slurm: Slurm, folder: Path, **variables: str) -> tuple[int, str]:
     """Run the job on all nodes, in ``folder``; its exit code, and what it wrote."""
     log = folder / "job.log"
-    ended = slurm.run(
-        *("sbatch", "--wait", "--nodes=4", f"--output={log}", SBATCH),
+    submitted = slurm.run(
+        *("sbatch", "--parsable", "--nodes=4", f"--output={log}", SBATCH),
         cwd=folder,
         PYTHONPATH=os.pathsep.join([str(ROOT / "tools"), str(ROOT)]),
         **variables,
     )
-    return ended.returncode, log.read_text() + ended.stderr
+    assert submitted.returncode == 0, submitted.stderr
+    return slurm.wait(submitted.stdout.strip()), log.read_text()
 
 
 def test_the_node_that_differs_is_named_first(slurm: Slurm, tmp_path: Path) -> None:
@@ -91,7 +92,10 @@ def test_a_node_that_is_lost_is_named_and_the_others_report(tmp_path: Path) -> N
     """node2 loses power in the middle: its step ends, now or when Slurm misses it, and the job goes on."""
     for node in NODES:
         (tmp_path / f"{node}.json").write_text(json.dumps(to_json(hgx())))
-    with tempfile.TemporaryDirectory(prefix="slurm-") as folder, cluster(Path(folder), len(NODES)) as slurm:
+    with (
+        tempfile.TemporaryDirectory(prefix="slurm-") as folder,
+        cluster(Path(folder), len(NODES), missed_after=10) as slurm,
+    ):
         power_off = tmp_path / "power-off"
         power_off.write_text(
             "#!/bin/bash\n"

@@ -1,13 +1,15 @@
 """A real Slurm on this machine: one controller, and a slurmd for each simulated node.
 
 with cluster(tmp_path, nodes=4) as slurm:
-    job = slurm.run("sbatch", "--wait", "--nodes=4", "job.sbatch")
+    job = slurm.run("sbatch", "--parsable", "--nodes=4", "job.sbatch").stdout.strip()
+    assert slurm.wait(job) == 0
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -19,6 +21,8 @@ from pathlib import Path
 from tests.support.patience import PATIENCE
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "srun", "scontrol", "sinfo")
+
+ENDED = ("COMPLETED", "FAILED", "NODE_FAIL", "TIMEOUT", "CANCELLED", "BOOT_FAIL", "OUT_OF_MEMORY")
 
 # One process per node stands for a machine: no accounting, no cgroups, no munge, since all of it is one user's.
 CONFIGURATION = """\
@@ -44,7 +48,7 @@ SchedulerType=sched/builtin
 MpiDefault=none
 SwitchType=switch/none
 ReturnToService=2
-SlurmdTimeout=30
+SlurmdTimeout={missed_after}
 KillWait=5
 """
 
@@ -77,6 +81,16 @@ class Slurm:
             timeout=PATIENCE,
         )
 
+    def wait(self, job: str) -> int:
+        """The exit code of a job, soon after its end; ``sbatch --wait`` looks after 2, 10, 42, 74 ... seconds."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            shown = dict(re.findall(r"(\w+)=(\S+)", self.run("scontrol", "--oneliner", "show", "job", job).stdout))
+            if shown.get("JobState") in ENDED:
+                return int(shown["ExitCode"].partition(":")[0])
+            time.sleep(0.3)
+        raise AssertionError(f"the job did not end: {shown}")
+
     def start(self, name: str, *command: str) -> None:
         with (self.folder / f"{name}.out").open("wb") as log:
             self.daemons[name] = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)
@@ -95,12 +109,16 @@ class Slurm:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path, nodes: int) -> Iterator[Slurm]:
-    """A cluster of node1, node2, ... in the partition ``test``; everything is ended and waited for at the end."""
+def cluster(folder: Path, nodes: int, missed_after: int = 30) -> Iterator[Slurm]:
+    """A cluster of node1, node2, ... in the partition ``test``; everything is ended and waited for at the end.
+
+    A node that does not answer for ``missed_after`` seconds counts as lost.
+    """
     slurm = Slurm(folder)
     (folder / "state").mkdir()
     ports = _free_ports(nodes + 1)
-    lines = [CONFIGURATION.format(host=socket.gethostname().partition(".")[0], ports=ports, folder=folder)]
+    host = socket.gethostname().partition(".")[0]
+    lines = [CONFIGURATION.format(host=host, ports=ports, folder=folder, missed_after=missed_after)]
     for number in range(1, nodes + 1):
         (folder / f"spool-node{number}").mkdir()
         lines.append(f"NodeName=node{number} NodeHostname=localhost NodeAddr=127.0.0.1 Port={ports[number]} CPUs=2\n")
