@@ -64,6 +64,8 @@ class MatrixWorld:
             "UV_CACHE_DIR": str(folder / "uv-cache"),
             "WHEELPROOF_CACHE_DIR": str(folder / "cache"),
             "TMPDIR": str(folder / "tmp"),
+            # this Python itself comes first: a version manager's wrapper takes a second, each time that uv looks
+            "PATH": os.pathsep.join([str(Path(sys.base_prefix, "bin")), os.environ["PATH"]]),
         }
         return cls(folder, environ)
 
