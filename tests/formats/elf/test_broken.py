@@ -98,6 +98,8 @@ def refusal(data: bytes) -> str:
         ({"vd_cnt[0]": 0}, "vd_cnt is 0; expected at least"),
         ({"vd_hash[2]": 0}, "vd_hash is 0x0; expected"),
         ({"vda_name[3]": 9999}, "vda_name is 9999; expected less than"),
+        ({"versym[3]": 77}, "the version of dynamic symbol 3 is 77; expected the index of a version"),
+        ({"DT_VERSYM": HUGE}, "DT_VERSYM points to"),
         ({"st_name[2]": 2**32 - 1}, "st_name is 4294967295; expected less than"),
         ({"DT_GNU_HASH": HUGE}, "DT_GNU_HASH points to"),
         ({"nbuckets": 2**32 - 1}, "the number of buckets of DT_GNU_HASH is 4294967295; expected at most"),

@@ -35,8 +35,9 @@ def symbols_of(elf: Elf) -> DynamicSymbols:
 
 def test_a_library_as_torch_ships_it() -> None:
     facts = facts_of(TORCH_LIKE)
-    header = facts.header
-    assert (header.type_number, header.machine, header.bits, header.byte_order) == (3, "aarch64", 64, "little")
+    assert (facts.header.type, facts.header.machine, facts.header.bits, facts.header.byte_order) == (
+        ("DYN", "aarch64", 64, "little")
+    )
     assert facts.interpreter is None
     assert facts.build_id == bytes(range(20)).hex()
     assert facts.dynamic == DynamicFacts(
@@ -79,25 +80,38 @@ def test_a_version_that_a_linker_would_not_choose_keeps_its_index() -> None:
 @pytest.mark.parametrize("hash_table", ["gnu", "sysv"])
 def test_dynamic_symbols(hash_table: Literal["gnu", "sysv"]) -> None:
     symbols = symbols_of(replace(TORCH_LIKE, hash=hash_table))
+    assert symbols.counted_by == {"gnu": "gnu-hash", "sysv": "hash"}[hash_table]
     assert symbols.undefined == (
-        DynamicSymbol("memcpy", "GLOBAL", False),
-        DynamicSymbol("_ITM_registerTMCloneTable", "WEAK", False),
+        DynamicSymbol("memcpy", "GLIBC_2.17", "libc.so.6", "GLOBAL", "FUNC", False, True),
+        DynamicSymbol("_ITM_registerTMCloneTable", "", "", "WEAK", "NOTYPE", False, True),
     )
-    assert symbols.defined == (DynamicSymbol("at_add", "GLOBAL", True), DynamicSymbol("plain", "GLOBAL", True))
+    assert symbols.defined == (
+        DynamicSymbol("at_add", "TORCH_2", "", "GLOBAL", "FUNC", True, True),
+        DynamicSymbol("plain", "", "", "GLOBAL", "OBJECT", True, True),
+    )
+
+
+def test_an_older_version_of_a_symbol_is_not_the_default() -> None:
+    built = TORCH_LIKE.build()
+    data = built.with_fields({"versym[3]": 0x8000 | built.value("versym[3]")})
+    symbols = read_elf(WholeFile(data), {Part.SYMBOLS}).symbols
+    assert isinstance(symbols, DynamicSymbols)
+    assert [symbol.name for symbol in symbols.defined if not symbol.default] == ["at_add"]
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "counted_by"),
     [
-        {"symbols": TORCH_LIKE.symbols[:2]},  # the GNU hash table omits undefined symbols
-        {"hash": "none"},
-        {"hash": "none", "section_table": False, "needs": {}, "definitions": ()},
+        ({"symbols": TORCH_LIKE.symbols[:2]}, "section"),  # the GNU hash table omits undefined symbols
+        ({"hash": "none"}, "section"),
+        ({"hash": "none", "section_table": False, "needs": {}, "definitions": ()}, "string-table"),
     ],
 )
-def test_symbols_that_no_hash_table_counts(options: dict[str, object]) -> None:
+def test_symbols_that_no_hash_table_counts(options: dict[str, object], counted_by: str) -> None:
     elf = replace(TORCH_LIKE, contents={}, build_id=b"", moved=False, needs={}, definitions=())
     elf = replace(elf, **options)  # type: ignore[arg-type]  # the names are those of the dataclass
     symbols = symbols_of(elf)
+    assert symbols.counted_by == counted_by
     assert [symbol.name for symbol in symbols.symbols] == [symbol.name for symbol in elf.symbols]
 
 
@@ -160,17 +174,17 @@ def test_paths_are_kept_as_they_are_written() -> None:
 
 def test_a_program_and_its_interpreter() -> None:
     facts = facts_of(Elf(kind=2, interpreter="/lib/ld-linux-aarch64.so.1"))
-    assert (facts.header.type_number, facts.interpreter) == (2, "/lib/ld-linux-aarch64.so.1")
+    assert (facts.header.type, facts.interpreter) == ("EXEC", "/lib/ld-linux-aarch64.so.1")
 
 
 def test_sections_with_gpu_code() -> None:
     elf = TORCH_LIKE.build()
     sections = read_elf(WholeFile(elf.data)).sections
     assert not isinstance(sections, Missing)
-    assert [(each.name, each.type_number, each.offset, each.size) for each in sections.gpu_code] == [
-        (name, 1, *elf.regions[name]) for name in (".nv_fatbin", "__nv_relfatbin")
+    assert [(each.name, each.type, each.offset, each.size) for each in sections.gpu_code] == [
+        (name, "PROGBITS", *elf.regions[name]) for name in (".nv_fatbin", "__nv_relfatbin")
     ]
-    assert [each.name for each in sections.headers].count(".nvFatBinSegment") == 1
+    assert len(sections.named(".nvFatBinSegment")) == 1
 
 
 def test_without_a_section_table_the_loader_s_facts_are_the_same() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
-from elftools.elf.enums import ENUM_E_TYPE, ENUM_SH_TYPE_BASE
-from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection
+from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection, GNUVerSymSection
 from elftools.elf.sections import NoteSection, SymbolTableSection
 from elftools.elf.segments import InterpSegment
 
@@ -37,7 +37,7 @@ def told_by_pyelftools(data: bytes) -> Facts:
         "header": (
             elf.elfclass,
             elf.little_endian,
-            ENUM_E_TYPE[elf.header.e_type],
+            elf.header.e_type,
             elf["e_entry"],
             elf["e_flags"],
             elf.num_segments(),
@@ -61,7 +61,7 @@ def told_by_pyelftools(data: bytes) -> Facts:
             )
             for section in elf.iter_sections()
         ],
-        "section_types": [ENUM_SH_TYPE_BASE[section["sh_type"]] for section in elf.iter_sections()],
+        "section_types": [str(section["sh_type"]) for section in elf.iter_sections()],
         "stripped": elf.get_section_by_name(".symtab") is None,
         "build_id": next(
             (
@@ -78,31 +78,41 @@ def told_by_pyelftools(data: bytes) -> Facts:
 
 def versions_of(elf: ELFFile) -> Facts:
     needs, definitions = [], []
+    names: dict[int, Any] = {}
     for section in elf.iter_sections():
         if isinstance(section, GNUVerNeedSection):
             for need, versions in section.iter_versions():
                 rows = [(each.name, bool(each["vna_flags"] & 2), each["vna_other"]) for each in versions]
                 needs.append((need.name, rows))
+                names.update({index: (name, need.name) for name, _, index in rows})
         if isinstance(section, GNUVerDefSection):
             for definition, parts in section.iter_versions():
                 first, *parents = [part.name for part in parts]
                 definitions.append((first, parents, bool(definition["vd_flags"] & 1), definition["vd_ndx"]))
-    return {"needs": needs, "definitions": definitions, "symbols": symbols_of(elf)}
+                if not definition["vd_flags"] & 1:
+                    names[definition["vd_ndx"]] = (first, "")
+    return {"needs": needs, "definitions": definitions, "symbols": symbols_of(elf, names)}
 
 
-def symbols_of(elf: ELFFile) -> list[Any]:
+def symbols_of(elf: ELFFile, names: dict[int, Any]) -> list[Any]:
     table = elf.get_section_by_name(".dynsym")
     if not isinstance(table, SymbolTableSection):
         return []
+    versions = next((section for section in elf.iter_sections() if isinstance(section, GNUVerSymSection)), None)
     rows: list[Any] = []
-    for symbol in table.iter_symbols():
+    for number, symbol in enumerate(table.iter_symbols()):
+        index = versions.get_symbol(number)["ndx"] if versions else "VER_NDX_GLOBAL"
+        version, library = names[index & 0x7FFF] if isinstance(index, int) else ("", "")
         defined = symbol["st_shndx"] != "SHN_UNDEF"
         # pyelftools knows 10 by the name that it has on another system
-        binding = symbol["st_info"]["bind"].removeprefix("STB_")
+        binding, kind = (re.sub("^ST[BT]_", "", symbol["st_info"][key]) for key in ("bind", "type"))
         rows.append(
             (
                 symbol.name,
+                version,
+                "" if defined else library,
                 {"LOOS": "GNU_UNIQUE"}.get(binding, binding),
+                {"LOOS": "GNU_IFUNC"}.get(kind, kind),
                 defined,
             )
         )
@@ -121,7 +131,7 @@ def told_by_us(facts: ElfFacts) -> Facts:
         "header": (
             header.bits,
             header.byte_order == "little",
-            header.type_number,
+            f"ET_{header.type}",
             header.entry,
             header.flags,
             header.segment_count,
@@ -144,15 +154,20 @@ def told_by_us(facts: ElfFacts) -> Facts:
             for need in facts.versions.needs
         ],
         "definitions": [(each.name, list(each.parents), each.base, each.index) for each in facts.versions.definitions],
-        "symbols": [tuple(symbol) for symbol in symbols.symbols] if symbols else [],
+        "symbols": [tuple(symbol[:6]) for symbol in symbols.symbols] if symbols else [],
         "sections": [
             (each.name, each.flags, each.address, each.offset, each.size, each.link, each.info, each.entry_size)
             for each in facts.sections.headers
         ],
-        "section_types": [each.type_number for each in facts.sections.headers],
+        "section_types": [pyelftools_type(each.type) for each in facts.sections.headers],
         "stripped": not facts.sections.of_type(SHT_SYMTAB),
         "build_id": facts.build_id,
     }
+
+
+def pyelftools_type(name: str) -> str:
+    names = {"GNU_VERDEF": "GNU_verdef", "GNU_VERNEED": "GNU_verneed", "GNU_VERSYM": "GNU_versym"}
+    return f"SHT_{names.get(name, name)}"
 
 
 @pytest.mark.parametrize("path", real_files(), ids=lambda path: path.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.bytes import ElfBytes
@@ -20,6 +20,7 @@ _ORDERS: Mapping[int, ByteOrder] = {1: "little", 2: "big"}
 _CURRENT = {1: 1}  # the only version of ELF
 SECTION_LAYOUT = "IIAAAAIIAA"
 """A section header: name, type, flags, address, offset, size, link, info, alignment, entry size (gABI figure 4-8)."""
+_TYPES = {0: "NONE", 1: "REL", 2: "EXEC", 3: "DYN", 4: "CORE"}
 _MACHINES = {  # e_machine, bits, byte order -> the machine as wheel platform tags (PEP 600) and uname name it
     (3, 32, "little"): "i686",
     (8, 32, "big"): "mips",
@@ -71,6 +72,11 @@ class ElfHeader:
     section_names_index: int
 
     @property
+    def type(self) -> str:
+        """The object file type: "DYN" for shared libraries, "EXEC", "REL", "CORE", "NONE", or its number."""
+        return _TYPES.get(self.type_number, f"{self.type_number:#x}")
+
+    @property
     def machine(self) -> str:
         """The machine as wheel platform tags name it ("x86_64", "aarch64", "armv7l" for any Arm), or its number."""
         return _MACHINES.get((self.machine_number, self.bits, self.byte_order), f"machine {self.machine_number}")
@@ -117,7 +123,8 @@ def read_header(view: ElfBytes) -> tuple[ElfHeader, Reader]:
     return header, reader
 
 
-class TableSizes(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TableSizes:
     """The true numbers of program and section headers, and the index of the section that names the sections."""
 
     segments: int
@@ -137,7 +144,8 @@ def table_sizes(reader: Reader, header: ElfHeader) -> TableSizes:
         return TableSizes(segments, 0, 0)
     check_entry_size("e_shentsize", header.section_size, reader.struct(SECTION_LAYOUT).size)
     if segments == _EXTENDED or sections == 0 or names == _EXTENDED:
-        size, link, info = reader.unpack(SECTION_LAYOUT, header.sections_offset, "section header 0")[5:8]
+        first = reader.unpack(SECTION_LAYOUT, header.sections_offset, "section header 0")
+        _, _, _, _, _, size, link, info, _, _ = first
         segments = info if segments == _EXTENDED else segments
         sections = sections or size
         names = link if names == _EXTENDED else names

@@ -5,37 +5,54 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.dynamic import DynamicTable, Tag
 from wheel_checks.formats.elf.header import ElfHeader
 from wheel_checks.formats.elf.reader import ask_both, check_count, check_entry_size
 from wheel_checks.formats.elf.sections import SHT_DYNSYM, read_sections
+from wheel_checks.formats.elf.versions import MAX_VERSIONS, SymbolVersions, read_versions
 
 MAX_SYMBOLS = 500_000
 
 _BINDINGS = {0: "LOCAL", 1: "GLOBAL", 2: "WEAK", 10: "GNU_UNIQUE"}
+_TYPES = {0: "NOTYPE", 1: "OBJECT", 2: "FUNC", 3: "SECTION", 4: "FILE", 5: "COMMON", 6: "TLS", 10: "GNU_IFUNC"}
 _UNDEFINED = 0  # SHN_UNDEF
+_HIDDEN = 0x8000  # of a .gnu.version entry: not the version that a linker chooses
+_LOCAL_VERSION, _GLOBAL_VERSION = 0, 1  # VER_NDX_LOCAL, VER_NDX_GLOBAL
 _WIDE_HASH_MACHINES = {22, 0x9026}  # s390x and Alpha have DT_HASH words of 8 bytes, against the gABI
+
+CountedBy = Literal["hash", "gnu-hash", "section", "string-table"]
 
 
 class DynamicSymbol(NamedTuple):
     """One symbol of .dynsym. A tuple, for there may be hundreds of thousands.
 
-    ``binding`` is named as in the gABI without ``STB_``.
+    ``binding`` and ``type`` are named as in the gABI without ``STB_`` and ``STT_``. ``version`` is "" for a symbol
+    without; of an undefined one, ``library`` is the one that must define it in this version, else "". ``default`` is
+    False for a defined symbol that only programs linked long ago still use (``name@version``, not ``name@@version``).
     """
 
     name: str
+    version: str
+    library: str
     binding: str
+    type: str
     defined: bool
+    default: bool
 
 
 @dataclass(frozen=True, slots=True)
 class DynamicSymbols:
-    """The dynamic symbols, in the order of the file and without the empty one at its beginning."""
+    """The dynamic symbols, in the order of the file and without the empty one at its beginning.
+
+    ``counted_by`` says what told their number, which no entry of the dynamic section does: one of the hash tables,
+    else the section table, else the gap up to the string table.
+    """
 
     symbols: tuple[DynamicSymbol, ...]
+    counted_by: CountedBy
 
     @property
     def undefined(self) -> tuple[DynamicSymbol, ...]:
@@ -58,38 +75,83 @@ def read_symbols(table: DynamicTable, header: ElfHeader) -> DynamicSymbols | Non
     reader = table.reader
     layout = reader.struct("IBBHAA" if reader.bits == 64 else "IAABBH")
     check_entry_size("DT_SYMENT", table.require(Tag.SYMENT), layout.size)
-    count, strings = ask_both(partial(_count, table, header, layout.size), partial(table.strings, whole=True))
+    (count, counted_by), (versions, strings) = ask_both(
+        partial(_count, table, header, layout.size),
+        partial(ask_both, partial(read_versions, table), partial(table.strings, whole=True)),
+    )
     check_count("the number of dynamic symbols", count, MAX_SYMBOLS)
-    size = count * layout.size
+    rows, version_indices = ask_both(
+        partial(_symbol_rows, table, count * layout.size), partial(_version_indices, table, count)
+    )
+    named_versions = _named_versions(versions)
     symbols = []
-    for row in layout.iter_unpack(reader.read(table.locate(Tag.SYMTAB, size), size, "DT_SYMTAB")):
-        name, (info, section) = row[0], row[1:4:2] if reader.bits == 64 else row[3:6:2]
-        binding = _BINDINGS.get(info >> 4) or str(info >> 4)
-        symbols.append(DynamicSymbol(strings.get(name, "st_name"), binding, section != _UNDEFINED))
-    return DynamicSymbols(tuple(symbols[1:]))
+    for number, row in enumerate(layout.iter_unpack(rows)):
+        if reader.bits == 64:
+            name_index, info, _, section, _, _ = row
+        else:
+            name_index, _, _, info, _, section = row
+        index = version_indices[number]
+        version = named_versions.get(index & MAX_VERSIONS)
+        if version is None:
+            raise FormatError(
+                f"the version of dynamic symbol {number} is {index & MAX_VERSIONS}",
+                expected="the index of a version that the file needs or defines",
+            )
+        symbols.append(
+            DynamicSymbol(
+                strings.get(name_index, "st_name"),
+                version[0],
+                version[1] if section == _UNDEFINED else "",
+                _BINDINGS.get(info >> 4) or str(info >> 4),
+                _TYPES.get(info & 15) or str(info & 15),
+                section != _UNDEFINED,
+                not index & _HIDDEN,
+            )
+        )
+    return DynamicSymbols(tuple(symbols[1:]), counted_by)
 
 
-def _count(table: DynamicTable, header: ElfHeader, size: int) -> int:
-    """The number of dynamic symbols of ``size`` bytes each.
+def _symbol_rows(table: DynamicTable, size: int) -> bytes:
+    return table.reader.read(table.locate(Tag.SYMTAB, size), size, "DT_SYMTAB")
 
-    No entry of the dynamic section holds it: it follows from one of the hash tables, else from the section table, else
-    from the gap up to the string table.
-    """
+
+def _version_indices(table: DynamicTable, count: int) -> tuple[int, ...]:
+    """The entry of .gnu.version of each symbol; "global" for all when there is none."""
+    if Tag.VERSYM not in table.values:
+        return (_GLOBAL_VERSION,) * count
+    layout = table.reader.struct(f"{count}H")
+    return layout.unpack(table.reader.read(table.locate(Tag.VERSYM, layout.size), layout.size, "DT_VERSYM"))
+
+
+def _named_versions(versions: SymbolVersions) -> dict[int, tuple[str, str]]:
+    """``(version, library)`` by index; the library is "" for what the file itself defines."""
+    named = {_LOCAL_VERSION: ("", ""), _GLOBAL_VERSION: ("", "")}
+    for definition in versions.definitions:
+        if not definition.base:
+            named[definition.index] = (definition.name, "")
+    for need in versions.needs:
+        for version in need.versions:
+            named[version.index] = (version.name, need.library)
+    return named
+
+
+def _count(table: DynamicTable, header: ElfHeader, size: int) -> tuple[int, CountedBy]:
+    """The number of dynamic symbols of ``size`` bytes each, and what told it."""
     if Tag.HASH in table.values:
-        return _hash_count(table, header)
+        return _hash_count(table, header), "hash"
     if Tag.GNU_HASH in table.values and (count := _gnu_hash_count(table)):
-        return count
+        return count, "gnu-hash"
     address = table.values[Tag.SYMTAB]
     for section in read_sections(table.reader, header).of_type(SHT_DYNSYM):
         if section.address == address:
-            return section.size // size
+            return section.size // size, "section"
     gap = table.require(Tag.STRTAB) - address
     if gap <= 0:
         raise FormatError(
             "nothing tells the number of dynamic symbols",
             expected="DT_HASH, DT_GNU_HASH, a section table, or DT_STRTAB behind DT_SYMTAB",
         )
-    return gap // size
+    return gap // size, "string-table"
 
 
 def _hash_count(table: DynamicTable, header: ElfHeader) -> int:
