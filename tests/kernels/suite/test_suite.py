@@ -30,12 +30,21 @@ def smoke(*arguments: str, python: str = PYTHON, **environment: str) -> tuple[in
         timeout=600,
     )
     assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout)
+    return done.returncode, json.loads(done.stdout, parse_constant=pytest.fail)
+
+
+@pytest.fixture(scope="module")
+def run_with_faults(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, Any]]:
+    """A run of each fault and of a sound kernel, without a seed; several tests look at it."""
+    home = str(tmp_path_factory.mktemp("home"))
+    return smoke("--device", "interpret", "--only", "faults,fused_add_rms_norm", "--patience", "2", HOME=home)
 
 
 @pytest.mark.kernels
-def test_crash_hang_and_wrong_result_are_told_apart_and_the_rest_still_runs() -> None:
-    code, document = smoke("--device", "interpret", "--only", "faults,fused_add_rms_norm", "--patience", "2")
+def test_crash_hang_and_wrong_result_are_told_apart_and_the_rest_still_runs(
+    run_with_faults: tuple[int, dict[str, Any]],
+) -> None:
+    code, document = run_with_faults
     outcomes = {(record["kernel"], record["case"]): record["outcome"] for record in document["cases"]}
     assert code == 1
     assert document["verdict"] == "fail"
@@ -46,21 +55,25 @@ def test_crash_hang_and_wrong_result_are_told_apart_and_the_rest_still_runs() ->
 
 
 @pytest.mark.kernels
-def test_a_crash_comes_with_its_signal_and_its_last_words() -> None:
-    _, document = smoke("--device", "interpret", "--only", "reads_out_of_bounds")
-    first = document["cases"][0]
+def test_a_crash_comes_with_its_signal_and_its_last_words(run_with_faults: tuple[int, dict[str, Any]]) -> None:
+    first = next(record for record in run_with_faults[1]["cases"] if record["kernel"] == "reads_out_of_bounds")
     assert first["message"] == "the process that ran it: it was killed by SIGSEGV"
     assert "Segmentation fault" in first["evidence"]["last words"]
 
 
 @pytest.mark.kernels
-def test_a_seed_repeats_the_inputs_and_without_one_they_are_new() -> None:
-    def errors(*arguments: str) -> list[float]:
-        _, document = smoke("--device", "interpret", "--only", "norm", *arguments)
-        return [record["outputs"]["normed"]["error"] for record in document["cases"]]
+def test_a_seed_repeats_the_inputs_and_without_one_they_are_new(run_with_faults: tuple[int, dict[str, Any]]) -> None:
+    def errors(document: dict[str, Any]) -> list[float]:
+        norms = (record for record in document["cases"] if record["kernel"] == "fused_add_rms_norm")
+        return [record["outputs"]["normed"]["error"] for record in norms]
 
-    assert errors("--seed", "7") == errors("--seed", "7")
-    assert errors() != errors()
+    def run(*arguments: str) -> list[float]:
+        return errors(smoke("--device", "interpret", "--only", "norm", *arguments)[1])
+
+    seeded = run("--seed", "7")
+    assert seeded
+    assert seeded == run("--seed", "7")
+    assert run() != errors(run_with_faults[1])
 
 
 @pytest.mark.kernels
@@ -236,13 +249,9 @@ def test_a_report_that_cannot_be_written_is_no_finding(arguments: list[str]) -> 
 
 
 @pytest.mark.kernels
-def test_the_report_is_json_also_where_an_error_is_infinite() -> None:
-    done = subprocess.run(
-        [PYTHON, "-m", "kernels_smoke", "--format", "json", "--device", "interpret", "--only", "is_wrong"],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=600,
-    )  # fmt: skip
-    document = json.loads(done.stdout, parse_constant=pytest.fail)
-    assert None in [output["error"] for record in document["cases"] for output in record["outputs"].values()]
+def test_the_report_is_json_also_where_an_error_is_infinite(run_with_faults: tuple[int, dict[str, Any]]) -> None:
+    wrong = [record for record in run_with_faults[1]["cases"] if record["kernel"] == "is_wrong"]
+    assert None in [output["error"] for record in wrong for output in record["outputs"].values()]
 
 
 def test_listing_and_selecting_need_no_torch() -> None:
