@@ -1,8 +1,9 @@
 """Kernels of which every compilation has the fault that its name says, and a program that compiles them.
 
-    python faulty_compilations.py '[["spills", "sm_90"], ...]'
+    python faulty_compilations.py '[[[["spills", "sm_90"], ...], {"TRITON_CACHE_DIR": ...}], ...]'
 
-It writes the records of the suite to standard output, one JSON object a line. Needs torch and triton.
+Each member is what one child compiles, with these variables: torch is imported once. It writes the records of the suite
+to standard output, one JSON object a line, and after those of each child its exit code. Needs torch and triton.
 """
 
 # ruff: noqa: N803  # Triton's constexpr arguments are written in capitals
@@ -12,6 +13,7 @@ It writes the records of the suite to standard output, one JSON object a line. N
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -146,5 +148,11 @@ def say(record: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     sys.stdout = sys.stderr  # Triton prints what ptxas refuses
-    for subject, target in json.loads(sys.argv[1]):
-        compile_kernel(say, KERNELS[subject], target, "quick")
+    for subjects, environment in json.loads(sys.argv[1]):
+        child = os.fork()
+        if not child:
+            os.environ.update(environment)
+            for subject, target in subjects:
+                compile_kernel(say, KERNELS[subject], target, "quick")
+            os._exit(0)
+        say({"kind": "exit", "code": os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])})

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,28 +43,60 @@ SUBJECTS = (
 )
 
 
-def compile_faulty(
-    *subjects: tuple[str, str], cache: Path, folder: Path = ROOT, environment: Mapping[str, str] | None = None
-) -> tuple[int, list[Record]]:
-    """The exit code and the records of the program in ``faulty_compilations.py``, run from a copy of ``folder``."""
+Run = tuple[tuple[tuple[str, str], ...], dict[str, str]]  # subjects, and more variables of the environment
+Runs = list[tuple[int, list[Record]]]  # exit code and records of each
+SOUND, SLOWER, DIES, WITHOUT_CUOBJDUMP = range(4)
+MISSING = "/no/such/cuobjdump"
+
+
+def compile_faulty(*runs: Run, cache: Path, folder: Path = ROOT) -> Runs:
+    """Exit code and records of each run of ``faulty_compilations.py``, all of them children of one process.
+
+    The program is taken from the copy of ours in ``folder``. Each run has a cache of its own below ``cache``.
+    """
+    asked = [
+        (subjects, {"TRITON_CACHE_DIR": str(cache / str(number)), **environment})
+        for number, (subjects, environment) in enumerate(runs)
+    ]
     with (
         tempfile.TemporaryFile() as words
     ):  # where the compilers write must be a file that can be read, as in the suite
         done = subprocess.run(
-            [PYTHON, str(folder / "tests/kernels/suite" / PROGRAM), json.dumps(subjects)],
-            env=os.environ | {"PYTHONPATH": str(folder), "TRITON_CACHE_DIR": str(cache)} | dict(environment or {}),
+            [PYTHON, str(folder / "tests/kernels/suite" / PROGRAM), json.dumps(asked)],
+            env=os.environ | {"PYTHONPATH": str(folder)},
             stdout=subprocess.PIPE,
             stderr=words,
-            check=False,
+            check=True,
             timeout=300,
         )
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+    found: Runs = []
+    records: list[Record] = []
+    for record in map(json.loads, done.stdout.splitlines()):
+        if record["kind"] == "exit":
+            found.append((record["code"], records))
+            records = []
+        else:
+            records.append(record)
+    return found
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], list[Record]]:
-    """The "compiled" records of every subject, from one process: importing torch takes longer than compiling."""
-    code, all_records = compile_faulty(*SUBJECTS, cache=tmp_path_factory.mktemp("cache"))
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """Every subject, and what needs a process or variables of its own."""
+    cache = tmp_path_factory.mktemp("cache")
+    return compile_faulty(
+        (SUBJECTS, {}),
+        ((("sound", "sm_90"),), {"DISABLE_MMA_V3": "1"}),
+        ((("sound", "sm_90"), ("unknown_register", "sm_90")), {}),
+        ((("spills", "sm_90"),), {"TRITON_CUOBJDUMP_PATH": MISSING}),
+        cache=cache,
+    )
+
+
+@pytest.fixture(scope="module")
+def records(runs: Runs) -> dict[tuple[str, str], list[Record]]:
+    """The "compiled" records of every subject."""
+    code, all_records = runs[SOUND]
     assert code == 0
     found: dict[tuple[str, str], list[Record]] = {subject: [] for subject in SUBJECTS}
     for record in all_records:
@@ -154,8 +185,8 @@ def test_matrix_instructions_are_not_asked_of_exact_products_small_tiles_and_oth
     assert [record["instructions"] for record in (exact, small, product, other)] == [[], ["HMMA"], ["HGMMA"], []]
 
 
-def test_a_slower_matrix_instruction_than_the_target_has_is_found(tmp_path: Path) -> None:
-    _, found = compile_faulty(("sound", "sm_90"), cache=tmp_path, environment={"DISABLE_MMA_V3": "1"})
+def test_a_slower_matrix_instruction_than_the_target_has_is_found(runs: Runs) -> None:
+    _, found = runs[SLOWER]
     (record,) = (record for record in found if record["kind"] == "compiled")
     assert the_fault(record)["fault"] == "matrix_instructions"
     assert record["message"] == (
@@ -197,9 +228,9 @@ def test_cases_that_are_specialised_alike_are_compiled_once(records: Records) ->
 
 
 def test_a_compiler_that_ends_the_process_is_blamed_on_the_right_case_and_one_that_goes_on_is_not_believed(
-    tmp_path: Path,
+    runs: Runs,
 ) -> None:
-    code, found = compile_faulty(("sound", "sm_90"), ("unknown_register", "sm_90"), cache=tmp_path)
+    code, found = runs[DIES]
     if code:  # LLVM exits
         assert found[-1] == {"kind": "begin", "kernel": "unknown_register", "case": "timed", "target": "sm_90"}
     else:  # since Triton 3.9, LLVM writes an error, and Triton takes what comes out for machine code
@@ -208,13 +239,11 @@ def test_a_compiler_that_ends_the_process_is_blamed_on_the_right_case_and_one_th
         assert "allocate output register" in record["message"]
 
 
-def test_without_cuobjdump_the_compilation_is_told_and_the_rest_is_not_claimed(tmp_path: Path) -> None:
-    missing = str(tmp_path / "cuobjdump")
-    environment = {"TRITON_CUOBJDUMP_PATH": missing}
-    _, found = compile_faulty(("spills", "sm_90"), cache=tmp_path / "cache", environment=environment)
+def test_without_cuobjdump_the_compilation_is_told_and_the_rest_is_not_claimed(runs: Runs) -> None:
+    _, found = runs[WITHOUT_CUOBJDUMP]
     (record,) = (record for record in found if record["kind"] == "compiled")
     assert (record["outcome"], record["registers"], record["spill_bytes"]) == ("skip", None, None)
-    assert missing in record["message"]
+    assert MISSING in record["message"]
 
 
 def test_the_machine_code_is_the_same_whatever_the_folder_and_the_cache(tmp_path: Path) -> None:
@@ -223,20 +252,24 @@ def test_the_machine_code_is_the_same_whatever_the_folder_and_the_cache(tmp_path
     (copy / "tests/kernels/suite").mkdir(parents=True)
     shutil.copy(ROOT / "tests/kernels/suite" / PROGRAM, copy / "tests/kernels/suite")
 
-    def made(folder: Path, cache: Path, line_info: str) -> tuple[list[str], bool]:
-        """The hashes, and whether the name of ``folder`` stands in the machine code."""
+    def made(folder: Path, cache: Path, *line_infos: str) -> list[tuple[list[str], bool]]:
+        """For each run the hashes, and whether the name of ``folder`` stands in the machine code."""
         subjects = (("small_tiles", "sm_90"), ("small_tiles", "gfx942"))
-        environment = {"TRITON_DISABLE_LINE_INFO": line_info}
-        _, found = compile_faulty(*subjects, cache=cache, folder=folder, environment=environment)
-        binaries = [path.read_bytes() for path in (*cache.rglob("*.cubin"), *cache.rglob("*.hsaco"))]
-        named = any(str(folder).encode() in binary for binary in binaries)
-        return [record["sha256"] for record in found if record["kind"] == "compiled"], named
+        runs = [(subjects, {"TRITON_DISABLE_LINE_INFO": line_info}) for line_info in line_infos]
+        answers = []
+        for number, (_, found) in enumerate(compile_faulty(*runs, cache=cache, folder=folder)):
+            own = cache / str(number)
+            binaries = [path.read_bytes() for path in (*own.rglob("*.cubin"), *own.rglob("*.hsaco"))]
+            named = any(str(folder).encode() in binary for binary in binaries)
+            answers.append(([record["sha256"] for record in found if record["kind"] == "compiled"], named))
+        return answers
 
-    here, there = made(ROOT, tmp_path / "one", "1"), made(copy, tmp_path / "two", "1")
+    (here,) = made(ROOT, tmp_path / "one", "1")
+    there, with_lines = made(copy, tmp_path / "two", "1", "0")
     assert here == there
     assert len(set(here[0])) == 2
     assert not here[1]
-    assert made(copy, tmp_path / "three", "0")[1]
+    assert with_lines[1]
 
 
 def test_the_command_compiles_a_kernel_for_several_targets(tmp_path: Path) -> None:
