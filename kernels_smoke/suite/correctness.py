@@ -12,29 +12,11 @@ from typing import Any, TypeVar
 import torch
 
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.foreman import Emit
+from kernels_smoke.suite.error_texts import CRASHES, NOT_ON_THIS_GPU
 from kernels_smoke.suite.judge import judge
-from kernels_smoke.suite.model import LEVELS, Case, Kernel, Level, Mutant, Speed, Where, runs
+from kernels_smoke.suite.model import LEVELS, Case, Emit, Kernel, Level, Mutant, Speed, Where, runs
 from kernels_smoke.suite.mutants import broken
 from kernels_smoke.suite.probes.answer import first_line
-
-# What a CUDA context that cannot be used any more says. The next case needs a new process.
-CRASHES = (
-    "illegal memory access",
-    "misaligned address",
-    "illegal instruction",
-    "unspecified launch failure",
-    "an illegal barrier",
-    "hardware stack error",
-    "invalid address space",
-    "invalid program counter",
-    "uncorrectable ECC error",
-    "device-side assert",
-    "Invalid access of peer GPU memory",
-    "CUDA_ERROR_LAUNCH_FAILED",
-    "CUDA_ERROR_ILLEGAL_ADDRESS",
-)
-NOT_ON_THIS_GPU = ("fp8e4nv not supported", "type fp8e4nv not supported")
 
 
 def cases(

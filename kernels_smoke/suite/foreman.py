@@ -34,7 +34,6 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -44,8 +43,6 @@ LAST_WORDS = 1500  # characters that are kept of the beginning of a child's outp
 GRACE = 5.0  # seconds in which a killed child must be gone; one that waits for a hung driver does not go
 CHUNK = 1 << 16
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
-Emit = Callable[[dict[str, Any]], None]
 
 
 @dataclass

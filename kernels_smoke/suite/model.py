@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import torch
 
+Emit = Callable[[dict[str, Any]], None]  # hands one record of a task to the parent
 Inputs = Mapping[str, Any]  # what Kernel.inputs drew: tensors and plain values, by name
 Tensors = Mapping[str, "torch.Tensor"]
 Strides = Union[int, "tuple[int, ...]"]  # from row to row of the last dimension, or of all dimensions

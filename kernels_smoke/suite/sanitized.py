@@ -8,8 +8,8 @@ import sys
 import torch
 
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.correctness import NOT_ON_THIS_GPU
 from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.error_texts import NOT_ON_THIS_GPU
 from kernels_smoke.suite.judge import seed_of
 from kernels_smoke.suite.sanitizer import LAUNCHED, NOT_ONE
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kernels_smoke.suite import start
-from kernels_smoke.suite.foreman import Emit
+from kernels_smoke.suite.model import Emit
 
 CASES = {"compute-sanitizer memcheck": "memcheck", "compute-sanitizer racecheck": "racecheck"}
 SECONDS = 240.0  # for one kernel: some 4 s on an H200, and an import of torch that is several times slower than usual

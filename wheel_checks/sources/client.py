@@ -11,9 +11,10 @@ from wheel_checks.sources.byte_source import ByteSource, Cost
 from wheel_checks.sources.file_urls import is_file_url, path_of, read_page
 from wheel_checks.sources.http.cache import ByteCache
 from wheel_checks.sources.http.file import HttpFile
+from wheel_checks.sources.http.options import SessionOptions
 from wheel_checks.sources.http.pages import Page, fetch_page
 from wheel_checks.sources.http.retry import Deadline, RetryPolicy
-from wheel_checks.sources.http.session import Session, SessionOptions
+from wheel_checks.sources.http.session import Session
 from wheel_checks.sources.local import LocalFile
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")

@@ -20,8 +20,7 @@ from kernels_smoke.suite.compiling.ahead_of_time import (
     launch,
     target_of,
 )
-from kernels_smoke.suite.foreman import Emit
-from kernels_smoke.suite.model import Case, Kernel, Level, Speed, runs
+from kernels_smoke.suite.model import Case, Emit, Kernel, Level, Speed, runs
 
 Record = dict[str, Any]
 

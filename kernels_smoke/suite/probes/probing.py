@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from kernels_smoke.suite.foreman import Emit
+from kernels_smoke.suite.error_texts import CRASHES
+from kernels_smoke.suite.model import Emit
 from kernels_smoke.suite.probes import compiler, installation
 from kernels_smoke.suite.probes.answer import Answer, first_line, record
 
@@ -55,7 +56,6 @@ def heavy(emit: Emit, *, device: str, target: str = "", names: Sequence[str] = (
 
 def _ask_gpu(emit: Emit, probes: Probes) -> None:
     """Run probes one after the other, until one leaves CUDA in a state in which no other can work."""
-    from kernels_smoke.suite.correctness import CRASHES  # it imports torch
     from kernels_smoke.suite.probes.gpu import failure
 
     lost = ""

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.suite.foreman import Emit
+from kernels_smoke.suite.model import Emit
 from kernels_smoke.suite.probes.answer import Answer, record
 from kernels_smoke.suite.speed.gpu_state import Monitor
 from kernels_smoke.suite.speed.timing import Call, replayed

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from wheel_checks.errors import OfflineError, SourceError
 from wheel_checks.sources.http.cache import ByteCache
 from wheel_checks.sources.http.credentials import Credentials, origin_of, redact, split_login
+from wheel_checks.sources.http.options import SessionOptions
 from wheel_checks.sources.http.retry import Deadline, RetryPolicy
 from wheel_checks.sources.meter import Meter
 
@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class SessionOptions:
-    """The choices of :class:`wheel_checks.sources.client.HttpClient`, where they are explained."""
-
-    offline: bool
-    allow_download: bool
-    timeout: float
-    max_connections: int
-    user_agent: str
-    on_bytes: Callable[[int], object] | None
 
 
 class Session:

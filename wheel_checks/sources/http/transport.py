@@ -10,7 +10,6 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Set
-from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -20,11 +19,9 @@ import urllib3
 from wheel_checks.errors import SourceError
 from wheel_checks.sources.http.credentials import Credentials, Login, origin_of, redact, split_login
 from wheel_checks.sources.http.failures import WIRE_ERRORS, exchange_error, status_error
+from wheel_checks.sources.http.options import SessionOptions
 from wheel_checks.sources.http.retry import Deadline, TransientError
 from wheel_checks.sources.meter import Meter
-
-if TYPE_CHECKING:
-    from wheel_checks.sources.http.session import SessionOptions
 
 _CHUNK = 1 << 20  # bytes asked of the socket at once
 _DRAINED = 1 << 16  # bytes of an unwanted body that are read so that the connection can be kept

@@ -1,0 +1,21 @@
+"""What CUDA and Triton say when a kernel crashes, or cannot run on this GPU."""
+
+from __future__ import annotations
+
+# What a CUDA context that cannot be used any more says. The next case needs a new process.
+CRASHES = (
+    "illegal memory access",
+    "misaligned address",
+    "illegal instruction",
+    "unspecified launch failure",
+    "an illegal barrier",
+    "hardware stack error",
+    "invalid address space",
+    "invalid program counter",
+    "uncorrectable ECC error",
+    "device-side assert",
+    "Invalid access of peer GPU memory",
+    "CUDA_ERROR_LAUNCH_FAILED",
+    "CUDA_ERROR_ILLEGAL_ADDRESS",
+)
+NOT_ON_THIS_GPU = ("fp8e4nv not supported", "type fp8e4nv not supported")

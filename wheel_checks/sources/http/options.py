@@ -1,0 +1,18 @@
+"""How the pages and files of one run are fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """The choices of :class:`wheel_checks.sources.client.HttpClient`, where they are explained."""
+
+    offline: bool
+    allow_download: bool
+    timeout: float
+    max_connections: int
+    user_agent: str
+    on_bytes: Callable[[int], object] | None
