@@ -24,7 +24,7 @@ from benchmarks.forked import PREPARED, summary
 from benchmarks.peers import PEERS
 from benchmarks.shapes import helion_speeds, speeds_of
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.judge import judge
+from kernels_smoke.suite.correctness.judge import judge
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Speed
 from kernels_smoke.suite.speed.speeds import floor_of
 from kernels_smoke.suite.speed.timing import MOST_SETS, Call, InputSet, fresh, input_sets, measure

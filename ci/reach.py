@@ -43,10 +43,10 @@ EXTRA = {
 # Dynamic imports that lead to no module of ours, or to any (November 2026).
 FOREIGN = {
     "kernels_smoke/suite/probes/compiler.py": "triton, and a module that it compiles",
-    "kernels_smoke/suite/mutants.py": "a kernel's module, which its family's cases name",
+    "kernels_smoke/suite/correctness/mutants.py": "a kernel's module, which its family's cases name",
     "kernels_smoke/suite/compiling/ahead_of_time.py": "as above",
-    "kernels_smoke/suite/judge.py": "as above",
-    "kernels_smoke/suite/sanitized.py": "as above",
+    "kernels_smoke/suite/correctness/judge.py": "as above",
+    "kernels_smoke/suite/sanitizer/program.py": "as above",
     "tools/wheelproof/cli/manual.py": "the commands, from the table of the command line",
 }
 OWN = {

@@ -72,7 +72,7 @@ def _drawn(shape: Mapping[str, Any]) -> dict[str, Any]:
     import torch  # noqa: PLC0415  # this module is imported where torch is not
 
     from kernels_smoke.attention.cases_inputs import draw_inputs  # noqa: PLC0415  # likewise
-    from kernels_smoke.suite.draw import Draw  # noqa: PLC0415  # likewise
+    from kernels_smoke.suite.correctness.draw import Draw  # noqa: PLC0415  # likewise
 
     return dict(draw_inputs(Draw(SEED, "cuda" if torch.cuda.is_available() else "cpu"), **shape))
 

@@ -62,7 +62,7 @@ def _drawn(*, rotary: Any = "") -> dict[str, Any]:
 
     from kernels_smoke.block_attention.cases_backward import draw_inputs  # noqa: PLC0415  # likewise
     from kernels_smoke.block_attention.cases_shared import WHOLE  # noqa: PLC0415  # likewise
-    from kernels_smoke.suite.draw import Draw  # noqa: PLC0415  # likewise
+    from kernels_smoke.suite.correctness.draw import Draw  # noqa: PLC0415  # likewise
 
     if torch.cuda.is_available():
         return dict(draw_inputs(Draw(SEED, "cuda"), lengths=WHOLE, heads=4, head_dim=128, rotary=rotary))

@@ -62,7 +62,7 @@ def _on(name: str, shape: Mapping[str, Any], prepare: Prepare) -> Callable[[], R
     """A variant of the kernel ``name`` on inputs of ``shape``, which are drawn as for the suite."""
 
     def make() -> Run:
-        from kernels_smoke.suite.draw import Draw  # noqa: PLC0415  # imports torch, which experiments() must not need
+        from kernels_smoke.suite.correctness.draw import Draw  # noqa: PLC0415  # imports torch, which experiments() must not need
 
         return prepare(_kernel(name).inputs(Draw(SEED, "cuda"), **shape))
 
@@ -77,7 +77,7 @@ def _kernel(name: str) -> Any:
 
 def _ours(name: str) -> Prepare:
     def prepare(inputs: Any) -> Run:
-        from kernels_smoke.suite.draw import Draw  # noqa: PLC0415  # imports torch
+        from kernels_smoke.suite.correctness.draw import Draw  # noqa: PLC0415  # imports torch
 
         kernel = _kernel(name)
         module, outputs = importlib.import_module(kernel.module), Draw(SEED, "cuda").outputs(kernel.outputs(inputs))

@@ -13,8 +13,8 @@ import torch
 from kernels_smoke.attention import reference
 from kernels_smoke.attention.cases_inputs import ARGUMENTS, METADATA, draw_inputs
 from kernels_smoke.attention.cases_speed import SPEEDS
-from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import FP16, FP32, POISON
+from kernels_smoke.suite.correctness.compare import Near
+from kernels_smoke.suite.correctness.draw import FP16, FP32, POISON
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Tensors, case, here
 
 TILED_SOFTMAX = "kernels_smoke.attention.tiled_softmax"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.model import Inputs, Strides
 
 METADATA = ("page_table", "cumulative_query_lengths", "sequence_lengths")

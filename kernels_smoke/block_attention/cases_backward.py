@@ -20,8 +20,8 @@ from kernels_smoke.block_attention.cases_shared import (
     draw_heads,
     exactly,
 )
-from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.compare import Near
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case
 
 TENSORS = ("q", "k", "v", "dout", "blocks")

@@ -17,8 +17,8 @@ from kernels_smoke.block_attention.cases_shared import (
     exactly,
     here,
 )
-from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import BF16, FP16
+from kernels_smoke.suite.correctness.compare import Near
+from kernels_smoke.suite.correctness.draw import BF16, FP16
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case
 
 

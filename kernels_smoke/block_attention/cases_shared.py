@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from kernels_smoke.block_attention.blocks import list_blocks
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Mutant, case
 
 BLOCKS_MODULE = "kernels_smoke.block_attention.blocks"

@@ -11,8 +11,8 @@ import torch
 
 from kernels_smoke.delta_net import reference
 from kernels_smoke.delta_net.cases_shared import ARGUMENTS, COMMON_MUTANTS, FAINT, FAR, STRIDES, TINY, draw_heads, small
-from kernels_smoke.suite.compare import Exact, Near
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.compare import Exact, Near
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case
 
 

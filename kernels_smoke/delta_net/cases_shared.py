@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Case, Mutant, Strides, here
 
 FAINT = 0.25  # of a usual row: a query may be nearly orthogonal to all that a state holds

@@ -9,8 +9,8 @@ import torch
 from kernels_smoke.dualip.cases_shared import draw_lengths, found, offsets_of, placed
 from kernels_smoke.dualip.dual_ascent import LinearProgram, certify, linear_program
 from kernels_smoke.dualip.sparse_product import Compressed
-from kernels_smoke.suite.compare import Absolute
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.correctness.compare import Absolute
+from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Tensors, here
 
 OUTSIDE = 1e-5  # of simplices with the radius 1, in float32

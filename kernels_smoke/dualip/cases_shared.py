@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from kernels_smoke.dualip.segments import Segments, segments
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.model import Inputs
 
 Travelling = Mapping[str, Any]

@@ -8,8 +8,8 @@ import torch
 
 from kernels_smoke.dualip import reference
 from kernels_smoke.dualip.cases_shared import draw_segments, found, placed
-from kernels_smoke.suite.compare import Absolute
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.correctness.compare import Absolute
+from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case, here
 
 SEGMENTS = "kernels_smoke.dualip.segments"

@@ -10,8 +10,8 @@ from kernels_smoke.dualip import reference
 from kernels_smoke.dualip.cases_shared import draw_segments, found, placed
 from kernels_smoke.dualip.cases_simplex_projection import SEGMENTS
 from kernels_smoke.dualip.sparse_product import Compressed
-from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.correctness.compare import Near
+from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case, here
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.correctness.compare import Near
+from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant
 
 MODULE = "kernels_smoke.faults.broken"

@@ -8,8 +8,8 @@ import torch
 
 from kernels_smoke.fusion import reference
 from kernels_smoke.fusion.cases_shared import FAR, WIDTHS, large
-from kernels_smoke.suite.compare import Rounded
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.compare import Rounded
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case, here
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from kernels_smoke.matmul import reference
-from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.compare import Near
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
 
 FP8 = torch.float8_e4m3fn

@@ -8,8 +8,8 @@ import torch
 
 from kernels_smoke.matmul import reference
 from kernels_smoke.matmul.cases_scaled_mm import COMMON_CASES, COMMON_MUTANTS, draw_operands, outputs, small, work
-from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.compare import Near
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, case
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from kernels_smoke.miscompiles import reference
-from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.compare import Near
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Tensors, case, here
 
 

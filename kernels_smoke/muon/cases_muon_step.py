@@ -8,8 +8,8 @@ import torch
 
 from kernels_smoke.muon import reference
 from kernels_smoke.muon.cases_newton_schulz import case, small
-from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.compare import Near
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Tensors
 
 OPTIONS = ("learning_rate", "decay", "nesterov", "weight_decay")

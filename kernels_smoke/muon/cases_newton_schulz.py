@@ -11,8 +11,8 @@ import torch
 
 from kernels_smoke.muon import reference
 from kernels_smoke.muon.newton_schulz import COEFFICIENTS
-from kernels_smoke.suite.compare import Near
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.compare import Near
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Kernel, Mutant, Speed, Tensors, Work
 
 TILES = "kernels_smoke.matmul.tiles"

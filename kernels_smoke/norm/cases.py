@@ -8,8 +8,8 @@ from types import ModuleType
 import torch
 
 from kernels_smoke.norm.reference import add_rms_norm
-from kernels_smoke.suite.compare import Exact, Rounded
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.compare import Exact, Rounded
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
 
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on

@@ -31,8 +31,8 @@ from kernels_smoke.quantization.cases_shared import (
     result_layout,
     work,
 )
-from kernels_smoke.suite.compare import Codes, Exact
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.compare import Codes, Exact
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Speed, Tensors, case, here
 
 LEAST_GROUP = 1e-10 / 448

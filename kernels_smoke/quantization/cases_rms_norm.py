@@ -26,8 +26,8 @@ from kernels_smoke.quantization.cases_shared import (
     result_layout,
     work,
 )
-from kernels_smoke.suite.compare import Codes, Exact, Relative
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.compare import Codes, Exact, Relative
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Check, Inputs, Kernel, Mutant, Speed, Tensors, case, here
 
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on

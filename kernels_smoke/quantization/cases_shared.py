@@ -10,7 +10,7 @@ import torch
 
 from kernels_smoke.quantization import reference
 from kernels_smoke.quantization.layout import TMA_ALIGNMENT, code_dtype
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Mutant, Output, Tensors, Work, case, here
 
 SCALING = "kernels_smoke.quantization.scaling"

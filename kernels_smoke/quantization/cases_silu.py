@@ -33,8 +33,8 @@ from kernels_smoke.quantization.cases_shared import (
     row_factors,
     work,
 )
-from kernels_smoke.suite.compare import Codes, Relative
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.compare import Codes, Relative
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Check, Inputs, Kernel, Mutant, Speed, case, here
 
 ACTIVATION = "kernels_smoke.quantization.activation"

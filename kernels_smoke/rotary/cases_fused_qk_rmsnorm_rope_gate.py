@@ -19,8 +19,8 @@ from kernels_smoke.rotary.cases_shared import (
     sizes,
 )
 from kernels_smoke.rotary.reference import norm_and_rotate
-from kernels_smoke.suite.compare import Exact, Rounded
-from kernels_smoke.suite.draw import BF16, FP16, FP32, Draw
+from kernels_smoke.suite.correctness.compare import Exact, Rounded
+from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
 
 LAYOUT = ("out_stride", "gate_stride", "own")  # of the inputs: what says how to call, and no argument

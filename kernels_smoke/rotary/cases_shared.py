@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.suite.draw import FP16, FP32, Draw
+from kernels_smoke.suite.correctness.draw import FP16, FP32, Draw
 from kernels_smoke.suite.model import Mutant, case, here
 
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on

@@ -280,7 +280,9 @@ def _cases(options: Options, entries: Sequence[Entry], document: Document) -> Jo
     """The cases of these kernels, one after another in one child."""
     names = [entry.name for entry in entries]
     arguments = {"level": options.level, "device": options.device, "seed": options.seed, "kernels": names}
-    return resumed(document, "case", "correctness:cases", arguments, options.patience, computing=_computing(options))
+    return resumed(
+        document, "case", "correctness.tasks:cases", arguments, options.patience, computing=_computing(options)
+    )
 
 
 def _computing(options: Options) -> float:
@@ -290,7 +292,7 @@ def _computing(options: Options) -> float:
 def _memory_checks(options: Options, entries: Sequence[Entry], document: Document) -> list[Job]:
     shared = {"seed": options.seed, "slowness": options.slowness}
     return [
-        resumed(document, "case", "sanitizer:checks", shared | {"kernels": [entry.name]}, SANITIZER_PATIENCE)
+        resumed(document, "case", "sanitizer.checks:checks", shared | {"kernels": [entry.name]}, SANITIZER_PATIENCE)
         for entry in entries
     ]
 
@@ -298,7 +300,7 @@ def _memory_checks(options: Options, entries: Sequence[Entry], document: Documen
 def _mutant_jobs(options: Options, entries: Sequence[Entry], document: Document) -> list[Job]:
     """One child for each kernel: compiling its mutants is what takes long."""
     shared = {"device": options.device, "seed": options.seed}
-    task, computing = "correctness:mutants", _computing(options)
+    task, computing = "correctness.tasks:mutants", _computing(options)
     return [
         resumed(document, "mutant", task, shared | {"kernels": [entry.name]}, options.patience, computing=computing)
         for entry in entries

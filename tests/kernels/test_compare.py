@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from kernels_smoke.suite.compare import Absolute, Codes, Exact, Near, Relative, Rounded
+from kernels_smoke.suite.correctness.compare import Absolute, Codes, Exact, Near, Relative, Rounded
 
 INF, NAN = float("inf"), float("nan")
 REFERENCE = torch.linspace(1.0, 2.0, 4096, dtype=torch.float64).reshape(64, 64)

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.correctness import run
-from kernels_smoke.suite.draw import Draw
-from kernels_smoke.suite.judge import seed_of
+from kernels_smoke.suite.correctness.draw import Draw
+from kernels_smoke.suite.correctness.judge import seed_of
+from kernels_smoke.suite.correctness.mutants import broken
+from kernels_smoke.suite.correctness.tasks import run
 from kernels_smoke.suite.model import Case, Kernel, Where
-from kernels_smoke.suite.mutants import broken
 from kernels_smoke.suite.run import new_seed
 from tests.kernels.support import DEVICE
 

@@ -21,7 +21,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime.jit import JITFunction
 
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.model import Case, Kernel, Speed
 
 

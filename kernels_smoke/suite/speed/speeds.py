@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.correctness import planned
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.correctness.draw import Draw
+from kernels_smoke.suite.correctness.judge import seed_of
+from kernels_smoke.suite.correctness.tasks import planned
 from kernels_smoke.suite.error_texts import CRASHES, NOT_ON_THIS_GPU
-from kernels_smoke.suite.judge import seed_of
 from kernels_smoke.suite.model import Emit, Kernel, Level, Speed, Work, includes
 from kernels_smoke.suite.speed.calibration import monitor
 from kernels_smoke.suite.speed.gpu_state import Monitor, describe, explain

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.model import Inputs, Kernel, Tensors
 
 ROTATION = 256 * 2**20  # bytes that all input sets have together, at least

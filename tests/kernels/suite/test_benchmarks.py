@@ -200,7 +200,7 @@ from benchmarks.comparison import _difference
 from benchmarks.eager import EAGER
 from benchmarks.shapes import helion_speeds, speeds_of
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.correctness.draw import Draw
 
 faults = []
 for entry in registry.ENTRIES:

@@ -68,7 +68,7 @@ def test_nothing_runs_beside_a_child_that_has_an_exclusive_gpu(tmp_path: Path, *
     crew, probes = Crew(), Job("probes.probing:basic", {}, 1.0, lambda _record: None)
     _judge_on_gpu(options, crew, entries, Document(), "sm_90", probes, marks, alone=alone)  # type: ignore[arg-type]  # a double of the crew
     ran = [task for tasks, _ in crew.calls for task in tasks]
-    assert ran.count("correctness:cases") == len({entry.family for entry in entries})
+    assert ran.count("correctness.tasks:cases") == len({entry.family for entry in entries})
     assert ran.count("probes.probing:heavy") == 3
     assert (COMPILES in ran) != warm
     together = [tasks for tasks, at_once in crew.calls if at_once > 1 and set(tasks) != {COMPILES}]

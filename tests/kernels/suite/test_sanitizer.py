@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kernels_smoke.suite import sanitizer
-from kernels_smoke.suite.sanitizer import ERRORS, LAUNCHED, NOT_ONE, reading
+from kernels_smoke.suite.sanitizer import checks as sanitizer
+from kernels_smoke.suite.sanitizer.checks import ERRORS, LAUNCHED, NOT_ONE, reading
 
 # Two lanes of one instruction, with copies of one element: 40 and 39 are what they wrote.
 COPIES = """\

@@ -56,7 +56,7 @@ def find() -> str:
 
 
 def _checked(sanitizer: str, tool: str, kernel: str, seed: int, seconds: float) -> dict[str, Any]:
-    program = start.command("suite.sanitized", kernel, str(seed))
+    program = start.command("suite.sanitizer.program", kernel, str(seed))
     # Without torch's pool every tensor is an allocation, behind whose end nothing may be read.
     environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
     command = [sanitizer, "--tool", tool, "--error-exitcode", str(ERRORS), "--print-limit", str(LIMIT), *program]

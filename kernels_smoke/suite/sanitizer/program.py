@@ -8,10 +8,10 @@ import sys
 import torch
 
 from kernels_smoke.suite import registry
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.correctness.draw import Draw
+from kernels_smoke.suite.correctness.judge import seed_of
 from kernels_smoke.suite.error_texts import NOT_ON_THIS_GPU
-from kernels_smoke.suite.judge import seed_of
-from kernels_smoke.suite.sanitizer import LAUNCHED, NOT_ONE
+from kernels_smoke.suite.sanitizer.checks import LAUNCHED, NOT_ONE
 
 
 def main(name: str, seed: str) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.suite.draw import Draw
+from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.model import Case, Kernel
 
 

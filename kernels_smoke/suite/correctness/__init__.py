@@ -1,0 +1,1 @@
+"""Are kernels right? Inputs, comparisons, the judge of a case, and mutants."""

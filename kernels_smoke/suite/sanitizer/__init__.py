@@ -1,0 +1,1 @@
+"""compute-sanitizer over the launches of a kernel's cases."""
