@@ -17,9 +17,13 @@ NEAR = 3.0
 
 @pytest.fixture(scope="module")
 def graph() -> Graph:
+    """That of this repository; an unpacked sdist, which has no git, holds nothing but the repository's files."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return Graph(ROOT, {name for name in names.split("\0") if name and (ROOT / name).exists()})
+    if (ROOT / ".git").exists():
+        names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    else:
+        names = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if "__pycache__" not in path.parts]
+    return Graph(ROOT, {name for name in names if (ROOT / name).is_file()})
 
 
 def near(graph: Graph, changed: str) -> set[str]:

@@ -17,7 +17,7 @@ from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.host.software import CudaLibrary, Loader
 from wheel_checks.model import Unavailable
 from wheelproof.doctor.children import Budget
-from wheelproof.doctor.probes.loader import read_loader
+from wheelproof.doctor.probes.loader import _tidy, read_loader
 
 KERNELS_PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read now: tests run without it in their environment
 MACHINE = os.uname().machine
@@ -326,3 +326,13 @@ def test_a_part_that_cudnn_does_not_open_is_not_told(tmp_path: Path) -> None:
     parts = loader(look(patient.python, LD_LIBRARY_PATH=str(folder))).cudnn
 
     assert {part.name for part in parts} == {"libcudnn_graph.so.9", ENGINE}
+
+
+def test_a_path_is_shown_without_the_folders_that_it_leaves_again(tmp_path: Path) -> None:
+    (tmp_path / "real/lib").mkdir(parents=True)
+    (tmp_path / "elsewhere/lib").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "real/away").symlink_to(tmp_path / "elsewhere/lib")
+
+    assert _tidy(f"{tmp_path}/link/lib/../libm.so") == f"{tmp_path}/link/libm.so"  # as it was searched
+    assert _tidy(f"{tmp_path}/link/away/../libm.so") == f"{tmp_path}/elsewhere/libm.so"  # `away` leads elsewhere
