@@ -38,9 +38,9 @@ def check(options: argparse.Namespace, *, make_kernels_venv: Callable[[], None])
     if any(path.startswith(KERNELS) for path in changed):
         make_kernels_venv()
     with tempfile.TemporaryDirectory() as folder:
-        beside = [Beside(Path(folder), name, command) for name, command in read_only(changed)]
+        running = [Background(Path(folder), name, command) for name, command in read_only(changed)]
         passed = run_tests(*plan_of(changed, None if options.all else options.seconds), Path(folder))
-        for tool in beside:
+        for tool in running:
             passed &= tool.end()
     for lane, run in further_lanes(changed):
         lanes.say(lane)
@@ -138,7 +138,7 @@ def families(changed: Iterable[str]) -> list[str]:
 
 
 def read_only(changed: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """What reads the code without running it, and runs beside the tests."""
+    """What reads the code without running it, while the tests run."""
     if not any(path.endswith((".py", ".toml", ".pyi")) for path in changed):
         return []
     return [
@@ -162,8 +162,8 @@ def further_lanes(changed: Sequence[str]) -> list[lanes.Lane]:
     return [*((name, known[name]) for name in names), *mutants]
 
 
-class Beside:
-    """A tool that runs beside the tests, and says at the end what it found."""
+class Background:
+    """A tool that runs while the tests do, and says at the end what it found."""
 
     def __init__(self, folder: Path, name: str, command: Sequence[str]) -> None:
         self.name, self.output = name, folder / f"{name}.out"

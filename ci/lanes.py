@@ -135,7 +135,7 @@ def sdist_lanes() -> list[Lane]:
 
 
 def build_sdist() -> bool:
-    """Build the source distribution into ``dist``, beside the wheel."""
+    """Build the source distribution into ``dist``, next to the wheel."""
     for old in DIST.glob("*.tar.gz"):
         old.unlink()
     return tool("python", "-m", "build", "--sdist", "--no-isolation", "--outdir", str(DIST))
@@ -159,7 +159,7 @@ def loaded_lanes() -> list[Lane]:
 
 
 def run_loaded() -> bool:
-    """Run the tests of ``ci/loaded_tests.txt`` beside three endless loops for each processor."""
+    """Run the tests of ``ci/loaded_tests.txt`` while three endless loops keep each processor busy."""
     endless = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"  # it dies with this process
     loops = [subprocess.Popen([sys.executable, "-c", endless]) for _ in range(3 * (os.cpu_count() or 1))]
     try:

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
+sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
 
 from ci.check import plan_of  # noqa: E402  # found by the line above
 

@@ -7,7 +7,7 @@ from packaging.version import InvalidVersion, Version
 
 
 def version_or_none(text: str) -> Version | None:
-    """The version (PEP 440), None for text that is none."""
+    """The version (PEP 440), None for any other text."""
     try:
         return Version(text)
     except InvalidVersion:
@@ -15,7 +15,7 @@ def version_or_none(text: str) -> Version | None:
 
 
 def requirement_or_none(text: str) -> Requirement | None:
-    """The requirement (PEP 508), None for text that is none."""
+    """The requirement (PEP 508), None for any other text."""
     try:
         return Requirement(text)
     except InvalidRequirement:

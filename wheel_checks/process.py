@@ -191,7 +191,7 @@ class Child:
                 if time.monotonic() >= until:
                     return False
                 reading.read(until - time.monotonic())
-            for _ in range(_FULL_PIPES):  # a grandchild may still write, and would go on for ever
+            for _ in range(_FULL_PIPES):  # a grandchild may still write, and might never stop
                 if not reading.read(0):
                     break
             return True
@@ -262,7 +262,7 @@ class _Reading(selectors.DefaultSelector):
 class _Running:
     """The children that run, and the guard: a shell that signals the groups that are left when this process has died.
 
-    It leads a session of its own. Where there is no shell, children outlive a process that is killed by SIGKILL.
+    It leads its own session. Where there is no shell, children outlive a process that is killed by SIGKILL.
     """
 
     # Each line names all groups that there are: "9:4711 15:4712".

@@ -1,10 +1,10 @@
-"""How long a process has said nothing, on a clock of its own: time in which other processes had its CPU does not count.
+"""How long a process has said nothing, by its own clock: time in which other processes had its CPU does not count.
 
 On a busy machine a healthy process may be silent for minutes. So not the time that passes is measured, but what the
 process does with it: it sleeps (a hung driver or GPU lets it wait), or it computes (an endless loop does). A process
 that is ready to run and does not, or that is stopped (SIGSTOP), is not to blame.
 
-Linux tells this in ``/proc``. Elsewhere all time counts as sleep.
+Linux shows this in ``/proc``. Elsewhere all time counts as sleep.
 """
 
 from __future__ import annotations

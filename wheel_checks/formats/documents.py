@@ -25,12 +25,12 @@ _KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*(?:=|\.)""")
 
 
 def parse_json(data: bytes, source: str, largest: int, expected: str = "") -> Any:
-    """The value of a JSON document. Raises FormatError when it is none, or has more than ``largest`` bytes."""
+    """The value of a JSON document. Raises FormatError when it is invalid, or has more than ``largest`` bytes."""
     return _parse(json.loads, data, "JSON", source, largest, expected)
 
 
 def parse_toml(data: bytes, source: str, largest: int, expected: str = "") -> dict[str, Any]:
-    """The table of a TOML document. Raises FormatError when it is none, or has more than ``largest`` bytes."""
+    """The table of a TOML document. Raises FormatError when it is invalid, or has more than ``largest`` bytes."""
     table: dict[str, Any] = _parse(_load_toml, data, "TOML", source, largest, expected)
     return table
 
@@ -71,7 +71,7 @@ def _place(text: str, path: Path) -> str:
 
 
 def _line_of(text: str, path: Path) -> int | None:
-    """The line of the key, or of the innermost table around it that stands on a line of its own; None if neither.
+    """The line of the key, or of the innermost table around it on its own line; None if neither.
 
     tomllib keeps no lines. This looks for them as a reader does, by headers and the first word of each line, so a
     header within a multi-line string can mislead it: it is for messages alone.
