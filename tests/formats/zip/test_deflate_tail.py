@@ -8,7 +8,7 @@ import zlib
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from wheel_checks.errors import FormatError
@@ -118,15 +118,20 @@ def test_flushes_and_stored_blocks_within_the_tail(seed: int, flush: int) -> Non
     """Stored blocks begin at byte boundaries of the original stream, wherever the inflating starts."""
     chance = random.Random(seed)
     packer = zlib.compressobj(chance.randint(1, 9), zlib.DEFLATED, -zlib.MAX_WBITS, 4)
-    data, packed = b"", b""
+    data, packed, noise = b"", b"", []
     for number in range(8):
         piece = chance.randbytes(3000) if number % 3 == 2 else program(chance.randrange(10**6), 5000)
+        if number % 3 == 2:
+            noise.append(slice(len(data), len(data) + len(piece)))
         data += piece
         packed += packer.compress(piece) + packer.flush(flush)
     packed += packer.flush()
     tail = inflate_tail(packed[len(packed) // 3 :], len(data), margin=0)
     assert_sound(tail, data)
-    assert tail.unknown.count(0) > 3000  # at least the noise
+    behind = [slice(span.start - tail.offset, span.stop - tail.offset) for span in noise if span.start >= tail.offset]
+    assume(behind)  # a tail may begin behind all noise, when no block before it has a tree of its own
+    for span in behind:
+        assert tail.unknown[span].count(0) > 2850  # noise refers to what came before it by chance alone
 
 
 def test_a_stream_inside_the_last_stored_block_is_not_taken_for_the_member() -> None:
