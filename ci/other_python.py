@@ -26,7 +26,7 @@ from ci.lanes import UNIT  # noqa: E402  # found by the line above
 
 USER = 1000
 PACKAGES = ROOT / "docker/debian/packages.txt"
-MORE = ["git", "procps", "util-linux"]
+MORE = ["g++", "git", "procps", "util-linux"]
 HOOKS = (
     'cp "$1/usr/share/base-passwd/passwd.master" "$1/etc/passwd"',
     'cp "$1/usr/share/base-passwd/group.master" "$1/etc/group"',

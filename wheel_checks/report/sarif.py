@@ -150,7 +150,7 @@ def _uri(name: str) -> str:
 
 def _path_uri(path: str) -> str:
     pure = PurePosixPath(neutral(path))
-    return pure.as_uri() if pure.is_absolute() else quote(str(pure))
+    return f"file://{quote(str(pure))}" if pure.is_absolute() else quote(str(pure))
 
 
 def _message(text: str) -> dict[str, str]:
