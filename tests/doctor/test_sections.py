@@ -34,11 +34,11 @@ def test_a_section_may_need_another() -> None:
 def test_a_reader_that_crashes_is_told() -> None:
     sections = Sections(Budget(PATIENCE))
     sections.start("good", lambda: 1)
-    sections.start("bad", lambda: {}["key"])
+    sections.start("bad", lambda: int("x"))
 
     values, _, unread = sections.all()
 
-    reason = "its reader crashed: KeyError: 'key'"
+    reason = "its reader crashed: ValueError: invalid literal for int() with base 10: 'x'"
     assert values == {"good": 1, "bad": Unavailable(reason)}
     assert unread == {"bad": reason}
 
