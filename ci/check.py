@@ -21,7 +21,7 @@ from ci import lanes
 from ci.reach import Graph, is_test
 
 ROOT = lanes.ROOT
-SECONDS = 20.0  # how long tests are begun: with what starts and ends a run, half a minute on two cores
+SECONDS = 12.0  # of a processor: with what starts and ends a run, half a minute on two cores
 KERNELS = ("kernels_smoke/", "tests/kernels/")
 MOST_FILES = 40  # of tests: each costs its import, by each of the two processes
 
@@ -54,7 +54,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of ``check``."""
     parser = argparse.ArgumentParser(prog="ci/develop.py check", description=__doc__)
     parser.add_argument("--base", metavar="REV", help="the commit to compare the working tree with")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="begin no test later (default: %(default)g)")
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help="of a processor, for tests (default: %(default)g)"
+    )
     parser.add_argument("--all", action="store_true", help="run all tests that the change reaches, however long")
     return parser.parse_args(arguments)
 

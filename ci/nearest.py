@@ -1,14 +1,16 @@
 """A plugin of pytest for ``ci/develop.py check``: the tests nearest to a change first, and none begun after a while.
 
 ``--nearest FILE`` names a JSON file: ``tests`` maps ``path::function`` to its distance, ``names`` lists what the ids of
-cases hold that belong to the change, ``seconds`` is how long tests are begun (null: without limit). What changed
-itself, and the cases that are named after it, run whatever the time. A test of a slow lane runs when the change is
-next to it.
+cases hold that belong to the change, ``seconds`` is how long tests are begun (null: without limit): of the processor's
+time from the first test on, of this process and its children, so that a busy machine runs the same tests; and for tests
+that only wait, at most four times as many of the clock's. What changed itself, and the cases that are named after it,
+run in any case. A test of a slow lane runs when the change is next to it.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ import pytest
 NEXT_TO = 1.0  # the distance of a test that uses what changed, and not through something else
 LANES = ("online", "browser", "kernels", "slurm", "docker", "emulation", "shells")
 CERTAIN = 0.4
+WAITING = 4  # seconds of the clock for one of the processor: what a busy machine may take
 
 
 class Nearest:
@@ -25,7 +28,8 @@ class Nearest:
 
     def __init__(self, plan: dict[str, Any], root: Path) -> None:
         self.tests, self.names, self.seconds = plan["tests"], tuple(plan["names"]), plan["seconds"]
-        self.root, self.start, self.late = root, time.monotonic(), 0
+        self.root, self.late = root, 0
+        self.start: tuple[float, float] | None = None  # of the first test: processor, clock
         self.ranks: dict[pytest.Item, float] = {}
 
     def rank(self, item: pytest.Item) -> float | None:
@@ -51,7 +55,12 @@ class Nearest:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
         """Begin no test when the time is over."""
-        if self.seconds is None or self.ranks[item] < CERTAIN or time.monotonic() - self.start < self.seconds:
+        now = sum(os.times()[:4]), time.monotonic()
+        self.start = self.start or now
+        processor, clock = (one - first for one, first in zip(now, self.start, strict=True))
+        if self.seconds is None or self.ranks[item] < CERTAIN:
+            return None
+        if processor < self.seconds and clock < WAITING * self.seconds:
             return None
         self.late += 1
         return True
