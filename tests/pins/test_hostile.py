@@ -28,6 +28,8 @@ LETTERS = string.ascii_lowercase
         ("conda", "dependencies: " + "[" * MANY, "refused"),
         ("conda", "- " * MANY, "refused"),
         ("conda", "{? " * MANY, "refused"),
+        ("conda", "{%" * MANY, "refused"),
+        ("conda", "{% " + "%{#" * MANY, "refused"),
         ("conda", "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in pairwise(LETTERS)), "refused"),
         ("conda", "dependencies:\n- torch\n" + "  # c\n" * MANY, "planned"),
         ("conda", "dependencies:\n- torch\n" + "  x\n" * MANY, "planned"),

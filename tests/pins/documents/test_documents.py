@@ -172,6 +172,8 @@ def test_the_pip_list_of_a_conda_environment(before: str, expected: str) -> None
         ("- !!str torch==2\n- six\n", "- six\n"),
         ("- {a: [torch==9]}\n- torch\n", "- {a: [torch==9]}\n"),
         ("[ &x torch, # a, b\n  six]\n", "[\n  six]\n"),
+        ("{% if a %}\n- torch=={{ v }}\n{% endif %}\n- six\n", "{% if a %}\n{% endif %}\n- six\n"),
+        ("{# torch\n - torch #}\n- torch{% if {'a': 1} %}==2{% endif %}\n- six\n", "{# torch\n - torch #}\n- six\n"),
     ],
 )
 def test_every_form_of_yaml(before: str, expected: str) -> None:

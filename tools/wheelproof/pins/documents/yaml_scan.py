@@ -18,6 +18,8 @@ MOST = 50_000  # items that aliases repeat
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")  # the anchor and the tag before a scalar
 _ALONE = re.compile(r"[ \t]*-[ \t]+")
 _LINE_END = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_TEMPLATE = re.compile(r"\{([%#])(?:(?!\1\}|\{\1)[\s\S])*+\1\}")  # what Jinja takes out: statements and comments
+_NOT_LINE_END = re.compile(r"[^\r\n]")
 _SEPARATOR = re.compile(r"(?:[ \t\r\n]++|(?<=\s)#[^\r\n]*+)*+,")
 
 
@@ -59,7 +61,8 @@ def scan(text: str) -> list[Item]:
 class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.events: Iterator[yaml.Event] = iter(yaml.parse(text, Loader=yaml.SafeLoader))
+        without = _TEMPLATE.sub(lambda found: _NOT_LINE_END.sub(" ", found[0]), text)  # all else stays where it is
+        self.events: Iterator[yaml.Event] = iter(yaml.parse(without, Loader=yaml.SafeLoader))
         self.end = 0  # of the node read last
         self.anchors: dict[str, tuple[tuple[str, ...], str, list[Item]]] = {}  # where, the text, the items within
         self.repeated: set[str] = set()
