@@ -20,7 +20,8 @@ import pytest
 
 from tests.support.patience import PATIENCE, has_ended, in_time, wait_until
 from wheel_checks import process
-from wheel_checks.process import TERMINATED, Child, Ended, StartError, run, terminated_as
+from wheel_checks.interrupts import TERMINATED, terminated_as
+from wheel_checks.process import Child, Ended, StartError, run
 from wheel_checks.process_tree import family
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -221,6 +222,27 @@ def test_whatever_ends_the_parent_ends_its_children(tmp_path: Path, where: str, 
         assert parent.wait(PATIENCE) == status
 
     wait_until(lambda: all(map(has_ended, pids(told.read_bytes()))))
+
+
+@pytest.mark.parametrize(("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
+def test_an_interrupt_while_a_child_starts_ends_it(
+    monkeypatch: pytest.MonkeyPatch, number: int, raised: type[BaseException]
+) -> None:
+    """It runs already, and nothing but the call that starts it knows of it."""
+    started: list[int] = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self.pid)
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(raised):
+        run(["sleep", "1000"])
+
+    assert has_ended(started[0])
+    assert not process._ours.children
 
 
 def test_a_signal_is_ignored_where_its_user_ignores_it() -> None:

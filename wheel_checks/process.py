@@ -21,15 +21,14 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
+from wheel_checks.interrupts import TERMINATED, held_back, terminated_as
 from wheel_checks.process_tree import family, start_time
 
 LARGEST_OUTPUT = 64 << 20  # bytes; pip's report of 200 packages, with all their METADATA, has 5 MB
-TERMINATED = 128 + signal.SIGTERM
 
 _TICK = 0.02  # seconds between two looks at a child where the kernel has no file descriptors for processes
 _REAPING = 0.5  # seconds that a killed child has to end; one in an uninterruptible wait does not
@@ -130,10 +129,11 @@ class Child:
         self.first, self._grace = first, grace
         self._read_from: Sequence[int] = (1, 2)
         self._line = b""
-        with contextlib.ExitStack() as leaving:
-            _ours.starting.add(threading.get_ident())
-            leaving.callback(_ours.starting.discard, threading.get_ident())
-            try:
+        self.pid = 0  # until it has started
+        try:
+            with held_back(), contextlib.ExitStack() as leaving:
+                _ours.starting.add(threading.get_ident())
+                leaving.callback(_ours.starting.discard, threading.get_ident())
                 self._process = subprocess.Popen(
                     list(command),
                     env=None if environment is None else dict(environment),
@@ -144,10 +144,14 @@ class Child:
                     pass_fds=tuple(pass_fds),
                     start_new_session=True,
                 )
-            except (OSError, ValueError) as error:  # ValueError: a null byte in the command or the environment
-                raise StartError(error) from error
-            self.pid = self._process.pid
-            _ours.add(self)
+                self.pid = self._process.pid
+                _ours.add(self)
+        except (OSError, ValueError) as error:  # ValueError: a null byte in the command or the environment
+            raise StartError(error) from error
+        except BaseException:  # an interrupt that was held back
+            if self.pid:
+                self.end()
+            raise
 
     @property
     def status(self) -> int:
@@ -360,30 +364,6 @@ def end_all() -> None:
     with _ours.lock:
         for child in _ours.children.values():
             child.send(signal.SIGKILL)
-
-
-@contextlib.contextmanager
-def terminated_as(error: BaseException) -> Iterator[None]:
-    """While this is active, the first SIGTERM raises ``error``, and no other one disturbs the clean-up.
-
-    It does nothing in other threads than the main one, and where SIGTERM is ignored or handled already.
-    """
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-    ):
-        yield
-        return
-
-    def leave(_number: int, _frame: FrameType | None) -> NoReturn:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise error
-
-    signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _file_of(data: bytes) -> IO[bytes]:

@@ -14,8 +14,9 @@ from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Interpreter
+from wheel_checks.interrupts import TERMINATED, terminated_as
 from wheel_checks.model import Unavailable
-from wheel_checks.process import TERMINATED, end_all, terminated_as
+from wheel_checks.process import end_all
 from wheelproof.doctor.children import Budget
 from wheelproof.doctor.probes.variables import read_variables
 from wheelproof.doctor.sections import Sections, Several

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wheel_checks.errors import SourceError
-from wheel_checks.process import Child, StartError, terminated_as
+from wheel_checks.interrupts import terminated_as
+from wheel_checks.process import Child, StartError
 from wheelproof.matrix.executors.base import Executor
 from wheelproof.matrix.folders import make_folder, only_run
 from wheelproof.matrix.trees import Trees
