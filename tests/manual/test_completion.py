@@ -103,4 +103,4 @@ def test_what_is_offered_is_understood() -> None:
 def test_a_shell_that_is_not_known_is_wrong_usage(wheelproof: Wheelproof) -> None:
     run = wheelproof("completion", "tcsh")
     assert (run.status, run.out) == (2, "")
-    assert "'bash', 'zsh', 'fish'" in run.err
+    assert "bash, zsh, fish" in run.err.replace("'", "")  # quoted before Python 3.12.8
