@@ -151,7 +151,7 @@ def _of_folder(tree: FileTree, path: str, found: str) -> Environment:
     if posixpath.basename(path) in ("site-packages", "dist-packages") and tree.is_file(f"{prefix}/pyvenv.cfg"):
         return _of_prefix(tree, prefix, "", {}, found)
     entries = tuple(_entries(tree, [(path, "the folder itself")]))
-    python, free_threaded, machine = _told_by_names(entries)
+    python, free_threaded, machine = _from_file_names(entries)
     return Environment(
         tree, path, "target", entries, python=python, free_threaded=free_threaded, machine=machine, found=found
     )
@@ -181,7 +181,7 @@ def _of_prefix(tree: FileTree, prefix: str, interpreter: str, variables: Mapping
         raise NotFoundError(
             f"{prefix} has no site-packages", expected=f"{prefix}/lib/{library or 'python3.*'}/site-packages"
         )
-    told_python, told_free_threaded, told_machine = _told_by_names(entries)
+    told_python, told_free_threaded, told_machine = _from_file_names(entries)
     return Environment(
         tree,
         prefix,
@@ -284,7 +284,7 @@ def _machine_of(tree: FileTree, interpreter: str) -> str:
         return ""
 
 
-def _told_by_names(entries: Iterable[PathEntry]) -> tuple[tuple[int, int] | None, bool, str]:
+def _from_file_names(entries: Iterable[PathEntry]) -> tuple[tuple[int, int] | None, bool, str]:
     """Python and machine that most extension modules are for, by their names (PEP 3149)."""
     found = Counter(match.groups() for entry in entries for path in entry.files if (match := _SUFFIX.search(path)))
     if not found:

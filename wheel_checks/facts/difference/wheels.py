@@ -339,7 +339,7 @@ def _requirements(a: WheelFacts, b: WheelFacts) -> Compared[RequirementDifferenc
         if here != there:
             # What is active on one side alone stands in the other METADATA too, under a marker that does not hold.
             by_marker = here <= known_b.get(name, frozenset()) and there <= known_a.get(name, frozenset())
-            found.append(RequirementDifference(name, _told(here), _told(there), by_marker))
+            found.append(RequirementDifference(name, _joined(here), _joined(there), by_marker))
     return _compared(found, len(names))
 
 
@@ -363,5 +363,5 @@ def _asked(requirement: Requirement) -> str:
     return extras + (f"@ {requirement.url}" if requirement.url else str(requirement.specifier)) or "any version"
 
 
-def _told(asked: Iterable[str]) -> str:
+def _joined(asked: Iterable[str]) -> str:
     return " and ".join(sorted(asked))

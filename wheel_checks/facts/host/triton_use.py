@@ -44,7 +44,7 @@ def weight(facts: HostFacts, words: str) -> Severity | None:
     return Severity.NOTE if may_have_gpu(facts) else None
 
 
-def told(facts: HostFacts) -> tuple[Evidence, ...]:
+def kernel_error(facts: HostFacts) -> tuple[Evidence, ...]:
     """What the failed kernel said, as evidence; nothing when it worked or was not tried."""
     probe = facts.kernel
     if isinstance(probe, Unavailable) or not probe.error:

@@ -192,7 +192,7 @@ def _noted(
 ) -> Iterator[str]:
     for requirement in requirements:
         if skip(requirement):
-            walk.skipped.append(_told(by, requirement))
+            walk.skipped.append(_who_requires(by, requirement))
         elif name := walk.take(by, requirement):
             yield name
 
@@ -202,11 +202,11 @@ def _unfulfilled(walk: _Walk, choices: Mapping[str, Choice]) -> Iterator[str]:
     for by, requirement in walk.met:
         choice = choices.get(canonicalize_name(requirement.name))
         if choice is None:
-            yield f"{_told(by, requirement)}, which is no exact pin"
+            yield f"{_who_requires(by, requirement)}, which is no exact pin"
         elif choice.version is not None and not requirement.specifier.contains(choice.version, prereleases=True):
-            yield f"{_told(by, requirement)}, while another package pins {choice.requirement}"
+            yield f"{_who_requires(by, requirement)}, while another package pins {choice.requirement}"
 
 
-def _told(by: str, requirement: Requirement) -> str:
+def _who_requires(by: str, requirement: Requirement) -> str:
     text = str(requirement).partition(";")[0].strip()
     return f"{by} requires {text}" if by else f"{text} is asked for"

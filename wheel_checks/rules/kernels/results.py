@@ -41,7 +41,7 @@ def right(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
     _need_runs(kernel.cases, "case")
     bad = [case for case in kernel.cases if case.ending not in _ELSEWHERE]
     if bad:
-        yield Finding(_count(bad, kernel.cases, "wrong"), _told(bad), _again(kernel))
+        yield Finding(_count(bad, kernel.cases, "wrong"), _messages_of(bad), _again(kernel))
 
 
 @rule(
@@ -82,7 +82,9 @@ def launched(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
     yield from _ended(kernel, Ending.REFUSED, "refused")
     unknown = [run for run in kernel.runs if run.ending is Ending.ERROR]
     if unknown:
-        yield Finding(_count(unknown, kernel.runs, "not checked"), _told(unknown), _again(kernel), undecided=True)
+        yield Finding(
+            _count(unknown, kernel.runs, "not checked"), _messages_of(unknown), _again(kernel), undecided=True
+        )
 
 
 @rule(
@@ -119,7 +121,7 @@ def _ended(kernel: KernelFacts, ending: Ending, word: str) -> Iterator[Finding]:
     _need_runs(kernel.runs, "case")
     ended = [run for run in kernel.runs if run.ending is ending]
     if ended:
-        yield Finding(_count(ended, kernel.runs, word), _told(ended), _again(kernel))
+        yield Finding(_count(ended, kernel.runs, word), _messages_of(ended), _again(kernel))
 
 
 def _count(some: Sequence[Run], of: Sequence[Run], word: str) -> str:
@@ -129,7 +131,7 @@ def _count(some: Sequence[Run], of: Sequence[Run], word: str) -> str:
     return f"{len(some)} of {len(of)} {noun}s {word}: {names}"
 
 
-def _told(runs: Sequence[Run]) -> tuple[Evidence, ...]:
+def _messages_of(runs: Sequence[Run]) -> tuple[Evidence, ...]:
     return tuple(
         item
         for run in runs[:MOST_SHOWN]

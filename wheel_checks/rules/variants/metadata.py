@@ -202,13 +202,13 @@ def _inconsistent(ours: VariantMetadata, index: VariantIndex) -> Iterable[Findin
         a, b = ours.providers[namespace], theirs.providers[namespace]
         if a != b:
             evidence = (
-                Evidence("the wheel", _told(a), VARIANT_MEMBER),
-                Evidence("the index", _told(b), index.file_name),
+                Evidence("the wheel", _provider_text(a), VARIANT_MEMBER),
+                Evidence("the index", _provider_text(b), index.file_name),
             )
             yield Finding(f"{index.file_name} and the wheel name other providers of {namespace}", evidence, REINDEX)
 
 
-def _told(provider: VariantProvider) -> str:
+def _provider_text(provider: VariantProvider) -> str:
     """A provider for people."""
     if provider.requires:
         optional = " (optional)" if provider.optional else ""

@@ -13,11 +13,11 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Ptxas, TritonFacts
 from wheel_checks.facts.host.tables import HostGpu, driver_cuda
 from wheel_checks.facts.host.triton_use import (
+    kernel_error,
     kernel_words,
     ptxas_for,
     role_for,
     target,
-    told,
     triton_gpus,
     variable_of,
     weight,
@@ -70,7 +70,11 @@ def ptxas_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         yield Finding(
             f"Triton {triton.version} compiles for {gpu.product} with ptxas {ptxas.version}, which does not know "
             f"{target(gpu.sm)}",
-            (_ptxas_evidence(ptxas), Evidence("newest that it knows", ptxas.knows[-1], ptxas.path), *told(facts)),
+            (
+                _ptxas_evidence(ptxas),
+                Evidence("newest that it knows", ptxas.knows[-1], ptxas.path),
+                *kernel_error(facts),
+            ),
             _better_ptxas(facts, triton, ptxas, gpu),
             severity=severity,
         )
@@ -124,7 +128,7 @@ def ignored_variable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                     Evidence(known.role, known.path, facts.variables_origin.get(known.role, "environment")),
                     Evidence("ptxas-blackwell from", f"sm_{triton.blackwell_from}", f"{triton.folder}/backends/nvidia"),
                     _ptxas_evidence(taken),
-                    *told(facts),
+                    *kernel_error(facts),
                 ),
                 Fix("Set the one that it reads.", (f"export {right}={shlex.quote(known.path)}",)),
                 severity=severity,
@@ -164,7 +168,7 @@ def cubin_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         yield Finding(
             f"ptxas {ptxas.version}, which Triton {triton.version} takes for {gpu.product}, makes code for CUDA "
             f"{_major(ptxas.version)}, and the driver supports {driver.version}",
-            (_ptxas_evidence(ptxas), Evidence("driver", driver.version, driver.source), *told(facts)),
+            (_ptxas_evidence(ptxas), Evidence("driver", driver.version, driver.source), *kernel_error(facts)),
             Fix(
                 f"Take the ptxas {other.version} of this Triton; better is a newer driver.",
                 (f"export {variable_of(role_for(triton, gpu.sm))}={shlex.quote(other.path)}",),
@@ -244,7 +248,7 @@ def ptxas_not_executable(facts: HostFacts, _expectations: Any) -> Iterator[Findi
             fix = Fix(f"Give the bit back; else reinstall: {again}", (f"chmod +x {shlex.quote(one.path)}",))
         yield Finding(
             f"{one.path} cannot be executed, and Triton needs it",
-            (_ptxas_evidence(one), *told(facts)),
+            (_ptxas_evidence(one), *kernel_error(facts)),
             fix,
             severity=severity,
         )

@@ -9,8 +9,8 @@ from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.triton_use import (
+    kernel_error,
     kernel_words,
-    told,
     triton_gpus,
     weight,
 )
@@ -67,7 +67,7 @@ def no_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         if weight(facts, NO_LINKER) is Severity.ERROR:
             yield Finding(
                 f"the C compiler {triton.compiler} cannot link: it finds no `ld`",
-                (Evidence("PATH", facts.variables.get("PATH", ""), "environment"), *told(facts)),
+                (Evidence("PATH", facts.variables.get("PATH", ""), "environment"), *kernel_error(facts)),
                 Fix("Install the linker, or put its folder on PATH.", _package(facts, "binutils", "binutils")),
             )
         return
@@ -76,7 +76,7 @@ def no_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     yield Finding(
         "there is no C compiler: neither CC nor gcc nor clang on PATH, and Triton needs one",
-        (Evidence("PATH", facts.variables.get("PATH", ""), "environment"), *told(facts)),
+        (Evidence("PATH", facts.variables.get("PATH", ""), "environment"), *kernel_error(facts)),
         Fix("Install one (in conda: conda install -c conda-forge gcc).", _package(facts, "gcc", "gcc")),
         severity=severity,
     )
@@ -105,7 +105,7 @@ def no_headers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         fix = Fix("Install them.", commands) if commands else fix
     yield Finding(
         f"Python.h is missing in {python.include}, and Triton's helper is compiled with it",
-        (Evidence("include", python.include, python.path), *told(facts)),
+        (Evidence("include", python.include, python.path), *kernel_error(facts)),
         fix,
         severity=severity,
     )
@@ -137,7 +137,7 @@ def libcuda_not_cached(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     if severity is not None and folders and not set(folders) & set(searched):
         yield Finding(
             f"libcuda.so.1 is in {folders[0]}, and the loader's cache, where Triton looks, does not list it",
-            (Evidence("/sbin/ldconfig -p", "no libcuda.so.1", "ld.so.cache"), *told(facts)),
+            (Evidence("/sbin/ldconfig -p", "no libcuda.so.1", "ld.so.cache"), *kernel_error(facts)),
             Fix("Name its folder to Triton (or, as root, run ldconfig).", (_name_libcuda(folders[0]),)),
             severity=severity,
         )
@@ -161,7 +161,7 @@ def no_ldconfig(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     folders = _driver_folders(facts)
     yield Finding(
         "there is no /sbin/ldconfig, which Triton runs to find libcuda",
-        (Evidence("/sbin/ldconfig", "no such file"), *told(facts)),
+        (Evidence("/sbin/ldconfig", "no such file"), *kernel_error(facts)),
         Fix("Name the folder of libcuda.so.1 to Triton.", tuple(_name_libcuda(folder) for folder in folders[:1])),
         severity=severity,
     )
@@ -195,7 +195,7 @@ def cache_not_writable(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     named = [name for name in ("TRITON_CACHE_DIR", "TRITON_HOME", "HOME") if name in facts.variables][:1]
     yield Finding(
         f"Triton cannot write its cache {triton.cache}" + (f": {triton.cache_error}" if triton.cache_error else ""),
-        (*(Evidence(name, facts.variables[name], "environment") for name in named), *told(facts)),
+        (*(Evidence(name, facts.variables[name], "environment") for name in named), *kernel_error(facts)),
         Fix("Put it where this user may write.", (LOCAL_CACHE,)),
         severity=severity,
     )
@@ -218,7 +218,7 @@ def cache_on_network(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if triton is not None and triton.cache_type in NETWORK and weight(facts, words) is Severity.ERROR:
         yield Finding(
             f"Triton's cache {triton.cache} is on a network file system ({triton.cache_type})",
-            (Evidence("file system", triton.cache_type, "/proc/self/mountinfo"), *told(facts)),
+            (Evidence("file system", triton.cache_type, "/proc/self/mountinfo"), *kernel_error(facts)),
             Fix("Put it on a local disk.", (LOCAL_CACHE,)),
         )
 
@@ -242,7 +242,7 @@ def noexec(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if triton.cache_noexec and severity is not None:
         yield Finding(
             f"Triton's cache {triton.cache} is on a mount with noexec: what it compiled cannot be loaded",
-            (Evidence("mount", f"{triton.cache_type}, noexec", "/proc/self/mountinfo"), *told(facts)),
+            (Evidence("mount", f"{triton.cache_type}, noexec", "/proc/self/mountinfo"), *kernel_error(facts)),
             Fix(
                 "Put it on a mount that allows it.",
                 (
@@ -279,7 +279,7 @@ def wrong_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     yield Finding(
         f'CC is "{triton.compiler}", which Triton cannot run: {triton.compiler_fault}',
-        (Evidence("CC", triton.compiler, facts.variables_origin.get("CC", "environment")), *told(facts)),
+        (Evidence("CC", triton.compiler, facts.variables_origin.get("CC", "environment")), *kernel_error(facts)),
         Fix("Let Triton look for gcc or clang itself.", ("unset CC",)),
         severity=severity,
     )
@@ -309,7 +309,7 @@ def stale_cache(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         held = ", ".join(triton.cached_targets)
         yield Finding(
             f"Triton's cache {triton.cache} holds code for {held}, and this is {gpus[0].product}",
-            (Evidence("cache", held, triton.cache), *told(facts)),
+            (Evidence("cache", held, triton.cache), *kernel_error(facts)),
             Fix("Empty it.", (f"rm -rf {shlex.quote(triton.cache)}",)),
         )
 
