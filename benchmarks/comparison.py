@@ -224,7 +224,7 @@ def _difference(results: Results, expected: dict[str, torch.Tensor]) -> str:
 
 def _benchmark_alone(alone: RLock) -> None:
     """Let Inductor hold ``alone`` while it times its candidates: a busy GPU would make it choose a slow one."""
-    from torch._inductor.runtime.benchmarking import benchmarker  # noqa: PLC0415  # slow to import, CUDA only
+    from torch._inductor.runtime.benchmarking import benchmarker  # slow to import, CUDA only
 
     measured = benchmarker.benchmark_gpu
 

@@ -148,7 +148,7 @@ def main() -> int:
 
 def stub_driver(folder: Path) -> Path:
     """The libraries of the driver, and an nvidia-smi that answers as they do."""
-    from tests.support.stub_driver import build  # noqa: PLC0415  # needs gcc
+    from tests.support.stub_driver import build  # needs gcc
 
     build(folder)
     shutil.copy(Path(__file__).with_name("stub_nvidia_smi.py"), folder / "nvidia-smi")

@@ -69,7 +69,7 @@ def compared(
     if device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
     start = time.monotonic()
-    from benchmarks.comparison import Plan  # noqa: PLC0415  # imports torch and triton, once for all children
+    from benchmarks.comparison import Plan  # imports torch and triton, once for all children
 
     calibration = _calibration() if device == "cuda" else {**MADE_UP, "name": "no GPU"}
     plan = Plan(
@@ -92,7 +92,7 @@ def compared(
 
 def run(names: Sequence[str], plan: Plan, results: Measurements) -> None:
     """Let a child for each kernel prepare, all at once; then let one after the other time."""
-    from benchmarks.comparison import compare  # noqa: PLC0415  # imported by now
+    from benchmarks.comparison import compare  # imported by now
 
     alone = CONTEXT.RLock()
     jobs = [Job(name, compare, (name, plan, alone)) for name in names]
@@ -116,9 +116,9 @@ def _calibration() -> dict[str, Any]:
 
 
 def _calibrate(connection: Connection) -> None:
-    import torch  # noqa: PLC0415  # imported by now
+    import torch  # imported by now
 
-    from kernels_smoke.suite.speed.calibration import calibrate  # noqa: PLC0415  # imports torch
+    from kernels_smoke.suite.speed.calibration import calibrate  # imports torch
 
     calibrate(connection.send)
     connection.send({"name": torch.cuda.get_device_name()})

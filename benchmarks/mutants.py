@@ -62,7 +62,7 @@ def main() -> None:
     if options.device == "cpu":
         device = "interpret"
         os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
-    import kernels_smoke.suite.correctness.tasks  # noqa: F401, PLC0415  # imports torch, once for all children
+    import kernels_smoke.suite.correctness.tasks  # noqa: F401  # imports torch, once for all children
 
     entries = registry.select(tuple(filter(None, options.only.split(","))))
     at_once = len(os.sched_getaffinity(0))
@@ -86,7 +86,7 @@ def run(connection: Connection, name: str, device: Where, first: int, seeds: int
 
     With ``seeds`` so many, otherwise for so many ``seconds``, and at least one.
     """
-    from kernels_smoke.suite.correctness.tasks import mutants  # noqa: PLC0415  # imported by now
+    from kernels_smoke.suite.correctness.tasks import mutants  # imported by now
 
     seed, until = first, time.monotonic() + seconds
     records: list[Mapping[str, Any]] = []

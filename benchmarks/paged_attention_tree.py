@@ -124,7 +124,7 @@ def main() -> None:
 
 def source(device: str) -> str:
     """What measured: the date, the device, the versions."""
-    import torch  # noqa: PLC0415  # after TRITON_INTERPRET is set
+    import torch  # after TRITON_INTERPRET is set
 
     name = torch.cuda.get_device_name() if device == "cuda" else "no GPU: times without a meaning"
     versions = ", ".join(f"{package} {importlib.metadata.version(package)}" for package in ("torch", "triton"))
@@ -145,11 +145,11 @@ def measure_all(device: str) -> list[dict[str, Any]]:
 
 
 def _measure(lengths: Lengths, heads: tuple[int, int], device: str, *, longest: bool) -> dict[str, Any]:
-    import torch  # noqa: PLC0415  # as above
-    from triton import OutOfResources  # noqa: PLC0415  # as above
+    import torch  # as above
+    from triton import OutOfResources  # as above
 
-    from kernels_smoke.attention.cases import KERNELS, launch  # noqa: PLC0415  # as above
-    from kernels_smoke.suite.speed.timing import input_sets, measure  # noqa: PLC0415  # as above
+    from kernels_smoke.attention.cases import KERNELS, launch  # as above
+    from kernels_smoke.suite.speed.timing import input_sets, measure  # as above
 
     shape: dict[str, Any] = {"batch": lengths, "heads": heads, "longest": longest, "spare": 0}
     if device == "cpu":

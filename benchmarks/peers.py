@@ -18,7 +18,7 @@ Prepared = Callable[[], Results]
 
 def liger_fused_add_rms_norm(inputs: Inputs) -> Prepared:
     """Liger's forward pass, which also keeps the inverse norms for a backward pass."""
-    from liger_kernel.ops.fused_add_rms_norm import fused_add_rms_norm_forward  # type: ignore[import-not-found]  # noqa: PLC0415  # optional
+    from liger_kernel.ops.fused_add_rms_norm import fused_add_rms_norm_forward  # type: ignore[import-not-found]  # optional
 
     offset = 1.0 if inputs["zero_centred"] else 0.0
 
@@ -33,7 +33,7 @@ def liger_fused_add_rms_norm(inputs: Inputs) -> Prepared:
 
 def fla_fused_add_rms_norm(inputs: Inputs) -> Prepared:
     """FLA's norm with a residual; it knows no zero-centred weights, so it gets the weights plus 1."""
-    from fla.modules.norm.layernorm import rms_norm  # type: ignore[import-not-found]  # noqa: PLC0415  # optional
+    from fla.modules.norm.layernorm import rms_norm  # type: ignore[import-not-found]  # optional
 
     weight = inputs["weight"] + 1.0 if inputs["zero_centred"] else inputs["weight"]
 
@@ -46,7 +46,7 @@ def fla_fused_add_rms_norm(inputs: Inputs) -> Prepared:
 
 def fla_gated_delta_rule_chunk(inputs: Inputs) -> Prepared:
     """FLA's prefill, which tunes itself for half a minute at its first call. It gets contiguous tensors."""
-    from fla.ops.gated_delta_rule import chunk_gated_delta_rule  # type: ignore[import-not-found]  # noqa: PLC0415  # optional
+    from fla.ops.gated_delta_rule import chunk_gated_delta_rule  # type: ignore[import-not-found]  # optional
 
     arguments = [inputs[name].unsqueeze(0).contiguous() for name in ("q", "k", "v", "log_decay", "beta")]
     bounds = inputs["cu_seqlens"]
@@ -70,7 +70,7 @@ def fla_gated_delta_rule_decode(inputs: Inputs) -> Prepared:
 
     It reads a state and writes another, which are as many bytes as in place; the new states are not compared.
     """
-    from fla.ops.gated_delta_rule import fused_recurrent_gated_delta_rule  # noqa: PLC0415  # as above
+    from fla.ops.gated_delta_rule import fused_recurrent_gated_delta_rule  # as above
 
     arguments = [inputs[name].unsqueeze(1).contiguous() for name in ("q", "k", "v", "log_decay", "beta")]
     before = inputs["states"][inputs["state_indices_in"].long()].unflatten(1, inputs["row"])
@@ -93,7 +93,7 @@ def helion(name: str) -> Callable[[Inputs], Prepared]:
     """The Helion kernel ``name`` of ``helion_kernels.py``."""
 
     def prepare(inputs: Inputs) -> Prepared:
-        from benchmarks import helion_kernels  # noqa: PLC0415  # imports helion, which is optional
+        from benchmarks import helion_kernels  # imports helion, which is optional
 
         function: Any = getattr(helion_kernels, name)
         return lambda: function(inputs)

@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=9.0, help="what is not timed by then is left out")
     options = parser.parse_args()
     start = time.monotonic()
-    import torch  # noqa: F401, PLC0415  # once, for all children, which are forked
+    import torch  # noqa: F401  # once, for all children, which are forked
 
     chosen = [
         (family, index, experiment)
@@ -145,7 +145,7 @@ def tell(connection: Connection, family: str, index: int, until: float) -> None:
 
 
 def _timed(name: str, run: Run, *, in_graph: bool) -> dict[str, Any]:
-    from kernels_smoke.suite.speed.timing import measure, replayed  # noqa: PLC0415  # imports torch
+    from kernels_smoke.suite.speed.timing import measure, replayed  # imports torch
 
     note, microseconds = "", None
     try:
@@ -162,7 +162,7 @@ def _timed(name: str, run: Run, *, in_graph: bool) -> dict[str, Any]:
 
 def _device_name() -> str:
     """The GPU's name, asked last: CUDA must not be started in the parent of forked children before."""
-    import torch  # noqa: PLC0415  # imported by now
+    import torch  # imported by now
 
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
 

@@ -60,7 +60,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
-    import kernels_smoke.suite.correctness.judge  # noqa: F401, PLC0415  # imports torch, once for all children
+    import kernels_smoke.suite.correctness.judge  # noqa: F401  # imports torch, once for all children
 
     entries = registry.select(tuple(filter(None, options.only.split(","))))
     until = time.monotonic() + options.seconds
@@ -81,7 +81,7 @@ def run(connection: Connection, name: str, level: str, device: str, seeds: int, 
 
     With ``seeds`` so many, otherwise until the clock says ``until``, and at least one.
     """
-    from kernels_smoke.suite.correctness.judge import judge  # noqa: PLC0415  # imported by now
+    from kernels_smoke.suite.correctness.judge import judge  # imported by now
 
     kernel = registry.load(registry.entry(name))
     cases = [case for case in kernel.cases if _runs(case, level, device)]
@@ -103,7 +103,7 @@ def _runs(case: Case, level: str, device: str) -> bool:
 
 def share_of(measured: Mapping[str, Any]) -> float:
     """The error of one output as a share of its tolerance; 0 where it is compared bit for bit."""
-    from kernels_smoke.suite.correctness.compare import WORST_ROW  # noqa: PLC0415  # imports torch
+    from kernels_smoke.suite.correctness.compare import WORST_ROW  # imports torch
 
     if not measured.get("tolerance"):
         return 0.0

@@ -92,8 +92,8 @@ RECORDED = ("kernel", "case", "candidate", "microseconds", "fault")
 
 def read(folder: Path, only: Sequence[str], limit: int, *, tiny: bool = False) -> list[Trial]:
     """The trials of the kernels that ``folder`` has candidates for (or of ``only``), the present one always first."""
-    from benchmarks.shapes import speeds_of  # noqa: PLC0415  # after TRITON_INTERPRET is set
-    from kernels_smoke.suite import registry  # noqa: PLC0415  # likewise
+    from benchmarks.shapes import speeds_of  # after TRITON_INTERPRET is set
+    from kernels_smoke.suite import registry  # likewise
 
     trials = []
     for path in sorted(folder.glob("*.py")):
@@ -117,8 +117,8 @@ def grouped(trials: Sequence[Trial]) -> list[list[Trial]]:
 
 
 def _find(trial: Trial, device: str) -> tuple[Kernel, Speed, ModuleType]:
-    from benchmarks.shapes import speeds_of  # noqa: PLC0415  # imports torch
-    from kernels_smoke.suite import registry  # noqa: PLC0415  # likewise
+    from benchmarks.shapes import speeds_of  # imports torch
+    from kernels_smoke.suite import registry  # likewise
 
     kernel = registry.load(registry.entry(trial.kernel))
     speed = next(speed for speed in speeds_of(kernel, tiny=device == "cpu") if speed.name == trial.case)
@@ -166,14 +166,14 @@ def compile_all(trials: Sequence[Trial], target: str) -> None:
 
 
 def _target(connection: Connection) -> None:
-    import torch  # noqa: PLC0415  # the parent must stay without CUDA, and a child has it from its parent
+    import torch  # the parent must stay without CUDA, and a child has it from its parent
 
     major, minor = torch.cuda.get_device_capability()
     connection.send(f"sm_{major}{minor}")
 
 
 def _compile(_connection: Connection, trial: Trial, target: str) -> None:
-    from kernels_smoke.suite.compiling.ahead_of_time import compile_case, target_of  # noqa: PLC0415  # imports triton
+    from kernels_smoke.suite.compiling.ahead_of_time import compile_case, target_of  # imports triton
 
     sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115  # the compiler's pages about a candidate that it refuses
     kernel, speed, module = _find(trial, "cuda")
@@ -201,7 +201,7 @@ def time_all(group: Sequence[Trial], device: str) -> None:
 
 def _time(connection: Connection, trials: Sequence[Trial], device: str) -> None:
     """Send (candidate, microseconds or None, fault) for each of ``trials``, which are of one kernel and shape."""
-    from kernels_smoke.suite.speed.timing import fresh, input_sets  # noqa: PLC0415  # imports torch
+    from kernels_smoke.suite.speed.timing import fresh, input_sets  # imports torch
 
     kernel, speed, module = _find(trials[0], device)
     sets = input_sets(kernel, speed.shape, device=device, seed=SEED, most=64 if device == "cuda" else 1)
@@ -225,9 +225,9 @@ def _trial(
     expected: dict[str, torch.Tensor],
     device: str,
 ) -> tuple[float | None, str]:
-    from functools import partial  # noqa: PLC0415  # beside the imports that must be here
+    from functools import partial  # beside the imports that must be here
 
-    from kernels_smoke.suite.speed.timing import measure  # noqa: PLC0415  # imports torch
+    from kernels_smoke.suite.speed.timing import measure  # imports torch
 
     results = _results(kernel, module, untouched, device)
     for name, result in results.items():
@@ -239,7 +239,7 @@ def _trial(
 
 def _results(kernel: Kernel, module: ModuleType, inputs: InputSet, device: str) -> dict[str, torch.Tensor]:
     """All that one call writes."""
-    from kernels_smoke.suite.speed.timing import fresh  # noqa: PLC0415  # imports torch
+    from kernels_smoke.suite.speed.timing import fresh  # imports torch
 
     made = fresh(inputs, device)
     kernel.launch(module, made.inputs, made.outputs)

@@ -69,17 +69,17 @@ def _dense(shape: Mapping[str, Any]) -> dict[str, Callable[[], Run]]:
 
 
 def _drawn(shape: Mapping[str, Any]) -> dict[str, Any]:
-    import torch  # noqa: PLC0415  # this module is imported where torch is not
+    import torch  # this module is imported where torch is not
 
-    from kernels_smoke.attention.cases_inputs import draw_inputs  # noqa: PLC0415  # likewise
-    from kernels_smoke.suite.correctness.draw import Draw  # noqa: PLC0415  # likewise
+    from kernels_smoke.attention.cases_inputs import draw_inputs  # likewise
+    from kernels_smoke.suite.correctness.draw import Draw  # likewise
 
     return dict(draw_inputs(Draw(SEED, "cuda" if torch.cuda.is_available() else "cpu"), **shape))
 
 
 def _ours(shape: Mapping[str, Any], variant: str) -> Run:
-    from kernels_smoke.attention.cases_inputs import ARGUMENTS  # noqa: PLC0415  # imports torch
-    from kernels_smoke.attention.paged_attention import paged_attention  # noqa: PLC0415  # likewise
+    from kernels_smoke.attention.cases_inputs import ARGUMENTS  # imports torch
+    from kernels_smoke.attention.paged_attention import paged_attention  # likewise
 
     inputs = {**_drawn(shape), "variant": variant}
     arguments = {name: inputs[name] for name in ARGUMENTS}
@@ -88,16 +88,16 @@ def _ours(shape: Mapping[str, Any], variant: str) -> Run:
 
 
 def _torch(shape: Mapping[str, Any], backend: str) -> Run:
-    from torch.nn.attention import SDPBackend  # noqa: PLC0415  # as above
+    from torch.nn.attention import SDPBackend  # as above
 
-    from kernels_smoke.attention.cases_speed import dense  # noqa: PLC0415  # as above
+    from kernels_smoke.attention.cases_speed import dense  # as above
 
     return functools.partial(dense, _drawn({**shape, "dense": True}), getattr(SDPBackend, backend))
 
 
 def _flex(shape: Mapping[str, Any]) -> Run:
-    import torch  # noqa: PLC0415  # as above
-    from torch.nn.attention.flex_attention import create_block_mask, flex_attention  # noqa: PLC0415  # as above
+    import torch  # as above
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention  # as above
 
     inputs = _drawn({**shape, "dense": True})
     query = inputs["query"][None].transpose(1, 2)

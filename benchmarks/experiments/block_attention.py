@@ -58,11 +58,11 @@ def experiments() -> list[Experiment]:
 
 
 def _drawn(*, rotary: Any = "") -> dict[str, Any]:
-    import torch  # noqa: PLC0415  # this module is imported where torch is not
+    import torch  # this module is imported where torch is not
 
-    from kernels_smoke.block_attention.cases_backward import draw_inputs  # noqa: PLC0415  # likewise
-    from kernels_smoke.block_attention.cases_shared import WHOLE  # noqa: PLC0415  # likewise
-    from kernels_smoke.suite.correctness.draw import Draw  # noqa: PLC0415  # likewise
+    from kernels_smoke.block_attention.cases_backward import draw_inputs  # likewise
+    from kernels_smoke.block_attention.cases_shared import WHOLE  # likewise
+    from kernels_smoke.suite.correctness.draw import Draw  # likewise
 
     if torch.cuda.is_available():
         return dict(draw_inputs(Draw(SEED, "cuda"), lengths=WHOLE, heads=4, head_dim=128, rotary=rotary))
@@ -71,9 +71,9 @@ def _drawn(*, rotary: Any = "") -> dict[str, Any]:
 
 
 def _forward() -> Run:
-    import torch  # noqa: PLC0415  # as above
+    import torch  # as above
 
-    from kernels_smoke.block_attention.block_diagonal_attention import block_diagonal_attention  # noqa: PLC0415  # as above
+    from kernels_smoke.block_attention.block_diagonal_attention import block_diagonal_attention  # as above
 
     drawn = _drawn()
     arguments = [drawn[name] for name in ("q", "k", "v", "blocks")]
@@ -97,9 +97,9 @@ def _backward(*, compiled: bool) -> Run:
 
 
 def _gradients(drawn: dict[str, Any], *, cos_sin: Any) -> Callable[[], Any]:
-    import torch  # noqa: PLC0415  # as above
+    import torch  # as above
 
-    from kernels_smoke.block_attention.block_diagonal_attention_backward import (  # noqa: PLC0415  # as above
+    from kernels_smoke.block_attention.block_diagonal_attention_backward import (  # as above
         block_diagonal_attention_backward,
     )
 
@@ -113,9 +113,9 @@ def _rotation(drawn: dict[str, Any], *, compiled: bool = True) -> Callable[[Any,
 
     Eager torch takes a dozen kernels for it; ``compiled`` makes one of it, as who has a kernel for it would.
     """
-    import torch  # noqa: PLC0415  # as above
+    import torch  # as above
 
-    from kernels_smoke.block_attention.autograd import rotate  # noqa: PLC0415  # as above
+    from kernels_smoke.block_attention.autograd import rotate  # as above
 
     cosine, sine = drawn["cos_sin"].chunk(2, dim=-1)
     back = torch.cat((cosine, -sine), dim=-1)
@@ -138,7 +138,7 @@ def _torch_forward(backend: str) -> Run:
 
 
 def _torch_backward(backend: str, *, rotated: bool = False) -> Run:
-    import torch  # noqa: PLC0415  # as above
+    import torch  # as above
 
     drawn = _drawn(rotary="interleaved" if rotated else "")
     leaves = [drawn[name].requires_grad_() for name in ("q", "k", "v")]
@@ -155,8 +155,8 @@ def _torch_backward(backend: str, *, rotated: bool = False) -> Run:
 
 
 def _attend(backend: str, q: Any, k: Any, v: Any) -> Any:
-    from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: PLC0415  # as above
-    from torch.nn.functional import scaled_dot_product_attention  # noqa: PLC0415  # as above
+    from torch.nn.attention import SDPBackend, sdpa_kernel  # as above
+    from torch.nn.functional import scaled_dot_product_attention  # as above
 
     with sdpa_kernel(getattr(SDPBackend, backend)):
         return scaled_dot_product_attention(q, k, v)

@@ -62,7 +62,7 @@ def _on(name: str, shape: Mapping[str, Any], prepare: Prepare) -> Callable[[], R
     """A variant of the kernel ``name`` on inputs of ``shape``, which are drawn as for the suite."""
 
     def make() -> Run:
-        from kernels_smoke.suite.correctness.draw import Draw  # noqa: PLC0415  # imports torch, which experiments() must not need
+        from kernels_smoke.suite.correctness.draw import Draw  # imports torch, which experiments() must not need
 
         return prepare(_kernel(name).inputs(Draw(SEED, "cuda"), **shape))
 
@@ -70,14 +70,14 @@ def _on(name: str, shape: Mapping[str, Any], prepare: Prepare) -> Callable[[], R
 
 
 def _kernel(name: str) -> Any:
-    from kernels_smoke.suite import registry  # noqa: PLC0415  # as above
+    from kernels_smoke.suite import registry  # as above
 
     return registry.load(registry.entry(name))
 
 
 def _ours(name: str) -> Prepare:
     def prepare(inputs: Any) -> Run:
-        from kernels_smoke.suite.correctness.draw import Draw  # noqa: PLC0415  # imports torch
+        from kernels_smoke.suite.correctness.draw import Draw  # imports torch
 
         kernel = _kernel(name)
         module, outputs = importlib.import_module(kernel.module), Draw(SEED, "cuda").outputs(kernel.outputs(inputs))
@@ -88,7 +88,7 @@ def _ours(name: str) -> Prepare:
 
 def _eager(name: str) -> Prepare:
     def prepare(inputs: Any) -> Run:
-        from benchmarks.eager import EAGER  # noqa: PLC0415  # imports torch
+        from benchmarks.eager import EAGER  # imports torch
 
         return lambda: EAGER[name](inputs)
 
@@ -97,7 +97,7 @@ def _eager(name: str) -> Prepare:
 
 def _peer(name: str) -> Prepare:
     def prepare(inputs: Any) -> Run:
-        from benchmarks.peers import PEERS  # noqa: PLC0415  # imports torch
+        from benchmarks.peers import PEERS  # imports torch
 
         return PEERS[name]["FLA"](inputs)
 

@@ -43,9 +43,9 @@ def experiments() -> list[Experiment]:
 
 def _program() -> Any:
     """A matching problem: one variable for each pair of a user and an item."""
-    import torch  # noqa: PLC0415  # experiments() must not need torch
+    import torch  # experiments() must not need torch
 
-    from kernels_smoke.dualip.dual_ascent import linear_program  # noqa: PLC0415  # imports torch and triton
+    from kernels_smoke.dualip.dual_ascent import linear_program  # imports torch and triton
 
     generator = torch.Generator("cuda").manual_seed(SEED)
     lengths = torch.randint(LEAST, MOST + 1, (USERS,), generator=generator, device="cuda")
@@ -59,14 +59,14 @@ def _program() -> Any:
 
 
 def _dual(program: Any) -> Any:
-    import torch  # noqa: PLC0415  # as above
+    import torch  # as above
 
     return torch.full_like(program.limits, 0.3)
 
 
 def _torch_gradient(*, compiled: bool = False) -> Run:
     """What does not change from one iteration to the next is made beforehand; A x is a product of cuSPARSE."""
-    import torch  # noqa: PLC0415  # as above
+    import torch  # as above
 
     program = _program()
     dual = _dual(program)
@@ -89,7 +89,7 @@ def _price_in_torch(program: Any, dual: Any) -> Any:
 
 
 def _project_in_torch(program: Any) -> Callable[[Any], Any]:
-    from benchmarks.eager_dualip import padded, projected  # noqa: PLC0415  # imports torch
+    from benchmarks.eager_dualip import padded, projected  # imports torch
 
     blocks = program.blocks
     rows = padded(blocks.offsets, blocks.elements, blocks.longest)
@@ -97,8 +97,8 @@ def _project_in_torch(program: Any) -> Callable[[Any], Any]:
 
 
 def _ours_gradient() -> Run:
-    from kernels_smoke.dualip.simplex_projection import simplex_projection  # noqa: PLC0415  # imports torch and triton
-    from kernels_smoke.dualip.sparse_product import sparse_product  # noqa: PLC0415  # likewise
+    from kernels_smoke.dualip.simplex_projection import simplex_projection  # imports torch and triton
+    from kernels_smoke.dualip.sparse_product import sparse_product  # likewise
 
     program = _program()
     dual = _dual(program)
@@ -112,7 +112,7 @@ def _ours_gradient() -> Run:
 
 
 def _ours_projection() -> Run:
-    from kernels_smoke.dualip.simplex_projection import simplex_projection  # noqa: PLC0415  # imports torch and triton
+    from kernels_smoke.dualip.simplex_projection import simplex_projection  # imports torch and triton
 
     program = _program()
     price = _price_in_torch(program, _dual(program))
@@ -120,7 +120,7 @@ def _ours_projection() -> Run:
 
 
 def _torch_projection(*, compiled: bool = False) -> Run:
-    import torch  # noqa: PLC0415  # as above
+    import torch  # as above
 
     program = _program()
     price = _price_in_torch(program, _dual(program))

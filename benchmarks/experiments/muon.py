@@ -37,7 +37,7 @@ def experiments() -> list[Experiment]:
 
 
 def _normal(*shape: int, dtype: str = "float32") -> Any:
-    import torch  # noqa: PLC0415  # experiments() must not need torch
+    import torch  # experiments() must not need torch
 
     generator = torch.Generator("cuda").manual_seed(SEED)
     return torch.randn(*shape, generator=generator, device="cuda").to(getattr(torch, dtype))
@@ -45,7 +45,7 @@ def _normal(*shape: int, dtype: str = "float32") -> Any:
 
 def _eager(rows: int, columns: int) -> Callable[[], Run]:
     def make() -> Run:
-        from benchmarks.eager_muon import newton_schulz  # noqa: PLC0415  # imports torch
+        from benchmarks.eager_muon import newton_schulz  # imports torch
 
         x = _normal(rows, columns, dtype="bfloat16")
         return lambda: newton_schulz({"x": x, "out_dtype": x.dtype, "steps": 5})
@@ -55,7 +55,7 @@ def _eager(rows: int, columns: int) -> Callable[[], Run]:
 
 def _ours(rows: int, columns: int) -> Callable[[], Run]:
     def make() -> Run:
-        from kernels_smoke.muon.newton_schulz import newton_schulz  # noqa: PLC0415  # imports torch and triton
+        from kernels_smoke.muon.newton_schulz import newton_schulz  # imports torch and triton
 
         x = _normal(rows, columns, dtype="bfloat16")
         out = x.clone()
@@ -65,7 +65,7 @@ def _ours(rows: int, columns: int) -> Callable[[], Run]:
 
 
 def _adamw() -> Run:
-    import torch  # noqa: PLC0415  # as above
+    import torch  # as above
 
     weight = _normal(*STEP).requires_grad_()
     weight.grad = _normal(*STEP)
@@ -74,7 +74,7 @@ def _adamw() -> Run:
 
 
 def _torch_muon() -> Run:
-    import torch  # noqa: PLC0415  # as above
+    import torch  # as above
 
     if not hasattr(torch.optim, "Muon"):
         raise RuntimeError("torch 2.9 and newer have Muon")
@@ -85,7 +85,7 @@ def _torch_muon() -> Run:
 
 
 def _muon() -> Run:
-    from kernels_smoke.muon.muon_step import muon_step  # noqa: PLC0415  # imports torch and triton
+    from kernels_smoke.muon.muon_step import muon_step  # imports torch and triton
 
     weight, gradient = _normal(*STEP), _normal(*STEP)
     momentum = gradient.clone()

@@ -58,7 +58,7 @@ class _Layer:
 @functools.cache
 def _layers() -> list[_Layer]:
     """The weights, 14 GB, made once for all variants."""
-    import torch  # noqa: PLC0415  # experiments() must not need it
+    import torch  # experiments() must not need it
 
     def weight(*shape: int) -> Any:
         return torch.randn(*shape, device="cuda", dtype=torch.bfloat16) / shape[-1] ** 0.5
@@ -81,7 +81,7 @@ def _layers() -> list[_Layer]:
 
 def _stack(norm: Norm, step: Step) -> Callable[[], Run]:
     def make() -> Run:
-        import torch  # noqa: PLC0415  # as above
+        import torch  # as above
 
         layers = _layers()
         token = torch.randn(1, HIDDEN, device="cuda", dtype=torch.bfloat16)
@@ -117,14 +117,14 @@ def _eager_norm(x: Any, residual: Any, weight: Any) -> tuple[Any, Any]:
 
 
 def _fused_norm(x: Any, residual: Any, weight: Any) -> tuple[Any, Any]:
-    from kernels_smoke.norm.fused_add_rms_norm import fused_add_rms_norm  # noqa: PLC0415  # imports triton
+    from kernels_smoke.norm.fused_add_rms_norm import fused_add_rms_norm  # imports triton
 
     return fused_add_rms_norm(x, residual, weight, epsilon=EPSILON, zero_centred=True)
 
 
 def _eager_step(q: Any, k: Any, v: Any, log_decay: Any, beta: Any, state: Any) -> Any:
     """The recurrence of one token in eager torch; the state [1, value heads, depth, width] is float32."""
-    import torch  # noqa: PLC0415  # as above
+    import torch  # as above
 
     group = VALUE_HEADS // KEY_HEADS
 
@@ -142,9 +142,9 @@ def _eager_step(q: Any, k: Any, v: Any, log_decay: Any, beta: Any, state: Any) -
 
 
 def _fused_step(q: Any, k: Any, v: Any, log_decay: Any, beta: Any, state: Any) -> Any:
-    import torch  # noqa: PLC0415  # as above
+    import torch  # as above
 
-    from kernels_smoke.delta_net.gated_delta_rule_decode import (  # noqa: PLC0415  # imports triton
+    from kernels_smoke.delta_net.gated_delta_rule_decode import (  # imports triton
         gated_delta_rule_decode,
     )
 
