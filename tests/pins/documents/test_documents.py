@@ -173,6 +173,7 @@ def test_the_pip_list_of_a_conda_environment(before: str, expected: str) -> None
         ("- {a: [torch==9]}\n- torch\n", "- {a: [torch==9]}\n"),
         ("[ &x torch, # a, b\n  six]\n", "[\n  six]\n"),
         ("{% if a %}\n- torch=={{ v }}\n{% endif %}\n- six\n", "{% if a %}\n{% endif %}\n- six\n"),
+        ("# {% if\n- torch==2\n# %}\n- six\n", "# {% if\n# %}\n- six\n"),
         ("{# torch\n - torch #}\n- torch{% if {'a': 1} %}==2{% endif %}\n- six\n", "{# torch\n - torch #}\n- six\n"),
     ],
 )

@@ -50,7 +50,17 @@ def scan(text: str) -> list[Item]:
     if len(text) > LONGEST:
         raise FormatError(f"the YAML has {len(text):,} characters", expected=f"at most {LONGEST:,}")
     try:
-        return _Scanner(text).items()
+        return _items(text, text)
+    except FormatError:
+        without = _TEMPLATE.sub(lambda found: _NOT_LINE_END.sub(" ", found[0]), text)  # all else stays where it is
+        if without == text:
+            raise
+        return _items(text, without)  # what is YAML as it stands is read as it stands: nothing in it is hidden
+
+
+def _items(text: str, as_yaml: str) -> list[Item]:
+    try:
+        return _Scanner(text, as_yaml).items()
     except yaml.MarkedYAMLError as error:
         line = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
         raise FormatError(f"it is not valid YAML: {error.problem}{line}") from None
@@ -59,10 +69,9 @@ def scan(text: str) -> list[Item]:
 
 
 class _Scanner:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, as_yaml: str) -> None:
         self.text = text
-        without = _TEMPLATE.sub(lambda found: _NOT_LINE_END.sub(" ", found[0]), text)  # all else stays where it is
-        self.events: Iterator[yaml.Event] = iter(yaml.parse(without, Loader=yaml.SafeLoader))
+        self.events: Iterator[yaml.Event] = iter(yaml.parse(as_yaml, Loader=yaml.SafeLoader))
         self.end = 0  # of the node read last
         self.anchors: dict[str, tuple[tuple[str, ...], str, list[Item]]] = {}  # where, the text, the items within
         self.repeated: set[str] = set()
