@@ -45,7 +45,7 @@ def check(options: argparse.Namespace, *, make_kernels_venv: Callable[[], None])
     for lane, run in further_lanes(changed):
         lanes.say(lane)
         passed &= run() is True
-    verdict = "passed" if passed else lanes.red("FAILED")
+    verdict = "passed what it ran" if passed else lanes.red("FAILED")
     print(f"check {verdict} in {time.monotonic() - start:.0f} s; `ci/develop.py test` runs everything", flush=True)
     return 0 if passed else 1
 
@@ -99,7 +99,8 @@ def plan_of(changed: Iterable[str], seconds: float | None) -> tuple[dict[str, ob
         ordered = [path for path in ordered if not is_kernel_test(path)]
     tests = ordered if seconds is None else ordered[:MOST_FILES]
     lanes.say(
-        f"{len(found)} tests in {len(ordered)} files reach it" + ("" if tests == ordered else ", the nearest first")
+        f"{len(found)} tests in {len(ordered)} files reach it"
+        + ("" if tests == ordered else f"; only the nearest {len(tests)} files are collected (--all: every one)")
     )
     plan = {f"{path}::{name}": distance for (path, name), distance in found.items()}
     cases = {f"kernels_smoke/{family}/cases.py" for family in families(changed)}  # they name the family's kernels
