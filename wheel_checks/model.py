@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
+from wheel_checks.commands import Step, in_words
 from wheel_checks.decode import Key
 
 SCHEMA = "wheelproof.report/1"
@@ -80,10 +81,15 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What to do: a sentence, and complete commands to copy."""
+    """What to do: a sentence, and complete commands to copy, as data (:mod:`wheel_checks.commands`)."""
 
     summary: str
-    commands: tuple[str, ...] = ()
+    commands: tuple[Step | str, ...] = ()  # str goes when every rule has been converted
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Every step as one line: what can be run quoted for a shell with its note as a comment, the rest in words."""
+        return tuple(step if isinstance(step, str) else in_words(step) for step in self.commands)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def test_a_fix_is_run_as_a_whole_or_not_at_all() -> None:
 
 
 def test_the_command_that_checks_torch_is_no_part_of_it() -> None:
-    install, check = reinstall_torch(host()).commands
+    install, check = reinstall_torch(host()).lines
 
     assert [step.command for step in plan(reinstall_torch(host()), host())] == [install]
     assert check == check_torch(host())

@@ -80,11 +80,11 @@ def test_libraries_of_another_cuda_go_before_the_right_build_comes() -> None:
     other_cuda = left_behind(of_package_index("2.10.0", requested=False))
     same_cuda = left_behind(of_package_index("2.8.0", requested=False))
 
-    first, second, check = fix_of("DOC103", other_cuda).commands
+    first, second, check = fix_of("DOC103", other_cuda).lines
     assert first.startswith("/opt/env/bin/python -m pip uninstall -y nvidia-cublas-cu12 ")
     assert "--torch-backend=cu130" in second
     assert check == check_torch(other_cuda)
-    assert "--torch-backend=cu128" in fix_of("DOC103", same_cuda).commands[0]
+    assert "--torch-backend=cu128" in fix_of("DOC103", same_cuda).lines[0]
 
 
 def test_next_time_is_told_too() -> None:
@@ -98,15 +98,15 @@ def test_a_variable_that_asks_for_the_cpu_is_unset_first() -> None:
     fix = fix_of("DOC102", with_cpu_variable())
 
     assert fix.summary.startswith("Correct the setting in PIP_INDEX_URL.")
-    assert fix.commands[0] == "unset PIP_INDEX_URL"
-    assert "--torch-backend=cu130" in fix.commands[1]
+    assert fix.lines[0] == "unset PIP_INDEX_URL"
+    assert "--torch-backend=cu130" in fix.lines[1]
 
 
 def test_an_old_driver_leaves_two_ways() -> None:
     host = behind(healthy())
     fix, inside = fix_of("DOC105", host), fix_of("DOC105", in_container(host))
 
-    assert "--torch-backend=cu128" in fix.commands[0]
+    assert "--torch-backend=cu128" in fix.lines[0]
     assert "Or install driver 580 or newer: `sudo apt-get install nvidia-driver-580-server-open`" in fix.summary
     assert inside.summary.endswith("Or install driver 580 or newer on the host of this container.")
 

@@ -219,7 +219,7 @@ def test_the_fix_for_a_lost_executable_bit_works(tmp_path: Path) -> None:
 
     (finding,) = findings()
     assert finding.fix is not None
-    subprocess.run(finding.fix.commands[0], shell=True, check=True)
+    subprocess.run(finding.fix.lines[0], shell=True, check=True)
     assert findings() == []
 
 

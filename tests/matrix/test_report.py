@@ -52,7 +52,7 @@ def test_what_verify_found_is_a_result_of_the_cell_once() -> None:
         ("files", "libtorch_cpu.so"),
     ]
     assert found.fix is not None
-    assert (found.fix.commands, report.bytes_read, report.requests) == (("wheelproof verify TARGET",), 2000, 8)
+    assert (found.fix.lines, report.bytes_read, report.requests) == (("wheelproof verify TARGET",), 2000, 8)
 
 
 def test_the_report_is_one_of_wheelproof() -> None:

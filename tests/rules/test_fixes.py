@@ -36,7 +36,7 @@ def backend(name: str) -> str:
     ],
 )
 def test_torch(version: str, demand: str, commands: list[str]) -> None:
-    assert list(fix_for(torch_like("cpu", version, "aarch64"), demand).commands) == commands
+    assert list(fix_for(torch_like("cpu", version, "aarch64"), demand).lines) == commands
 
 
 def test_when_nothing_is_known_it_says_so() -> None:
@@ -51,4 +51,4 @@ def test_for_other_packages_it_shows_how_to_look() -> None:
     assert fix.summary == (
         "Take a release or an index that has demo for rocm on aarch64; this lists what the index has:"
     )
-    assert fix.commands == ("wheelproof verify 'demo>=0' --platform aarch64 --all-files",)
+    assert fix.lines == ("wheelproof verify 'demo>=0' --platform aarch64 --all-files",)

@@ -51,7 +51,7 @@ def fix_of(facts: HostFacts, rule: str) -> tuple[str, ...]:
     """The commands of the fix that a rule prints."""
     (result,) = (one for one in results(facts) if one.rule == rule)
     assert result.fix is not None
-    return result.fix.commands
+    return result.fix.lines
 
 
 def interpreter(facts: HostFacts) -> Interpreter:

@@ -201,8 +201,8 @@ def _problem(result: CheckResult, anchor: str) -> str:
         parts.append(f'<details class="more" open><summary>Evidence</summary>\n{"".join(rows)}</details>\n')
     if result.fix:
         parts.append(f'<div class="fix"><p><b>Fix:</b> {_text(result.fix.summary)}</p>\n')
-        if result.fix.commands:
-            commands = "\n".join(_text(command) for command in result.fix.commands)
+        if result.fix.lines:
+            commands = "\n".join(_text(command) for command in result.fix.lines)
             # A line feed right after <pre> is dropped by HTML, so this one keeps a command's own first character safe.
             parts.append(f'<pre tabindex="0" aria-label="Commands">\n{commands}</pre>')
         parts.append("</div>\n")

@@ -59,7 +59,7 @@ def _result(result: CheckResult) -> dict[str, Any]:
         "evidence": [asdict(evidence) for evidence in result.evidence],
     }
     if result.fix:
-        document["fix"] = asdict(result.fix)
+        document["fix"] = {"summary": result.fix.summary, "commands": list(result.fix.lines)}
     if result.location:
         parts = asdict(result.location).items()
         document["location"] = {name: value for name, value in parts if value not in ("", None)}

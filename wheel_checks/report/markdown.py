@@ -157,8 +157,8 @@ def _problem(result: CheckResult) -> str:
         parts.append(_fence("text", lines))
     if result.fix:
         parts.append(f"Fix: {_text(result.fix.summary)}\n")
-        if result.fix.commands:
-            parts.append(_fence("sh", map(neutral, result.fix.commands)))
+        if result.fix.lines:
+            parts.append(_fence("sh", map(neutral, result.fix.lines)))
     return "\n".join(parts)
 
 

@@ -93,7 +93,7 @@ def _result(
         "properties": {"evidence": [asdict(evidence) for evidence in result.evidence]},
     }
     if result.fix:
-        document["properties"]["fix"] = asdict(result.fix)
+        document["properties"]["fix"] = {"summary": result.fix.summary, "commands": list(result.fix.lines)}
     return document
 
 

@@ -201,7 +201,7 @@ def _problem(console: Console, result: CheckResult) -> None:
         console.print(Padding(table, (0, 0, 0, 6)))
     if result.fix:
         console.print(Padding(_folded(f"fix: {result.fix.summary}"), (0, 0, 0, 6)))
-        for command in result.fix.commands:
+        for command in result.fix.lines:
             console.print(Text(f"        {neutral(command)}", style="green"), soft_wrap=True)
 
 

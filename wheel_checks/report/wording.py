@@ -222,5 +222,5 @@ def detail_lines(result: CheckResult) -> list[str]:
         lines.append(neutral(f"{evidence.label}: {evidence.value}{source}"))
     if result.fix:
         lines.append(neutral(f"fix: {result.fix.summary}"))
-        lines += [f"    {neutral(command)}" for command in result.fix.commands]
+        lines += [f"    {neutral(command)}" for command in result.fix.lines]
     return lines

@@ -201,19 +201,19 @@ def test_the_right_build(facts: HostFacts, backend: str, requirements: str) -> N
     fix = reinstall_torch(facts)
 
     if not backend:
-        assert not any("torch" in command for command in fix.commands)
+        assert not any("torch" in command for command in fix.lines)
         assert right_build(facts) is None
         return
-    words = shlex.split(fix.commands[0])
+    words = shlex.split(fix.lines[0])
     assert f"--torch-backend={backend}" in words
     assert [word for word in words if re.search("[=>]=", word) and not word.startswith("--")] == requirements.split()
-    assert fix.commands[1] == check_torch(facts)
+    assert fix.lines[1] == check_torch(facts)
 
 
 def test_companions_that_are_not_installed_are_not_brought() -> None:
     facts = with_packages(host(12080), without=("torchaudio", "torchvision"))
 
-    assert shlex.split(reinstall_torch(facts).commands[0])[-1] == "torch==2.11.0"
+    assert shlex.split(reinstall_torch(facts).lines[0])[-1] == "torch==2.11.0"
 
 
 def test_without_a_torch_the_newest_that_fits_is_taken_from_the_package_index() -> None:
@@ -221,7 +221,7 @@ def test_without_a_torch_the_newest_that_fits_is_taken_from_the_package_index() 
     newest = load("torch_releases")["release"][-1]["version"]
     facts = replaced(facts, "cuda", driver_cuda=13020)
 
-    assert reinstall_torch(facts).commands[0] == f"{PYTHON} -m pip install torch=={newest}"
+    assert reinstall_torch(facts).lines[0] == f"{PYTHON} -m pip install torch=={newest}"
 
 
 def test_an_index_of_pytorchs_that_is_configured_is_not_relied_on() -> None:
@@ -229,7 +229,7 @@ def test_an_index_of_pytorchs_that_is_configured_is_not_relied_on() -> None:
     facts = with_packages(replaced(healthy(), "installed", torch=None), without=("torch", "torchvision", "torchaudio"))
     setting = IndexSetting("pip", "index", "https://index.example.org/whl/cpu", "PIP_INDEX_URL")
 
-    command = reinstall_torch(replace(facts, indexes=(setting,))).commands[0]
+    command = reinstall_torch(replace(facts, indexes=(setting,))).lines[0]
 
     assert "--torch-backend=cu130" in command
 
@@ -238,7 +238,7 @@ def test_a_release_whose_gpu_code_is_not_known_is_only_kept() -> None:
     known = host(12080, facts=on_grace("2.8.0+cpu"))
     other_gpu = host(12080, (7, 5), facts=with_torch(grace(), "2.8.0", cuda="12.8", architectures=("sm_90",)))
 
-    assert "torch==2.8.0" in reinstall_torch(known).commands[0]
+    assert "torch==2.8.0" in reinstall_torch(known).lines[0]
     assert "whether it has code for GPU is not known" in reinstall_torch(known).summary
     assert right_build(other_gpu) is None
 
@@ -250,13 +250,13 @@ def test_an_unknown_driver_leaves_a_choice(driver: str) -> None:
 
     fix = reinstall_torch(facts)
 
-    assert [command.partition("  # ")[2] for command in fix.commands] == [
+    assert [command.partition("  # ")[2] for command in fix.lines] == [
         "when nvidia-smi shows CUDA 13 or newer",
         "when nvidia-smi shows CUDA 12",
         "afterwards",
     ]
-    assert "--torch-backend=cu130" in fix.commands[0]
-    assert "--torch-backend=cu126" in fix.commands[1]
+    assert "--torch-backend=cu130" in fix.lines[0]
+    assert "--torch-backend=cu126" in fix.lines[1]
     assert ("625.10 is past the table" if driver else "none was found") in fix.summary
 
 
@@ -267,7 +267,7 @@ def test_a_host_without_a_driver_gets_the_choice_too() -> None:
 def test_conda_is_told_the_cuda() -> None:
     facts = replaced(host(12080), "installed", conda={"pytorch": "cpu_generic_py312_h1"})
 
-    assert reinstall_torch(facts).commands == (
+    assert reinstall_torch(facts).lines == (
         "CONDA_OVERRIDE_CUDA=12.8 conda install --prefix /opt/env 'pytorch=*=*cuda*'",
         check_torch(facts),
     )
@@ -287,7 +287,7 @@ def test_where_there_is_no_wheel_it_says_so(facts: HostFacts, says: str) -> None
     fix = reinstall_torch(facts)
 
     assert says in fix.summary
-    assert fix.commands == ()
+    assert fix.lines == ()
 
 
 def test_an_old_glibc_gets_the_last_release_for_it() -> None:
@@ -295,21 +295,21 @@ def test_an_old_glibc_gets_the_last_release_for_it() -> None:
         with_packages(healthy(), without=("torchvision", "torchaudio")), "interpreter", libc=("glibc", "2.26")
     )
 
-    assert reinstall_torch(facts).commands[0] == f"{PYTHON} -m pip install torch==2.6.0"
+    assert reinstall_torch(facts).lines[0] == f"{PYTHON} -m pip install torch==2.6.0"
 
 
 def test_a_python_without_wheels_gets_an_environment() -> None:
     facts = replaced(healthy(), "interpreter", version="3.17.1")
 
     assert reinstall_torch(facts) == new_environment(facts, "3.12")
-    assert new_environment(facts, "3.12").commands[:2] == (
+    assert new_environment(facts, "3.12").lines[:2] == (
         "uv venv --python 3.12 ~/torch-env",
         "uv pip install --python ~/torch-env/bin/python --torch-backend=cu130 torch==2.15.0",
     )
 
 
 def test_nothing_known_at_all() -> None:
-    assert reinstall_torch(HostFacts()).commands == ("uv pip install --python python3 --torch-backend=auto torch",)
+    assert reinstall_torch(HostFacts()).lines == ("uv pip install --python python3 --torch-backend=auto torch",)
 
 
 def test_a_newer_driver_in_the_words_of_the_distribution() -> None:
@@ -346,7 +346,7 @@ def test_any_host_gets_an_answer_and_no_build_that_it_cannot_run(
     fix, build = reinstall_torch(facts), right_build(facts)
 
     assert fix.summary
-    for command in fix.commands:
+    for command in fix.lines:
         assert shlex.split(command, comments=True)
         assert "://" not in command
     if build is not None and cuda > 0:

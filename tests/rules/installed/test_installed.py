@@ -34,7 +34,7 @@ def test_every_rule_has_a_failing_case_and_a_near_miss() -> None:
 def commands(inside: InstalledEnvironment, name: str) -> list[str]:
     found = inside.named(name)
     assert found is not None
-    return list(reinstall(inside, [found]).commands)
+    return list(reinstall(inside, [found]).lines)
 
 
 def test_the_fix_is_complete_for_an_environment_that_this_machine_cannot_run() -> None:
@@ -51,7 +51,7 @@ def test_a_refused_version_is_replaced_by_the_required_one_not_installed_again()
 
     (result,) = findings("WHL721", facts)
     assert result.fix
-    assert result.fix.commands[0].endswith(" nvidia-nccl-cu13==2.28.9")
+    assert result.fix.lines[0].endswith(" nvidia-nccl-cu13==2.28.9")
 
 
 @pytest.mark.parametrize(

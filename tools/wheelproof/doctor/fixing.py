@@ -61,7 +61,7 @@ def plan(fix: Fix | None, facts: HostFacts) -> tuple[Step, ...]:
     """The commands of a fix, each with whether it may be run. The one that only checks torch is left out: what is
     diagnosed again need not be checked.
     """
-    commands = () if fix is None else fix.commands
+    commands = () if fix is None else fix.lines
     return tuple(_step(command, facts.interpreter) for command in commands if command != check_torch(facts))
 
 

@@ -76,7 +76,7 @@ def _cause_table(causes: Sequence[tuple[str, bool, list[tuple[str, CheckResult]]
         told = f"{message} (and {len(messages) - 1:,} other wordings)" if len(messages) > 1 else message
         kind = "not checked" if first.outcome is Outcome.ERROR else str(first.severity)
         names = summarised([name for name, _ in where], 6)
-        fix = ": ".join([first.fix.summary.rstrip("."), *first.fix.commands][:2]) if first.fix else ""
+        fix = ": ".join([first.fix.summary.rstrip("."), *first.fix.lines][:2]) if first.fix else ""
         rows.append((rule, f"{kind}{', root cause' * is_root}", f"{len(where):,}", names, told, fix))
     if rows:
         yield Table(

@@ -55,7 +55,7 @@ def _finding(result: CheckResult, subject: str, paths: Sequence[str], inside: In
         severity=result.severity.value,
         message=result.message,
         evidence=tuple(evidence),
-        fix=result.fix.commands if result.fix else (),
+        fix=result.fix.lines if result.fix else (),
         paths=tuple(sorted(paths, key=lambda path: not _is_library(path))[:MOST_PATHS]),
         distributions=tuple(dict.fromkeys(owners)),
         count=len(paths),

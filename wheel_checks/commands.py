@@ -1,0 +1,326 @@
+"""Commands as data: what a fix asks for is a vector of arguments, and one renderer quotes it for a shell.
+
+A rule builds its commands with :func:`run`, from words of its own and from values that it was given. Such a value is
+always one argument, and never an option: :func:`path`, :func:`package`, :func:`requirement` and :func:`option` make
+words of values, and ``operands`` come after ``--`` when they begin with a dash. What cannot be passed safely becomes a
+:class:`NoCommand` with the reason, so that no rule fails on a hostile name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.errors import FormatError
+from wheel_checks.phrases import abbreviated
+
+CHECK_TORCH = "import torch; print(torch.__version__, torch.ones(2, device='cuda').sum().item())"
+IMPORT_ARGUMENT = "import importlib, sys; importlib.import_module(sys.argv[1])"
+
+PYTHON_SOURCES = {CHECK_TORCH, IMPORT_ARGUMENT, "pass"}
+"""What may follow ``python -c``: constants only. A value reaches them as an argument (``sys.argv``)."""
+
+_SHELLS = frozenset({"sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "pwsh", "tcsh", "zsh", "busybox"})
+_BUILTINS = frozenset({".", "alias", "builtin", "cd", "command", "eval", "exec", "export", "set", "source", "unset"})
+# Programs that start the program that follows, with those of their options that take a value as another word.
+_STARTERS = {
+    "env": frozenset({"-u", "--unset", "-C", "--chdir"}),
+    "nice": frozenset({"-n"}),
+    "nohup": frozenset[str](),
+    "sudo": frozenset({"-u", "--user", "-g", "--group"}),
+    "xargs": frozenset({"-n", "-I", "-P", "-d", "-L"}),
+}
+_KNOW_DASHES = frozenset({"apt-get", "auditwheel", "chmod", "conda", "ln", "python", "rm", "uv", "wheelproof"})
+_PYTHON = re.compile(r"(python|pypy)[0-9.t]*(\.exe)?")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PROJECT = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
+# A note stands in a comment behind a "#", which an interactive zsh does not take for one.
+_NOTE = re.compile(r"[\w ,.:/=+@%-]*", re.ASCII)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class UnsafeCommandError(FormatError):
+    """Something that no command may hold: a shell within a vector, a NUL, a variable that is no name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One program with its arguments, as execve takes them; ``note`` says when or why, in our own words.
+
+    With ``folder`` it runs there. Raises UnsafeCommandError for an empty vector, a NUL or a lone surrogate, and a
+    program that would read an argument as code of a shell or, unless it is of ``PYTHON_SOURCES``, of Python.
+    """
+
+    argv: tuple[str, ...]
+    note: str = ""
+    folder: str = ""
+
+    def __post_init__(self) -> None:
+        _check_vector(self.argv)
+        _check_texts((self.folder,))
+        _check_note(self.note)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A variable of the shell: set to ``value``, or to what the program of a vector prints."""
+
+    name: str
+    value: str | tuple[str, ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        _check_variable(self.name)
+        if isinstance(self.value, str):
+            _check_texts((self.value,))
+        else:
+            _check_vector(self.value)
+        _check_note(self.note)
+
+
+@dataclass(frozen=True, slots=True)
+class Unset:
+    """Variables of the shell to remove."""
+
+    names: tuple[str, ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            raise UnsafeCommandError("no variable is named")
+        for name in self.names:
+            _check_variable(name)
+        _check_note(self.note)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipe:
+    """Programs of which each reads what the one before it prints."""
+
+    commands: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.commands) < 2:  # a pipe has two ends
+            raise UnsafeCommandError("a pipe of fewer than two programs")
+        for argv in self.commands:
+            _check_vector(argv)
+        _check_note(self.note)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFile:
+    """A file with these lines and no others; what was in it goes."""
+
+    path: str
+    lines: tuple[str, ...]
+    note: str = ""
+    as_root: bool = False
+
+    def __post_init__(self) -> None:
+        _check_texts((self.path, *self.lines))
+        if not self.path.startswith(("/", "./")) or any("\n" in line for line in self.lines):
+            raise UnsafeCommandError("a file without a path that begins with / or ./, or a line that holds two")
+        _check_note(self.note)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options to add to a command that the reader has: not a command to run, and shown as words."""
+
+    program: tuple[str, ...]
+    options: tuple[str, ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        _check_vector(self.program)
+        _check_texts(self.options)
+        _check_note(self.note)
+
+
+@dataclass(frozen=True, slots=True)
+class NoCommand:
+    """There is no command that can be run as it is, and ``why``. The others of its fix are not for running alone."""
+
+    why: str
+
+
+Runnable: TypeAlias = Command | Export | Unset | Pipe | WriteFile
+Step: TypeAlias = Runnable | Options | NoCommand
+Word: TypeAlias = str | tuple[str, ...] | NoCommand
+
+
+def run(*words: Word, operands: Iterable[Word] = (), note: str = "", folder: str = "") -> Command | NoCommand:
+    """The command of these words: our own, and those that :func:`path`, :func:`option` and the others made of values.
+
+    ``operands`` are values that the program takes for names or files. When one begins with a dash, ``--`` precedes
+    them; for a program that does not know it there is no command, but the reason.
+    """
+    argv: list[str] = []
+    for word in words:
+        if isinstance(word, NoCommand):
+            return word
+        argv += [word] if isinstance(word, str) else word
+    last: list[str] = []
+    for operand in operands:
+        if isinstance(operand, NoCommand):
+            return operand
+        last += [operand] if isinstance(operand, str) else operand
+    if dashed := next((operand for operand in last if operand.startswith("-")), ""):
+        program = _name(argv[_program(argv)])
+        if program not in _KNOW_DASHES:
+            return NoCommand(f"{_shown(dashed)} begins with a dash, and {program} would take it for an option")
+        last.insert(0, "--")
+    try:
+        return Command((*argv, *last), note, folder)
+    except UnsafeCommandError as error:
+        return NoCommand(error.what)
+
+
+def path(text: str) -> Word:
+    """A file or folder as an argument: one whose name begins with a dash is preceded by ``./``."""
+    if not text:
+        return NoCommand("the path is not known")
+    return f"./{text}" if text.startswith("-") else text
+
+
+def package(name: str, version: str = "") -> Word:
+    """``name``, or ``name==version``, for an installer; only what is a name and a version, never an address."""
+    if not _PROJECT.fullmatch(name):
+        return NoCommand(f"{_shown(name)} is not the name of a package")
+    if not version:
+        return name
+    try:
+        Version(version)
+    except InvalidVersion:
+        return NoCommand(f"{_shown(version)}, the version of {name}, is not one that an installer could be asked for")
+    return f"{name}=={version.strip()}"
+
+
+def requirement(text: str) -> Word:
+    """A requirement by name and version, for an installer; one that names an address gives no command."""
+    try:
+        parsed = Requirement(text)
+    except InvalidRequirement:
+        return NoCommand(f"{_shown(text)} is not a requirement")
+    if parsed.url:
+        return NoCommand(f"{_shown(text)} names an address, which only you can choose to trust")
+    return text.strip()
+
+
+def option(name: str, value: str) -> Word:
+    """An option with its value; ``--name=value`` in one word where the value could be taken for another option."""
+    if not value.startswith("-"):
+        return name, value
+    if name.startswith("--"):
+        return f"{name}={value}"
+    return NoCommand(f"{_shown(value)} begins with a dash, and {name} cannot be given such a value")
+
+
+def shell(step: Runnable) -> str:
+    """The step as a POSIX shell reads it, without its note: every argument is quoted as far as it must be."""
+    match step:
+        case Command(argv, _, folder):
+            text = shlex.join(argv)
+            return f"(cd {shlex.quote(folder)} && {text})" if folder else text
+        case Export(name, str(value)):
+            return f"export {name}={shlex.quote(value)}"
+        case Export(name, value):
+            return f'export {name}="$({shlex.join(value)})"'
+        case Unset(names):
+            return f"unset {' '.join(names)}"
+        case Pipe(commands):
+            return " | ".join(map(shlex.join, commands))
+        case WriteFile(file, lines, _, as_root):
+            return shell(Pipe((("printf", "%s\\n", *lines), (*["sudo"] * as_root, "tee", file))))
+
+
+def commented(step: Runnable) -> str:
+    """The step for a shell, with its note as a comment at the end of the line."""
+    return f"{shell(step)}  # {step.note}" if step.note else shell(step)
+
+
+def in_words(step: Step) -> str:
+    """The step as one line for people: what can be run as :func:`commented` gives it, the rest as a sentence."""
+    if isinstance(step, NoCommand):
+        return f"no command: {step.why}"
+    if isinstance(step, Options):
+        note = f" ({step.note})" if step.note else ""
+        return f"add to `{shlex.join(step.program)}`: {shlex.join(step.options)}{note}"
+    return commented(step)
+
+
+def _name(program: str) -> str:
+    name = program.rpartition("/")[2]
+    return "python" if _PYTHON.fullmatch(name) else name
+
+
+def _program(argv: Iterable[str]) -> int:
+    """The index of the program that is started in the end: behind ``sudo``, ``env A=B`` and the like."""
+    words = list(argv)
+    index = 0
+    while (starter := _STARTERS.get(_name(words[index]))) is not None:
+        index += 1
+        while index < len(words) and (words[index].startswith("-") or _ASSIGNMENT.match(words[index])):
+            if words[index].startswith(("-S", "--split-string")):
+                raise UnsafeCommandError("env would split an argument into words")
+            index += 2 if words[index] in starter else 1
+        if index >= len(words):
+            raise UnsafeCommandError("a command without a program")
+    return index
+
+
+def _check_vector(argv: tuple[str, ...]) -> None:
+    if not argv or not argv[0]:
+        raise UnsafeCommandError("a command without a program")
+    _check_texts(argv)
+    at = _program(argv)
+    program, arguments = _name(argv[at]), argv[at + 1 :]
+    if program in _SHELLS or program in _BUILTINS or program.startswith("-"):
+        raise UnsafeCommandError(f"{program} would run its arguments as code")
+    for word, following in itertools.pairwise(argv[at:]):
+        if _name(word) in _SHELLS and re.fullmatch("-[a-z]*c", following):
+            raise UnsafeCommandError(f"{_name(word)} would run an argument as code")
+    if program == "python":
+        _check_python(arguments)
+
+
+def _check_python(arguments: tuple[str, ...]) -> None:
+    """Refuses code that is no constant; what follows a script or ``-m MODULE`` is not Python's."""
+    for index, word in enumerate(arguments):
+        if not word.startswith("-") or word == "-m":
+            return
+        if word.startswith("-c") or (not word.startswith("--") and "c" in word):
+            if word != "-c" or arguments[index + 1 : index + 2] not in [(source,) for source in PYTHON_SOURCES]:
+                raise UnsafeCommandError("Python would run an argument as code")
+            return
+
+
+def _check_texts(texts: Iterable[str]) -> None:
+    for text in texts:
+        if "\0" in text:
+            raise UnsafeCommandError("a NUL cannot be an argument's")
+        if _SURROGATE.search(text):
+            raise UnsafeCommandError(f"{_shown(text)} is not text in UTF-8, and cannot be written down exactly")
+
+
+def _check_variable(name: str) -> None:
+    if not _VARIABLE.fullmatch(name):
+        raise UnsafeCommandError(f"{_shown(name)} is not the name of a variable")
+
+
+def _check_note(note: str) -> None:
+    if not _NOTE.fullmatch(note):
+        raise UnsafeCommandError("a note of a command holds more than plain words")
+
+
+def _shown(text: str) -> str:
+    return ascii(abbreviated(text))
