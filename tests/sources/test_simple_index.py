@@ -63,6 +63,45 @@ def test_with_uvs_strategy_the_first_index_that_knows_the_project_counts(client:
         assert names(client, IndexConfig(indexes, strategy=FIRST_INDEX)) == [OLD]
 
 
+def test_what_the_strategy_passes_over_is_listed_for_who_asks_for_every_place(client: HttpClient) -> None:
+    with RangeServer({"/a/foo-bar/": page(OLD), "/b/foo-bar/": page(NEW), "/c/foo-bar/": b"<form>"}) as server:
+        indexes = tuple(server.url(f"/{name}/") for name in ("none", "a", "b", "c"))
+        index = SimpleIndex(client, IndexConfig(indexes, strategy=FIRST_INDEX))
+        listing = index.files("foo-bar", every=True)
+    assert [(place.index, place.known, place.counts, len(place.files)) for place in listing.places] == [
+        (indexes[0], False, True, 0),
+        (indexes[1], True, True, 1),
+        (indexes[2], True, False, 1),
+        (indexes[3], True, False, 0),
+    ]
+    assert [file.file_name for file in listing.files] == [OLD]
+    assert "such as a login page" in listing.places[3].unread
+
+
+def test_an_index_that_is_passed_over_and_does_not_answer_is_asked_once(client: HttpClient) -> None:
+    broken = Resource(behave=[fail(403)])
+    demo = page("demo-1.0.tar.gz")
+    pages = {"/a/foo-bar/": page(OLD), "/a/demo/": demo, "/b/foo-bar/": broken, "/b/demo/": demo}
+    with RangeServer({**pages}) as server:
+        config = IndexConfig((server.url("/a/"), server.url("/b/")), strategy=FIRST_INDEX)
+        index = SimpleIndex(client, config)
+        unread = [index.files(name, every=True).places[1].unread for name in ("foo-bar", "demo")]
+    assert unread[0] == unread[1] != ""
+
+
+def test_links_to_this_machine_are_no_files_and_are_named(client: HttpClient, tmp_path: Path) -> None:
+    (tmp_path / OLD).write_bytes(b"12345")
+    body = f'<a href="{(tmp_path / OLD).as_uri()}">x</a><a href="file:///x/other-1.0.tar.gz">x</a>'.encode()
+    with RangeServer({"/simple/foo-bar/": body, "/links.html": body}) as server:
+        config = IndexConfig((server.url("/simple/"),), (server.url("/links.html"),))
+        listing = SimpleIndex(client, config).files("foo-bar")
+    assert listing.files == ()
+    assert [[link.file_name for link in place.refused] for place in listing.places] == [
+        [OLD],
+        [OLD, "other-1.0.tar.gz"],
+    ]
+
+
 def test_an_unknown_project_names_every_index_that_was_asked_without_credentials(client: HttpClient) -> None:
     with RangeServer({}) as server, pytest.raises(NotFoundError) as caught:
         SimpleIndex(client, IndexConfig((server.url("/a/", credentials="me:secret"), server.url("/b/")))).files("nope")

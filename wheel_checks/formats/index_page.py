@@ -7,13 +7,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.html_tags import start_tags
+from wheel_checks.formats.remote_links import why_refused
 
 WHEEL_SUFFIX = ".whl"
 VARIANTS_SUFFIX = "-variants.json"  # index-level metadata of variant wheels (PEP 825)
@@ -26,6 +27,9 @@ KNOWN_API_VERSION = 1  # the major version of the repository API that this modul
 # Attackers and proxies choose the charset; codecs that are slow, or are no character sets at all, are not tried.
 _CHARSETS = frozenset({"utf-8", "utf-8-sig", "ascii", "iso8859-1", "iso8859-15", "cp1252", "utf-16"})
 _LONGEST_NAME = 255  # characters in a file name, as in the file systems that files are installed from
+_MOST_REFUSED = 20  # links of one page that are named
+_BLANKS = "".join(map(chr, range(0x21)))  # around an address they do not count, nor do line breaks in it (WHATWG URL)
+_LINE_BREAKS = re.compile("[\t\r\n]")
 _DIGEST = re.compile(r"[0-9a-fA-F]{32,128}")
 
 
@@ -53,6 +57,27 @@ class IndexFile:
     def is_wheel(self) -> bool:
         """True when the name ends as a wheel's does."""
         return self.file_name.endswith(WHEEL_SUFFIX)
+
+
+class Refused(NamedTuple):
+    """A file that the page of ``listed_by`` may not lead to: its name, its resolved address, and why."""
+
+    file_name: str
+    url: str
+    why: str
+    listed_by: str = ""
+
+    @property
+    def followed(self) -> bool:
+        """True for an address that installers would follow."""
+        return self.url.partition(":")[0].lower() in {"file", "http", "https"}
+
+
+class IndexPage(NamedTuple):
+    """What a page lists: the files, in its order, and those that it may not lead to."""
+
+    files: tuple[IndexFile, ...]
+    refused: tuple[Refused, ...] = ()
 
 
 def sdist_version(file_name: str, project: str) -> str | None:
@@ -101,13 +126,14 @@ def file_from_url(url: str, index: str) -> IndexFile | None:
     return IndexFile(file_name, address, _hashes((name, value) for name, _, value in pairs), index=index)
 
 
-def parse_index_page(body: bytes, content_type: str, url: str, index: str) -> tuple[IndexFile, ...]:
-    """The files that a page lists, in the order of the page.
+def parse_index_page(body: bytes, content_type: str, url: str, index: str) -> IndexPage:
+    """The files that a page lists, in the order of the page, and those that it may not lead to.
 
     ``content_type`` is the HTTP header ("" when there is none), ``url`` the final address of the page, against which
     its relative links are resolved, ``index`` what ``IndexFile.index`` shall say. Entries that are malformed are
-    skipped, as installers do. Raises FormatError when the page as a whole is no index: neither HTML nor JSON, a major
-    API version that is not known (PEP 629), or an HTML page such as a login form.
+    skipped, as installers do; links that :func:`why_refused` refuses are no files. Raises FormatError when the page as
+    a whole is no index: neither HTML nor JSON, a major API version that is not known (PEP 629), or an HTML page such as
+    a login form.
     """
     media_type, charset = _media_type(content_type)
     text = body.decode(charset, "replace")
@@ -128,7 +154,7 @@ def parse_index_page(body: bytes, content_type: str, url: str, index: str) -> tu
 # JSON (PEP 691, 700, 714)
 
 
-def _parse_json(text: str, url: str, index: str) -> tuple[IndexFile, ...]:
+def _parse_json(text: str, url: str, index: str) -> IndexPage:
     try:
         page = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -144,15 +170,16 @@ def _parse_json(text: str, url: str, index: str) -> tuple[IndexFile, ...]:
         )
     meta = page.get("meta")
     _check_api_version(meta.get("api-version") if isinstance(meta, dict) else None, index)
-    listed = (_json_file(entry, url, index) for entry in files if isinstance(entry, dict))
-    return tuple(file for file in listed if file is not None)
+    return _page(_json_file(entry, url, index) for entry in files if isinstance(entry, dict))
 
 
-def _json_file(entry: dict[str, Any], url: str, index: str) -> IndexFile | None:
+def _json_file(entry: dict[str, Any], url: str, index: str) -> IndexFile | Refused | None:
     file_name, link = entry.get("filename"), entry.get("url")
     if not isinstance(file_name, str) or not isinstance(link, str) or not _is_file_name(file_name):
         return None
     linked = _resolve(link, url, index)
+    if isinstance(linked, Refused):
+        return linked._replace(file_name=file_name)
     if linked is None:
         return None
     size, yanked = entry.get("size"), entry.get("yanked")
@@ -174,7 +201,7 @@ def _json_file(entry: dict[str, Any], url: str, index: str) -> IndexFile | None:
 # HTML (PEP 503, 592, 658, 714), and the pages that --find-links points to
 
 
-def _parse_html(text: str, url: str, index: str) -> tuple[IndexFile, ...]:
+def _parse_html(text: str, url: str, index: str) -> IndexPage:
     anchors: list[Mapping[str, str | None]] = []
     api_version: str | None = None
     base = ""
@@ -192,23 +219,24 @@ def _parse_html(text: str, url: str, index: str) -> tuple[IndexFile, ...]:
         base = _without_credentials(urljoin(url, base))
     except ValueError:
         base = url
-    listed = (_html_file(anchor, base, index) for anchor in anchors)
-    files = tuple(file for file in listed if file is not None)
-    if not files and api_version is None and (not names or names & {"form", "input", "script"}):
+    page = _page(_html_file(anchor, base, url, index) for anchor in anchors)
+    if not any(page) and api_version is None and (not names or names & {"form", "input", "script"}):
         what = "a page with a form or a script and no file, such as a login page" if names else "no HTML at all"
         raise FormatError(
             f"{index} answered with {what}",
             expected="an index page that links to files (PEP 503)",
             hint="check the address of the index and your credentials for it",
         )
-    return files
+    return page
 
 
-def _html_file(anchor: Mapping[str, str | None], base: str, index: str) -> IndexFile | None:
+def _html_file(anchor: Mapping[str, str | None], base: str, page: str, index: str) -> IndexFile | Refused | None:
     link = anchor.get("href")
-    linked = _resolve(link, base, index) if link else None
+    linked = _resolve(link, page, index, base) if link else None
     if linked is None or not linked.file_name.endswith(_LISTED):
         return None
+    if isinstance(linked, Refused):
+        return linked
     sidecar = anchor.get("data-core-metadata", anchor.get("data-dist-info-metadata", "false"))
     return IndexFile(
         linked.file_name,
@@ -222,6 +250,17 @@ def _html_file(anchor: Mapping[str, str | None], base: str, index: str) -> Index
 
 
 # What both have in common
+
+
+def _page(listed: Iterable[IndexFile | Refused | None]) -> IndexPage:
+    files: list[IndexFile] = []
+    refused: list[Refused] = []
+    for item in listed:
+        if isinstance(item, IndexFile):
+            files.append(item)
+        elif item is not None and len(refused) < _MOST_REFUSED:
+            refused.append(item)
+    return IndexPage(tuple(files), tuple(refused))
 
 
 def _media_type(content_type: str) -> tuple[str, str]:
@@ -252,12 +291,16 @@ def _check_api_version(version: object, index: str) -> None:
         )
 
 
-def _resolve(link: str, base: str, index: str) -> IndexFile | None:
+def _resolve(link: str, page: str, index: str, base: str = "") -> IndexFile | Refused | None:
+    """The file that ``link`` leads to, relative to ``base`` ("" for the page itself); None when it leads to no file."""
     if not link.startswith(("https://", "http://")):  # urljoin is the costly part of a page with thousands of links
         try:
-            link = urljoin(base, link.strip())
+            link = urljoin(base or page, _LINE_BREAKS.sub("", link.strip(_BLANKS)))
         except ValueError:
             return None
+    if why := why_refused(link, page):
+        name = unquote(re.split("[?#]", link, maxsplit=1)[0]).rpartition("/")[2]
+        return Refused(name, link, why, index)
     return file_from_url(link, index)
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.errors import NotFoundError, SourceError, UsageError
+from wheel_checks.errors import NotFoundError, SourceError, UsageError, WheelproofError
 from wheel_checks.formats.index_page import (
     IndexFile,
+    IndexPage,
+    Refused,
     file_from_url,
     is_file_of,
     is_variants_file_of,
@@ -20,7 +23,7 @@ from wheel_checks.formats.index_page import (
 )
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.http.credentials import redact
+from wheel_checks.sources.http.credentials import redact, redact_text
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
 
 # PEP 691: JSON tells sizes; HTML is what every index speaks.
@@ -33,14 +36,37 @@ _PROJECT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """Every candidate file of a project: those of find-links places first, then by index.
+class Place:
+    """What one index or find-links place, without credentials, lists for a project.
 
-    ``not_found`` are the indexes, without credentials, that do not know the project.
+    ``known`` is False for an index that does not know the project. ``counts`` is False for an index that an installer
+    passes over, since one before it knows the project. ``unread`` says why such an index could not be read.
     """
 
-    files: tuple[IndexFile, ...]
-    not_found: tuple[str, ...] = ()
+    index: str
+    files: tuple[IndexFile, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    known: bool = True
+    counts: bool = True
+    unread: str = ""
+    is_index: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What every place lists for a project: find-links places first, then the indexes in the order to ask."""
+
+    places: tuple[Place, ...]
+
+    @property
+    def files(self) -> tuple[IndexFile, ...]:
+        """Every candidate file: those of find-links places first, then by index."""
+        return tuple(file for place in self.places if place.counts for file in place.files)
+
+    @property
+    def not_found(self) -> tuple[str, ...]:
+        """The indexes, without credentials, that do not know the project."""
+        return tuple(place.index for place in self.places if not place.known)
 
 
 class SimpleIndex:
@@ -49,9 +75,17 @@ class SimpleIndex:
     def __init__(self, client: HttpClient, config: IndexConfig) -> None:
         self._client = client
         self._config = config
+        self._silent: dict[str, str] = {}  # indexes that are passed over and did not answer, and why
 
-    def files(self, project: str) -> Listing:
+    @property
+    def strategy(self) -> str:
+        """How several indexes count: "merge" or "first-index"."""
+        return self._config.strategy
+
+    def files(self, project: str, *, every: bool = False) -> Listing:
         """What is listed for ``project``, whose name need not be normalised.
+
+        ``every`` also reads the indexes that the strategy passes over: their places do not count.
 
         Raises NotFoundError when no place knows it, SourceError or FormatError when one of those that count does not
         answer as it should: an installer would stop too, since the file to take might be there. Raises UsageError for a
@@ -69,21 +103,21 @@ class SimpleIndex:
             links = [pool.submit(self._find_links, place, name) for place in config.find_links]
             pages = [pool.submit(self._index, index, name) for index in config.indexes]
             try:
-                return self._combine(project, links, pages)
+                return self._combine(project, links, pages, every=every)
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _combine(self, project: str, links: list[Future[Listing]], pages: list[Future[Listing]]) -> Listing:
-        listings = [future.result() for future in links]
-        for future in pages:
-            listings.append(future.result())
-            if self._config.strategy == FIRST_INDEX and not listings[-1].not_found:
-                break
-        listing = Listing(
-            tuple(file for part in listings for file in part.files),
-            tuple(index for part in listings for index in part.not_found),
-        )
-        if not listing.files and len(listing.not_found) == len(pages):
+    def _combine(self, project: str, links: list[Future[Place]], pages: list[Future[Place]], *, every: bool) -> Listing:
+        places = [future.result() for future in links]
+        found = False
+        for index, future in zip(self._config.indexes, pages, strict=True):
+            if not found:
+                places.append(future.result())
+                found = self._config.strategy == FIRST_INDEX and places[-1].known
+            elif every:
+                places.append(self._passed_over(redact(index), future))
+        listing = Listing(tuple(places))
+        if not listing.files and len(listing.not_found) == len(pages) and not any(place.refused for place in places):
             asked = ", ".join([*listing.not_found, *map(redact, self._config.find_links)])
             raise NotFoundError(
                 f"no project {project!r} is known to {asked}",
@@ -91,33 +125,49 @@ class SimpleIndex:
             )
         return listing
 
-    def _index(self, index: str, name: str) -> Listing:
+    def _passed_over(self, index: str, page: Future[Place]) -> Place:
+        """What an index offers that does not count. One that does not answer is waited for once."""
+        if index not in self._silent:
+            try:
+                return replace(page.result(), counts=False)
+            except WheelproofError as error:
+                self._silent[index] = redact_text(str(error))
+        return Place(index, counts=False, unread=self._silent[index])
+
+    def _index(self, index: str, name: str) -> Place:
         parts = urlsplit(index)
         url = urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{name}/", fragment=""))
         try:
-            return Listing(self._page(url, redact(index)))
+            return Place(redact(index), *self._page(url, redact(index)))
         except NotFoundError:
-            return Listing((), not_found=(redact(index),))
+            return Place(redact(index), known=False)
 
-    def _find_links(self, place: str, name: str) -> Listing:
+    def _find_links(self, place: str, name: str) -> Place:
         """The files of ``name`` at a page, in a local folder, or the one file that ``place`` is."""
+        files: Iterable[IndexFile] = ()
+        refused: tuple[Refused, ...] = ()
         linked = file_from_url(place, redact(place))
         if linked is not None and is_file_of(linked.file_name, name):
-            return Listing((linked,))
-        if is_file_url(place) and path_of(place).is_dir():
-            return Listing(tuple(file for file in _folder(path_of(place), place) if _belongs(file, name)))
-        if linked is not None and linked.is_wheel:  # a wheel of another project: no page to read
-            return Listing(())
-        return Listing(tuple(file for file in self._page(place, redact(place)) if _belongs(file, name)))
+            files = (linked,)
+        elif is_file_url(place) and path_of(place).is_dir():
+            files = _folder(path_of(place), place)
+        elif linked is None or not linked.is_wheel:  # for a wheel of another project there is no page to read
+            files, refused = self._page(place, redact(place))
+        return Place(
+            redact(place),
+            tuple(file for file in files if _belongs(file.file_name, name)),
+            tuple(link for link in refused if _belongs(link.file_name, name)),
+            is_index=False,
+        )
 
-    def _page(self, url: str, index: str) -> tuple[IndexFile, ...]:
+    def _page(self, url: str, index: str) -> IndexPage:
         page = self._client.get_page(url, {"Accept": ACCEPT})
         return parse_index_page(page.body, page.content_type, page.final_url, index)
 
 
-def _belongs(file: IndexFile, project: str) -> bool:
+def _belongs(file_name: str, project: str) -> bool:
     """Whether a file is of the project: a wheel, a source archive, or what a release says of its variants."""
-    return is_file_of(file.file_name, project) or is_variants_file_of(file.file_name, project)
+    return is_file_of(file_name, project) or is_variants_file_of(file_name, project)
 
 
 def _folder(path: Path, place: str) -> list[IndexFile]:

@@ -147,6 +147,17 @@ def test_a_redirect_away_from_encryption_is_refused() -> None:
         transport._redirected("https://example.org/x", "http://me:secret@example.org/y")
 
 
+@pytest.mark.parametrize("target", ["http://127.0.0.1/x/", "http://localhost:8/x/", "//169.254.169.254/x/"])
+def test_a_redirect_of_another_host_to_this_machine_is_refused(
+    make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    with RangeServer({"/x/": Resource(behave=[redirect(target)])}) as server:
+        monkeypatch.setenv("http_proxy", server.url(""))
+        with pytest.raises(SourceError, match=r"redirects to .*, which is on (the loopback|a link-local address)"):
+            make_client().get_page("http://index.example.test/x/")
+    assert len(server.requests) == 1
+
+
 def test_endless_redirects_end(client: HttpClient) -> None:
     refused = pytest.raises(SourceError, match="redirects more than 10 times")
     with RangeServer({"/x/": Resource(behave=[redirect("/x/")])}) as server, refused:

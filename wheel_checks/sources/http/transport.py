@@ -17,6 +17,7 @@ import truststore
 import urllib3
 
 from wheel_checks.errors import SourceError
+from wheel_checks.formats.remote_links import why_refused
 from wheel_checks.sources.http.credentials import Credentials, Login, origin_of, redact, split_login
 from wheel_checks.sources.http.failures import WIRE_ERRORS, exchange_error, status_error
 from wheel_checks.sources.http.options import SessionOptions
@@ -185,6 +186,8 @@ def _redirected(url: str, location: str) -> str:
         raise SourceError(f"{redact(url)} redirects to {redact(location)!r}", expected="an https or http URL")
     if scheme == "http" and urlsplit(url).scheme.lower() == "https":
         raise SourceError(f"{redact(url)} redirects to {redact(target)}, which is not encrypted", expected="https")
+    if why := why_refused(target, url):
+        raise SourceError(f"{redact(url)} redirects to {redact(target)}, which {why}", expected="another server")
     return target
 
 
