@@ -16,10 +16,16 @@ from urllib3 import exceptions as wire
 
 from wheel_checks.errors import AuthenticationError, NotFoundError, SourceError
 from wheel_checks.sources.http.credentials import HINT, redact
+from wheel_checks.sources.http.pace import LARGEST_HEAD, HeadTooLongError, StalledError
 from wheel_checks.sources.http.retry import TransientError
 
 WIRE_ERRORS = (wire.HTTPError, http.client.HTTPException, OSError, ValueError)
 """What urllib3 raises from a request or while a body is read; ValueError for what cannot be sent, as a bad URL."""
+
+
+# http.client raises its base class for too many headers
+_TOO_LONG = (HeadTooLongError, http.client.LineTooLong, http.client.HTTPException)
+_SLOW = "try again later, or give a longer timeout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,7 @@ _FAILURES = (
     _Failure(
         (wire.TimeoutError, TimeoutError),
         "{host} did not answer in time",
-        "try again later, or give a longer timeout",
+        _SLOW,
     ),
     _Failure((wire.NewConnectionError,), "{host} cannot be reached", "check the network", 1),
     _Failure((BaseException,), "the connection to {host} broke while {url} was read"),
@@ -63,6 +69,13 @@ def exchange_error(error: Exception, url: str) -> TransientError | SourceError:
     host = urlsplit(url).netloc
     causes = list(_causes(error))
     for cause in causes:
+        if isinstance(cause, StalledError):
+            return TransientError(SourceError(f"{redact(url)} {cause}", hint=_SLOW))
+        if type(cause) in _TOO_LONG:
+            return SourceError(
+                f"{redact(url)} is answered with too long a head, or with lines that are too long",
+                expected=f"at most {LARGEST_HEAD} bytes",
+            )
         if isinstance(cause, ssl.SSLCertVerificationError):
             return SourceError(
                 f"the certificate of {host} is not trusted: {cause.verify_message or 'it could not be verified'}",

@@ -21,13 +21,14 @@ from wheel_checks.formats.remote_links import why_refused
 from wheel_checks.sources.http.credentials import Credentials, Login, origin_of, redact, split_login
 from wheel_checks.sources.http.failures import WIRE_ERRORS, exchange_error, status_error
 from wheel_checks.sources.http.options import SessionOptions
+from wheel_checks.sources.http.pace import paced_pools
 from wheel_checks.sources.http.retry import Deadline, TransientError
 from wheel_checks.sources.meter import Meter
 
 _CHUNK = 1 << 20  # bytes asked of the socket at once
 _DRAINED = 1 << 16  # bytes of an unwanted body that are read so that the connection can be kept
 _MOST_REDIRECTS = 10
-_SLOWEST = 1024  # bytes that must come within each timeout, or the server counts as stalled
+_CHAIN = 3.0  # timeouts in which all redirects of one request must be answered
 _KEYRING_SECONDS = 10.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -44,27 +45,21 @@ class Response:
         self.url = url
 
     def chunks(self) -> Iterator[bytes]:
-        """The body as it comes, in the encoding that it has. Raises TransientError when it stalls or breaks off."""
-        timeout, deadline = self._transport.options.timeout, self._transport.deadline
-        waited, received = 0.0, 0
+        """The body as it comes, in the encoding that it has.
+
+        Raises TransientError when it stalls or breaks off, DeadlineError at the deadline.
+        """
         while True:
-            start = time.monotonic()
             try:
                 chunk = self._raw.read1(_CHUNK, decode_content=False)
             except WIRE_ERRORS as error:
-                deadline.check()
+                self._transport.deadline.check()
                 raise exchange_error(error, self.url) from error
             if not chunk:
                 return
             self._transport.count(self._meter, len(chunk))
-            waited, received = waited + time.monotonic() - start, received + len(chunk)
             yield chunk
-            deadline.check()
-            if received >= _SLOWEST:
-                waited, received = 0.0, 0
-            elif waited > timeout:
-                slow = f"{redact(self.url)} sends fewer than {_SLOWEST} bytes in {timeout:g} s"
-                raise TransientError(SourceError(slow, hint="try again later, or give a longer timeout"))
+            self._transport.deadline.check()
 
     def exactly(self, length: int) -> bytes:
         """The first ``length`` bytes of the body. Raises TransientError when it ends before."""
@@ -93,7 +88,8 @@ class Response:
 class Transport:
     """Sends requests; safe for many threads.
 
-    The timeout of ``options`` limits connecting and every wait for bytes, ``deadline`` everything.
+    The timeout of ``options`` limits connecting, each whole head, and the wait for some bytes of a body (see
+    :mod:`wheel_checks.sources.http.pace`). Three times as long limits a chain of redirects, ``deadline`` everything.
     """
 
     def __init__(self, options: SessionOptions, deadline: Deadline, credentials: Credentials) -> None:
@@ -136,26 +132,32 @@ class Transport:
         origin = origin_of(url)
         login = self._credentials.find(url)
         here = url
+        end = time.monotonic() + _CHAIN * self.options.timeout
         for _ in range(_MOST_REDIRECTS + 1):
             at_home = origin_of(here) == origin  # credentials go to the host that they are for and to no other
-            response = self._send(here, headers, login if at_home else None, meter)
+            response = self._send(here, headers, login if at_home else None, meter, end)
             if response.status == 401 and at_home:
                 known = self._credentials.ask_keyring(url, self.deadline.remaining(_KEYRING_SECONDS))
                 if known is not None and known != login:
                     response.close()
                     login = known
-                    response = self._send(here, headers, login, meter)
+                    response = self._send(here, headers, login, meter, end)
             if response.status not in _REDIRECTS:
                 return response
             response.close()
             here = _redirected(here, response.headers.get("Location", ""))
         raise SourceError(f"{redact(url)} redirects more than {_MOST_REDIRECTS} times")
 
-    def _send(self, url: str, headers: Mapping[str, str], login: Login | None, meter: Meter) -> Response:
+    def _send(
+        self, url: str, headers: Mapping[str, str], login: Login | None, meter: Meter, chain_end: float
+    ) -> Response:
         sent = {"User-Agent": self.options.user_agent, **headers}
         if login is not None:
             sent["Authorization"] = login.header
-        timeout = self.deadline.remaining(self.options.timeout)
+        chain = chain_end - time.monotonic()
+        if chain <= 0:
+            raise SourceError(f"{redact(url)} is at the end of redirects that took too long", hint="try again later")
+        timeout = self.deadline.remaining(min(self.options.timeout, chain))
         pool = self._pool(url)
         meter.add(requests=1)
         try:
@@ -171,7 +173,9 @@ class Transport:
         proxy = _proxy_for(url)
         with self._lock:
             if proxy not in self._pools:
-                self._pools[proxy] = _make_pool(proxy, self.options.max_connections)
+                pool = _make_pool(proxy, self.options.max_connections)
+                pool.pool_classes_by_scheme = paced_pools(self.options.timeout, self.deadline)
+                self._pools[proxy] = pool
             return self._pools[proxy]
 
 
