@@ -211,9 +211,16 @@ def test_a_server_without_ranges_is_told_and_downloads_only_when_allowed(wheelpr
     with RangeServer(files) as server:
         refused = verify_on(server, wheelproof, "demo", "--platform", "x86_64", "--no-cache")
         allowed = verify_on(server, wheelproof, "demo", "--platform", "x86_64", "--no-cache", "--allow-download")
+        smaller = verify_on(
+            server, wheelproof, "demo", "--platform=x86_64", "--no-cache", "--allow-download", "--max-download=100k"
+        )
+        wrong = verify_on(server, wheelproof, "demo", "--platform", "x86_64", "--max-download", "much")
     assert refused.status == 3
     assert "--allow-download" in refused.out
     assert allowed.status == 0
+    assert smaller.status == 3
+    assert "expected at most 100.0 kB to download" in smaller.out
+    assert wrong.status == 2
 
 
 def test_credentials_are_used_and_never_printed(wheelproof: Wheelproof) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import urldefrag
 from wheel_checks.sources.byte_source import ByteSource, Cost
 from wheel_checks.sources.file_urls import is_file_url, path_of, read_page
 from wheel_checks.sources.http.cache import ByteCache
+from wheel_checks.sources.http.download import LARGEST_DOWNLOAD
 from wheel_checks.sources.http.file import HttpFile
 from wheel_checks.sources.http.options import SessionOptions
 from wheel_checks.sources.http.pages import Page, fetch_page
@@ -27,8 +28,9 @@ class HttpClient:
     ``timeout`` is the seconds to wait for a connection and for bytes; ``deadline`` the seconds for everything, from now
     on. ``retries`` more attempts follow a failure that may pass, the first after about ``backoff`` seconds, each later
     one after twice as long. At most ``max_connections`` requests run at once (streams are not counted).
-    ``allow_download`` fetches files whole from servers without ranges. ``on_bytes`` is called, from any thread, with
-    the size of each piece that arrives. ``user_agent`` names the client to servers.
+    ``allow_download`` fetches files whole from servers without ranges, each of at most ``max_download`` bytes and of
+    the size that an index lists. ``on_bytes`` is called, from any thread, with the size of each piece that arrives.
+    ``user_agent`` names the client to servers.
     """
 
     def __init__(
@@ -42,10 +44,11 @@ class HttpClient:
         backoff: float = 0.25,
         max_connections: int = 8,
         allow_download: bool = False,
+        max_download: int = LARGEST_DOWNLOAD,
         user_agent: str = "wheelproof",
         on_bytes: Callable[[int], object] | None = None,
     ) -> None:
-        options = SessionOptions(offline, allow_download, timeout, max_connections, user_agent, on_bytes)
+        options = SessionOptions(offline, allow_download, max_download, timeout, max_connections, user_agent, on_bytes)
         self._session = Session(options, cache, Deadline(deadline), RetryPolicy(retries, backoff))
 
     def __enter__(self) -> Self:

@@ -19,14 +19,15 @@ class LocalFile:
 
     Raises NotFoundError when there is no such file and SourceError when it is a folder, a device, a pipe or a socket
     or may not be read. A file that is cut or rewritten while it is read raises ChangedFileError from the read.
+    ``fd`` is an open regular file without a name, which this object closes; ``path`` then only names it in messages.
     """
 
     remote = False
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], fd: int | None = None) -> None:
         self.location = os.fspath(path)
         self._meter = Meter()
-        self._fd = _open(Path(self.location))
+        self._fd = _open(Path(self.location)) if fd is None else fd
         self._identity = self._stat()
         self._size = self._identity[0]
 

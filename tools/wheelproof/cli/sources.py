@@ -29,11 +29,16 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     add_list(group, "--find-links", "PLACE", "a page or folder of files")
     group.add_argument("--no-index", action="store_true", help="use --find-links alone")
     group.add_argument(
-        "--allow-download", action="store_true", help="fetch whole files from servers that serve no ranges"
+        "--allow-download", action="store_true", help="fetch whole files from servers without range requests"
+    )
+    group.add_argument(
+        "--max-download",
+        metavar="SIZE",
+        help="the largest file that --allow-download fetches, such as 500M or 2G (default: 6G)",
     )
     group.add_argument("--cache-dir", metavar="FOLDER", help="where ranges and pages are cached")
     group.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
-    group.add_argument("--deadline", type=float, metavar="SECONDS", help="give up on the network after so long")
+    group.add_argument("--deadline", type=float, metavar="SECONDS", help="total network timeout, in seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +68,10 @@ def open_sources(
     wheels link to; with ``whole`` it streams every library whose head and tail do not say enough. ``threads`` only
     limits the memory of many threads, as ``links`` does too. Raises UsageError for a configuration that cannot be read.
     """
+    from wheel_checks.facts.expectations import parse_size
     from wheel_checks.sources.client import HttpClient
     from wheel_checks.sources.http.cache import ByteCache, default_cache_path
+    from wheel_checks.sources.http.download import LARGEST_DOWNLOAD
     from wheel_checks.sources.installer_config import configured_indexes
     from wheel_checks.sources.simple_index import SimpleIndex
 
@@ -96,6 +103,7 @@ def open_sources(
                 offline=output.offline,
                 deadline=arguments.deadline,
                 allow_download=arguments.allow_download,
+                max_download=parse_size(arguments.max_download) if arguments.max_download else LARGEST_DOWNLOAD,
                 user_agent=f"wheelproof/{__version__}",
                 on_bytes=progress.read,
             )

@@ -12,6 +12,7 @@ class SessionOptions:
 
     offline: bool
     allow_download: bool
+    max_download: int
     timeout: float
     max_connections: int
     user_agent: str
