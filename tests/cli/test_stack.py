@@ -231,3 +231,28 @@ def test_wrong_usage(wheelproof: Wheelproof, arguments: tuple[str, ...], message
     run = wheelproof("stack", "--no-index", *arguments)
     assert run.status == 2
     assert message in run.err
+
+
+def test_metadata_that_is_not_the_wheels_stays_an_error(wheelproof: Wheelproof) -> None:
+    demo, base = WheelBuilder("demo").metadata(requires=["base"]), WheelBuilder("base", "1.0")
+    files = simple_index(demo, base, attributes={demo.file_name: "data-core-metadata=true"})
+    files[f"/files/{demo.file_name}.metadata"] = b"Metadata-Version: 2.4\nName: demo\nVersion: 1.0\n"
+    with RangeServer(files) as server:
+        run = stack(server, wheelproof, "demo", "--platform", "aarch64", "--format", "json")
+    assert run.status == 1
+    assert list(failures(report_of(run), "WHL")) == ["WHL109", "WHL112"]
+
+
+def test_metadata_with_another_hash_than_the_index_states_is_a_finding(wheelproof: Wheelproof) -> None:
+    demo, base = WheelBuilder("demo").metadata(requires=["base"]), WheelBuilder("base", "1.0")
+    files = simple_index(demo, base, attributes={demo.file_name: f'data-core-metadata="sha256={"0" * 64}"'})
+    files[f"/files/{demo.file_name}.metadata"] = b"Metadata-Version: 2.4\nName: demo\nVersion: 1.0\n"
+    with RangeServer(files) as server:
+        run = stack(server, wheelproof, "demo", "--platform", "aarch64", "--format", "json")
+    report = report_of(run)
+    assert run.status == 1
+    assert failures(report) == {
+        "STK107": f"uv refuses the METADATA that the index serves of {demo.file_name}: it is not the stated one"
+    }
+    (result,) = (r for subject in report["subjects"] for r in subject["results"] if r["rule"] == "STK107")
+    assert [row["value"][:12] for row in result["evidence"]] == ["sha256=00000", "sha256=c90ad"]

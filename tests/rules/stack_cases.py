@@ -1,6 +1,8 @@
-"""STK101 to STK106: the packages of a stack, and how they fit."""
+"""STK101 to STK107: the packages of a stack, and how they fit."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from packaging.requirements import Requirement
 
@@ -10,6 +12,7 @@ from tests.support.wheels import torch_like
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.stack import NO_FILE, SDIST, WHEEL, Conflict, Demand, StackFacts, StackPackage
 from wheel_checks.facts.wheel.facts import Sibling
+from wheel_checks.formats.digests import WrongHash
 from wheel_checks.model import Unavailable
 
 REASON = "a GPU is wanted (GB200)"
@@ -159,4 +162,12 @@ CASES = [
     ),
     Case("STK106", "a torchvision for the same CUDA", lambda: beside_torch("torchvision", "0.26.0", "cuda", "13.0")),
     Case("STK106", "a torchaudio without an accelerator", lambda: beside_torch("torchaudio", "2.11.0", "none", "")),
+    Case(
+        "STK107",
+        "METADATA with another hash than stated",
+        lambda: replace(stack(), wrong_metadata=(WrongHash("demo-1.0-py3-none-any.whl", "sha256=00", "sha256=11"),)),
+        ("uv refuses the METADATA that the index serves of demo-1.0-py3-none-any.whl: it is not the stated one",),
+        evidence=("sha256=00", "sha256=11"),
+    ),
+    Case("STK107", "a stack that was resolved", lambda: stack(package("torch", "2.11.0"))),
 ]

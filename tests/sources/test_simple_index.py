@@ -81,8 +81,9 @@ def test_what_the_strategy_passes_over_is_listed_for_who_asks_for_every_place(cl
 def test_an_index_that_is_passed_over_and_does_not_answer_is_asked_once(client: HttpClient) -> None:
     broken = Resource(behave=[fail(403)])
     demo = page("demo-1.0.tar.gz")
-    pages = {"/a/foo-bar/": page(OLD), "/a/demo/": demo, "/b/foo-bar/": broken, "/b/demo/": demo}
-    with RangeServer({**pages}) as server:
+    pages: dict[str, bytes | Resource | Path] = {}
+    pages |= {"/a/foo-bar/": page(OLD), "/a/demo/": demo, "/b/foo-bar/": broken, "/b/demo/": demo}
+    with RangeServer(pages) as server:
         config = IndexConfig((server.url("/a/"), server.url("/b/")), strategy=FIRST_INDEX)
         index = SimpleIndex(client, config)
         unread = [index.files(name, every=True).places[1].unread for name in ("foo-bar", "demo")]

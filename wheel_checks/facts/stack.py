@@ -13,6 +13,7 @@ from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.facts.wheel.resolution import active_with_extras, exact_pin
+from wheel_checks.formats.digests import WrongHash
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.selection import Choice
 from wheel_checks.targets.target import Target
@@ -95,12 +96,16 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class StackFacts:
-    """A set of requirements, resolved for a target; ``packages`` is empty when ``conflicts`` prevented that."""
+    """A set of requirements, resolved for a target.
+
+    ``packages`` is empty when ``conflicts`` prevented that, or METADATA that was served with another hash than stated.
+    """
 
     requested: tuple[str, ...]
     target: Target
     packages: tuple[StackPackage, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    wrong_metadata: tuple[WrongHash, ...] = ()
 
     def package(self, name: str) -> StackPackage | None:
         """The package with this normalised name, None when it is not part of the stack."""

@@ -220,6 +220,22 @@ def solvable(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
 
 
 @stack_rule(
+    "STK107",
+    "the METADATA that the requirements are resolved by has the hash that its index states",
+    why="Whoever can replace the METADATA beside a wheel chooses what a resolver takes. uv and pip refuse one with "
+    "another hash than the index states (PEP 714), so that nothing can be installed.",
+    example="an index that states sha256=9f3a... and serves METADATA with sha256=1c22...",
+    fix="Find out who changed it; have the index extract the METADATA again.",
+)
+def served_metadata(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
+    """The resolver did not refuse any."""
+    for wrong in stack.wrong_metadata:
+        evidence = (Evidence("stated", wrong.stated, "index"), Evidence("served", wrong.found, wrong.file_name))
+        message = f"uv refuses the METADATA that the index serves of {wrong.file_name}: it is not the stated one"
+        yield Finding(message, evidence, Fix("Find out who changed it. Have the index extract the METADATA again."))
+
+
+@stack_rule(
     "STK106",
     "torchvision and torchaudio are built for the torch of the stack",
     why="They are compiled against one torch and one CUDA: beside another, operators are missing or the import fails "

@@ -54,9 +54,13 @@ def demo(*needed: str, requires: Sequence[str] = (), name: str = "demo") -> Whee
     return facts_of(built, depth=Depth.LINKS, target=AARCH64)
 
 
-def pages(*wheels: WheelBuilder) -> dict[str, bytes | Resource]:
+SERVED = f'data-core-metadata="sha256={"0" * 64}"'
+
+
+def pages(*wheels: WheelBuilder, attributes: Mapping[str, str] | None = None) -> dict[str, bytes | Resource]:
     """An index of these, whose pages have the normalised names that installers ask for."""
-    return {p.replace("_", "-") if p.startswith("/simple") else p: body for p, body in simple_index(*wheels).items()}
+    made = simple_index(*wheels, attributes=attributes)
+    return {p.replace("_", "-") if p.startswith("/simple") else p: body for p, body in made.items()}
 
 
 class Opened:
@@ -354,3 +358,41 @@ def test_what_is_kept_of_a_dependency_is_small(tmp_path: Path) -> None:
         found = one.link(demo("libcublas.so.13", requires=["nvidia-cublas==13.0"]))
 
     assert len(repr(found.files["nvidia/cu13/lib/libcublas.so.13"])) < 10_000
+
+
+def test_served_metadata_with_another_hash_than_stated_is_told_and_not_followed() -> None:
+    toolkit = WheelBuilder("toolkit").metadata(requires=["nvidia-cublas==13.0"])
+    files = pages(nvidia("nvidia_cublas"), toolkit, attributes={toolkit.file_name: SERVED})
+    files[f"/files/{toolkit.file_name}.metadata"] = b"Metadata-Version: 2.4\nName: toolkit\nVersion: 1.0\n"
+    with opened(files) as one:
+        found = one.link(demo("libcublas.so.13", requires=["toolkit==1.0"]))
+        alone = one.link(demo("libcublas.so.13", requires=["nvidia-cublas==13.0"]))
+
+    assert statuses(found)["libcublas.so.13"] is Status.RESOLVED  # by the wheel's own METADATA
+    assert [(wrong.file_name, wrong.stated) for wrong in found.wrong_metadata] == [
+        (toolkit.file_name, f"sha256={'0' * 64}")
+    ]
+    assert alone.wrong_metadata == ()
+
+
+def test_a_url_that_a_wheel_requires_is_not_read(tmp_path: Path) -> None:
+    local = nvidia("nvidia_cublas").write(tmp_path)
+    requires = [f"nvidia-cublas @ {local.as_uri()}", "six>=1"]
+    with opened(pages(WheelBuilder("six")), Resolved((Requirement("six==1.0"),))) as one:
+        found = one.link(demo("libcublas.so.13", requires=requires))
+
+    assert one.asked == [["six>=1"]]
+    assert statuses(found)["libcublas.so.13"] is Status.MISSING
+    assert isinstance(found.absent, tuple)
+    assert [(a.name, a.why) for a in found.absent] == [
+        ("nvidia-cublas", "it is required from a URL, and no URL of a wheel is followed")
+    ]
+
+
+def test_without_any_other_requirement_no_resolver_is_asked() -> None:
+    with opened({}, None) as one:
+        found = one.link(
+            demo("libcublas.so.13", requires=["nvidia-cublas @ http://127.0.0.1:9/x-1.0-py3-none-any.whl"])
+        )
+
+    assert statuses(found)["libcublas.so.13"] is Status.MISSING

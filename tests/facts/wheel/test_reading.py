@@ -241,6 +241,26 @@ class TestSidecar:
 
         assert result.message == "the index offers no METADATA beside the wheel (PEP 658)"
 
+    def test_another_hash_than_stated_is_not_used(self) -> None:
+        wrong = listed(core_metadata={"sha256": "0" * 64})
+        facts = facts_of(WheelBuilder(), listing=wrong, read_sidecar=lambda: b"Name: evil\n")
+
+        assert isinstance(facts.sidecar, Unavailable)
+        assert [result.outcome for rule in ("WHL109", "WHL112") for result in judged(rule, facts)] == ["skip", "skip"]
+        assert [result.outcome for result in judged("WHL111", facts)] == ["fail"]
+
+    @pytest.mark.parametrize(
+        ("hashes", "says"),
+        [
+            ({}, "the index states no hash of the METADATA"),
+            ({"x9": "0" * 32}, f"the index states x9={'0' * 32}, which no algorithm known here makes"),
+        ],
+    )
+    def test_a_hash_that_cannot_be_compared(self, hashes: dict[str, str], says: str) -> None:
+        (result,) = judged("WHL111", facts_of(WheelBuilder(), listing=listed(core_metadata=hashes), read_sidecar=bytes))
+
+        assert (result.outcome, result.message) == ("skip", says)
+
     def test_promised_but_not_there(self) -> None:
         def missing() -> bytes:
             raise NotFoundError("there is no demo.whl.metadata")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from tests.support.range_server import RangeServer, Resource
 from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.wheel.resolution import Pins, exact_pin, is_pinned, metadata_reader, resolve_pins
+from wheel_checks.formats.digests import WrongHash, WrongMetadataError
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.sources.client import HttpClient
@@ -152,3 +154,23 @@ def test_metadata_is_read_beside_the_wheel_or_from_it(sidecar: bool) -> None:
         file = replace(IndexFile(demo.file_name, server.url(path)), core_metadata={})
         metadata = metadata_reader(client, AARCH64)(file)
     assert [str(r) for r in metadata.requirements] == ["other" if sidecar else "base==1.0"]
+
+
+@pytest.mark.parametrize("heeded", [True, False], ids=["reported", "refused"])
+def test_metadata_with_another_hash_than_stated_is_not_used(heeded: bool) -> None:
+    demo = wheel("demo", "1.0", "base==1.0")
+    files = simple_index(demo)
+    path = f"/files/{demo.file_name}"
+    body = b"Metadata-Version: 2.4\nName: demo\nVersion: 1.0\nRequires-Dist: evil\n"
+    files[f"{path}.metadata"] = Resource(body)
+    wrong: list[WrongHash] = []
+    with RangeServer(files) as server, HttpClient() as client:
+        file = IndexFile(demo.file_name, server.url(path), core_metadata={"sha256": "0" * 64})
+        if heeded:
+            metadata = metadata_reader(client, AARCH64, wrong.append)(file)
+            assert [str(r) for r in metadata.requirements] == ["base==1.0"]
+        else:
+            with pytest.raises(WrongMetadataError, match=r"has sha256=\w+; expected sha256=0{64}, as the index states"):
+                metadata_reader(client, AARCH64)(file)
+    found = f"sha256={hashlib.sha256(body).hexdigest()}"
+    assert wrong == [WrongHash(demo.file_name, f"sha256={'0' * 64}", found)] * heeded

@@ -1,11 +1,15 @@
-"""WHL106 to WHL110: METADATA, the copy of it that the index serves, and Requires-Python."""
+"""WHL106 to WHL112: METADATA, the copy of it that the index serves, and Requires-Python."""
 
 from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
 
 from tests.rules.case import WARNING, Case
 from tests.support.facts import AARCH64, facts_of, listed
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.formats.digests import WrongHash
 
 CP310 = "cp310-cp310-manylinux_2_28_x86_64"
 SERVED = "Metadata-Version: 2.4\nName: demo\nVersion: 1.0\nRequires-Python: >=3.10\nRequires-Dist: numpy\n"
@@ -27,6 +31,20 @@ def for_python(requires_python: str, tags: str, on_index: str = "") -> WheelFact
     wheel = WheelBuilder(tags=tags).metadata(requires_python=requires_python)
     return facts_of(wheel, target=AARCH64, listing=listed(requires_python=on_index))
 
+
+def stated(text: str, **hashes: str) -> WheelFacts:
+    """A wheel whose METADATA the index serves as ``text``, and states to have these hashes."""
+    wheel = WheelBuilder().metadata(requires=["numpy"], requires_python=">=3.10")
+    return facts_of(wheel, read_sidecar=text.encode, listing=listed(core_metadata=hashes))
+
+
+def requires_wrong() -> WheelFacts:
+    """A wheel that requires another, whose served METADATA is not the stated one."""
+    return replace(wheel_with(), wrong_metadata=(WrongHash("other-1.0-py3-none-any.whl", "md5=00", "md5=11"),))
+
+
+SHA256 = hashlib.sha256(SERVED.encode()).hexdigest()
+MD5 = hashlib.md5(SERVED.encode(), usedforsecurity=False).hexdigest()
 
 CASES = [
     Case(
@@ -103,6 +121,55 @@ CASES = [
         evidence=(">=3.9", ">=3.10"),
     ),
     Case("WHL109", "another description on the index", lambda: served(SERVED + "\nA description.\n")),
+    Case(
+        "WHL109",
+        "METADATA that no resolver reads",
+        lambda: served(SERVED + "Keywords: x\n" * 30_000),
+        (
+            "the index serves METADATA that cannot be read: METADATA has over 20000 lines or 200 kinds of field before "
+            "its description; expected the fields of the core metadata specification",
+        ),
+    ),
+    Case(
+        "WHL111",
+        "METADATA that was replaced",
+        lambda: stated(SERVED + "Requires-Dist: evil\n", sha256=SHA256),
+        ("the METADATA that the index serves is not the one that it states, and is not used",),
+        evidence=(f"sha256={SHA256}",),
+    ),
+    Case(
+        "WHL111",
+        "one of two hashes that is wrong",
+        lambda: stated(SERVED, sha256=SHA256, md5="0" * 32),
+        ("the METADATA that the index serves is not the one that it states, and is not used",),
+        evidence=(f"md5={'0' * 32}", f"md5={MD5}"),
+    ),
+    Case(
+        "WHL111",
+        "METADATA of a required wheel that was replaced",
+        requires_wrong,
+        ("the METADATA that the index serves of other-1.0-py3-none-any.whl, which is required, is not the stated one",),
+        evidence=("md5=00", "md5=11"),
+    ),
+    Case(
+        "WHL111", "the stated hash, and one that is not known here", lambda: stated(SERVED, sha256=SHA256, x9="0" * 32)
+    ),
+    Case(
+        "WHL112",
+        "a sorted copy",
+        lambda: served(SERVED.replace("Name: demo\n", "") + "Name: demo\n"),
+        ("the index serves METADATA with other bytes than the wheel's",),
+        WARNING,
+        evidence=("Version: 1.0\\n", "Name: demo\\n"),
+    ),
+    Case(
+        "WHL112",
+        "lines that end as on Windows",
+        lambda: served(SERVED.replace("\n", "\r\n")),
+        ("the index serves METADATA with other bytes than the wheel's",),
+        WARNING,
+    ),
+    Case("WHL112", "the same bytes", lambda: served(SERVED)),
     Case(
         "WHL110",
         "a cp310 wheel that excludes Python 3.10",

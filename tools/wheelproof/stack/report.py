@@ -10,6 +10,7 @@ from packaging.requirements import Requirement
 
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.stack import StackFacts, StackPackage
+from wheel_checks.formats.digests import WrongMetadataError
 from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.model import CheckResult, Report, Rule, Severity, Subject
 from wheel_checks.runner import run_rules
@@ -41,6 +42,7 @@ if TYPE_CHECKING:  # few packages have variants
     from wheelproof.wheels.machine_choice import ReleaseVariants
 
 FORM = "WHL1"  # rules about the form of metadata, which matter to who publishes the wheel
+SERVED = ("WHL109", "WHL111")  # and these to who installs it: what was resolved is not what is installed
 KINDS = ("wheel", "release", "package", "stack")  # what rules of this command judge
 
 
@@ -102,6 +104,9 @@ def judge_stack(
             raise
         except NoSolutionError as error:
             facts = StackFacts(request.asked.names, target, conflicts=(conflict_of(error.explanation),))
+            subjects.append(_stack_subject(request, facts, rules["stack"], judgement, []))
+        except WrongMetadataError as error:
+            facts = StackFacts(request.asked.names, target, wrong_metadata=(error.wrong,))
             subjects.append(_stack_subject(request, facts, rules["stack"], judgement, []))
         except WheelproofError as error:
             subjects.append(unreadable(_stack_id(request, target), "stack", error))
@@ -198,7 +203,7 @@ def _as_advice(result: CheckResult) -> CheckResult:
 
     The resolver has accepted the wheel, and who asks about a stack cannot mend the wheels of others.
     """
-    if result.rule.startswith(FORM) and result.severity is Severity.ERROR:
+    if result.rule.startswith(FORM) and result.rule not in SERVED and result.severity is Severity.ERROR:
         return replace(result, severity=Severity.WARNING)
     return result
 

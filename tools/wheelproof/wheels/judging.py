@@ -16,6 +16,7 @@ from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.facts.wheel.siblings import find_siblings
 from wheel_checks.facts.wheel.summary import headline, summarize
+from wheel_checks.formats.digests import WrongMetadataError
 from wheel_checks.formats.index_page import WHEEL_SUFFIX
 from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.model import CheckResult, Rule, Subject, Unavailable
@@ -114,11 +115,14 @@ def _linked(facts: WheelFacts, dependencies: Dependencies) -> tuple[WheelFacts, 
     try:
         links = dependencies.link(facts)
     except WheelproofError as error:
-        return replace(facts, links=Unavailable(str(error))), run_rules([get_rule("WHL000")], error, None)
+        wrong = (error.wrong,) if isinstance(error, WrongMetadataError) else ()  # a finding of WHL111
+        facts = replace(facts, links=Unavailable(str(error)), wrong_metadata=wrong)
+        return facts, run_rules([get_rule("WHL000")], error, None)
     if isinstance(links, Unavailable):
         return replace(facts, links=links), ()
     read, requests = facts.bytes_read + links.bytes_read, facts.requests + links.requests
-    return replace(facts, links=links, bytes_read=read, requests=requests), ()
+    facts = replace(facts, links=links, wrong_metadata=links.wrong_metadata)
+    return replace(facts, bytes_read=read, requests=requests), ()
 
 
 def compare_siblings(

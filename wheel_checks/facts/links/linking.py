@@ -12,6 +12,7 @@ from wheel_checks.facts.elf.reading import MemberElf
 from wheel_checks.facts.links.closure import Closure, LoaderEnvironment, Need, Status, close
 from wheel_checks.facts.links.known_libraries import preloader_of
 from wheel_checks.facts.links.possible_needs import supposed_dynamic
+from wheel_checks.formats.digests import WrongHash
 from wheel_checks.formats.elf.file import ElfFacts, Missing, Part
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import Target
@@ -55,7 +56,7 @@ class LinkFacts:
     wheel first. ``how`` tells how the requirements were resolved ("exact pins of METADATA", "uv"); ``absent`` are those
     of which no wheel exists, unknown when none was looked for; ``not_followed`` those whose wheels were not read.
     ``imported`` are the paths of the wheel's extension modules and of what these lead to; of all others it is not known
-    whether anything opens them.
+    whether anything opens them. ``wrong_metadata`` is METADATA that was served with another hash than was stated.
     """
 
     closure: Closure
@@ -68,6 +69,7 @@ class LinkFacts:
     not_followed: tuple[str, ...] = ()
     bytes_read: int = 0
     requests: int = 0
+    wrong_metadata: tuple[WrongHash, ...] = ()
 
 
 def installed_path(member: str) -> str:

@@ -19,7 +19,8 @@ from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import AbsentPackage, LaidOutWheel, LinkFacts, lay_out, link
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.reading import read_archive
-from wheel_checks.facts.wheel.resolution import Pins, is_pinned, metadata_reader, resolve_pins
+from wheel_checks.facts.wheel.resolution import Pins, active_with_extras, is_pinned, metadata_reader, resolve_pins
+from wheel_checks.formats.digests import WrongHash
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Unavailable
@@ -44,6 +45,7 @@ Resolver = Callable[[Sequence[Requirement], Target], Resolved]
 
 _AT_ONCE = 8  # dependencies read in parallel, of all wheels together; also the client's bound on connections
 _PINS, _RESOLVED = "exact pins of METADATA", "uv"
+_ELSEWHERE = "it is required from a URL, and no URL of a wheel is followed"
 _NOT_ASKED = Unavailable("requirements were not followed: no library needs another wheel")
 
 T = TypeVar("T")
@@ -86,6 +88,7 @@ class Dependencies:
         self._listings: _Once[Sequence[IndexFile]] = _Once()
         self._metadata: _Once[CoreMetadata] = _Once()
         self._wheels: _Once[LaidOutWheel] = _Once()
+        self._wrong: dict[str, WrongHash] = {}  # METADATA with another hash than stated, by the file that it is of
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +121,7 @@ class Dependencies:
         return self._link(own, choices, wheel.target, pins, _RESOLVED)
 
     def _pins(self, requirements: Sequence[Requirement], target: Target) -> Pins:
-        read = metadata_reader(self._client, target)
+        read = metadata_reader(self._client, target, lambda wrong: self._wrong.setdefault(wrong.file_name, wrong))
         return resolve_pins(
             requirements,
             target,
@@ -128,11 +131,15 @@ class Dependencies:
         )
 
     def _resolved(self, requirements: Sequence[Requirement], target: Target) -> list[Choice]:
-        resolved = self._resolver(requirements, target)
+        active = active_with_extras(requirements, target.markers())
+        # A wheel that names a place does not decide where we read, be it this machine or another.
+        elsewhere = [Choice(r, target, explanation=_ELSEWHERE) for r in active if r.url]
+        named = [requirement for requirement in requirements if not requirement.url]
+        resolved = self._resolver(named, target) if named else Resolved(())
         wanted = [*resolved.pins, *map(Requirement, resolved.unusable)]
         listings = self._pool.map(lambda requirement: self._files(requirement.name), wanted)
         choices = [choose(requirement, files, target) for requirement, files in zip(wanted, listings, strict=True)]
-        return [c if c.requirement.name not in resolved.unusable else _left_out(c) for c in choices]
+        return [*elsewhere, *(c if c.requirement.name not in resolved.unusable else _left_out(c) for c in choices)]
 
     def _link(self, own: LaidOutWheel, choices: Sequence[Choice], target: Target, pins: Pins, how: str) -> LinkFacts:
         project = canonicalize_name(own.file_name.partition("-")[0])
@@ -152,7 +159,10 @@ class Dependencies:
         ]
         wheels = list(self._pool.map(self._read, files))
         not_followed = pins.skipped if how == _PINS else ()
-        return link(own, wheels, target, absent=absent, how=how, not_followed=not_followed)
+        pinned = [package.choice.chosen.file_name for package in pins.packages if package.choice.chosen]
+        wrong = [self._wrong[name] for name in pinned if name in self._wrong]
+        linked = link(own, wheels, target, absent=absent, how=how, not_followed=not_followed)
+        return replace(linked, wrong_metadata=tuple(wrong))
 
     def _files(self, project: str) -> Sequence[IndexFile]:
         return self._listings.get(canonicalize_name(project), lambda: self._listing(project))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.formats.digests import StatedHash, WrongHash
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.record import Record
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.facts.links.linking import LinkFacts
     from wheel_checks.facts.wheel.variant import VariantFacts
 
+NO_SIDECAR = Unavailable("the index offers no METADATA beside the wheel (PEP 658)")
 _NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
 _NO_LINKS = Unavailable("what libraries link to is not followed at depth quick", "--depth links")
 _NO_GPU_CODE = Unavailable("GPU code is not read at this depth", "--depth gpu")
@@ -67,8 +69,11 @@ class WheelFacts:
     ``variant`` is None for a wheel that is no variant: neither a label in its name nor a ``variant.json``.
     ``target`` is the platform and Python for which markers were evaluated (None: no single target is meant).
     ``dist_infos`` are the names of all top-level ``*.dist-info`` folders; ``sidecar`` is the METADATA that the index
-    serves beside the wheel (PEP 658); ``hash_faults`` are ``(member, sentence)`` of contents that match neither RECORD
-    nor CRC; ``content_sha256`` is the digest of the file itself, "" unless it was read whole.
+    serves beside the wheel (PEP 658), ``sidecar_hash`` its hash as stated and as it is, and ``sidecar_difference`` the
+    first line in which it differs from the wheel's own, of both, None when they are equal; ``wrong_metadata`` is
+    METADATA that indexes serve of required wheels with another hash than they state; ``hash_faults`` are
+    ``(member, sentence)`` of contents that match neither RECORD nor CRC; ``content_sha256`` is the digest of the file
+    itself, "" unless it was read whole.
     """
 
     file_name: str
@@ -82,6 +87,8 @@ class WheelFacts:
     record: Record | Unavailable
     hash_faults: tuple[tuple[str, str], ...] | Unavailable
     accelerator: AcceleratorFacts | Unavailable
+    sidecar_hash: StatedHash | Unavailable = NO_SIDECAR
+    sidecar_difference: tuple[str, str] | Unavailable | None = NO_SIDECAR
     version_files: tuple[VersionFile, ...] = ()
     dist_infos: tuple[str, ...] = ()
     listing: IndexFile | None = None
@@ -92,6 +99,7 @@ class WheelFacts:
     gpu_code: GpuCodeFacts | Unavailable = _NO_GPU_CODE
     variant: VariantFacts | None = None
     content_sha256: str = ""
+    wrong_metadata: tuple[WrongHash, ...] = ()
     broken: str = ""
     bytes_read: int = 0
     bytes_cached: int = 0

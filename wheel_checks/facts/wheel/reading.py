@@ -15,7 +15,8 @@ from wheel_checks.facts.accelerator.verdict import AcceleratorFacts, judge
 from wheel_checks.facts.archive.content import verify_content
 from wheel_checks.facts.archive.facts import Archive, ArchiveFault
 from wheel_checks.facts.archive.members import MemberContents, ranges_of, read_members
-from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.facts import NO_SIDECAR, Depth, WheelFacts
+from wheel_checks.formats.digests import StatedHash, compare_hashes, first_difference
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.formats.wheel.record import Record, parse_record
@@ -38,6 +39,7 @@ if TYPE_CHECKING:  # few wheels are variants
 TAIL = 64 * 1024  # bytes; holds the end record, and the whole directory of most wheels
 QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
 _HEAD = 512  # bytes that tell what a file is that is no archive
+_NO_METADATA = Unavailable("the wheel has no METADATA")
 VERSION_FILES = 8  # more than any real wheel has at the top of its packages
 
 T = TypeVar("T")
@@ -169,7 +171,7 @@ def _read(
         name=name,
         archive=archive,
         metadata=metadata,
-        sidecar=Unavailable("the index offers no METADATA beside the wheel (PEP 658)"),
+        sidecar=NO_SIDECAR,
         wheel_file=read.parse(wheel_name, parse_wheel_file),
         record=record,
         hash_faults=Unavailable("contents are not compared at depth quick", "--depth full reads every byte"),
@@ -182,7 +184,7 @@ def _read(
     if _is_variant(name) or variant_name in read.contents:
         facts = replace(facts, variant=_variant(request, name, variant_name, read))
     if request.read_sidecar:
-        facts = _with_sidecar(facts, request.read_sidecar)
+        facts = _with_sidecar(facts, request.read_sidecar, read.contents.get(metadata_name, _NO_METADATA))
     if request.depth.includes(Depth.LINKS):
         facts = _with_elfs(facts, source, archive, whole=request.depth is Depth.FULL)
     if request.gpu_code or request.depth.includes(Depth.GPU):
@@ -286,13 +288,22 @@ def _environment(request: Request, name: WheelName | Unavailable) -> dict[str, s
     return markers_of_tags(() if isinstance(name, Unavailable) else name.tags)
 
 
-def _with_sidecar(facts: WheelFacts, read_sidecar: Callable[[], bytes]) -> WheelFacts:
+def _with_sidecar(facts: WheelFacts, read_sidecar: Callable[[], bytes], own: bytes | Unavailable) -> WheelFacts:
+    """With what the index serves as the wheel's METADATA. One with another hash than is stated is not used."""
     try:
         data = read_sidecar()
     except SourceError as error:
-        return replace(facts, sidecar=Unavailable(f"the METADATA beside the wheel cannot be fetched: {error}"))
+        missing = Unavailable(f"the METADATA beside the wheel cannot be fetched: {error}")
+        return replace(facts, sidecar=missing, sidecar_hash=missing, sidecar_difference=missing)
+    facts = replace(facts, bytes_read=len(data), requests=1)
+    stated = facts.listing.core_metadata if facts.listing else None
+    hash_ = compare_hashes(data, stated or {}) or Unavailable("the index states no hash of the METADATA")
+    if isinstance(hash_, StatedHash) and hash_.is_wrong:
+        unused = Unavailable("the METADATA beside the wheel is not used: it has another hash than the index states")
+        return replace(facts, sidecar=unused, sidecar_hash=hash_, sidecar_difference=unused)
+    difference = own if isinstance(own, Unavailable) else first_difference(data, own)
     sidecar = _parsed(partial(parse_core_metadata, data))
-    return replace(facts, sidecar=sidecar, bytes_read=len(data), requests=1)
+    return replace(facts, sidecar=sidecar, sidecar_hash=hash_, sidecar_difference=difference)
 
 
 def _with_content(facts: WheelFacts, source: ByteSource, archive: Archive, record: Record | Unavailable) -> WheelFacts:

@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import FormatError, NotFoundError
 from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.wheel.reading import Request, read_wheel
+from wheel_checks.formats.digests import WrongHash, WrongMetadataError, compare_hashes
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.model import Unavailable
@@ -78,15 +79,34 @@ def exact_pin(requirement: Requirement) -> str:
     return pins[0] if pins and not requirement.url else ""
 
 
-def metadata_reader(client: HttpClient, target: Target) -> MetadataReader:
-    """Reads METADATA the cheapest way: the file beside the wheel (PEP 658), else the wheel's own member by ranges."""
+def _refuse(wrong: WrongHash) -> None:
+    raise WrongMetadataError(wrong)
+
+
+def metadata_reader(
+    client: HttpClient, target: Target, on_wrong: Callable[[WrongHash], object] = _refuse
+) -> MetadataReader:
+    """Reads METADATA the cheapest way: the file beside the wheel (PEP 658), else the wheel's own member by ranges.
+
+    A file beside the wheel with another hash than the index states is not used: ``on_wrong`` is called, from any
+    thread, and unless it raises, as it does by default, the wheel's own is read.
+    """
+
+    def served(file: IndexFile, stated: Mapping[str, str]) -> CoreMetadata | None:
+        try:
+            data = client.get_page(f"{file.url}.metadata").body
+        except NotFoundError:  # offered, and yet not there
+            return None
+        hash_ = compare_hashes(data, stated)
+        if hash_ is None or not hash_.is_wrong:
+            return parse_core_metadata(data)
+        on_wrong(WrongHash(file.file_name, *hash_))
+        return None
 
     def read(file: IndexFile) -> CoreMetadata:
-        if file.core_metadata is not None:
-            try:
-                return parse_core_metadata(client.get_page(f"{file.url}.metadata").body)
-            except NotFoundError:  # offered, and yet not there
-                pass
+        beside = None if file.core_metadata is None else served(file, file.core_metadata)
+        if beside is not None:
+            return beside
         source = client.open(file.url, expected_hash=file.hashes.get("sha256", ""), size=file.size)
         try:
             found = read_wheel(source, Request(file.file_name, file, target))

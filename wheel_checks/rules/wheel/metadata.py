@@ -10,6 +10,7 @@ from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.phrases import abbreviated
 from wheel_checks.registry import rule
 from wheel_checks.targets.of_wheel import exact_pythons
 from wheel_checks.targets.target import this_machine
@@ -83,8 +84,12 @@ def url_requirements(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 )
 def sidecar(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Name, version, Requires-Python and requirements are equal."""
-    served, own = need(wheel.sidecar), need(wheel.metadata)
+    own = need(wheel.metadata)
     fix = Fix("Have the index extract the METADATA again, or upload the wheel again.")
+    if isinstance(wheel.sidecar, Unavailable) and isinstance(wheel.sidecar_difference, tuple):
+        yield Finding(f"the index serves METADATA that cannot be read: {wheel.sidecar.reason}", fix=fix)
+        return
+    served = need(wheel.sidecar)
     for field in ("name", "version", "requires_python"):
         a, b = getattr(served, field), getattr(own, field)
         if a != b:
@@ -97,6 +102,55 @@ def sidecar(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             Evidence("only in the wheel", "; ".join(sorted(b_requirements - a_requirements)) or "none", "METADATA"),
         )
         yield Finding("the index serves other requirements than the wheel has", evidence, fix)
+
+
+@rule(
+    "WHL111",
+    "the METADATA that an index serves has the hash that the index states",
+    why="uv and pip resolve by the METADATA beside a wheel (PEP 658), and refuse one with another hash than the index "
+    "states (PEP 714): it was replaced or damaged, on the index or on the way.",
+    example="`data-core-metadata=sha256=9f3a...` for METADATA with sha256=1c22...",
+    fix="Have the index extract the METADATA again; until then do not resolve by it.",
+)
+def sidecar_hash(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """The served METADATA of the wheel, and of the wheels that it requires where these were read."""
+    fix = Fix("Find out who changed it. Have the index extract the METADATA again, or upload the wheel again.")
+    for other in wheel.wrong_metadata:
+        evidence = (Evidence("stated", other.stated, "index"), Evidence("served", other.found, other.file_name))
+        message = f"the METADATA that the index serves of {other.file_name}, which is required, is not the stated one"
+        yield Finding(message, evidence, fix)
+    own = wheel.sidecar_hash if wheel.wrong_metadata else need(wheel.sidecar_hash)
+    if isinstance(own, Unavailable):
+        return
+    if not own.found and not wheel.wrong_metadata:
+        need(Unavailable(f"the index states {own.stated}, which no algorithm known here makes"))
+    if own.is_wrong:
+        evidence = (Evidence("stated", own.stated, "index"), Evidence("served", own.found, "METADATA beside the wheel"))
+        yield Finding(
+            "the METADATA that the index serves is not the one that it states, and is not used", evidence, fix
+        )
+
+
+@rule(
+    "WHL112",
+    "the METADATA that the index serves is the wheel's byte for byte",
+    Severity.WARNING,
+    why="By PEP 658 the file beside a wheel has the contents of the wheel's METADATA. Where resolvers come to the "
+    "same result WHL109 is silent; an index that rewrites METADATA may rewrite the requirements tomorrow.",
+    example="an index that sorts the fields, or ends lines as Windows does",
+    fix="Have the index extract the METADATA and leave it as it is.",
+)
+def sidecar_bytes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Equal bytes; the first line that differs is shown."""
+    difference = need(wheel.sidecar_difference)
+    if difference is not None:
+        served, own = map(abbreviated, difference)
+        evidence = (
+            Evidence("served", served or "nothing", "index"),
+            Evidence("in the wheel", own or "nothing", "METADATA"),
+        )
+        fix = Fix("Have the index extract the METADATA again, and leave it as it is.")
+        yield Finding("the index serves METADATA with other bytes than the wheel's", evidence, fix)
 
 
 @rule(

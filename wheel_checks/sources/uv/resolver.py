@@ -13,11 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import OfflineError, SourceError, UsageError
+from wheel_checks.formats.digests import WrongHash, WrongMetadataError
 from wheel_checks.formats.pylock import MAX_SIZE, LockedPackage, parse_pylock
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.uv.explanation import Explanation, explain, unwrapped
@@ -32,6 +34,10 @@ DEFAULT_TIMEOUT = 300.0  # seconds; a cold resolution of 200 packages takes 20
 
 _BAD_INPUT = re.compile(
     r"Couldn't parse|Failed to parse|File not found|does not match|Invalid |Unsupported|not found at|No such file"
+)
+_WRONG_METADATA = re.compile(
+    r"Hash mismatch for package metadata at `(?P<url>[^`]+)`.*?Expected:\s*(?P<stated>\w+:[0-9a-f]+)"
+    r".*?Computed:\s*(?P<found>\w+:[0-9a-f]+)"
 )
 _NETWORK = re.compile(r"Failed to fetch|Request failed|error sending request|Failed to download|HTTP status")
 
@@ -121,8 +127,9 @@ def resolve(
     ``leave_out_unusable`` goes on without a package that has no wheel for the target, and names it in the result.
     ``timeout`` is in seconds, for each run of uv. Credentials in ``config`` reach uv in a file of mode 0600.
 
-    Raises UsageError for requirements that do not parse, NoSolutionError, OfflineError when ``offline`` and uv's
-    cache does not hold what is needed, DeadlineError, and SourceError when uv or an index does not answer.
+    Raises UsageError for requirements that do not parse, NoSolutionError, WrongMetadataError, OfflineError when
+    ``offline`` and uv's cache does not hold what is needed, DeadlineError, and SourceError when uv or an index does not
+    answer.
     """
     texts, bounds = _parsed(requirements), _parsed(constraints)
     missing = next((path for path in files if not path.is_file()), None)
@@ -192,6 +199,9 @@ def _failure(answer: Answer, folder: Path) -> SourceError | UsageError:
     """The error that uv's words stand for, with the names of our temporary files made readable."""
     text, hints = unwrapped(answer.words.replace(f"{folder}/", ""))
     hint = " ".join(hints)
+    if mismatch := _WRONG_METADATA.search(text):
+        name = unquote(urlsplit(mismatch["url"]).path.rpartition("/")[2]).removesuffix(".metadata")
+        return WrongMetadataError(WrongHash(name, *(mismatch[of].replace(":", "=") for of in ("stated", "found"))))
     if not text:
         return SourceError(f"uv ended with status {answer.status} and said nothing")
     if not _NETWORK.search(text) and _BAD_INPUT.search(text):
