@@ -13,7 +13,7 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
@@ -59,6 +59,7 @@ class Command:
     program that would read an argument as code of a shell or, unless it is of ``PYTHON_SOURCES``, of Python.
     """
 
+    kind: ClassVar[str] = "command"
     argv: tuple[str, ...]
     note: str = ""
     folder: str = ""
@@ -73,6 +74,7 @@ class Command:
 class Export:
     """A variable of the shell: set to ``value``, or to what the program of a vector prints."""
 
+    kind: ClassVar[str] = "export"
     name: str
     value: str | tuple[str, ...]
     note: str = ""
@@ -90,6 +92,7 @@ class Export:
 class Unset:
     """Variables of the shell to remove."""
 
+    kind: ClassVar[str] = "unset"
     names: tuple[str, ...]
     note: str = ""
 
@@ -105,6 +108,7 @@ class Unset:
 class Pipe:
     """Programs of which each reads what the one before it prints."""
 
+    kind: ClassVar[str] = "pipe"
     commands: tuple[tuple[str, ...], ...]
     note: str = ""
 
@@ -120,6 +124,7 @@ class Pipe:
 class WriteFile:
     """A file with these lines and no others; what was in it goes."""
 
+    kind: ClassVar[str] = "write-file"
     path: str
     lines: tuple[str, ...]
     note: str = ""
@@ -136,6 +141,7 @@ class WriteFile:
 class Options:
     """Options to add to a command that the reader has: not a command to run, and shown as words."""
 
+    kind: ClassVar[str] = "options"
     program: tuple[str, ...]
     options: tuple[str, ...]
     note: str = ""
@@ -150,6 +156,7 @@ class Options:
 class NoCommand:
     """There is no command that can be run as it is, and ``why``. The others of its fix are not for running alone."""
 
+    kind: ClassVar[str] = "no-command"
     why: str
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject
-from wheel_checks.phrases import plural, shortened
+from wheel_checks.phrases import LONGEST, plural, shortened
 from wheel_checks.report import wording
 from wheel_checks.report.wording import neutral
 
@@ -35,7 +35,7 @@ def render(report: Report, stream: TextIO) -> None:
     counts = wording.counts_phrase(wording.all_results(report))
     judged, cost = wording.judged_phrase(report), wording.cost_phrase(report)
     lines.append(_plain(f"wheelproof {report.command}: {report.verdict.value.upper()}, {judged}: {counts} ({cost})"))
-    wording.write(stream, "".join(f"{line}\n" for line in lines))
+    wording.write(stream, "".join(f"{line}\n" for line in lines), commands=True)
 
 
 def _annotation(command: str, subject: Subject, result: CheckResult) -> str:
@@ -47,9 +47,11 @@ def _annotation(command: str, subject: Subject, result: CheckResult) -> str:
             properties["col"] = str(place.column)
     prefix = "not checked: " if result.outcome is Outcome.ERROR else ""
     properties["title"] = neutral(f"{prefix}{result.rule} {result.title}")
-    message = "\n".join([neutral(f"{subject.id}: {result.message}"), *wording.detail_lines(result)])
+    message = shortened("\n".join([neutral(f"{subject.id}: {result.message}"), *wording.described(result)]))
+    if commands := "".join(f"\n{line}" for line in wording.command_lines(result)):
+        message += commands if len(commands) <= LONGEST else "\n    the commands are too long for an annotation"
     listed = ",".join(f"{name}={_property(shortened(value))}" for name, value in properties.items())
-    return f"::{command} {listed}::{_data(shortened(message))}"
+    return f"::{command} {listed}::{_data(message)}"
 
 
 def _data(text: str) -> str:
@@ -62,5 +64,5 @@ def _property(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A line that is no command: the runner also obeys ``##[command]`` anywhere in a line, the older syntax."""
-    return shortened(neutral(text)).replace("##[", "## [")
+    """A line that is no command."""
+    return wording.without_commands(shortened(neutral(text)))

@@ -8,6 +8,7 @@ import html
 from collections.abc import Iterable
 from dataclasses import replace
 from importlib.resources import files
+from itertools import groupby
 from typing import TextIO
 
 from wheel_checks.model import CheckResult, Outcome, Overview, Picture, Report, Subject, Table
@@ -59,7 +60,8 @@ def render(report: Report, stream: TextIO) -> None:
         "</main>",
         f"<footer>wheelproof {_text(report.version)}, report of {_text(report.started)}</footer>\n</body>\n</html>\n",
     ]
-    stream.write("\n".join(page).encode("ascii", "xmlcharrefreplace").decode("ascii"))
+    text = wording.without_commands("\n".join(page), colon="&#58;")
+    stream.write(text.encode("ascii", "xmlcharrefreplace").decode("ascii"))
 
 
 def _shown(report: Report, summed_up: frozenset[str]) -> Report:
@@ -201,10 +203,11 @@ def _problem(result: CheckResult, anchor: str) -> str:
         parts.append(f'<details class="more" open><summary>Evidence</summary>\n{"".join(rows)}</details>\n')
     if result.fix:
         parts.append(f'<div class="fix"><p><b>Fix:</b> {_text(result.fix.summary)}</p>\n')
-        if result.fix.lines:
-            commands = "\n".join(_text(command) for command in result.fix.lines)
+        for for_shell, lines in groupby(wording.fix_lines(result.fix), key=lambda line: line.for_shell):
+            shown = "\n".join(html.escape(line.text) for line in lines)
             # A line feed right after <pre> is dropped by HTML, so this one keeps a command's own first character safe.
-            parts.append(f'<pre tabindex="0" aria-label="Commands">\n{commands}</pre>')
+            pre = '<pre tabindex="0" aria-label="Commands">\n'
+            parts.append(f"{pre}{shown}</pre>" if for_shell else f"<p>{shown}</p>")
         parts.append("</div>\n")
     return "".join([*parts, "</section>\n"])
 

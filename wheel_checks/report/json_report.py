@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any, TextIO
 
 from wheel_checks.model import SCHEMA, CheckResult, Outcome, Report, Subject
-from wheel_checks.report.wording import json_ready
+from wheel_checks.report.wording import fix_document, json_ready, write_json
 
 
 def render(report: Report, stream: TextIO) -> None:
     """Write the report as one JSON document in ASCII, so that no encoding can spoil it."""
-    json.dump(as_dict(report), stream, indent=2, allow_nan=False)
-    stream.write("\n")
+    write_json(as_dict(report), stream)
 
 
 def as_dict(report: Report) -> dict[str, Any]:
@@ -59,7 +57,7 @@ def _result(result: CheckResult) -> dict[str, Any]:
         "evidence": [asdict(evidence) for evidence in result.evidence],
     }
     if result.fix:
-        document["fix"] = {"summary": result.fix.summary, "commands": list(result.fix.lines)}
+        document["fix"] = fix_document(result.fix)
     if result.location:
         parts = asdict(result.location).items()
         document["location"] = {name: value for name, value in parts if value not in ("", None)}

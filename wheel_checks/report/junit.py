@@ -27,6 +27,7 @@ def render(report: Report, stream: TextIO) -> None:
         suites.append(_suite(report, subject))
     ET.indent(suites)
     body = ET.tostring(suites, encoding="us-ascii", xml_declaration=False).decode("ascii")
+    body = wording.without_commands(body, colon="&#58;")
     stream.write(f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n')
 
 

@@ -6,6 +6,7 @@ import html
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TextIO
 
 from wheel_checks.model import CheckResult, Outcome, Report, Subject, Table, Verdict
@@ -18,7 +19,7 @@ LIMIT = 1_000_000
 
 _ROWS = 500
 _MARKS = {Verdict.PASS: "✅ pass", Verdict.FAIL: "❌ fail", Verdict.UNDECIDED: "❔ undecided"}
-_SPECIAL = re.compile(r"([\\`*{}\[\]#|~!@]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:(?=//))")
+_SPECIAL = re.compile(r"([\\`*{}\[\]#|~!@]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:(?=//)|(?<=www)\.)")
 
 
 def render(report: Report, stream: TextIO) -> None:
@@ -153,17 +154,19 @@ def _problem(result: CheckResult) -> str:
         lines = []
         for evidence in result.evidence:
             source = f"  ({neutral(evidence.source)})" if evidence.source else ""
-            lines.append(f"{neutral(evidence.label) + ':':<{min(width, 40) + 2}}{neutral(evidence.value)}{source}")
+            line = f"{neutral(evidence.label) + ':':<{min(width, 40) + 2}}{neutral(evidence.value)}{source}"
+            lines.append(shortened(line))
         parts.append(_fence("text", lines))
     if result.fix:
         parts.append(f"Fix: {_text(result.fix.summary)}\n")
-        if result.fix.lines:
-            parts.append(_fence("sh", map(neutral, result.fix.lines)))
+        for for_shell, steps in groupby(wording.fix_lines(result.fix), key=lambda line: line.for_shell):
+            texts = [line.text for line in steps]
+            parts.append(_fence("sh", texts) if for_shell else "".join(f"- {_text(text)}\n" for text in texts))
     return "\n".join(parts)
 
 
 def _fence(language: str, lines: Iterable[str]) -> str:
-    body = "\n".join(map(shortened, lines))
+    body = "\n".join(lines)
     longest = max((len(run) for run in re.findall("`+", body)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{body}\n{fence}\n"

@@ -21,10 +21,7 @@ _FINGERPRINT = "wheelproof/v1"
 
 def render(report: Report, stream: TextIO) -> None:
     """Write a SARIF log in ASCII: failures are results, checks that could not be made are notifications."""
-    json.dump(
-        json_ready({"$schema": _SCHEMA, "version": "2.1.0", "runs": [_run(report)]}), stream, indent=2, allow_nan=False
-    )
-    stream.write("\n")
+    wording.write_json(json_ready({"$schema": _SCHEMA, "version": "2.1.0", "runs": [_run(report)]}), stream)
 
 
 def _run(report: Report) -> dict[str, Any]:
@@ -93,7 +90,7 @@ def _result(
         "properties": {"evidence": [asdict(evidence) for evidence in result.evidence]},
     }
     if result.fix:
-        document["properties"]["fix"] = {"summary": result.fix.summary, "commands": list(result.fix.lines)}
+        document["properties"]["fix"] = wording.fix_document(result.fix)
     return document
 
 

@@ -201,8 +201,8 @@ def _problem(console: Console, result: CheckResult) -> None:
         console.print(Padding(table, (0, 0, 0, 6)))
     if result.fix:
         console.print(Padding(_folded(f"fix: {result.fix.summary}"), (0, 0, 0, 6)))
-        for command in result.fix.lines:
-            console.print(Text(f"        {neutral(command)}", style="green"), soft_wrap=True)
+        for line, for_shell in wording.fix_lines(result.fix):
+            console.print(Text(f"        {line}", style="green" if for_shell else ""), soft_wrap=True)
 
 
 def _folded(text: str) -> Text:

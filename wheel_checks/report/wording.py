@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TextIO
+from dataclasses import asdict
+from typing import Any, NamedTuple, TextIO
 
 from packaging.version import InvalidVersion, Version
 
-from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject
+from wheel_checks.commands import Command, NoCommand, Options, commented, in_words, shell
+from wheel_checks.model import CheckResult, Fix, Outcome, Report, Severity, Subject
 from wheel_checks.phrases import human_bytes, human_seconds, plural
 
+_LONGEST_COMMAND = 20_000  # characters that a format for people shows in a line
 MANY = 6
 """Up to this many subjects are told one by one; more are summed up first."""
 
-# Control characters, surrogates, noncharacters, and everything that hides or reorders its neighbours (bidirectional
-# controls, zero-width characters, line separators, tag characters): a wheel chooses its member names, so a terminal,
-# an XML parser or a reader must not be made to obey them.
+# Control characters, surrogates, noncharacters, and everything that is invisible or hides or reorders its neighbours
+# (bidirectional controls, zero-width characters, fillers, line separators, variation selectors, tag characters): a
+# wheel chooses its member names, so a terminal, an XML parser or a reader must not be made to obey them. The runner of
+# GitHub Actions obeys "##[command]" anywhere in a line.
 _UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    r"|#(?=#\[)"
 )
+# The runner obeys "::command::" at the start of a line, behind whatever space (actions/runner, ActionCommand.cs).
+_COMMAND = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -54,8 +62,25 @@ def json_ready(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int)) else json_ready(str(value))
 
 
-def write(stream: TextIO, text: str) -> None:
-    """Write ``text``; what the encoding of ``stream`` cannot hold becomes an escape instead of a crash."""
+def without_commands(text: str, colon: str = "\\x3a") -> str:
+    """``text`` in which no line begins as a workflow command (``::error::``): ``colon`` stands for the first colon."""
+    return _COMMAND.sub(lambda match: f"{match[1]}{colon}", text)
+
+
+def write_json(document: Any, stream: TextIO) -> None:
+    """Write ``document``, which :func:`json_ready` made, in ASCII; "##[" is no workflow command in it."""
+    stream.writelines(
+        part.replace("##[", "#\\u0023[") for part in json.JSONEncoder(indent=2, allow_nan=False).iterencode(document)
+    )
+    stream.write("\n")
+
+
+def write(stream: TextIO, text: str, *, commands: bool = False) -> None:
+    """Write ``text``; what the encoding of ``stream`` cannot hold becomes an escape instead of a crash.
+
+    No line begins as a workflow command, unless ``commands`` says that it is meant to.
+    """
+    text = text if commands else without_commands(text)
     encoding = getattr(stream, "encoding", None) or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
@@ -214,13 +239,76 @@ def all_results(report: Report) -> list[CheckResult]:
     return [result for subject in report.subjects for result in subject.results]
 
 
+class FixLine(NamedTuple):
+    """A safe line of a fix; ``for_shell`` when it is a command, or a comment that belongs to one."""
+
+    text: str
+    for_shell: bool
+
+
+def fix_lines(fix: Fix) -> list[FixLine]:
+    """The steps of a fix, to be shown below its summary.
+
+    A command is shown exactly or not at all: text cannot show control characters, line ends and invisible characters as
+    they are. Steps build on one another, so when one cannot be shown, or there is none, no other is shown either.
+    """
+    steps = fix.commands
+    if missing := [FixLine(neutral(in_words(step)), False) for step in steps if isinstance(step, NoCommand)]:
+        return missing
+    lines = []
+    for step in steps:
+        if isinstance(step, str):
+            lines.append(FixLine(neutral(step), True))
+        elif isinstance(step, (Options, NoCommand)):
+            lines.append(FixLine(in_words(step), False))
+        else:
+            lines += [FixLine(f"# {step.note}", True)] * bool(step.note)
+            lines.append(FixLine(shell(step), True))
+    for text, _ in lines:
+        if why := _obstacle(text):
+            return [FixLine(f"the commands are not shown: {why}; --format json has them as argv", False)]
+    return lines
+
+
+def _obstacle(line: str) -> str:
+    """Why text cannot show this line as it is; "" when it can."""
+    if len(line) > _LONGEST_COMMAND:
+        return f"one has {len(line):,} characters"
+    if "##[" in line:
+        return "an argument holds ##["
+    if odd := next((character for character in line if not character.isprintable() or _UNSAFE.match(character)), ""):
+        return f"an argument holds U+{ord(odd):04X}"
+    return "one begins with ::" if _COMMAND.match(line) else ""
+
+
+def fix_document(fix: Fix) -> dict[str, Any]:
+    """A fix for programs: commands as quoted strings, the vector of each (None for what is no single vector), and all
+    steps as data. A fix in which a command is missing has its other steps as data only.
+    """
+    complete = not any(isinstance(step, NoCommand) for step in fix.commands)
+    commands = [step for step in fix.commands if complete and not isinstance(step, (Options, NoCommand))]
+    return {
+        "summary": fix.summary,
+        "commands": [step if isinstance(step, str) else commented(step) for step in commands],
+        "argv": [step.argv if isinstance(step, Command) and not step.folder else None for step in commands],
+        "steps": [{"kind": step.kind, **asdict(step)} for step in fix.commands if not isinstance(step, str)],
+    }
+
+
 def detail_lines(result: CheckResult) -> list[str]:
     """Place, evidence, fix and commands as safe plain lines, for formats that have nothing but text."""
+    return [*described(result), *command_lines(result)]
+
+
+def described(result: CheckResult) -> list[str]:
+    """Place, evidence and the summary of the fix as safe plain lines."""
     lines = [f"at: {place}"] if (place := place_of(result)) else []
     for evidence in result.evidence:
         source = f" ({evidence.source})" if evidence.source else ""
         lines.append(neutral(f"{evidence.label}: {evidence.value}{source}"))
-    if result.fix:
-        lines.append(neutral(f"fix: {result.fix.summary}"))
-        lines += [f"    {neutral(command)}" for command in result.fix.lines]
-    return lines
+    return [*lines, *([neutral(f"fix: {result.fix.summary}")] if result.fix else [])]
+
+
+def command_lines(result: CheckResult) -> list[str]:
+    """The steps of the fix as safe plain lines, indented."""
+    return [f"    {line.text}" for line in fix_lines(result.fix)] if result.fix else []

