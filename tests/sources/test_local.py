@@ -76,7 +76,7 @@ def test_what_is_no_regular_file_is_named(tmp_path: Path) -> None:
         LocalFile(tmp_path / "absent.whl")
     with pytest.raises(SourceError, match=r"is a folder; expected a regular file"):
         LocalFile(tmp_path)
-    with pytest.raises(SourceError, match=r"a pipe or a socket; expected a regular file"):
+    with pytest.raises(SourceError, match=r"is a pipe, not a regular file"):
         LocalFile(tmp_path / "pipe")
     with pytest.raises(SourceError, match=r"is a device"):
         LocalFile("/dev/null")

@@ -23,6 +23,7 @@ from wheel_checks.facts.variants.described_machine import cuda_of_driver
 from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.documents import LARGEST, Ratio, read_toml
 from wheel_checks.formats.wheel.variant_faults import name_pattern
+from wheel_checks.sources.regular_file import read_start
 from wheel_checks.targets.target import parse_python
 from wheel_checks.targets.variant_machine import parse_cpu
 
@@ -254,8 +255,7 @@ class ReleaseExpectation:
 def read_release_expectation(path: Path) -> ReleaseExpectation:
     """The expectation in a file. Raises UsageError when it cannot be read, or with the faults that it has."""
     try:
-        with path.open("rb") as file:
-            return parse_release_expectation(file.read(LARGEST + 1), f"the expectation {path}")
+        return parse_release_expectation(read_start(path, LARGEST + 1, given=True), f"the expectation {path}")
     except OSError as error:
         raise UsageError(f"the expectation {path} cannot be read: {error.strerror}") from error
 

@@ -12,6 +12,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from wheel_checks.errors import SourceError
+from wheel_checks.sources.regular_file import open_regular, read_start
 
 MAX_FILES = 1_000_000  # below one folder; a large environment has a hundred thousand
 MAX_DEPTH = 100
@@ -63,8 +64,7 @@ class FileTree:
         if not self.is_file(path):
             return None
         try:
-            with Path(self.outside(path)).open("rb") as file:
-                return file.read(limit + 1)
+            return read_start(self.outside(path), limit + 1)
         except OSError as error:
             raise SourceError(f"{path} cannot be read: {error.strerror}") from error
 
@@ -103,7 +103,7 @@ class FileTree:
         def digest(file: tuple[str, str]) -> bytes | None:
             path, algorithm = file
             try:
-                with Path(self.outside(path)).open("rb", buffering=0) as stream:
+                with open_regular(self.outside(path)) as stream:
                     result = file_digest(stream, algorithm).digest()
                     advance(stream.tell())
                     return result

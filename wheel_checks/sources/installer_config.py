@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.errors import UsageError
+from wheel_checks.sources.regular_file import read_start
 
 MERGE = "merge"
 FIRST_INDEX = "first-index"
@@ -287,8 +288,7 @@ def _read(path: Path) -> str | None:
     try:
         if not path.is_file():
             return None
-        with path.open("rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
+        content = read_start(path, _LARGEST_FILE + 1)
         text = content.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the configuration file {path} cannot be read: {error}", expected="text in UTF-8") from error

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from wheel_checks.errors import ChangedFileError, NotFoundError, SourceError
 from wheel_checks.sources.byte_source import Cost
 from wheel_checks.sources.meter import Meter
+from wheel_checks.sources.regular_file import descriptor_of
 
 _CHUNK = 1 << 20  # bytes
 
@@ -93,17 +93,12 @@ def check_range(location: str, offset: int, length: int, size: int) -> None:
 
 
 def _open(path: Path) -> int:
-    """An open file descriptor of a regular file. O_NONBLOCK: opening a pipe without a writer must not wait."""
+    """An open file descriptor of a regular file."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        return descriptor_of(path)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFoundError(f"there is no file {path}") from error
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "its name holds a null character"
-        raise SourceError(f"{str(path)!r} cannot be opened: {reason}") from error
-    mode = os.fstat(fd).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(fd)
-        kind = "a folder" if stat.S_ISDIR(mode) else "a device, a pipe or a socket"
-        raise SourceError(f"{path} is {kind}", expected="a regular file")
-    return fd
+    except IsADirectoryError as error:
+        raise SourceError(f"{path} is a folder", expected="a regular file") from error
+    except OSError as error:
+        raise SourceError(f"{str(path)!r} cannot be opened: {error.strerror}") from error

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.errors import UsageError, WheelproofError
+from wheel_checks.sources.regular_file import read_start
 from wheelproof.cli.options import CommandParser, ListAction, add_output_options, open_output
 
 PREFIX = "WHEELPROOF_"
@@ -118,8 +119,7 @@ def read_config(path: Path) -> ConfigFile:
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+        content = read_start(path, LARGEST_FILE + 1, given=True)
     except OSError as error:
         raise UsageError(f"the configuration file {path} cannot be read: {error.strerror}") from error
     if len(content) > LARGEST_FILE:

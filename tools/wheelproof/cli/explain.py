@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+from errno import EINVAL
 from pathlib import Path
 
 from wheel_checks.errors import UsageError, WheelproofError
+from wheel_checks.sources.regular_file import read_start
 from wheelproof.cli.options import OutputOptions, add_output_options, emit
 
 
@@ -46,11 +49,9 @@ def _read(file: str) -> bytes:
     try:
         if file == "-":
             return sys.stdin.buffer.read(LARGEST + 1)
-        with Path(file).open("rb") as stream:
-            return stream.read(LARGEST + 1)
+        return read_start(file, LARGEST + 1, given=True)
     except OSError as error:
-        if isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError)):
-            raise UsageError(f"{file}: {error.strerror}", expected="a file with a log") from error
+        if isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError)) or error.errno == EINVAL:
+            hint = f"wheelproof explain < {shlex.quote(file)}" if Path(file).is_fifo() else ""
+            raise UsageError(f"{file!r}: {error.strerror}", expected="a file with a log", hint=hint) from error
         raise WheelproofError(f"{file} cannot be read: {error.strerror}") from error
-    except ValueError as error:  # a null byte in the name
-        raise UsageError(f"{file!r} is no name of a file", expected="a file with a log") from error

@@ -17,6 +17,7 @@ from wheel_checks.facts.host.probes import ChildEnd
 from wheel_checks.model import Unavailable
 from wheel_checks.process import StartError, run
 from wheel_checks.process_tree import family
+from wheel_checks.sources.regular_file import read_start
 
 TIME_IS_OVER = Unavailable("the time of --timeout was over")
 LARGEST_OUTPUT = 1 << 20  # bytes
@@ -124,6 +125,6 @@ def _wait_channel(task: Path) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
+        return read_start(path, LARGEST_OUTPUT).decode(errors="replace").strip()
     except OSError:
         return ""

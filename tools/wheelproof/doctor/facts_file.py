@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
 from wheel_checks.errors import NotFoundError, SourceError
 from wheel_checks.facts.host.codec import from_json, to_json
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.redaction import redact
 from wheel_checks.formats.documents import parse_json
+from wheel_checks.sources.regular_file import read_start
 
 LARGEST = 16 << 20  # bytes; a host with eight GPUs and a hundred packages has 60 kB
 
@@ -25,8 +25,7 @@ def facts_text(facts: HostFacts) -> str:
 def load_facts(name: str) -> HostFacts:
     """The facts in a file. Raises NotFoundError, SourceError or FormatError."""
     try:
-        with Path(name).open("rb") as file:
-            content = file.read(LARGEST + 1)
+        content = read_start(name, LARGEST + 1, given=True)
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no {name}", hint="--save-facts FILE writes one") from error
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from wheel_checks.errors import FormatError, NotFoundError, UsageError
+from wheel_checks.sources.regular_file import open_regular
 from wheelproof.fleet.documents import read_documents
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -65,7 +66,7 @@ def read_inputs(inputs: Sequence[str], count: Callable[[int], None]) -> Iterator
                 yield from _documents(_Counted(sys.stdin.buffer, count), STANDARD_INPUT, "")
             continue
         try:
-            with Path(name).open("rb") as stream:
+            with open_regular(name, given=True) as stream:
                 yield from _documents(_Counted(stream, count), name, _label(name))
         except (OSError, ValueError) as error:  # ValueError: a null byte in the name
             yield Document(name, "", FormatError(f"it cannot be read: {getattr(error, 'strerror', None) or error}"))

@@ -16,6 +16,7 @@ from pathlib import Path
 from wheel_checks.errors import SourceError
 from wheel_checks.interrupts import terminated_as
 from wheel_checks.process import Child, StartError
+from wheel_checks.sources.regular_file import read_end
 from wheelproof.matrix.executors.base import Executor
 from wheelproof.matrix.folders import make_folder, only_run
 from wheelproof.matrix.trees import Trees
@@ -130,7 +131,7 @@ def _reaped(worker: _Worker) -> Died | None:
     how = f"with status {status}" if status > 0 else f"by signal {-status}"
     if worker.late:
         how += f", {GRACE:g} s after its deadline"
-    words = _log(worker.task).read_text(encoding="utf-8", errors="replace")[-_LAST_WORDS:]
+    words = read_end(_log(worker.task), _LAST_WORDS).decode(errors="replace")
     return Died(worker.task.cell.id, f"its process was ended {how}", words.strip())
 
 

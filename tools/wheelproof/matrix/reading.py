@@ -21,6 +21,7 @@ from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.facts.gpu.compile_targets import parse_target
 from wheel_checks.formats.documents import LARGEST, Ratio, read_toml
 from wheel_checks.phrases import and_so_on, summarised
+from wheel_checks.sources.regular_file import read_start
 from wheel_checks.targets.target import OLDEST_GLIBC, parse_python
 from wheelproof.matrix.model import GPU_RUNNER, Accelerator, Cell, Known, Matrix, Smoke
 
@@ -147,8 +148,7 @@ class _File:
 def read_matrix(path: Path) -> Matrix:
     """The matrix in a file. Raises UsageError when it cannot be read, or with the faults that it has."""
     try:
-        with path.open("rb") as file:
-            return parse_matrix(file.read(LARGEST + 1), str(path))
+        return parse_matrix(read_start(path, LARGEST + 1, given=True), str(path))
     except OSError as error:
         hint = "" if path.name != "matrix.toml" else "docs/matrix.md shows one; --matrix names another"
         raise UsageError(f"the matrix {path} cannot be read: {error.strerror}", hint=hint) from error

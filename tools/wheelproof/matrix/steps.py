@@ -17,6 +17,7 @@ from wheel_checks.errors import DeadlineError, FormatError, SourceError, Wheelpr
 from wheel_checks.formats.documents import parse_json
 from wheel_checks.model import Verdict
 from wheel_checks.process import Ended
+from wheel_checks.sources.regular_file import read_end, read_start, read_whole
 
 SCHEMA = "wheelproof.matrix-step/1"
 LARGEST = 64 << 20  # bytes of one result
@@ -75,7 +76,7 @@ def digest_of_files(folders: Iterable[Path]) -> str:
     for folder in folders:
         files = [folder] if folder.is_file() else sorted(p for p in folder.rglob("*.*") if p.suffix in _CODE)
         for path in files:
-            content = path.read_bytes()
+            content = read_whole(path, LARGEST)
             found.update(f"{path.name}:{len(content)}:".encode())
             found.update(content)
     return found.hexdigest()
@@ -84,8 +85,7 @@ def digest_of_files(folders: Iterable[Path]) -> str:
 def read_record(path: Path) -> Record | None:
     """The record in a file; None when there is none, or it is not what this release writes: then it is made anew."""
     try:
-        with path.open("rb") as file:
-            values = parse_json(file.read(LARGEST + 1), path.name, LARGEST)
+        values = parse_json(read_start(path, LARGEST + 1), path.name, LARGEST)
         if values.pop("schema") != SCHEMA:
             return None
         record = decode(Record, values, Policy())
@@ -178,8 +178,7 @@ class Steps:
         if ended.status not in statuses:
             raise SourceError(f"it ended with status {ended.status}: {self.last_words(step)}", hint=f"see {log}")
         try:
-            with output.open("rb") as file:
-                document = json.loads(file.read(LARGEST))
+            document = json.loads(read_whole(output, LARGEST))
         except (OSError, ValueError, RecursionError):
             document = None
         if not isinstance(document, dict) or "schema" not in document:
@@ -190,11 +189,10 @@ class Steps:
     def last_words(self, step: str) -> str:
         """The end of the log of a step, in one line."""
         try:
-            with self.file(step, "log").open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_WORDS))
-                return " ".join(file.read().decode(errors="replace").split()) or "it said nothing"
+            words = read_end(self.file(step, "log"), LAST_WORDS).decode(errors="replace")
         except OSError:
-            return "it said nothing"
+            words = ""
+        return " ".join(words.split()) or "it said nothing"
 
     def _too_late(self) -> DeadlineError:
         return DeadlineError(f"the {self.deadline:g} s of the cell were over", hint="--deadline gives it more")

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from wheel_checks.sources.requirement_files import read_requirements_file
 from wheelproof.pins.documents import pyproject, requirements
 from wheelproof.pins.documents.source import decode
 from wheelproof.pins.model import Role
-from wheelproof.wheels.asked import Asked, parse_asked, read_requirements_file
+from wheelproof.wheels.asked import Asked, parse_asked
 
 
 def asked_of(specs: Sequence[str], files: Sequence[str]) -> Asked:

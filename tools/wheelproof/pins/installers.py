@@ -23,6 +23,7 @@ from wheel_checks.errors import FormatError, OfflineError, SourceError
 from wheel_checks.facts.stack import Conflict
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.process import LARGEST_OUTPUT, StartError
+from wheel_checks.sources.regular_file import read_start
 from wheel_checks.sources.uv.explanation import explain
 from wheel_checks.sources.uv_binary import Answer, run_installer, run_uv
 
@@ -134,8 +135,7 @@ def pip_dry_run(
             if not nothing and _PIP_CONFLICT not in done.words:
                 raise _silent(PIP, done)
             return DryRun({}, {}, {}, Conflict(_pip_sentences(done.words)))
-        with report.open("rb") as file:
-            return parse_pip_report(file.read(LARGEST_OUTPUT), packages)
+        return parse_pip_report(read_start(report, LARGEST_OUTPUT), packages)
 
 
 def parse_pip_report(data: bytes, packages: Mapping[str, str]) -> DryRun:

@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from wheel_checks.errors import SourceError
 from wheel_checks.process import StartError, run
+from wheel_checks.sources.regular_file import read_start
 from wheelproof.kernels import BOOTSTRAP, MODULE, package_folder
 
 GRACE = 5.0  # seconds that an interrupted suite has to end its own children
@@ -62,8 +63,7 @@ def run_suite(python: str, options: Sequence[str], *, deadline: float, quiet: bo
             raise SourceError(f"{python} cannot be started: {error}", hint="see --python") from error
         report = None
         if output.exists():
-            with output.open("rb") as file:
-                report = file.read(LARGEST_REPORT + 1)
+            report = read_start(output, LARGEST_REPORT + 1)
         return SuiteEnd(ended.status, words.last, report, ended.timed_out)
 
 

@@ -12,7 +12,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
-from wheelproof.wheels.asked import Asked, parse_asked, read_requirements_file
+from wheel_checks.sources.requirement_files import read_requirements_file
+from wheelproof.wheels.asked import Asked, parse_asked
 
 _COMMENT = re.compile(r"(?:^|\s)#.*")  # as pip: a # within a URL is none
 _OPTION = re.compile(r"\s--?\w.*")  # --hash=... behind a requirement

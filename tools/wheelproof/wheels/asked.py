@@ -11,8 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from wheel_checks.errors import UsageError
 from wheel_checks.phrases import summarised
 from wheel_checks.sources.http.credentials import redact_text
-
-_LARGEST = 1 << 20  # bytes of a file of requirements
+from wheel_checks.sources.requirement_files import check_included
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +57,5 @@ def parse_asked(
         raise UsageError(what, expected=f"for example {example}") from None
     if not parsed and not files:
         raise UsageError("nothing was asked for", expected=expected)
+    check_included(files)
     return Asked(tuple(requirements), tuple(files), (*parsed, *known_of(files)))
-
-
-def read_requirements_file(path: Path) -> bytes:
-    """The first bytes of a file of requirements. Raises UsageError when it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return file.read(_LARGEST)
-    except OSError as error:
-        raise UsageError(f"the file {path} cannot be read: {error.strerror}") from error

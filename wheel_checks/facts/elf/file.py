@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.file import ElfFacts, Part, read_elf_by_ranges
 from wheel_checks.formats.elf.header import MAGIC
 from wheel_checks.sources.file_tree import FileTree
+from wheel_checks.sources.regular_file import open_regular
 
 _PARTS = frozenset({Part.DYNAMIC, Part.VERSIONS})
 _LIBRARY = re.compile(r"\.so(?:\.\d+)*$")
@@ -29,7 +29,7 @@ def read_elf_file(tree: FileTree, path: str, parts: Collection[Part] = _PARTS) -
         return pieces
 
     try:
-        with Path(tree.outside(path)).open("rb", buffering=0) as file:
+        with open_regular(tree.outside(path)) as file:
             size = os.fstat(file.fileno()).st_size
             if os.pread(file.fileno(), len(MAGIC), 0) != MAGIC:
                 # A linker script, or a placeholder of a few bytes, is no library and is not meant to be.

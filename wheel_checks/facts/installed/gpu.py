@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.elf.file import read_elf_file
@@ -20,6 +19,7 @@ from wheel_checks.formats.gpu.fatbin import FatbinScanner, GpuCode
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment
 from wheel_checks.sources.file_tree import FileTree
+from wheel_checks.sources.regular_file import open_regular
 
 AT_ONCE = 4  # files read in parallel
 _CHUNK = 1024 * 1024  # bytes read at once of what is searched
@@ -71,7 +71,7 @@ def _read(tree: FileTree, path: str) -> LibraryGpuCode | None:
             return None
         as_data = isinstance(elf.sections, Sections) and holds_code_as_data(elf.sections)
     try:
-        with Path(tree.outside(path)).open("rb", buffering=0) as file:
+        with open_regular(tree.outside(path)) as file:
             reader = _Reader(file.fileno(), os.fstat(file.fileno()).st_size)
             code = reader.search() if as_data else reader.read([(0, reader.size)] if spans is None else spans)
     except FormatError as error:

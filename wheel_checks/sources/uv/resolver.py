@@ -22,6 +22,7 @@ from wheel_checks.errors import OfflineError, SourceError, UsageError
 from wheel_checks.formats.digests import WrongHash, WrongMetadataError
 from wheel_checks.formats.pylock import MAX_SIZE, LockedPackage, parse_pylock
 from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.regular_file import read_start
 from wheel_checks.sources.uv.explanation import Explanation, explain, unwrapped
 from wheel_checks.sources.uv.own_configuration import configuration, private_folder, run_uv_alone, write_private
 from wheel_checks.sources.uv_binary import Answer
@@ -181,8 +182,7 @@ def _run(
             more += ["--overrides", str(write_private(run / "overrides.txt", rows))]
         answer = run_uv_alone([*arguments, *more], environ, timeout)
         if answer.status == 0 and lock.is_file():
-            with lock.open("rb") as file:
-                packages = parse_pylock(file.read(MAX_SIZE + 1), run)
+            packages = parse_pylock(read_start(lock, MAX_SIZE + 1), run)
             return Resolution(packages, tuple(unusable.values()))
         explanation = explain(answer.words)
         if explanation is None:

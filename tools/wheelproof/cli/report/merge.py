@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
+from wheel_checks.sources.regular_file import read_whole
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
 from wheelproof.cli.progress import Progress
 
@@ -76,8 +77,7 @@ def expected_hosts(named: Sequence[str]) -> list[str]:
 def _names_in(file: str) -> list[str]:
 
     try:
-        with Path(file).open(encoding="utf-8") as stream:
-            text = stream.read(_HOSTS_IN_FILE + 1)
+        text = read_whole(file, _HOSTS_IN_FILE, given=True).decode()
     except (OSError, ValueError) as error:
         raise UsageError(f"--expect-hosts {file} cannot be read: {error}") from error
     names = [line for line in (re.sub(r"#.*", "", line).strip() for line in text.splitlines()) if line]

@@ -18,6 +18,7 @@ from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.formats.elf.ld_cache import MAX_SIZE, libraries_of, parse_ld_cache
 from wheel_checks.sources.file_tree import FileTree
+from wheel_checks.sources.regular_file import open_regular
 from wheelproof.doctor.probes.installation.distributions import folder_names
 
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
@@ -146,7 +147,7 @@ def _kind(name: str, real: str, size: int) -> str:
 def _names_in(tree: FileTree, path: str, limit: int = _LARGEST_OPENER) -> set[str]:
     """The names of cuDNN's libraries, without version, that a library mentions: it opens them."""
     found: set[bytes] = set()
-    with suppress(OSError), open(tree.outside(path), "rb", buffering=0) as file:  # noqa: PTH123  # a path of the tree
+    with suppress(OSError), open_regular(tree.outside(path)) as file:
         held = b""
         while limit > 0 and (piece := file.read(min(_PIECE, limit))):
             found.update(_CUDNN_NAMES.findall(held + piece))

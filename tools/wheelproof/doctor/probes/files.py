@@ -7,25 +7,17 @@ import os
 import re
 from pathlib import Path
 
+from wheel_checks.sources.regular_file import read_start
+
 LARGEST = 1 << 20  # bytes
 
 
 def text_of(path: Path, limit: int = LARGEST) -> str:
     """The beginning of a file; "" for one that is not there or cannot be read. A named pipe does not make it wait."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+        return read_start(path, limit).decode(errors="replace")
+    except OSError:  # also a security label where no module gives one
         return ""
-    try:
-        parts = []
-        while limit > 0 and (part := os.read(descriptor, min(limit, 1 << 16))):
-            parts.append(part)
-            limit -= len(part)
-        return b"".join(parts).decode(errors="replace")
-    except OSError:  # a folder; a security label where no module gives one
-        return ""
-    finally:
-        os.close(descriptor)
 
 
 def first_line(path: Path) -> str:

@@ -11,6 +11,7 @@ from wheel_checks.facts.host.software import IndexSetting
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.http.credentials import redact
 from wheel_checks.sources.installer_config import MERGE, configured_indexes
+from wheel_checks.sources.regular_file import read_start
 
 _CHOICES = ("UV_TORCH_BACKEND", "UV_INDEX_STRATEGY", "PIP_CONSTRAINT", "UV_CONSTRAINT", "UV_OVERRIDE", "CONDA_CHANNELS")
 _LARGEST_FILE = 1 << 20  # bytes
@@ -50,8 +51,7 @@ def _backends(folder: Path) -> Iterator[IndexSetting]:
         for name in ("uv.toml", "pyproject.toml"):
             path = parent / name
             try:
-                with path.open("rb") as file:
-                    text = file.read(_LARGEST_FILE).decode(errors="replace")
+                text = read_start(path, _LARGEST_FILE).decode(errors="replace")
             except OSError:
                 continue
             for match in _BACKEND.finditer(text):

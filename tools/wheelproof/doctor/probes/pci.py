@@ -8,6 +8,7 @@ from pathlib import Path
 from wheel_checks.facts.host.gpu import PciDevice
 from wheel_checks.facts.host.pci_names import name_of
 from wheel_checks.model import Unavailable
+from wheel_checks.sources.regular_file import read_start
 from wheelproof.doctor.probes.files import first_line, names_in
 
 _DEVICES = "sys/bus/pci/devices"
@@ -30,8 +31,7 @@ def _device(folder: Path) -> PciDevice:
     except OSError:
         driver = ""
     try:
-        with (folder / "config").open("rb") as file:
-            head = file.read(64)
+        head = read_start(folder / "config", 64)
     except OSError:
         head = b""
     return PciDevice(

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from wheel_checks.facts.host.machine import System
+from wheel_checks.sources.regular_file import read_start
 from wheelproof.doctor.probes.files import first_line, found_in, group_name, names_in, text_of
 
 _EFI = "sys/firmware/efi/efivars"
@@ -65,7 +66,7 @@ def _secure_boot(top: Path) -> bool | None:
     for name in names_in(top / _EFI):
         if name.startswith("SecureBoot-"):
             try:
-                data = (top / _EFI / name).read_bytes()
+                data = read_start(top / _EFI / name, 5)
             except OSError:
                 return None
             return len(data) >= 5 and data[4] == 1

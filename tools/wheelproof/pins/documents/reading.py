@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from wheel_checks.errors import NotFoundError, SourceError, UsageError
+from wheel_checks.sources.regular_file import read_start
 from wheelproof.pins.documents.source import LARGEST, Source, decode
 from wheelproof.pins.model import Document
 
@@ -95,8 +96,7 @@ def read_source(source: Source, kind: str, *, constraint: bool = False) -> Docum
 def read_bytes(path: Path) -> bytes:
     """The content of a file, one byte more than ``LARGEST`` at most. Raises SourceError."""
     try:
-        with path.open("rb") as file:
-            return file.read(LARGEST + 1)
+        return read_start(path, LARGEST + 1)
     except FileNotFoundError:
         raise NotFoundError(f"there is no file {path}") from None
     except OSError as error:

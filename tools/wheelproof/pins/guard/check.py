@@ -19,6 +19,7 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError, UsageError
 from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
+from wheel_checks.sources.regular_file import read_whole
 from wheel_checks.sources.uv_binary import run_uv
 from wheelproof.pins.documents import requirements
 from wheelproof.pins.documents.source import decode
@@ -160,8 +161,7 @@ def _pip_settings(pip: Sequence[str], variables: Mapping[str, str]) -> Iterator[
 def _of_file(kind: Kind, origin: str, name: str) -> GuardSetting:
     path = Path(name)
     try:
-        with path.open("rb") as file:
-            source = decode(path, file.read(_LARGEST))
+        source = decode(path, read_whole(path, _LARGEST))
     except OSError as error:
         return GuardSetting(kind, origin, path=name, fault=str(error.strerror or error))
     except FormatError as error:
@@ -193,7 +193,6 @@ def _list(value: object) -> list[Any]:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
-            return tomllib.loads(file.read(_LARGEST).decode("utf-8"))
+        return tomllib.loads(read_whole(path, _LARGEST).decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:  # malformed TOML and malformed UTF-8 are ValueErrors
         raise UsageError(f"the configuration {path} cannot be read: {error}") from None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from wheel_checks.errors import NotFoundError, SourceError
+from wheel_checks.sources.regular_file import read_start
 from wheelproof.pins.documents.reading import kind_of
 from wheelproof.pins.rewrite.gitignore import Ignored, read_ignored
 
@@ -69,7 +70,6 @@ def _is_ignored(ignored: tuple[Ignored, ...], path: str, *, is_folder: bool) -> 
 def _has_metadata(path: Path) -> bool:
     """Whether a Python file has a block of script metadata (PEP 723)."""
     try:
-        with path.open("rb") as file:
-            return _SCRIPT_MARKER in file.read(1 << 20)
+        return _SCRIPT_MARKER in read_start(path, 1 << 20)
     except OSError:
         return False

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from wheel_checks.sources.regular_file import read_start
+
 LONGEST = 1 << 20  # bytes of a .gitignore
 _PART = re.compile(
     r"(?P<folders>(?:^|(?<=/))\*\*/)|(?P<all>(?:^|(?<=/))\*\*$)|(?P<stars>\*+)|(?P<one>\?)"
@@ -35,8 +37,7 @@ class Ignored:
 def read_ignored(path: Path, base: str) -> Ignored:
     """The patterns of a .gitignore; none when it cannot be read."""
     try:
-        with path.open("rb") as file:
-            text = file.read(LONGEST).decode("utf-8", "replace")
+        text = read_start(path, LONGEST).decode("utf-8", "replace")
     except OSError:
         return Ignored(base, ())
     patterns = [pattern for line in text.splitlines() if (pattern := _pattern(line))]

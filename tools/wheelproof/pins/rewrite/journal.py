@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.errors import FormatError, NotFoundError, SourceError
+from wheel_checks.sources.regular_file import read_start
 from wheelproof.pins import atomic
 from wheelproof.pins.documents.source import LARGEST
 from wheelproof.pins.model import Edit
@@ -65,8 +66,7 @@ def temporary_beside(target: Path) -> Path:
 def read_journal(path: Path) -> Journal:
     """The journal at ``path``. Raises NotFoundError when there is none, FormatError when it is none of ours."""
     try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST_JOURNAL + 1)
+        data = read_start(path, _LARGEST_JOURNAL + 1)
     except FileNotFoundError:
         raise NotFoundError(f"there is no journal {path}", hint="nothing was rewritten here; see --journal") from None
     except OSError as error:

@@ -22,6 +22,7 @@ from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.formats.elf.gnu_hash import ExportedSymbols
 from wheel_checks.formats.elf.symbols import DynamicSymbols
 from wheel_checks.sources.file_tree import FileTree
+from wheel_checks.sources.regular_file import open_regular
 
 MOST_MODULES = 64
 MOST_SYMBOLS = 5_000  # of one module
@@ -48,7 +49,7 @@ def unresolved_symbols(
 
         @functools.cache
         def symbols_of(path: str) -> ExportedSymbols:
-            with Path(tree.outside(path)).open("rb") as file:  # what is mapped stays when the file is closed
+            with open_regular(tree.outside(path)) as file:  # what is mapped stays when the file is closed
                 view = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
             return ExportedSymbols(WholeFile(view))
 

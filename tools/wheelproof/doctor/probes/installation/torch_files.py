@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -20,6 +19,7 @@ from wheel_checks.formats.wheel.version_file import MAX_SIZE as LARGEST_VERSION_
 from wheel_checks.formats.wheel.version_file import parse_version_file
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.file_tree import FileTree
+from wheel_checks.sources.regular_file import open_regular
 from wheel_checks.targets.target import Target
 from wheelproof.doctor.probes.installation.distributions import Found
 
@@ -71,7 +71,7 @@ def _torch_files(
 def _architectures(tree: FileTree, path: str) -> tuple[str, ...]:
     """The list that torch reports as torch.cuda.get_arch_list(): a string of its own in this library."""
     try:
-        with Path(tree.outside(path)).open("rb", buffering=0) as file:
+        with open_regular(tree.outside(path)) as file:
             declared = find_declared(_chunks(file.read))
     except OSError:
         return ()

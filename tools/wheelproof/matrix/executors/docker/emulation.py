@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wheel_checks.model import Unavailable
+from wheel_checks.sources.regular_file import read_start
 
 BINFMT = Path("/proc/sys/fs/binfmt_misc")
 DOCKER_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}  # what the engine calls a machine
 _ELF_MACHINES = {"x86_64": 0x3E, "aarch64": 0xB7}  # e_machine, ELF specification
+_LONGEST_ENTRY = 1 << 16  # bytes; a name, a path, a magic and a mask
 _MACHINE_OFFSET = 18  # of e_machine in an ELF file, 2 bytes, here little endian
 
 
@@ -35,7 +37,7 @@ def read_interpreters(folder: Path = BINFMT) -> tuple[Interpreter, ...]:
         if path.name in {"register", "status"}:
             continue
         try:
-            lines = path.read_text(encoding="ascii").splitlines()
+            lines = read_start(path, _LONGEST_ENTRY).decode("ascii").splitlines()
             entry = dict(line.split(" ", 1) for line in lines if " " in line)
             magic = bytes.fromhex(entry["magic"])
         except (OSError, KeyError, ValueError):  # an entry by file extension, or one that has just gone

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wheel_checks.process_tree import start_time
+from wheel_checks.sources.regular_file import read_start
 
 RUN_LABEL = "wheelproof.run"
 OWNER_LABEL = "wheelproof.owner"
@@ -50,7 +51,7 @@ def is_gone(labels: Mapping[str, str]) -> bool:
 
 
 def _boot() -> str:
-    return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return read_start(_PROC / "sys/kernel/random/boot_id", 64).decode("ascii").strip()
 
 
 def _namespace() -> str:
