@@ -21,10 +21,13 @@ from packaging.version import InvalidVersion, Version
 from wheel_checks.errors import FormatError
 from wheel_checks.phrases import abbreviated
 
-CHECK_TORCH = "import torch; print(torch.__version__, torch.ones(2, device='cuda').sum().item())"
+CHECK_TORCH = 'import torch; print(torch.__version__, torch.ones(2, device="cuda").sum().item())'
+SHOW_TORCH = "import torch; print(torch.__file__)"
+IMPORT_TORCH, IMPORT_TRITON = "import torch", "import triton"
+SHOW_PTXAS = 'import sysconfig; print(sysconfig.get_path("purelib") + "/nvidia/cu13/bin/ptxas")'
 IMPORT_ARGUMENT = "import importlib, sys; importlib.import_module(sys.argv[1])"
 
-PYTHON_SOURCES = {CHECK_TORCH, IMPORT_ARGUMENT, "pass"}
+PYTHON_SOURCES = {CHECK_TORCH, SHOW_TORCH, IMPORT_TORCH, IMPORT_TRITON, SHOW_PTXAS, IMPORT_ARGUMENT, "pass"}
 """What may follow ``python -c``: constants only. A value reaches them as an argument (``sys.argv``)."""
 
 _SHELLS = frozenset({"sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "pwsh", "tcsh", "zsh", "busybox"})
@@ -188,6 +191,22 @@ def run(*words: Word, operands: Iterable[Word] = (), note: str = "", folder: str
         last.insert(0, "--")
     try:
         return Command((*argv, *last), note, folder)
+    except UnsafeCommandError as error:
+        return NoCommand(error.what)
+
+
+def export(name: str, value: str, note: str = "") -> Export | NoCommand:
+    """The setting of a variable to a value that others chose; the reason where there is none."""
+    try:
+        return Export(name, value, note)
+    except UnsafeCommandError as error:
+        return NoCommand(error.what)
+
+
+def unset(*names: str, note: str = "") -> Unset | NoCommand:
+    """The removal of variables whose names others chose; the reason where there is none."""
+    try:
+        return Unset(names, note)
     except UnsafeCommandError as error:
         return NoCommand(error.what)
 

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from ci.reference.markdown import code, page, table, text
+from wheel_checks.commands import in_words
+from wheel_checks.rules.host.log_texts import step_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "wheel_checks" / "data"
 # Columns whose values are typed or matched as they stand.
-VERBATIM = {"pattern", "texts", "commands", "members", "names", "name_pattern"}
+VERBATIM = {"pattern", "texts", "members", "names", "name_pattern"}
 _NAMED = re.compile(r"\[\[(\w+)\]\]")  # a table that a comment speaks of
 ABOUT = """\
 What wheelproof knows of the world stands in TOML files in `wheel_checks/data`, each row or group of rows with its
@@ -93,6 +95,8 @@ def is_table(value: object) -> bool:
 
 
 def _cell(column: str, value: Any) -> str:
+    if column == "commands":  # as a report shows them
+        return "<br>".join(code(in_words(step_of(step))) for step in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list) and value:

@@ -80,10 +80,11 @@ def test_libraries_of_another_cuda_go_before_the_right_build_comes() -> None:
     other_cuda = left_behind(of_package_index("2.10.0", requested=False))
     same_cuda = left_behind(of_package_index("2.8.0", requested=False))
 
-    first, second, check = fix_of("DOC103", other_cuda).lines
+    fix = fix_of("DOC103", other_cuda)
+    first, second, _ = fix.lines
     assert first.startswith("/opt/env/bin/python -m pip uninstall -y nvidia-cublas-cu12 ")
     assert "--torch-backend=cu130" in second
-    assert check == check_torch(other_cuda)
+    assert fix.commands[-1] == check_torch(other_cuda)
     assert "--torch-backend=cu128" in fix_of("DOC103", same_cuda).lines[0]
 
 

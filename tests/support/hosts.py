@@ -264,6 +264,7 @@ def _server(machine: str, gpu: str, device: str, capability: tuple[int, int], me
             page_size=pages,
             secure_boot=False,
             groups=("user",),
+            user="user",
             kernel_command_line="BOOT_IMAGE=/boot/vmlinuz ro",
             memory_bytes=480 * GIB,
         ),

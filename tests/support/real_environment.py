@@ -21,6 +21,7 @@ from uv import find_uv_bin
 
 from tests.support.hosts import healthy
 from tests.support.wheels import WheelBuilder
+from wheel_checks.commands import Step, in_words
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Installed, Interpreter
 from wheelproof.doctor.probes.installation.installed import read_installed_facts
@@ -69,6 +70,11 @@ class RealEnvironment:
         done = subprocess.run(["bash", "-c", command], env=self.variables, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def follow(self, *steps: Step) -> None:
+        """Run the steps of a fix, as a user would paste them."""
+        for step in steps:
+            self.run(in_words(step))
 
     def torch(self) -> str:
         """The version of the torch that its Python imports."""

@@ -25,21 +25,28 @@ from tests.support.hosts import (
     with_cpu_torch,
     with_packages,
     with_torch,
+    with_variables,
     without_driver,
 )
 from tests.support.real_environment import RealEnvironment, torch
 from tests.support.wheels import WheelBuilder
+from wheel_checks.commands import Command, NoCommand, Step, in_words
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.targets import Product, runs_on
 from wheel_checks.facts.host.advice import new_environment, newer_driver, reinstall_torch, right_build
-from wheel_checks.facts.host.commands import check_torch, install, uninstall
+from wheel_checks.facts.host.commands import check_torch, install, remove, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import CudaProbe
 from wheel_checks.facts.host.software import IndexSetting
 from wheel_checks.model import Unavailable
 
-PYTHON = "/opt/env/bin/python"
+PYTHON, PACKAGES = "/opt/env/bin/python", "/opt/env/lib/python3.12/site-packages"
 SYSTEM = {"path": "/usr/bin/python3", "prefix": "/usr", "base_prefix": "/usr", "externally_managed": True}
+
+
+def lines(*steps: Step) -> list[str]:
+    """The steps as they are shown."""
+    return [in_words(step) for step in steps]
 
 
 def installed_by(installer: str) -> HostFacts:
@@ -64,13 +71,13 @@ def of_system(**torch_fields: Any) -> HostFacts:
         (installed_by("conda"), "conda install --prefix /opt/env triton=3.6.0"),
         (
             of_system(),
-            "uv venv --python /usr/bin/python3 ~/torch-env && "
-            "uv pip install --python ~/torch-env/bin/python triton==3.6.0",
+            "uv venv --python /usr/bin/python3 /home/user/torch-env; "
+            "uv pip install --python /home/user/torch-env/bin/python triton==3.6.0",
         ),
         (
             of_system(installer="debian"),
-            "uv venv --python /usr/bin/python3 ~/torch-env && "
-            "uv pip install --python ~/torch-env/bin/python triton==3.6.0",
+            "uv venv --python /usr/bin/python3 /home/user/torch-env; "
+            "uv pip install --python /home/user/torch-env/bin/python triton==3.6.0",
         ),
         (
             of_system(installer="pip"),
@@ -80,67 +87,140 @@ def of_system(**torch_fields: Any) -> HostFacts:
             replaced(healthy(), "interpreter", path="/home/a user/env/bin/python"),
             "'/home/a user/env/bin/python' -m pip install triton==3.6.0",
         ),
+        (
+            with_variables(of_system(), HOME="/home/a user"),
+            "uv venv --python /usr/bin/python3 '/home/a user/torch-env'; "
+            "uv pip install --python '/home/a user/torch-env/bin/python' triton==3.6.0",
+        ),
+        (
+            replace(of_system(), variables={}),
+            "uv venv --python /usr/bin/python3 torch-env; uv pip install --python torch-env/bin/python triton==3.6.0",
+        ),
         (HostFacts(), "python3 -m pip install triton==3.6.0"),
     ],
-    ids=["pip", "uv", "no pip", "conda", "system", "debian", "broken system", "spaces", "nothing known"],
+    ids=[
+        "pip",
+        "uv",
+        "no pip",
+        "conda",
+        "system",
+        "debian",
+        "broken system",
+        "spaces",
+        "home",
+        "no home",
+        "nothing known",
+    ],
 )
 def test_the_installer_that_was_used_is_used(facts: HostFacts, command: str) -> None:
     if facts != HostFacts():
         facts = with_packages(facts, without=("triton",))
 
-    assert install(facts, "triton==3.6.0") == command
+    assert "; ".join(lines(*install(facts, "triton==3.6.0"))) == command
 
 
 def test_a_package_of_another_installer_than_torch_keeps_its_own() -> None:
     facts = with_packages(installed_by("conda"), package("flash-attn", "2.8.3", installer="uv"))
 
-    assert install(facts, "flash-attn==2.8.3") == f"uv pip install --python {PYTHON} flash-attn==2.8.3"
+    assert lines(*install(facts, "flash-attn==2.8.3")) == [f"uv pip install --python {PYTHON} flash-attn==2.8.3"]
 
 
 def test_options() -> None:
-    assert (
-        install(healthy(), "torch==2.11.0", "triton", force=True, no_deps=True)
-        == f"{PYTHON} -m pip install --force-reinstall --no-deps torch==2.11.0 triton"
-    )
-    assert (
-        install(installed_by("uv"), "torch==2.11.0", "triton>=3", force=True, no_deps=True)
-        == f"uv pip install --python {PYTHON} --reinstall-package torch --reinstall-package triton --no-deps "
+    assert lines(*install(healthy(), "torch==2.11.0", "triton", force=True, no_deps=True)) == [
+        f"{PYTHON} -m pip install --force-reinstall --no-deps torch==2.11.0 triton"
+    ]
+    assert lines(*install(installed_by("uv"), "torch==2.11.0", "triton>=3", force=True, no_deps=True)) == [
+        f"uv pip install --python {PYTHON} --reinstall-package=torch --reinstall-package=triton --no-deps "
         "torch==2.11.0 'triton>=3'"
-    )
-    assert (
-        install(installed_by("conda"), "torch==2.11.0", force=True, no_deps=True)
-        == "conda install --prefix /opt/env --force-reinstall --no-deps pytorch=2.11.0"
-    )
+    ]
+    assert lines(*install(installed_by("conda"), "torch==2.11.0", force=True, no_deps=True)) == [
+        "conda install --prefix /opt/env --force-reinstall --no-deps pytorch=2.11.0"
+    ]
+    assert lines(*install(healthy(), "demo", cache=False)) == [f"{PYTHON} -m pip install --no-cache-dir demo"]
+    assert lines(*install(installed_by("uv"), "demo", cache=False, options=("--no-build-isolation",))) == [
+        f"uv pip install --python {PYTHON} --no-cache --no-build-isolation demo"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["--index-url=https://example.org", "torch @ https://example.org/t.whl", "torch==$(reboot)", "a b", ""]
+)
+def test_what_is_no_name_and_version_is_never_installed(text: str) -> None:
+    (step,) = install(healthy(), "triton", text)
+
+    assert isinstance(step, NoCommand)
+
+
+@pytest.mark.parametrize("path", ["rm", "/usr/bin/rm", "python3", "-c", "/opt/env/bin/python; reboot", "/bin/sh", ""])
+def test_a_program_that_is_no_python_by_its_whole_path_is_never_started(path: str) -> None:
+    facts = replaced(healthy(), "interpreter", path=path)
+
+    assert isinstance(check_torch(facts), NoCommand)
+    assert isinstance(uninstall(facts, "torch"), NoCommand)
+    assert all(isinstance(step, NoCommand) for step in install(facts, "torch"))
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        (f"{PACKAGES}/~orch", f"rm -r '{PACKAGES}/~orch'"),
+        ("/usr/lib/python3/dist-packages/~orch", "rm -r '/usr/lib/python3/dist-packages/~orch'"),
+        ("/", ""),
+        ("//", ""),
+        ("", ""),
+        ("~orch", ""),
+        ("-rf", ""),
+        ("/etc/~orch", ""),
+        (f"{PACKAGES}", ""),
+        (f"{PACKAGES}/../../~orch", ""),
+        (f"{PACKAGES}/", ""),
+    ],
+)
+def test_only_what_lies_in_site_packages_is_deleted(path: str, command: str) -> None:
+    step = remove(path, folder=True)
+
+    assert in_words(step) == command if command else isinstance(step, NoCommand)
 
 
 def test_a_build_of_pytorchs_index_is_named_to_uv_whoever_installed_torch() -> None:
     wanted = f"uv pip install --python {PYTHON} --torch-backend=cu126 torch==2.11.0"
 
-    assert install(healthy(), "torch==2.11.0", index="cu126") == wanted
-    assert install(installed_by("uv"), "torch==2.11.0", index="cu126") == wanted
+    assert lines(*install(healthy(), "torch==2.11.0", index="cu126")) == [wanted]
+    assert lines(*install(installed_by("uv"), "torch==2.11.0", index="cu126")) == [wanted]
 
 
 def test_an_index_by_its_address() -> None:
     address = "https://index.example.org/simple"
 
-    assert install(healthy(), "demo", index=address) == f"{PYTHON} -m pip install --index-url {address} demo"
+    assert lines(*install(healthy(), "demo", index=address)) == [f"{PYTHON} -m pip install --index-url {address} demo"]
 
 
 def test_uninstalling() -> None:
-    assert uninstall(healthy(), "triton", "torch") == f"{PYTHON} -m pip uninstall -y triton torch"
-    assert uninstall(installed_by("uv"), "torch") == f"uv pip uninstall --python {PYTHON} torch"
-    assert uninstall(installed_by("conda"), "torch") == "conda remove --prefix /opt/env --force pytorch"
-    assert uninstall(of_system(installer="debian"), "torch") == "sudo apt-get remove python3-torch"
-    assert (
-        uninstall(of_system(installer="pip"), "torch")
-        == "/usr/bin/python3 -m pip uninstall -y --break-system-packages torch"
+    steps = (
+        uninstall(healthy(), "triton", "torch"),
+        uninstall(installed_by("uv"), "torch"),
+        uninstall(installed_by("conda"), "torch"),
+        uninstall(of_system(installer="debian"), "torch"),
+        uninstall(of_system(installer="pip"), "torch"),
     )
+
+    assert lines(*steps) == [
+        f"{PYTHON} -m pip uninstall -y triton torch",
+        f"uv pip uninstall --python {PYTHON} torch",
+        "conda remove --prefix /opt/env --force pytorch",
+        "sudo apt-get remove python3-torch",
+        "/usr/bin/python3 -m pip uninstall -y --break-system-packages torch",
+    ]
 
 
 def test_the_check_runs_where_torch_was_installed() -> None:
-    assert check_torch(healthy()).startswith(f'{PYTHON} -c "import torch;')
-    assert check_torch(of_system()).startswith('~/torch-env/bin/python -c "import torch;')
-    compile(shlex.split(check_torch(healthy()))[2], "check", "exec")
+    own, new = check_torch(healthy()), check_torch(of_system())
+
+    assert isinstance(own, Command)
+    assert isinstance(new, Command)
+    assert (own.argv[:2], new.argv[:2]) == ((PYTHON, "-c"), ("/home/user/torch-env/bin/python", "-c"))
+    assert own.argv[2].startswith("import torch;")
+    compile(own.argv[2], "check", "exec")
 
 
 # Which build
@@ -207,7 +287,7 @@ def test_the_right_build(facts: HostFacts, backend: str, requirements: str) -> N
     words = shlex.split(fix.lines[0])
     assert f"--torch-backend={backend}" in words
     assert [word for word in words if re.search("[=>]=", word) and not word.startswith("--")] == requirements.split()
-    assert fix.lines[1] == check_torch(facts)
+    assert fix.commands[1] == check_torch(facts)
 
 
 def test_companions_that_are_not_installed_are_not_brought() -> None:
@@ -267,10 +347,10 @@ def test_a_host_without_a_driver_gets_the_choice_too() -> None:
 def test_conda_is_told_the_cuda() -> None:
     facts = replaced(host(12080), "installed", conda={"pytorch": "cpu_generic_py312_h1"})
 
-    assert reinstall_torch(facts).lines == (
-        "CONDA_OVERRIDE_CUDA=12.8 conda install --prefix /opt/env 'pytorch=*=*cuda*'",
-        check_torch(facts),
-    )
+    fix = reinstall_torch(facts)
+
+    assert fix.lines[0] == "env CONDA_OVERRIDE_CUDA=12.8 conda install --prefix /opt/env 'pytorch=*=*cuda*'"
+    assert fix.commands[1:] == (check_torch(facts),)
 
 
 @pytest.mark.parametrize(
@@ -303,8 +383,8 @@ def test_a_python_without_wheels_gets_an_environment() -> None:
 
     assert reinstall_torch(facts) == new_environment(facts, "3.12")
     assert new_environment(facts, "3.12").lines[:2] == (
-        "uv venv --python 3.12 ~/torch-env",
-        "uv pip install --python ~/torch-env/bin/python --torch-backend=cu130 torch==2.15.0",
+        "uv venv --python 3.12 /home/user/torch-env",
+        "uv pip install --python /home/user/torch-env/bin/python --torch-backend=cu130 torch==2.15.0",
     )
 
 
@@ -315,10 +395,19 @@ def test_nothing_known_at_all() -> None:
 def test_a_newer_driver_in_the_words_of_the_distribution() -> None:
     facts = healthy()
 
-    assert newer_driver(facts)[0] == "sudo apt-get install nvidia-driver-580-server-open"
-    assert newer_driver(host(gpu=(7, 0)))[0] == "sudo apt-get install nvidia-driver-580-server"  # no open modules
-    assert newer_driver(replaced(facts, "system", os_id="rocky"))[0] == "sudo dnf install nvidia-open"
-    assert newer_driver(replaced(facts, "system", os_id="debian"))[0] == "sudo apt-get install nvidia-open"
+    packages = [
+        newer_driver(facts)[0].argv[1:],
+        newer_driver(host(gpu=(7, 0)))[0].argv[1:],  # a GPU without open modules
+        newer_driver(replaced(facts, "system", os_id="rocky"))[0].argv[1:],
+        newer_driver(replaced(facts, "system", os_id="debian"))[0].argv[1:],
+    ]
+
+    assert packages == [
+        ("apt-get", "install", "nvidia-driver-580-server-open"),
+        ("apt-get", "install", "nvidia-driver-580-server"),
+        ("dnf", "install", "nvidia-open"),
+        ("apt-get", "install", "nvidia-open"),
+    ]
     assert newer_driver(replaced(facts, "system", os_id="arch")) == ()
     assert newer_driver(replaced(facts, "system", wsl=True)) == ()
     assert newer_driver(in_container(facts)) == ()
@@ -404,15 +493,15 @@ def test_a_real_installer_replaces_a_build_of_the_same_release(tmp_path: Path, w
     cuda = environment.index(
         "whl/cu126", torch("2.10.0+cu126", "cu126", "12.6", "triton"), WheelBuilder("triton", "3.6.0")
     )
-    environment.run(install(environment.facts(), "torch==2.10.0", index=cpu))
+    environment.follow(*install(environment.facts(), "torch==2.10.0", index=cpu))
 
-    environment.run(install(environment.facts(), "torch==2.10.0", index=cuda))
+    environment.follow(*install(environment.facts(), "torch==2.10.0", index=cuda))
     assert environment.torch() == "2.10.0+cpu"
-    environment.run(install(environment.facts(), "torch==2.10.0", force=True, no_deps=True, index=cuda))
+    environment.follow(*install(environment.facts(), "torch==2.10.0", force=True, no_deps=True, index=cuda))
     assert environment.torch() == "2.10.0+cu126"
     assert not list(environment.site_packages.glob("triton-*"))
-    environment.run(install(environment.facts(), "torch==2.10.0", force=True, index=cuda))
+    environment.follow(*install(environment.facts(), "torch==2.10.0", force=True, index=cuda))
     assert list(environment.site_packages.glob("triton-*"))
 
-    environment.run(uninstall(environment.facts(), "torch", "triton"))
+    environment.follow(uninstall(environment.facts(), "torch", "triton"))
     assert not list(environment.site_packages.glob("t*-*.dist-info"))

@@ -156,7 +156,7 @@ def test_a_package_that_pins_torch_is_found_and_the_right_build_brought_back(tmp
     assert shown["asked for"] == "no: something else required it"
     assert [rule for rule in ("DOC101", "DOC102", "DOC104", "DOC105") if findings(rule, facts)] == []
 
-    environment.run(install(facts, "torch==2.9.1", force=True, index=own))
+    environment.follow(*install(facts, "torch==2.9.1", force=True, index=own))
 
     assert environment.torch() == "2.9.1+cu128"
     assert findings("DOC103", environment.facts()) == []
@@ -175,7 +175,7 @@ def test_an_extra_index_that_pip_outbids_is_found_and_uv_takes_the_named_build(t
     assert found.message.startswith("torch 2.12.0 of the package index was taken and not the cu128 build")
     assert findings("DOC105", older) == []  # one cause speaks
 
-    environment.run(install(older, "torch", force=True, index=extra))
+    environment.follow(*install(older, "torch", force=True, index=extra))
 
     assert environment.torch() == "2.11.0+cu128"
     mended = replaced(replace(environment.facts(), indexes=settings), "cuda", driver_cuda=12080)

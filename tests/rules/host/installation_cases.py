@@ -67,7 +67,7 @@ def lost(name: str, *files: str, present: int = 0) -> FileFinding:
     """Files of a distribution that are gone; ``files`` lie in the folder of imports."""
     paths = tuple(f"{SITE_PACKAGES}/{file}" for file in files)
     evidence = (("missing", ", ".join(files)), ("present", str(present)))
-    return FileFinding("WHL702", name, "error", f"{len(files)} files", evidence, (), paths, (name,), len(paths))
+    return FileFinding("WHL702", name, "error", f"{len(files)} files", evidence, "", paths, (name,), len(paths))
 
 
 def needed(
@@ -106,21 +106,21 @@ def drifted(facts: HostFacts, *, version: str = "2.27.5") -> HostFacts:
 def both_nccl(facts: HostFacts, *, overwritten: bool = True) -> HostFacts:
     """nvidia-nccl-cu12 and -cu13 with the same path, of which the former came last, or the latter."""
     names, path = ("nvidia-nccl-cu12", "nvidia-nccl-cu13"), f"{SITE_PACKAGES}/nvidia/nccl/lib/libnccl.so.2"
-    shared = FileFinding("WHL713", "/opt/env", "error", "", (), (), (path,), names, 1)
-    wrong = FileFinding("WHL703", names[overwritten], "error", "", (), (), (path,), names, 1)
+    shared = FileFinding("WHL713", "/opt/env", "error", "", (), "", (path,), names, 1)
+    wrong = FileFinding("WHL703", names[overwritten], "error", "", (), "", (path,), names, 1)
     return found(with_packages(facts, package("nvidia-nccl-cu12", "2.27.3")), shared, wrong)
 
 
 def resized(*evidence: tuple[str, str]) -> FileFinding:
     path = f"{SITE_PACKAGES}/nvidia/cu13/lib/libcublasLt.so.13"
-    return FileFinding("WHL703", "nvidia-cublas", "error", "", evidence, (), (path,), ("nvidia-cublas",), 1)
+    return FileFinding("WHL703", "nvidia-cublas", "error", "", evidence, "", (path,), ("nvidia-cublas",), 1)
 
 
 def cut_off() -> HostFacts:
     path = f"{SITE_PACKAGES}/nvidia/cu13/lib/libcublasLt.so.13"
     reason = "it has 1,000 bytes, and a segment ends at 9,000"
     sizes = ("nvidia/cu13/lib/libcublasLt.so.13", "1,000 bytes, RECORD says 9,000 bytes")
-    again = FileFinding("WHL722", "/opt/env", "error", "x: damaged", (), (), (path,), ("nvidia-cublas",), 1)
+    again = FileFinding("WHL722", "/opt/env", "error", "x: damaged", (), "", (path,), ("nvidia-cublas",), 1)
     facts = replaced(without_gpu(healthy()), "loader", error=f"{path}: file too short")
     return found(facts, again, resized(sizes, ("cut off", f"{path}: {reason}")))
 
@@ -128,18 +128,18 @@ def cut_off() -> HostFacts:
 def for_another_machine() -> HostFacts:
     path = f"{TORCH}/lib/libc10.so"
     message = "torch/lib/libc10.so: it is for x86_64, the environment for aarch64"
-    finding = FileFinding("WHL722", "/opt/env", "error", message, (), (), (path,), ("torch",), 1)
+    finding = FileFinding("WHL722", "/opt/env", "error", message, (), "", (path,), ("torch",), 1)
     return found(torch_import_fails(grace(), "ImportError: libc10.so: cannot open"), finding)
 
 
 def left_over(facts: HostFacts, *names: str) -> HostFacts:
     paths = tuple(f"{SITE_PACKAGES}/{name}" for name in names)
-    return found(facts, FileFinding("WHL712", "/opt/env", "warning", "", (), (), paths, (), len(paths)))
+    return found(facts, FileFinding("WHL712", "/opt/env", "warning", "", (), "", paths, (), len(paths)))
 
 
 def two_folders(facts: HostFacts, *names: str) -> HostFacts:
     paths = tuple(f"{SITE_PACKAGES}/{name}" for name in names)
-    return found(facts, FileFinding("WHL710", "/opt/env", "error", "", (), (), paths, ("torch",), len(paths)))
+    return found(facts, FileFinding("WHL710", "/opt/env", "error", "", (), "", paths, ("torch",), len(paths)))
 
 
 # Where things are searched
@@ -216,7 +216,7 @@ def nvpl(owner: str = "") -> HostFacts:
 def refused(facts: HostFacts) -> HostFacts:
     evidence = (("needs", "GLIBCXX_3.4.32"), ("defines", "GLIBCXX_3.4.30"))
     paths = ("/lib64/libstdc++.so.6", f"{TORCH}/lib/libtorch_cpu.so")
-    return found(facts, FileFinding("WHL723", "/opt/env", "error", "", evidence, (), paths, (), 2))
+    return found(facts, FileFinding("WHL723", "/opt/env", "error", "", evidence, "", paths, (), 2))
 
 
 def preloading(facts: HostFacts, value: str, *, after: tuple[int, int] | None = None) -> HostFacts:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from wheel_checks.commands import Command, Export, NoCommand, Options, Pipe, Step, Unset, WriteFile, in_words
 from wheel_checks.facts.host.commands import check_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Interpreter
@@ -36,13 +36,21 @@ _ELSEWHERE = (
 )
 GRACE = 10.0  # seconds that an interrupted installer has to put back what it moved away
 _ACTIONS = ("install", "uninstall")
-_SHELL = frozenset("|&;<>()$`")
-_SHELL_SETTINGS = ("export", "unset", "source", "cd", "alias")
+_CHOICE = "it asks for a choice"
+_OTHER: dict[type, str] = {  # what no vector is, and why it is not run
+    str: "it needs a shell",
+    Export: "it sets something in your shell",
+    Unset: "it sets something in your shell",
+    Pipe: "it needs a shell",
+    WriteFile: "it writes a file",
+    Options: "it is for a command of yours",
+    NoCommand: "there is no command that is safe to run",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One command: as it is shown, as it is run, and why it is not run for the user ("" when it may be)."""
+class Planned:
+    """One step of a fix: as it is shown, as it is run, and why it is not run for the user ("" when it may be)."""
 
     command: str
     arguments: tuple[str, ...] = ()
@@ -57,29 +65,29 @@ class Ran:
     status: int
 
 
-def plan(fix: Fix | None, facts: HostFacts) -> tuple[Step, ...]:
+def plan(fix: Fix | None, facts: HostFacts) -> tuple[Planned, ...]:
     """The commands of a fix, each with whether it may be run. The one that only checks torch is left out: what is
     diagnosed again need not be checked.
     """
-    commands = () if fix is None else fix.lines
-    return tuple(_step(command, facts.interpreter) for command in commands if command != check_torch(facts))
+    steps = () if fix is None else fix.commands
+    return tuple(_planned(step, facts.interpreter) for step in steps if step != check_torch(facts))
 
 
-def refusal(steps: Sequence[Step]) -> str:
+def refusal(steps: Sequence[Planned]) -> str:
     """Why a fix is not run, "" when it may be: as a whole or not at all, since its commands build on one another."""
     if not steps:
         return "it has no command"
-    if any("#" in _outside_quotes(step.command) for step in steps):
-        return "it asks for a choice"
+    if any(step.refusal == _CHOICE for step in steps):
+        return _CHOICE
     return next((f"{step.refusal}: {step.command}" for step in steps if step.refusal), "")
 
 
-def what_to_run(diagnosis: Diagnosis, facts: HostFacts) -> tuple[tuple[Step, ...], list[str]]:
+def what_to_run(diagnosis: Diagnosis, facts: HostFacts) -> tuple[tuple[Planned, ...], list[str]]:
     """The steps that mend the root (or, without one, whatever was found), and sentences about the fixes that are
     not.
     """
     worth = [result for result in diagnosis.others if result.severity is not Severity.NOTE]
-    chosen: list[Step] = []
+    chosen: list[Planned] = []
     notes: list[str] = []
     for result in [diagnosis.root] if diagnosis.root else worth:
         steps = plan(result.fix, facts)
@@ -104,7 +112,7 @@ def _rules(diagnosis: Diagnosis) -> set[str]:
     return {result.rule for result in found}
 
 
-def run_steps(steps: Sequence[Step]) -> tuple[Ran, ...]:
+def run_steps(steps: Sequence[Planned]) -> tuple[Ran, ...]:
     """Run the commands one after the other, until one fails; what they say goes to standard error."""
     done: list[Ran] = []
     for step in steps:
@@ -119,24 +127,23 @@ def run_steps(steps: Sequence[Step]) -> tuple[Ran, ...]:
     return tuple(done)
 
 
-def _step(command: str, interpreter: Interpreter | Unavailable) -> Step:
+def _planned(step: Step | str, interpreter: Interpreter | Unavailable) -> Planned:
+    shown = step if isinstance(step, str) else in_words(step)
     if isinstance(interpreter, Unavailable):
-        return Step(command, refusal="the interpreter is unknown")
-    try:
-        words = shlex.split(command)
-    except ValueError:  # a quote that nothing ends
-        words = []
-    arguments = _pip(words, interpreter) or _uv(words, interpreter)
-    refusal = _refusal(command, words, arguments, interpreter)
-    return Step(command, () if refusal else arguments, refusal)
+        return Planned(shown, refusal="the interpreter is unknown")
+    arguments: tuple[str, ...] = ()
+    if isinstance(step, Command) and not step.folder:
+        arguments = _pip(step.argv, interpreter) or _uv(step.argv, interpreter)
+    refusal = _refusal(step, arguments, interpreter)
+    return Planned(shown, () if refusal else arguments, refusal)
 
 
-def _refusal(command: str, words: Sequence[str], arguments: Sequence[str], interpreter: Interpreter) -> str:
-    if not words or _SHELL.intersection(_outside_quotes(command)):
-        return "it needs a shell"
-    if words[0] in _SHELL_SETTINGS:
-        return "it sets something in your shell"
-    if words[0] == "sudo":
+def _refusal(step: Step | str, arguments: Sequence[str], interpreter: Interpreter) -> str:
+    if not isinstance(step, Command):
+        return _OTHER[type(step)]
+    if step.note:
+        return _CHOICE
+    if step.argv[0] == "sudo":
         return "it needs root"
     if not arguments:
         return "it changes more than this environment"
@@ -146,28 +153,21 @@ def _refusal(command: str, words: Sequence[str], arguments: Sequence[str], inter
     return "" if interpreter.is_virtual else f"{interpreter.prefix} is no virtual environment"
 
 
-def _outside_quotes(text: str) -> str:
-    kept, quote = "", ""
-    for character in text:
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"":
-            quote = character
-        else:
-            kept += character
-    return kept
-
-
 def _pip(words: Sequence[str], interpreter: Interpreter) -> tuple[str, ...]:
     """``PYTHON -m pip install ...`` of this interpreter; () for anything else."""
-    if len(words) < 4 or words[1:3] != ["-m", "pip"] or words[3] not in _ACTIONS or not _is(words[0], interpreter):
+    if (
+        len(words) < 4
+        or tuple(words[1:3]) != ("-m", "pip")
+        or words[3] not in _ACTIONS
+        or not _is(words[0], interpreter)
+    ):
         return ()
     return (interpreter.path, *words[1:])
 
 
 def _uv(words: Sequence[str], interpreter: Interpreter) -> tuple[str, ...]:
     """``uv pip install --python PYTHON ...`` of this interpreter; () for anything else."""
-    if len(words) < 3 or words[:2] != ["uv", "pip"] or words[2] not in _ACTIONS:
+    if len(words) < 3 or tuple(words[:2]) != ("uv", "pip") or words[2] not in _ACTIONS:
         return ()
     named = [word.partition("=")[2] for word in words if word.startswith("--python=")]
     named += [after for word, after in itertools.pairwise(words) if word in {"--python", "-p"}]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from wheel_checks.catalogue import select_rules
+from wheel_checks.commands import Command, option, run, shell
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.commands import check_torch
@@ -150,10 +150,9 @@ def _notes(facts: HostFacts, diagnosis: Diagnosis) -> Iterator[str]:
         phrases = ", ".join(symptom_phrase(name, facts) for name in rest)
         yield f"The root cause does not explain everything: {phrases}. Mend it first, then look again."
     if diagnosis.root:
-        python = (
-            "" if isinstance(facts.interpreter, Unavailable) else f" --python {shlex.quote(facts.interpreter.path)}"
-        )
-        yield f"Afterwards: wheelproof doctor{python}, or at least {check_torch(facts)}"
+        python = () if isinstance(facts.interpreter, Unavailable) else option("--python", facts.interpreter.path)
+        commands = run("wheelproof", "doctor", python), check_torch(facts)
+        yield f"Afterwards: {', or at least '.join(shell(one) for one in commands if isinstance(one, Command))}"
     unsure = diagnosis.unexplained or diagnosis.confidence == LIKELY
     if unsure and not isinstance(facts.system, Unavailable) and not facts.system.root:
         yield "Run as root, the doctor also sees the kernel's log and the devices that this user may not open."

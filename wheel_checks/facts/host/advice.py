@@ -1,26 +1,27 @@
 """What to do about it: complete commands for this interpreter, this installer and this driver.
 
-The commands of a :class:`Fix` are steps, in their order. Where they are alternatives, every one ends in a comment that
-says when it is meant, and none may be run unread.
+The commands of a :class:`Fix` are steps, in their order. Where they are alternatives, every one has a note that says
+when it is meant, and none may be run unread.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
 from packaging.version import Version
 
+from wheel_checks.commands import Command, Step, export
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.drivers import oldest_driver
 from wheel_checks.facts.host.commands import (
     check_torch,
     install,
-    install_anew,
     install_with_conda,
+    install_with_python,
     is_of_conda,
+    noted,
 )
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.machine import Container
@@ -71,7 +72,7 @@ def reinstall_torch(facts: HostFacts) -> Fix:
     build = _choose(facts, builds, driver, gpus)
     if build is None:
         return _no_build_fix(facts, builds, driver, gpus)
-    return Fix(_summary(build, driver, gpus), (_install_build(facts, build), check_torch(facts)))
+    return Fix(_summary(build, driver, gpus), (*_install_build(facts, build), check_torch(facts)))
 
 
 def right_build(facts: HostFacts) -> Build | None:
@@ -89,7 +90,7 @@ def new_environment(facts: HostFacts, python: str) -> Fix:
         facts = replace(facts, interpreter=other)
     build = choose(known_builds(facts), driver_cuda(facts), host_gpus(facts))
     wanted = f"torch=={build.version}" if build else "torch"
-    commands = install_anew(python, wanted, index=build.backend if build else "")
+    commands = install_with_python(facts, python, wanted, index=build.backend if build else "")
     return Fix(f"Make an environment with Python {python}, and install torch there.", commands)
 
 
@@ -110,17 +111,17 @@ def newer_ptxas(facts: HostFacts, triton: TritonFacts, sm: int) -> Fix:
         )
     old = driver is not None and driver.major == 12
     name, folder = ("nvidia-cuda-nvcc-cu12", "cuda_nvcc") if old else ("nvidia-cuda-nvcc", "cu13")
-    path = shlex.quote(f"{facts.interpreter.purelib}/nvidia/{folder}/bin/ptxas")
+    path = f"{facts.interpreter.purelib}/nvidia/{folder}/bin/ptxas"
     return Fix(
         f"Name a ptxas of CUDA {since} or later to Triton" + (f"; {later}." if later else "."),
         (
-            install(facts, f"{name}>={since}", no_deps=True),
-            f"export {variable_of(role_for(triton, sm))}={path}",
+            *install(facts, f"{name}>={since}", no_deps=True),
+            export(variable_of(role_for(triton, sm)), path),
         ),
     )
 
 
-def newer_driver(facts: HostFacts) -> tuple[str, ...]:
+def newer_driver(facts: HostFacts) -> tuple[Command, ...]:
     """The commands that install the oldest driver for every torch there is, in the words of this distribution.
 
     None in a container, whose driver is the host's, and on WSL, whose driver is that of Windows. GPUs before Turing
@@ -132,12 +133,16 @@ def newer_driver(facts: HostFacts) -> tuple[str, ...]:
     branch = oldest_driver(_NEWEST_CUDA)
     closed = any(0 < gpu.sm < _TURING for gpu in host_gpus(facts))
     if facts.system.os_id in {"ubuntu", "pop", "linuxmint"}:
-        return (f"sudo apt-get install nvidia-driver-{branch}-server{'' if closed else '-open'}", "sudo reboot")
+        return _driver_by("apt-get", f"nvidia-driver-{branch}-server{'' if closed else '-open'}")
     if closed:
         return ()
     if facts.system.os_id in {"rhel", "rocky", "almalinux", "fedora", "centos", "amzn"}:
-        return ("sudo dnf install nvidia-open", "sudo reboot")
-    return ("sudo apt-get install nvidia-open", "sudo reboot") if facts.system.os_id == "debian" else ()
+        return _driver_by("dnf", "nvidia-open")
+    return _driver_by("apt-get", "nvidia-open") if facts.system.os_id == "debian" else ()
+
+
+def _driver_by(installer: str, package: str) -> tuple[Command, ...]:
+    return Command(("sudo", installer, "install", package)), Command(("sudo", "reboot"))
 
 
 # Which fix
@@ -156,7 +161,7 @@ def _installed_release(facts: HostFacts) -> str:
     return public(torch.version) if torch else ""
 
 
-def _install_build(facts: HostFacts, build: Build) -> str:
+def _install_build(facts: HostFacts, build: Build) -> tuple[Step, ...]:
     """A build of another index looks like the installed one to an installer, so it has to be forced."""
     requirements = (f"torch=={build.version}", *companions(build.version, facts.installed))
     forced = bool(build.backend) or build.version == _installed_release(facts)
@@ -175,13 +180,15 @@ def _summary(build: Build, driver: DriverCuda, gpus: Sequence[HostGpu]) -> str:
 
 def _undecided_fix(facts: HostFacts, builds: Sequence[Build], gpus: Sequence[HostGpu]) -> Fix:
     """One command for each major version of CUDA: only the driver can tell, and it did not."""
-    commands = []
+    commands: list[Step] = []
     newer = " or newer"
     for major in sorted({Version(build.cuda).major for build in builds}, reverse=True):
         suitable = [build for build in builds if Version(build.cuda).major == major]
         build = _choose(facts, suitable, DriverCuda(f"{major}.0", ""), gpus)
         if build is not None:
-            commands.append(f"{_install_build(facts, build)}  # when nvidia-smi shows CUDA {major}{newer}")
+            *first, last = _install_build(facts, build)  # an environment may have to be made first, once
+            commands += [step for step in first if step not in commands]
+            commands += noted((last,), f"when nvidia-smi shows CUDA {major}{newer}")
             newer = ""
     version, _where = driver_version(facts)
     told = f"{version} is past the table of {load('drivers')['collected']}" if version else "none was found"
@@ -189,7 +196,7 @@ def _undecided_fix(facts: HostFacts, builds: Sequence[Build], gpus: Sequence[Hos
         f"Which build fits depends on the newest CUDA that the driver supports, and that is unknown (driver: {told}). "
         "`nvidia-smi` shows it as CUDA Version; take the command for it."
     )
-    return Fix(summary, (*commands, f"{check_torch(facts)}  # afterwards"))
+    return Fix(summary, (*commands, *noted((check_torch(facts),), "afterwards")))
 
 
 def _no_build_fix(facts: HostFacts, builds: Sequence[Build], driver: DriverCuda, gpus: Sequence[HostGpu]) -> Fix:
@@ -206,8 +213,7 @@ def _no_build_fix(facts: HostFacts, builds: Sequence[Build], driver: DriverCuda,
 
 
 def _conda_fix(facts: HostFacts, driver: DriverCuda | None) -> Fix:
-    told = f"CONDA_OVERRIDE_CUDA={driver.version} " if driver else ""
-    command = told + install_with_conda(facts, "pytorch=*=*cuda*")
+    command = install_with_conda(facts, "pytorch=*=*cuda*", cuda=driver.version if driver else "")
     return Fix("Let conda install a CUDA build of pytorch, also where it sees no GPU.", (command, check_torch(facts)))
 
 
@@ -215,7 +221,7 @@ def _obstacle(facts: HostFacts) -> Fix | None:
     """What to do where there is no wheel of torch with CUDA at all, None where there may be one."""
     machine, libc = machine_of(facts), libc_of(facts)
     if not machine:
-        return Fix("Which machine this is could not be read: let uv choose.", (install(facts, "torch", index="auto"),))
+        return Fix("Which machine this is could not be read: let uv choose.", install(facts, "torch", index="auto"))
     if is_old_jetson(facts):
         return Fix(
             "PyTorch's wheels have no code for this Jetson. Take the wheel that NVIDIA builds for its JetPack: see "

@@ -2,81 +2,127 @@
 
 from __future__ import annotations
 
-import shlex
+import posixpath
+import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from wheel_checks.commands import (
+    CHECK_TORCH,
+    Command,
+    NoCommand,
+    Step,
+    Word,
+    option,
+    package,
+    path,
+    requirement,
+    run,
+)
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Installed, Interpreter
 from wheel_checks.model import Unavailable
+from wheel_checks.parsing import requirement_or_none
 
-NEW_ENVIRONMENT = "~/torch-env"  # where a new environment is made; the shell expands the tilde
+NEW_ENVIRONMENT = "torch-env"  # where a new environment is made: in the home folder, where that is known
 CONDA_NAMES = {"torch": "pytorch"}
 
-_NEW_PYTHON = f"{NEW_ENVIRONMENT}/bin/python"
-_CHECK = "import torch; print(torch.__version__, torch.ones(2, device='cuda').sum().item())"
+_PYTHON_NAME = re.compile(r"(?:python|pypy)[\w.-]*", re.ASCII)
+_PYTHON_VERSION = re.compile(r"\d+\.\d+", re.ASCII)
+_SITE_PACKAGES = {"site-packages", "dist-packages"}
 
 
-def install(facts: HostFacts, *requirements: str, force: bool = False, no_deps: bool = False, index: str = "") -> str:
-    """The command that installs these requirements into the environment under diagnosis.
+def install(
+    facts: HostFacts,
+    *requirements: str,
+    force: bool = False,
+    no_deps: bool = False,
+    index: str = "",
+    cache: bool = True,
+    options: Iterable[str] = (),
+) -> tuple[Step, ...]:
+    """The commands that install these requirements into the environment under diagnosis.
 
-    ``force`` installs them anew even where they are satisfied. ``index`` is a build of PyTorch's index as uv calls it
-    ("cu126"), or the URL of an index; "" means the configured one. What conda installed, conda installs. A Python of
-    the operating system in which there is no torch of the user's gets an environment first (PEP 668).
+    ``force`` reinstalls what is already satisfied; without ``cache`` it is fetched again. ``index`` is a build of
+    PyTorch's index as uv calls it ("cu126"), or the URL of an index; "" means the configured one. ``options`` are those
+    that pip and uv share. What conda installed, conda installs. A Python of the operating system in which the user has
+    no torch gets an environment first (PEP 668). What is not a requirement by name and version gives no command.
     """
+    wanted = [requirement(text) for text in requirements]
+    if refused := next((word for word in wanted if isinstance(word, NoCommand)), None):
+        return (refused,)
     names = [canonicalize_name(Requirement(text).name) for text in requirements]
     installer = _installer(facts, names)
     if installer == "conda" and not index:
-        options = ["--force-reinstall"] * force + ["--no-deps"] * no_deps
-        wanted = [shlex.quote(_conda_requirement(text)) for text in requirements]
-        return " ".join(["conda install --prefix", _quoted_prefix(facts), *options, *wanted])
+        words = ["--force-reinstall"] * force + ["--no-deps"] * no_deps
+        return (run("conda", "install", *_prefix(facts), *words, *map(_conda_requirement, requirements)),)
     backend = bool(index) and "/" not in index
-    where = [f"--torch-backend={index}" if backend else f"--index-url {shlex.quote(index)}"] if index else []
-    tail = [*where, *["--no-deps"] * no_deps, *map(shlex.quote, requirements)]
+    where: list[Word] = [f"--torch-backend={index}" if backend else option("--index-url", index)] if index else []
+    tail = [*where, *["--no-deps"] * no_deps, *options, *wanted]
+    reinstall = [f"--reinstall-package={name}" for name in names if force]
     if _is_guarded(facts):
-        make = f"uv venv --python {_python(facts)} {NEW_ENVIRONMENT}"
-        return f"{make} && {' '.join([_uv_install(_NEW_PYTHON), *tail])}"
+        make = run("uv", "venv", "--python", _python(facts), path(_new_environment(facts)))
+        return (make, _uv_install(_new_python(facts), *["--no-cache"] * (not cache), *tail))
     if installer == "pip" and not backend:
-        again = ["--force-reinstall"] * force
-        return " ".join([f"{_python(facts)} -m pip install", *_system_option(facts), *again, *tail])
-    again = [f"--reinstall-package {name}" for name in names if force]
-    return " ".join([_uv_install(_python(facts)), *_system_option(facts), *again, *tail])
+        again = ["--force-reinstall"] * force + ["--no-cache-dir"] * (not cache)
+        return (run(_python(facts), "-m", "pip", "install", *_system_option(facts), *again, *tail),)
+    again = [*reinstall, *["--no-cache"] * (not cache)]
+    return (_uv_install(_python(facts), *_system_option(facts), *again, *tail),)
 
 
-def install_anew(python: str, *requirements: str, index: str = "") -> tuple[str, ...]:
+def install_with_python(facts: HostFacts, version: str, *requirements: str, index: str = "") -> tuple[Step, ...]:
     """The commands that make an environment with this Python ("3.12"), install into it, and show whether it works."""
+    if not _PYTHON_VERSION.fullmatch(version):
+        return (NoCommand(f"{version!a} is not the version of a Python"),)
     where = [f"--torch-backend={index}"] if index else []
     return (
-        f"uv venv --python {python} {NEW_ENVIRONMENT}",
-        " ".join([_uv_install(_NEW_PYTHON), *where, *map(shlex.quote, requirements)]),
-        f'{_NEW_PYTHON} -c "{_CHECK}"',
+        run("uv", "venv", "--python", version, path(_new_environment(facts))),
+        _uv_install(_new_python(facts), *where, *map(requirement, requirements)),
+        run(_new_python(facts), "-c", CHECK_TORCH),
     )
 
 
-def install_with_conda(facts: HostFacts, specification: str) -> str:
-    """The command by which conda installs what a specification of its own says ("pytorch=*=*cuda*")."""
-    return f"conda install --prefix {_quoted_prefix(facts)} {shlex.quote(specification)}"
+def install_with_conda(facts: HostFacts, specification: str, *, cuda: str = "") -> Step:
+    """The command by which conda installs a specification in its own form, a constant ("pytorch=*=*cuda*").
+
+    With ``cuda`` ("12.8") conda's solver goes by this CUDA, whatever driver it sees.
+    """
+    override = ["env", f"CONDA_OVERRIDE_CUDA={cuda}"] if cuda else []
+    return run(*override, "conda", "install", *_prefix(facts), specification)
 
 
-def uninstall(facts: HostFacts, *names: str) -> str:
+def uninstall(facts: HostFacts, *names: str) -> Step:
     """The command that removes these distributions."""
     installer = _installer(facts, names)
     if installer == "conda":
-        chosen = [CONDA_NAMES.get(name, name) for name in names]
-        return " ".join(["conda remove --prefix", _quoted_prefix(facts), "--force", *chosen])
+        chosen = [package(CONDA_NAMES.get(name, name)) for name in names]
+        return run("conda", "remove", *_prefix(facts), "--force", *chosen)
+    wanted = [package(name) for name in names]
     if installer == "debian":
-        return " ".join(["sudo apt-get remove", *(f"python3-{name}" for name in names)])
-    remove = (
-        f"uv pip uninstall --python {_python(facts)}" if installer == "uv" else f"{_python(facts)} -m pip uninstall -y"
-    )
-    return " ".join([remove, *_system_option(facts), *names])
+        refused = next((word for word in wanted if isinstance(word, NoCommand)), None)
+        return refused or run("sudo", "apt-get", "remove", *(f"python3-{name}" for name in names))
+    remove: tuple[Word, ...] = (_python(facts), "-m", "pip", "uninstall", "-y")
+    if installer == "uv":
+        remove = ("uv", "pip", "uninstall", "--python", _python(facts))
+    return run(*remove, *_system_option(facts), *wanted)
 
 
-def check_torch(facts: HostFacts) -> str:
+def check_torch(facts: HostFacts) -> Step:
     """The command that shows, after a fix, whether torch computes on the GPU: it prints a version and 2.0."""
-    return f'{_NEW_PYTHON if _is_guarded(facts) else _python(facts)} -c "{_CHECK}"'
+    return run(_new_python(facts) if _is_guarded(facts) else _python(facts), "-c", CHECK_TORCH)
+
+
+def python_command(facts: HostFacts, *words: str) -> Step:
+    """The interpreter under diagnosis with these arguments, which are constants."""
+    return run(_python(facts), *words)
+
+
+def noted(steps: Iterable[Step], note: str) -> tuple[Step, ...]:
+    """These steps with a note that says when they are meant."""
+    return tuple(replace(step, note=note) if isinstance(step, Command) else step for step in steps)
 
 
 def is_of_conda(facts: HostFacts) -> bool:
@@ -87,18 +133,33 @@ def is_of_conda(facts: HostFacts) -> bool:
     )
 
 
+def remove(file: str, *, folder: bool = False) -> Step:
+    """The command that deletes a file, or a ``folder``, of installed packages; it deletes nothing that lies elsewhere.
+
+    The path is a probe's, or of facts that were saved on another machine.
+    """
+    if not is_whole(file) or _SITE_PACKAGES.isdisjoint(file.split("/")[:-1]):
+        return NoCommand(f"{file!a} does not lie in site-packages, so look at it first")
+    return run("rm", *["-r"] * folder, file)
+
+
+def is_whole(file: str) -> bool:
+    """Whether a path is absolute and normalized: it leads where it seems to lead."""
+    return file.startswith("/") and not file.startswith("//") and file != "/" and posixpath.normpath(file) == file
+
+
 def _installer(facts: HostFacts, names: Iterable[str]) -> str:
     """What installed these distributions, else torch: conda, debian, uv or pip; uv where there is no pip."""
     installed = facts.installed
-    told: set[str] = set()
+    known: set[str] = set()
     if isinstance(installed, Installed):
         own = [package for name in names if (package := installed.named(name))]
         torch = installed.named("torch")
-        told = {package.installer for package in own or ([torch] if torch else [])}
-    if found := next((name for name in ("conda", "debian") if name in told), ""):
+        known = {package.installer for package in own or ([torch] if torch else [])}
+    if found := next((name for name in ("conda", "debian") if name in known), ""):
         return found
     has_pip = not isinstance(facts.interpreter, Interpreter) or facts.interpreter.has_pip
-    return "uv" if "uv" in told or not has_pip else "pip"
+    return "uv" if "uv" in known or not has_pip else "pip"
 
 
 def _is_guarded(facts: HostFacts) -> bool:
@@ -118,19 +179,39 @@ def _system_option(facts: HostFacts) -> list[str]:
     return []
 
 
-def _python(facts: HostFacts) -> str:
-    return shlex.quote(facts.interpreter.path) if isinstance(facts.interpreter, Interpreter) else "python3"
+def _python(facts: HostFacts) -> Word:
+    """The interpreter under diagnosis, the one program that facts choose: by its whole path, and named like one."""
+    if isinstance(facts.interpreter, Unavailable):
+        return "python3"
+    file = facts.interpreter.path
+    if file.startswith("/") and _PYTHON_NAME.fullmatch(file.rpartition("/")[2]):
+        return file
+    return NoCommand(f"{file!a} is not the whole path of a program with the name of a Python")
 
 
-def _uv_install(python: str) -> str:
-    return f"uv pip install --python {python}"
+def _new_environment(facts: HostFacts) -> str:
+    home = facts.variables.get("HOME", "")
+    return posixpath.join(home, NEW_ENVIRONMENT) if home.startswith("/") else NEW_ENVIRONMENT
 
 
-def _quoted_prefix(facts: HostFacts) -> str:
-    return shlex.quote(facts.interpreter.prefix) if isinstance(facts.interpreter, Interpreter) else '"$CONDA_PREFIX"'
+def _new_python(facts: HostFacts) -> str:
+    return f"{_new_environment(facts)}/bin/python"
 
 
-def _conda_requirement(text: str) -> str:
-    requirement = Requirement(text)
-    exact = str(requirement.specifier).replace("==", "=") if len(requirement.specifier) == 1 else requirement.specifier
-    return f"{CONDA_NAMES.get(requirement.name, requirement.name)}{exact}"
+def _uv_install(python: Word, *words: Word) -> Step:
+    return run("uv", "pip", "install", "--python", python, *words)
+
+
+def _prefix(facts: HostFacts) -> tuple[Word, ...]:
+    """The option that names conda's environment; without it conda takes the active one."""
+    named = facts.variables.get("CONDA_PREFIX", "")
+    prefix = facts.interpreter.prefix if isinstance(facts.interpreter, Interpreter) else named
+    return (option("--prefix", prefix),) if prefix else ()
+
+
+def _conda_requirement(text: str) -> Word:
+    wanted = requirement_or_none(text)
+    if wanted is None:
+        return requirement(text)  # which says why not
+    exact = str(wanted.specifier).replace("==", "=") if len(wanted.specifier) == 1 else wanted.specifier
+    return f"{CONDA_NAMES.get(wanted.name, wanted.name)}{exact}"

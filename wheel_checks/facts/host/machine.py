@@ -13,6 +13,7 @@ class System:
 
     ``page_size`` in bytes. ``tegra`` is the first line of /etc/nv_tegra_release ("" elsewhere). ``secure_boot`` is None
     when the firmware does not say. ``root`` tells whether the doctor runs as root; ``groups`` are its group names.
+    ``user`` is the name of its user, "" where that has none.
     ``emulator`` is the binfmt handler or CPU that shows that this is emulated, "" when it is not.
     """
 
@@ -28,6 +29,7 @@ class System:
     lockdown: str = ""
     root: bool = False
     groups: tuple[str, ...] = ()
+    user: str = ""
     emulator: str = ""
     kernel_command_line: str = ""
     memory_bytes: int = 0

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.machine import System
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.http.credentials import redact_text
 
@@ -38,6 +39,7 @@ def redact(facts: HostFacts, *, users: tuple[str, ...] = (), hosts: tuple[str, .
 
 def _redactor(facts: HostFacts, users: tuple[str, ...], hosts: tuple[str, ...]) -> Callable[[str], str]:
     named: set[str] = set(users)
+    named |= {facts.system.user} if isinstance(facts.system, System) else set()
 
     def collect(text: str) -> str:
         named.update(_HOME.findall(text))

@@ -92,7 +92,8 @@ class FileFinding:
     """What the rules for installed wheels (WHL701 and up) found: the rule, and what it says, as facts for the
     doctor.
 
-    ``subject`` is the normalized name of a distribution, or the environment's folder. ``paths`` are the files that it
+    ``subject`` is the normalized name of a distribution, or the environment's folder; ``version`` is that of the
+    distribution. ``paths`` are the files that it
     is about, libraries first, at most fifty of ``count``; ``distributions`` those that share, own or lack them.
     """
 
@@ -101,7 +102,7 @@ class FileFinding:
     severity: str
     message: str
     evidence: tuple[tuple[str, str], ...] = ()
-    fix: tuple[str, ...] = ()
+    version: str = ""
     paths: tuple[str, ...] = ()
     distributions: tuple[str, ...] = ()
     count: int = 0

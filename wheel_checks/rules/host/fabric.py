@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from wheel_checks.commands import Command, Export, Options, Word, run
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import Services
 from wheel_checks.facts.host.pci_names import needs_subnet_manager
 from wheel_checks.facts.host.probes import NvmlProbe
-from wheel_checks.model import Evidence, Finding, Fix, Severity, need
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import (
     TORCH_FAILS,
@@ -18,12 +19,18 @@ from wheel_checks.rules.host.observed import (
     gpus_on_bus,
     in_container,
     nvml_gpus,
+    of_driver,
+    of_kernel,
 )
 
 NOT_INITIALIZED = 802  # CUDA_ERROR_SYSTEM_NOT_READY
 IN_PROGRESS, COMPLETED = 2, 3  # nvmlGpuFabricState_t
 WITHOUT_CUDA = ("cuda:802", *TORCH_FAILS)
 IMEX_MAJOR, IMEX_NODE = "nvidia-caps-imex-channels", "/dev/nvidia-caps-imex-channels/channel0"
+
+MANAGER = "nvidia-fabricmanager-{branch}={version}-1"  # the package, as apt-get is asked for it
+_SYSTEMCTL = ("sudo", "systemctl")
+_RESTART_MANAGER = Command((*_SYSTEMCTL, "restart", "nvidia-fabricmanager"))
 
 cause = causes_in(Layer.FABRIC)
 
@@ -47,8 +54,11 @@ def _connecting(facts: HostFacts) -> bool:
     return any(gpu.fabric_state in {1, IN_PROGRESS} for gpu in nvml_gpus(facts))
 
 
-def _branch(facts: HostFacts) -> str:
-    return need(facts.driver).version.partition(".")[0]
+def _extra_modules(facts: HostFacts) -> tuple[Word, ...]:
+    """The package with ib_umad and mlx5_ib, where the release of the kernel is known."""
+    if isinstance(facts.system, Unavailable) or not facts.system.kernel:
+        return ()
+    return (of_kernel(facts.system.kernel, "linux-modules-extra-{release}"),)
 
 
 @cause(
@@ -69,10 +79,10 @@ def manager_not_running(facts: HostFacts, _expectations: Any) -> Iterator[Findin
         return
     if not _has_switches(facts) and not _connecting(facts):
         return
-    version, branch = need(facts.driver).version, _branch(facts)
+    version = need(facts.driver).version
     if services.fabric_manager and services.fabric_manager != version:
         return  # D02 says why it does not
-    install = () if services.fabric_manager else (f"sudo apt-get install nvidia-fabricmanager-{branch}={version}-1",)
+    install = () if services.fabric_manager else (run("sudo", "apt-get", "install", of_driver(version, MANAGER)),)
     yield Finding(
         "the fabric manager does not run: the GPUs wait for their NVSwitches, and cuInit gives 802",
         (
@@ -81,7 +91,10 @@ def manager_not_running(facts: HostFacts, _expectations: Any) -> Iterator[Findin
             Evidence("nv-fabricmanager", "not among the processes", "/proc"),
             Evidence("package", services.fabric_manager or "not installed"),
         ),
-        Fix("Start it (in the driver's version).", (*install, "sudo systemctl enable --now nvidia-fabricmanager")),
+        Fix(
+            "Start it (in the driver's version).",
+            (*install, Command((*_SYSTEMCTL, "enable", "--now", "nvidia-fabricmanager"))),
+        ),
     )
 
 
@@ -101,7 +114,6 @@ def manager_of_another_version(facts: HostFacts, _expectations: Any) -> Iterator
     if not services.fabric_manager or not driver.version or services.fabric_manager == driver.version:
         return
     if _has_switches(facts) and cuda_code(facts) == NOT_INITIALIZED:
-        branch = _branch(facts)
         yield Finding(
             f"the fabric manager is {services.fabric_manager}, the driver {driver.version}: it ends at once",
             (
@@ -111,8 +123,8 @@ def manager_of_another_version(facts: HostFacts, _expectations: Any) -> Iterator
             Fix(
                 "Install the driver's version.",
                 (
-                    f"sudo apt-get install --allow-downgrades nvidia-fabricmanager-{branch}={driver.version}-1",
-                    "sudo systemctl restart nvidia-fabricmanager",
+                    run("sudo", "apt-get", "install", "--allow-downgrades", of_driver(driver.version, MANAGER)),
+                    _RESTART_MANAGER,
                 ),
             ),
         )
@@ -147,9 +159,9 @@ def subnet_manager_missing(facts: HostFacts, _expectations: Any) -> Iterator[Fin
             Fix(
                 "Install and load what it needs.",
                 (
-                    'sudo apt-get install nvlsm "linux-modules-extra-$(uname -r)"',
-                    "sudo modprobe ib_umad && sudo modprobe mlx5_ib",
-                    "sudo systemctl restart nvidia-fabricmanager",
+                    run("sudo", "apt-get", "install", "nvlsm", *_extra_modules(facts)),
+                    Command(("sudo", "modprobe", "-a", "ib_umad", "mlx5_ib")),
+                    _RESTART_MANAGER,
                 ),
             ),
         )
@@ -171,7 +183,7 @@ def confidential_not_ready(facts: HostFacts, _expectations: Any) -> Iterator[Fin
         yield Finding(
             "the GPU is in confidential mode and not set ready",
             (Evidence("confidential computing, GPUs ready", "no", "nvmlSystemGetConfComputeGpusReadyState"),),
-            Fix("After attestation, set it ready.", ("sudo nvidia-smi conf-compute -srs 1",)),
+            Fix("After attestation, set it ready.", (Command(("sudo", "nvidia-smi", "conf-compute", "-srs", "1")),)),
         )
 
 
@@ -248,9 +260,11 @@ def imex_channel_missing(facts: HostFacts, _expectations: Any) -> Iterator[Findi
         return
     state = "missing" if channel is None else channel.error
     if in_container(facts):
-        fix = Fix("Ask for the channel.", ("docker run --gpus all -e NVIDIA_IMEX_CHANNELS=0 ...",))
+        fix = Fix(
+            "Ask for the channel.", (Options(("docker", "run"), ("--gpus", "all", "-e", "NVIDIA_IMEX_CHANNELS=0")),)
+        )
     else:
-        fix = Fix("Make its node.", ("sudo nvidia-modprobe -s -i 0:1",))
+        fix = Fix("Make its node.", (Command(("sudo", "nvidia-modprobe", "-s", "-i", "0:1")),))
     what = "missing" if channel is None else f"closed to this user ({state})"
     yield Finding(
         f"the IMEX channel {IMEX_NODE} is {what}: GPUs of other trays cannot share memory with this one",
@@ -278,7 +292,7 @@ def degraded_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         yield Finding(
             f"the NVLink fabric is degraded at {len(degraded)} of {len(nvml_gpus(facts))} GPUs",
             tuple(masks),
-            Fix("Keep NCCL off it until it is repaired.", ("export NCCL_MNNVL_ENABLE=0",)),
+            Fix("Keep NCCL off it until it is repaired.", (Export("NCCL_MNNVL_ENABLE", "0"),)),
         )
 
 
@@ -305,6 +319,9 @@ def imex_domain_down(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             (*_states(facts), Evidence("nodes", f"{len(services.imex_nodes)} configured", "/etc/nvidia-imex")),
             Fix(
                 "Start it on every tray.",
-                ("sudo systemctl enable --now nvidia-imex", "export NCCL_NVLS_ENABLE=0  # until then"),
+                (
+                    Command((*_SYSTEMCTL, "enable", "--now", "nvidia-imex")),
+                    Export("NCCL_NVLS_ENABLE", "0", "until it runs everywhere"),
+                ),
             ),
         )

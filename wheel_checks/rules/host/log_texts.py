@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Any
 
+from wheel_checks.commands import Command, Export, Options, Pipe, Step, Unset, WriteFile
 from wheel_checks.data import load
 from wheel_checks.facts.host.log.facts import Log
 from wheel_checks.model import Evidence, Finding, Fix, Severity
@@ -20,7 +21,6 @@ RECOGNISED = "DOC901"
 HARMLESS = "harmless:"
 
 _FIELD = re.compile(r"\{(\w+)\}")
-_SAFE = re.compile(r"[\w.+/=-]+", re.ASCII)  # what of a log may stand in a command to copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,8 @@ class Recognition:
 
     @property
     def fix(self) -> Fix:
-        """What to do; commands for which the log named nothing, or nothing safe, are left out."""
-        commands = (
-            _filled(command, self.groups)
-            for command in self.entry.get("commands", ())
-            if all(_SAFE.fullmatch(self.groups.get(name, "")) for name in _FIELD.findall(command))
-        )
-        return Fix(_filled(self.entry["fix"], self.groups), tuple(commands))
+        """What to do. Nothing that the log says is in a command, whoever wrote it."""
+        return Fix(_filled(self.entry["fix"], self.groups), tuple(map(step_of, self.entry.get("commands", ()))))
 
     @property
     def rank(self) -> tuple[bool, int, int]:
@@ -95,6 +90,26 @@ def recognised(log: Log, _expectations: Any) -> Iterator[Finding]:
             one.fix,
             severity=severity,
         )
+
+
+def step_of(row: Any) -> Step:
+    """A step as the table has it: a vector, or a table whose first key names the step."""
+    return Command(tuple(row)) if isinstance(row, list) else _STEPS[next(iter(row))](row, row.get("note", ""))
+
+
+def _export(row: Mapping[str, Any], note: str) -> Export:
+    value = row["value"]
+    return Export(row["export"], value if isinstance(value, str) else tuple(value), note)
+
+
+_STEPS: dict[str, Callable[[Mapping[str, Any], str], Step]] = {
+    "run": lambda row, note: Command(tuple(row["run"]), note),
+    "pipe": lambda row, note: Pipe(tuple(map(tuple, row["pipe"])), note),
+    "export": _export,
+    "unset": lambda row, note: Unset(tuple(row["unset"]), note),
+    "write": lambda row, note: WriteFile(row["write"], tuple(row["lines"]), note, row["as_root"]),
+    "options": lambda row, note: Options(tuple(row["of"]), tuple(row["options"]), note),
+}
 
 
 def _filled(text: str, groups: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from wheel_checks.commands import NoCommand, Step, Unset, Word, export
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import PciDevice
 from wheel_checks.facts.host.log.symptoms import symptoms
@@ -11,6 +12,10 @@ from wheel_checks.facts.host.machine import Container
 from wheel_checks.facts.host.probes import CudaProbe, NvmlGpu, NvmlProbe
 from wheel_checks.model import Evidence, Unavailable, need
 
+DEBIAN = {"debian", "ubuntu", "pop", "linuxmint"}
+RED_HAT = {"rhel", "rocky", "almalinux", "fedora", "centos", "amzn"}
+_DRIVER_VERSION = re.compile(r"\d+(?:\.\d+)*", re.ASCII)
+_KERNEL_RELEASE = re.compile(r"\d[\w.+~-]*", re.ASCII)
 TORCH_FAILS = ("torch:unavailable", "torch:init", "kernel:failed")
 NO_CUDA = ("nvml:*", "cuda:*", *TORCH_FAILS)
 
@@ -64,12 +69,26 @@ def variable_shown(facts: HostFacts, name: str) -> Evidence:
     return Evidence(name, facts.variables[name], facts.variables_origin.get(name, "environment"))
 
 
+def of_driver(version: str, name: str) -> Word:
+    """A package of the driver's version: ``{branch}`` and ``{version}`` in its name are filled in."""
+    if not _DRIVER_VERSION.fullmatch(version):
+        return NoCommand(f"{version!a} is not the version of a driver")
+    return name.format(branch=version.partition(".")[0], version=version)
+
+
+def of_kernel(release: str, name: str) -> Word:
+    """A package, or an argument, of this release of the kernel: ``{release}`` in its name is filled in."""
+    if not _KERNEL_RELEASE.fullmatch(release):
+        return NoCommand(f"{release!a} is not the release of a kernel")
+    return name.format(release=release)
+
+
 def library_path(facts: HostFacts) -> list[str]:
     """The entries of LD_LIBRARY_PATH."""
     return [entry for entry in re.split("[:;]", facts.variables.get("LD_LIBRARY_PATH", "")) if entry]
 
 
-def without_entries(facts: HostFacts, folders: set[str]) -> str:
+def without_entries(facts: HostFacts, folders: set[str]) -> Step:
     """The command that takes these folders out of LD_LIBRARY_PATH, or the whole variable when nothing is left."""
     left = [entry for entry in library_path(facts) if entry.rstrip("/") not in folders]
-    return f"export LD_LIBRARY_PATH={':'.join(left)}" if left else "unset LD_LIBRARY_PATH"
+    return export("LD_LIBRARY_PATH", ":".join(left)) if left else Unset(("LD_LIBRARY_PATH",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from wheel_checks.commands import Command
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.advice import reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
@@ -17,7 +18,7 @@ TORCH_MISSING = "DOC002"
 
 REPORT = Fix(
     "keep the facts, from which names, tokens and identifiers are removed, and report them together with this message",
-    ("wheelproof doctor --save-facts facts.json",),
+    (Command(("wheelproof", "doctor", "--save-facts", "facts.json")),),
 )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from wheel_checks.commands import Command, Export, Unset, shell
 from wheel_checks.facts.host.error_codes import error_text
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
@@ -21,10 +22,8 @@ TOO_LITTLE = GIB  # of free memory: a context alone takes about half of it
 EXCLUSIVE, PROHIBITED = 3, 2  # values of nvmlComputeMode_t
 MODES = {PROHIBITED: "PROHIBITED", EXCLUSIVE: "EXCLUSIVE_PROCESS"}
 NO_GPU = ("cuda:100", "cuda:101", "cuda:no-device")
-LIST_GPUS = "nvidia-smi -L"
-FIRST_MIG_DEVICE = (
-    f"export {VARIABLE}=$({LIST_GPUS} | sed -n 's/.*UUID: \\(MIG-[^)]*\\)).*/\\1/p' | head -n 1)  # the first of them"
-)
+LIST_GPUS = Command(("nvidia-smi", "-L"))
+_MIG = ("sudo", "nvidia-smi", "mig")
 _HIDES_ALL = re.compile(r"\s*(?:|-\d+.*|none|void|NoDevFiles)\s*", re.IGNORECASE)
 
 cause = causes_in(Layer.VISIBILITY)
@@ -87,7 +86,7 @@ def names_no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     seen = Evidence("CUDA sees", plural(len(cuda.gpus), "GPU"), cuda.library)
     there = len(gpus) or (trial.after[1] if trial else 0)
-    right = f"export {VARIABLE}={','.join(str(number) for number in range(there))}"
+    right = Export(VARIABLE, ",".join(str(number) for number in range(there)))
     fix = Fix(f"Name GPUs that exist{_where_set(facts)}.", (LIST_GPUS, right))
     yield Finding(message, (_setting(facts, value), *_proof(trial), seen), fix)
 
@@ -109,19 +108,21 @@ def mig_without_instances(facts: HostFacts, _expectations: Any) -> Iterator[Find
     empty = [gpu for gpu in gpus if gpu.mig_enabled and not gpu.mig_devices]
     if not empty or not ((_sees_none(cuda) and len(empty) == len(gpus)) or "cuda:fewer" in symptoms(facts)):
         return
-    indices = ",".join(str(gpu.index) for gpu in empty)
     yield Finding(
         f"{_names(empty)}: in MIG mode without any instance, and thus invisible to CUDA",
         tuple(Evidence(f"GPU {gpu.index}", "MIG enabled, 0 MIG devices", "NVML") for gpu in empty),
-        Fix(
-            "Divide the GPU into instances, or use it as a whole.",
-            (
-                f"sudo nvidia-smi -i {indices} -mig 0  # either: as a whole",
-                f"sudo nvidia-smi mig -i {indices} -lgip  # or: see which profiles there are,",
-                f"sudo nvidia-smi mig -i {indices} -cgi 9,9 -C  # and create two instances of profile 9",
-            ),
-        ),
+        _divide_or_not(",".join(str(gpu.index) for gpu in empty)),
     )
+
+
+def _divide_or_not(indices: str) -> Fix:
+    profiles = shell(Command((*_MIG, "-i", indices, "-lgip")))
+    create = shell(Command((*_MIG, "-i", indices, "-cgi", "9,9", "-C")))
+    summary = (
+        f"Use the GPU as a whole; or divide it into instances: `{profiles}` shows which profiles there are, and "
+        f"`{create}` creates two instances of profile 9."
+    )
+    return Fix(summary, (Command(("sudo", "nvidia-smi", "-i", indices, "-mig", "0"), "to use it as a whole"),))
 
 
 @cause(
@@ -147,7 +148,11 @@ def one_mig_device(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     yield Finding(
         f"MIG is enabled: of {devices} MIG devices CUDA shows a process one",
         tuple(Evidence(f"GPU {gpu.index}", f"{gpu.mig_devices} MIG devices", "NVML") for gpu in divided),
-        Fix("Name the MIG device that is meant, for each process its own.", (LIST_GPUS, FIRST_MIG_DEVICE)),
+        Fix(
+            f"Name the MIG device that is meant in {VARIABLE}, for each process its own: the command shows their "
+            "UUIDs, which begin with MIG-.",
+            (LIST_GPUS,),
+        ),
     )
 
 
@@ -179,7 +184,7 @@ def exclusive(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         (Evidence("compute mode", MODES[gpu.compute_mode], "NVML"), *says),
         Fix(
             "Let several processes use the GPU (an administrator may have meant it otherwise).",
-            (f"sudo nvidia-smi -i {gpu.index} -c DEFAULT",),
+            (Command(("sudo", "nvidia-smi", "-i", str(gpu.index), "-c", "DEFAULT")),),
         ),
     )
 
@@ -203,11 +208,9 @@ def memory_held(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if "out of memory" not in _torch_says(facts).lower() and need(facts.cuda).code != 2:
         return
     pids = ",".join(map(str, gpu.processes))
-    look = (
-        f"ps -o pid,user,etime,args -p {pids}"
-        if pids
-        else "nvidia-smi --query-compute-apps=pid,used_memory --format=csv"
-    )
+    look = Command(("nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv"))
+    if pids:
+        look = Command(("ps", "-o", "pid,user,etime,args", "-p", pids))
     who = f"process {pids.replace(',', ', ')}" if pids else "processes that are not listed here (another container's?)"
     yield Finding(
         f"{_names([gpu])} is full: {gpu.memory_free >> 20} MiB of {gpu.memory_total >> 20} MiB are free; {who}",
@@ -269,7 +272,10 @@ def rows_to_remap(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             (Evidence("remapped rows", "failure" if gpu.remap_failure else "pending", "nvmlDeviceGetRemappedRows"),),
             Fix(
                 "End all processes on the GPU, then reset it.",
-                (f"nvidia-smi -i {gpu.index} -q -d ROW_REMAPPER", f"sudo nvidia-smi -i {gpu.index} -r"),
+                (
+                    Command(("nvidia-smi", "-i", str(gpu.index), "-q", "-d", "ROW_REMAPPER")),
+                    Command(("sudo", "nvidia-smi", "-i", str(gpu.index), "-r")),
+                ),
             ),
             severity=Severity.ERROR if gpu.remap_failure else Severity.WARNING,
         )
@@ -301,7 +307,7 @@ def _setting(facts: HostFacts, value: str) -> Evidence:
 
 
 def _unset(facts: HostFacts) -> Fix:
-    return Fix(f"Unset the variable{_where_set(facts)}.", (f"unset {VARIABLE}",))
+    return Fix(f"Unset the variable{_where_set(facts)}.", (Unset((VARIABLE,)),))
 
 
 def _where_set(facts: HostFacts) -> str:

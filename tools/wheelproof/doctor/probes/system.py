@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import pwd
 import re
 from pathlib import Path
 
@@ -35,12 +36,21 @@ def read_system(root: str = "/") -> System:
         secure_boot=_secure_boot(top),
         lockdown=found_in(first_line(top / "sys/kernel/security/lockdown"), r"\[(\w+)\]"),
         root=here and os.geteuid() == 0,
+        user=_user() if here else "",
         groups=tuple(map(group_name, sorted({os.getegid(), *os.getgroups()}))) if here else (),
         emulator=_emulator(top) if here else "",
         kernel_command_line=first_line(top / "proc/cmdline"),
         memory_bytes=_kilobytes(memory, "MemTotal") or 0,
         cma_free_bytes=_kilobytes(memory, "CmaFree"),
     )
+
+
+def _user() -> str:
+    """The name of this process' user; "" for one without a name, as containers have them."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return ""
 
 
 def _os_release(top: Path) -> dict[str, str]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from wheel_checks.commands import Command, Options, Unset
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, causes_in
-from wheel_checks.rules.host.containers.runtime import start_with_gpu
+from wheel_checks.rules.host.containers.runtime import DOCKER, PODMAN, WITH_GPUS, start_with_gpu
 from wheel_checks.rules.host.observed import NO_CUDA, TORCH_FAILS, container_shown, fails
+
+_CONFIGURE = ("sudo", "nvidia-ctk", "config", "--in-place")
 
 cause = causes_in(Layer.CONTAINER, NO_CUDA)
 
@@ -36,7 +39,10 @@ def cgroup_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         (container_shown(container), *(Evidence(node.path, node.error, "open()") for node in denied[:4])),
         Fix(
             "Restart the container. So that it stays: make the links on the host, or start it with CDI.",
-            ("sudo nvidia-ctk system create-dev-char-symlinks --create-all", *start_with_gpu(container.kind)[-1:]),
+            (
+                Command(("sudo", "nvidia-ctk", "system", "create-dev-char-symlinks", "--create-all")),
+                *start_with_gpu(container.kind)[-1:],
+            ),
         ),
     )
 
@@ -63,8 +69,8 @@ def no_cgroups(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             Fix(
                 "Let it set up cgroups.",
                 (
-                    "sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups=false",
-                    "sudo systemctl restart docker",
+                    Command((*_CONFIGURE, "--set", "nvidia-container-cli.no-cgroups=false")),
+                    Command(("sudo", "systemctl", "restart", "docker")),
                 ),
             ),
         )
@@ -91,8 +97,11 @@ def label_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             "not",
             (Evidence("label", container.label, "/proc/self/attr/current"),),
             Fix(
-                "Allow containers to use devices, or start this one without labels.",
-                ("sudo setsebool -P container_use_devices 1", "podman run --security-opt label=disable ..."),
+                "Start this container without labels; or allow all containers to use devices.",
+                (
+                    Options(PODMAN, ("--security-opt", "label=disable")),
+                    Command(("sudo", "setsebool", "-P", "container_use_devices", "1"), "or so, for all containers"),
+                ),
             ),
         )
 
@@ -122,7 +131,7 @@ def sandbox_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             ),
             Fix(
                 "Allow it in the profile; to prove it, run once without a filter.",
-                ("docker run --security-opt seccomp=unconfined --gpus all ...",),
+                (Options(DOCKER, ("--security-opt", "seccomp=unconfined", *WITH_GPUS), "once"),),
             ),
         )
 
@@ -152,7 +161,7 @@ def slurm_without_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
         yield Finding(
             "the Slurm job was given no GPU: neither SLURM_JOB_GPUS nor SLURM_STEP_GPUS is set",
             tuple(evidence),
-            Fix("Ask for one.", ("srun --gres=gpu:1 ...",)),
+            Fix("Ask for one.", (Options(("srun",), ("--gres=gpu:1",)),)),
         )
 
 
@@ -185,5 +194,5 @@ def orchestrator_hides(facts: HostFacts, _expectations: Any) -> Iterator[Finding
         yield Finding(
             f"the container was given {given} (NVIDIA_VISIBLE_DEVICES), and an empty CUDA_VISIBLE_DEVICES hides it",
             (*proof, Evidence("CUDA_VISIBLE_DEVICES", repr(visible), "environment")),
-            Fix("Unset it before anything of CUDA starts.", ("unset CUDA_VISIBLE_DEVICES",)),
+            Fix("Unset it before anything of CUDA starts.", (Unset(("CUDA_VISIBLE_DEVICES",)),)),
         )

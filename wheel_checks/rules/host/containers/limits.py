@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from wheel_checks.commands import Command, Options, Step, Unset, WriteFile
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.rules.host.cause import Layer, cause
+from wheel_checks.rules.host.containers.runtime import DOCKER, WITH_GPUS
 from wheel_checks.rules.host.observed import TORCH_FAILS, gpus_on_bus
 
 SMALL_SHM = 1 << 30  # bytes: DataLoader workers and NCCL share memory there; Docker's default is 64 MB
@@ -35,7 +37,7 @@ def small_shared_memory(facts: HostFacts, _expectations: Any) -> Iterator[Findin
         yield Finding(
             f"shared memory has {limits.shm_bytes / 1e6:,.0f} MB; what needs more dies of a bus error",
             (Evidence("the mount dev/shm", f"{limits.shm_bytes:,} bytes", "statvfs"),),
-            Fix("Start the container with more.", ("docker run --shm-size=16g --gpus all ...",)),
+            Fix("Start the container with more.", (Options(DOCKER, ("--shm-size=16g", *WITH_GPUS)),)),
             severity=None if "torch:signal" in symptoms(facts) else Severity.NOTE,
         )
 
@@ -61,7 +63,7 @@ def small_memory_lock(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
             f"only {limits.memlock_bytes / 1e6:,.0f} MB may be locked, and {', '.join(rdma)} is loaded: registering "
             "memory for RDMA will fail",
             (Evidence("RLIMIT_MEMLOCK", f"{limits.memlock_bytes:,} bytes", "getrlimit"),),
-            Fix("Raise it.", ("docker run --ulimit memlock=-1 ...",)),
+            Fix("Raise it.", (Options(DOCKER, ("--ulimit", "memlock=-1")),)),
         )
 
 
@@ -88,9 +90,12 @@ def wsl_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     shipped = any(lib.path.startswith("/usr/lib/wsl/") for lib in loader.cuda_libraries)
     if cuda.code == 0 or not shipped:
         return
-    commands = ["echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/wsl.conf", "sudo ldconfig"]
+    commands: list[Step] = [
+        WriteFile("/etc/ld.so.conf.d/wsl.conf", ("/usr/lib/wsl/lib",), as_root=True),
+        Command(("sudo", "ldconfig")),
+    ]
     if own:
-        commands.insert(0, "sudo apt-get purge 'libnvidia-compute-*' 'nvidia-driver-*'")
+        commands.insert(0, Command(("sudo", "apt-get", "purge", "libnvidia-compute-*", "nvidia-driver-*")))
         message = f"a Linux driver inside of WSL ({own[0].path}) shadows Windows' own in /usr/lib/wsl/lib"
     else:
         message = "Windows' driver is in /usr/lib/wsl/lib, and the loader does not look there"
@@ -120,9 +125,13 @@ def mps_without_daemon(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     evidence = [Evidence("cuInit", str(cuda.code), cuda.library)]
     evidence += [Evidence("MPS pipe", pipe)] if pipe else []
     evidence += [Evidence("MPS daemon", ", ".join(running) or "is not running")]
-    fixes = ("unset CUDA_MPS_PIPE_DIRECTORY",) if "CUDA_MPS_PIPE_DIRECTORY" in facts.variables else ()
+    daemon: tuple[Step, ...] = (Command(("nvidia-cuda-mps-control", "-d")),)
+    fix = Fix("Start the daemon.", daemon)
+    if "CUDA_MPS_PIPE_DIRECTORY" in facts.variables:
+        without = Unset(("CUDA_MPS_PIPE_DIRECTORY",), "or so, to do without it")
+        fix = Fix("Start the daemon, or do without it.", (*daemon, without))
     yield Finding(
         f"CUDA wants to go through MPS and cannot reach its daemon (cuInit {cuda.code})",
         tuple(evidence),
-        Fix("Start the daemon, or do without it.", ("nvidia-cuda-mps-control -d", *fixes)),
+        fix,
     )

@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from wheel_checks.commands import Command, Export, NoCommand, Options, Step, run
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import NO_CUDA, TORCH_FAILS, container_shown, fails, gpus_on_bus
 
-START_WITH_GPU = {
-    "kubernetes": ("ask for a GPU in the pod's specification: resources.limits: {nvidia.com/gpu: 1}",),
-    "podman": ("podman run --device nvidia.com/gpu=all ...",),
-    "apptainer": ("apptainer run --nv ...",),
+DOCKER, PODMAN = ("docker", "run"), ("podman", "run")
+WITH_GPUS = ("--gpus", "all")
+WITH_CDI = ("--device", "nvidia.com/gpu=all")
+
+_START_WITH_GPU: dict[str, tuple[Step, ...]] = {
+    "kubernetes": (NoCommand("ask for a GPU in the pod's specification: resources.limits: {nvidia.com/gpu: 1}"),),
+    "podman": (Options(PODMAN, WITH_CDI),),
+    "apptainer": (Options(("apptainer", "run"), ("--nv",)),),
 }
+_CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 
 cause = causes_in(Layer.CONTAINER)
 
 
-def start_with_gpu(kind: str) -> tuple[str, ...]:
-    """The commands that start a container of this kind with its GPUs."""
-    return START_WITH_GPU.get(kind, ("docker run --gpus all ...", "docker run --device nvidia.com/gpu=all ...  # CDI"))
+def start_with_gpu(kind: str) -> tuple[Step, ...]:
+    """What starts a container of this kind with its GPUs, that of CDI last."""
+    docker = Options(DOCKER, WITH_GPUS), Options(DOCKER, WITH_CDI, "or so, with CDI")
+    return _START_WITH_GPU.get(kind, docker)
 
 
 @cause(
@@ -77,9 +84,9 @@ def toolkit_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         Fix(
             "Install the toolkit and register its runtime.",
             (
-                "sudo apt-get install nvidia-container-toolkit",
-                "sudo nvidia-ctk runtime configure --runtime=docker",
-                "sudo systemctl restart docker",
+                Command(("sudo", "apt-get", "install", "nvidia-container-toolkit")),
+                Command(("sudo", "nvidia-ctk", "runtime", "configure", "--runtime=docker")),
+                Command(("sudo", "systemctl", "restart", "docker")),
             ),
         ),
     )
@@ -107,8 +114,16 @@ def cdi_stale(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                 f"{specification.path} names {len(specification.missing)} files that do not exist, the first is "
                 f"{first}",
                 (Evidence("missing", first, specification.path),),
-                Fix("Generate it again.", (f"sudo nvidia-ctk cdi generate --output={specification.path}",)),
+                Fix("Generate it again.", (_generate(specification.path),)),
             )
+
+
+def _generate(file: str) -> Step:
+    """Root writes the file, so it must be one of a folder of CDI's."""
+    folder, _, name = file.rpartition("/")
+    if folder not in _CDI_FOLDERS or not name.endswith((".yaml", ".json")):
+        return NoCommand(f"{file!a} is no specification in {_CDI_FOLDERS[0]}")
+    return run("sudo", "nvidia-ctk", "cdi", "generate", f"--output={file}")
 
 
 @cause(
@@ -135,9 +150,9 @@ def visible_devices_void(facts: HostFacts, _expectations: Any) -> Iterator[Findi
         (Evidence("NVIDIA_VISIBLE_DEVICES", repr(value), "environment"), container_shown(container)),
         Fix(
             "Start it again with GPUs.",
-            ("docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all ...",)
+            (Options(DOCKER, (*WITH_GPUS, "-e", "NVIDIA_VISIBLE_DEVICES=all")),)
             if container.kind != "kubernetes"
-            else START_WITH_GPU["kubernetes"],
+            else start_with_gpu("kubernetes"),
         ),
     )
 
@@ -166,7 +181,7 @@ def without_compute(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             (Evidence("NVML", f"{len(nvml.gpus)} GPUs"), Evidence("libcuda", cuda.fault, "dlopen()")),
             Fix(
                 "Start it again with them.",
-                ("docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...",),
+                (Options(DOCKER, (*WITH_GPUS, "-e", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")),),
             ),
         )
 
@@ -193,5 +208,5 @@ def apptainer_libcuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
         yield Finding(
             f"libcuda.so.1 is in {folder}, which ldconfig does not know, and Triton does not find it",
             (Evidence("libcuda.so.1", folder), container_shown(container)),
-            Fix("Name the folder.", (f"export TRITON_LIBCUDA_PATH={folder}",)),
+            Fix("Name the folder.", (Export("TRITON_LIBCUDA_PATH", folder),)),
         )

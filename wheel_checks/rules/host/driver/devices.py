@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from wheel_checks.commands import Command, NoCommand, Pipe, Step, WriteFile
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.observed import NO_CUDA, gpus_on_bus, in_container, kernel_said
+
+KERNEL_LOG = Pipe((("sudo", "dmesg"), ("grep", "-i", "-E", "nvrm|xid")))
+_MODE_FILE = "/etc/modprobe.d/nvidia-nodes.conf"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*", re.ASCII)  # of a user or a group
+_REBOOT = Command(("sudo", "reboot"))
 
 
 @cause(
@@ -102,7 +109,7 @@ def partial_gpus(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             Evidence("NVML", str(len(facts.nvml.gpus))),
             *kernel_said(facts, "RmInitAdapter|Xid", 2),
         ),
-        Fix("See why it failed to start; then drain the machine.", ("sudo dmesg | grep -i -E 'nvrm|xid'",)),
+        Fix("See why it failed to start; then drain the machine.", (KERNEL_LOG,)),
     )
 
 
@@ -133,7 +140,7 @@ def driver_hangs(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         ),
         Fix(
             "Look for what happened, then reset or reboot.",
-            ("sudo dmesg | grep -i -E 'nvrm|xid'", "sudo nvidia-smi -r  # with nothing running", "sudo reboot"),
+            (KERNEL_LOG, Command(("sudo", "nvidia-smi", "-r"), "with nothing running on the GPU"), _REBOOT),
         ),
     )
 
@@ -155,12 +162,6 @@ def node_permissions(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if not denied:
         return
     node, driver = denied[0], need(facts.driver)
-    others_fix = "echo 'options nvidia NVreg_DeviceFileMode=0666' | sudo tee /etc/modprobe.d/nvidia-nodes.conf"
-    fix = (
-        (f'sudo usermod -aG {node.group} "$USER"  # then log in anew',)
-        if node.group != "root"
-        else (others_fix, "sudo reboot")
-    )
     yield Finding(
         f"this user may not open {node.path}: mode {node.mode}, {node.owner}:{node.group}",
         (
@@ -170,5 +171,16 @@ def node_permissions(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             ),
             Evidence("DeviceFileMode", driver.device_file_mode, "/proc/driver/nvidia/params"),
         ),
-        Fix("Give this user access.", fix),
+        _give_access(facts, node.group),
     )
+
+
+def _give_access(facts: HostFacts, group: str) -> Fix:
+    if group == "root":
+        mode = WriteFile(_MODE_FILE, ("options nvidia NVreg_DeviceFileMode=0666",), as_root=True)
+        return Fix("Let the driver make nodes that every user may open.", (mode, _REBOOT))
+    user = "" if isinstance(facts.system, Unavailable) else facts.system.user
+    add: Step = NoCommand("the user, or the group of the nodes, has no plain name")
+    if _NAME.fullmatch(user) and _NAME.fullmatch(group):
+        add = Command(("sudo", "usermod", "-aG", group, user), "then log in again")
+    return Fix(f"Add this user to the group {group}.", (add,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from wheel_checks.commands import Command, WriteFile
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.pci_names import needs_open_modules
 from wheel_checks.facts.host.probes import NvmlProbe
@@ -18,6 +19,7 @@ FAULTY_ON_64K = ("595.", "610.43")
 
 
 LARGE_PAGES = 65536
+_REBOOT = Command(("sudo", "reboot"))
 
 cause = causes_in(Layer.KERNEL)
 
@@ -94,7 +96,10 @@ def kexec_handover(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         yield Finding(
             f"kernel {system.kernel} has no CMA memory left on this GB10: registering memory will fail",
             (Evidence("CmaFree", "0", "/proc/meminfo"), Evidence("kernel", system.kernel)),
-            Fix("Boot without kexec handover.", ("sudo grubby --update-kernel=ALL --args=kho=off", "sudo reboot")),
+            Fix(
+                "Boot without kexec handover.",
+                (Command(("sudo", "grubby", "--update-kernel=ALL", "--args=kho=off")), _REBOOT),
+            ),
         )
 
 
@@ -121,6 +126,9 @@ def kaslr(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             (*said, Evidence("driver", driver.version)),
             Fix(
                 "Turn HMM off for the driver.",
-                ("echo 'options nvidia_uvm uvm_disable_hmm=1' | sudo tee /etc/modprobe.d/uvm.conf", "sudo reboot"),
+                (
+                    WriteFile("/etc/modprobe.d/uvm.conf", ("options nvidia_uvm uvm_disable_hmm=1",), as_root=True),
+                    _REBOOT,
+                ),
             ),
         )

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from wheel_checks.commands import Command, Step, run
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe
 from wheel_checks.facts.host.software import CudaLibrary
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.parsing import numbers
 from wheel_checks.rules.host.cause import Layer, causes_in
-from wheel_checks.rules.host.observed import TORCH_FAILS, in_container, library_path, without_entries
+from wheel_checks.rules.host.observed import TORCH_FAILS, in_container, library_path, of_driver, without_entries
 
+_LDCONFIG = Command(("sudo", "ldconfig"))
 WITHOUT_CUDA = ("cuda:*", *TORCH_FAILS)
 
 cause = causes_in(Layer.USERSPACE)
@@ -62,13 +64,13 @@ def libcuda_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     elsewhere = [lib for lib in loader.cuda_libraries if lib.name == "libcuda.so.1" and lib.kind == "driver"]
     if not need(facts.system).wsl:
-        branch = driver.version.partition(".")[0]
         if elsewhere:
             message = f"libcuda.so.1 is in {elsewhere[0].path}, where the loader does not look"
-            fix = Fix("Let the loader know the folder.", ("sudo ldconfig",))
+            fix = Fix("Let the loader know the folder.", (_LDCONFIG,))
         else:
             message = f"driver {driver.version} is loaded, and its library libcuda.so.1 is not installed"
-            fix = Fix("Install it.", (f"sudo apt-get install libnvidia-compute-{branch}", "sudo ldconfig"))
+            library = of_driver(driver.version, "libnvidia-compute-{branch}")
+            fix = Fix("Install it.", (run("sudo", "apt-get", "install", library), _LDCONFIG))
         yield Finding(message, (Evidence("dlopen", cuda.fault), Evidence("module", driver.version)), fix)
 
 
@@ -93,8 +95,7 @@ def libcuda_stub(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if named:
         fix = Fix("Take it off the path.", (without_entries(facts, {folder}),))
     else:
-        search = f"grep -rl {folder or 'stubs'} /etc/ld.so.conf /etc/ld.so.conf.d"
-        fix = Fix("Take the folder out of the loader's configuration.", (search, "sudo ldconfig"))
+        fix = Fix("Take the folder out of the loader's configuration.", _out_of_configuration(folder or "stubs"))
     yield Finding(
         f"the loader takes the toolkit's stub of libcuda instead of the driver's: {cuda.library or 'cuInit says so'}",
         (
@@ -115,10 +116,17 @@ def _compat(facts: HostFacts, code: int) -> tuple[CudaProbe, str] | None:
     return None
 
 
-def _drop_compat(facts: HostFacts, folder: str) -> tuple[str, ...]:
+def _out_of_configuration(folder: str) -> tuple[Step, ...]:
+    """Which file names the folder, and what makes a change of it count: the line is for the user to delete."""
+    search = run("grep", "-rlF", "-e", folder, "/etc/ld.so.conf", "/etc/ld.so.conf.d", note="the file that names it")
+    return search, Command(("sudo", "ldconfig"), "when the folder is no longer in that file")
+
+
+def _drop_compat(facts: HostFacts, folder: str) -> Fix:
     if list(_who_named(facts, folder)):
-        return (without_entries(facts, {folder}),)
-    return (f"grep -rl {folder} /etc/ld.so.conf.d | xargs sudo rm", "sudo ldconfig")
+        return Fix("Use the driver's own libcuda.", (without_entries(facts, {folder}),))
+    summary = "Use the driver's own libcuda: delete the line with this folder from the loader's configuration."
+    return Fix(summary, _out_of_configuration(folder or "compat"))
 
 
 @cause(
@@ -145,7 +153,7 @@ def compat_unsupported(facts: HostFacts, _expectations: Any) -> Iterator[Finding
             Evidence("kernel driver", driver.version, "/sys/module/nvidia/version"),
             *_who_named(facts, folder),
         ),
-        Fix("Use the driver's own libcuda.", _drop_compat(facts, folder)),
+        _drop_compat(facts, folder),
     )
 
 
@@ -170,10 +178,10 @@ def compat_on_other_hardware(facts: HostFacts, _expectations: Any) -> Iterator[F
     evidence = [*_proof(facts), Evidence("mapped", cuda.library, "/proc/self/maps"), Evidence("cuInit", "804")]
     evidence += [Evidence("GPU", names[0], "NVML")] if names else []
     if _kind(facts, cuda.library) == "compat":
-        fix = Fix("Use the driver's own libcuda.", _drop_compat(facts, folder))
+        fix = _drop_compat(facts, folder)
         message = f"cuda-compat in {folder} is not for this GPU{f' ({names[0]})' if names else ''} (804)"
     else:
-        fix = Fix("The libraries are newer than the loaded module: reboot.", ("sudo reboot",))
+        fix = Fix("The libraries are newer than the loaded module: reboot.", (Command(("sudo", "reboot")),))
         message = "the driver's libraries are newer than its loaded module (804), as after an update without a reboot"
     yield Finding(message, (*evidence, *_who_named(facts, folder)), fix)
 
@@ -199,5 +207,5 @@ def compat_unneeded(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         yield Finding(
             f"cuda-compat {version} hides the driver's own, newer libcuda {driver.version}",
             (Evidence("mapped", cuda.library), *_who_named(facts, folder)),
-            Fix("Take it off the path.", _drop_compat(facts, folder)),
+            _drop_compat(facts, folder),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from wheel_checks.commands import Command, Options, WriteFile, run, shell
 from wheel_checks.facts.host.advice import newer_driver
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.pci_names import needs_open_modules
@@ -13,13 +14,19 @@ from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import (
     NO_CUDA,
+    RED_HAT,
     TORCH_FAILS,
     cuda_code,
     gpus_on_bus,
     in_container,
     kernel_said,
+    of_kernel,
     pci_shown,
 )
+
+_MODULES = ("nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia")  # in the order in which they can be unloaded
+_REBOOT = Command(("sudo", "reboot"))
+_UNLOAD = ("sudo", "rmmod")
 
 cause = causes_in(Layer.KERNEL, NO_CUDA)
 
@@ -69,12 +76,21 @@ def foreign_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         fix = Fix(
             f"Keep {kind} from loading.",
             (
-                f"printf 'blacklist {kind}\\noptions {kind} modeset=0\\n' | sudo tee /etc/modprobe.d/no-{kind}.conf",
-                "sudo update-initramfs -u  # on Fedora and RHEL: sudo dracut --force",
-                "sudo reboot",
+                WriteFile(
+                    f"/etc/modprobe.d/no-{kind}.conf",
+                    (f"blacklist {kind}", f"options {kind} modeset=0"),
+                    as_root=True,
+                ),
+                _new_initramfs(facts),
+                _REBOOT,
             ),
         )
     yield Finding(f"{kind} holds the GPU, not NVIDIA's driver", (pci_shown(held[0]), Evidence("bound to", kind)), fix)
+
+
+def _new_initramfs(facts: HostFacts) -> Command:
+    dracut = not isinstance(facts.system, Unavailable) and facts.system.os_id in RED_HAT
+    return Command(("sudo", "dracut", "--force") if dracut else ("sudo", "update-initramfs", "-u"))
 
 
 @cause(
@@ -101,7 +117,7 @@ def secure_boot(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         ),
         Fix(
             "Enrol the key that signed it, and confirm it when the machine boots.",
-            ("sudo mokutil --import /var/lib/shim-signed/mok/MOK.der", "sudo reboot"),
+            (Command(("sudo", "mokutil", "--import", "/var/lib/shim-signed/mok/MOK.der")), _REBOOT),
         ),
     )
 
@@ -128,9 +144,9 @@ def module_for_another_kernel(facts: HostFacts, _expectations: Any) -> Iterator[
             Fix(
                 "Build it for this kernel.",
                 (
-                    f"sudo apt-get install linux-headers-{system.kernel}",
-                    f"sudo dkms autoinstall -k {system.kernel}",
-                    "sudo modprobe nvidia",
+                    run("sudo", "apt-get", "install", of_kernel(system.kernel, "linux-headers-{release}")),
+                    run("sudo", "dkms", "autoinstall", "-k", of_kernel(system.kernel, "{release}")),
+                    Command(("sudo", "modprobe", "nvidia")),
                 ),
             ),
         )
@@ -161,16 +177,16 @@ def version_mismatch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             Evidence("loaded module", driver.version, "/sys/module/nvidia/version"),
             Evidence(other[0].name, other[0].version, other[0].path),
         ),
-        Fix(
-            "Reboot; or, with nothing running on the GPU, load the new modules.",
-            (
-                "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia",
-                "sudo reboot  # when a module is in use",
-            )
-            if not in_container(facts)
-            else ("restart the container: the host's driver was updated under it",),
-        ),
+        _load_new_modules(facts),
     )
+
+
+def _load_new_modules(facts: HostFacts) -> Fix:
+    if in_container(facts):
+        return Fix("Restart the container: the host's driver was updated under it.")
+    unload, load = shell(Command((*_UNLOAD, *_MODULES))), shell(Command(("sudo", "modprobe", "nvidia")))
+    summary = f"Reboot; or, with nothing running on the GPU, load the new modules: `{unload}`, then `{load}`."
+    return Fix(summary, (_REBOOT,))
 
 
 @cause(
@@ -221,9 +237,9 @@ def uvm_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if not control or ("nvidia_uvm" in driver.modules and not lost_node):
         return
     if in_container(facts):
-        fix = Fix("Give it to the container, too.", ("docker run --gpus all ...  # or --device /dev/nvidia-uvm",))
+        fix = Fix("Give it to the container, too.", (Options(("docker", "run"), ("--device", "/dev/nvidia-uvm")),))
     else:
-        fix = Fix("Load it, and make its node.", ("sudo nvidia-modprobe -u -c0",))
+        fix = Fix("Load it, and make its node.", (Command(("sudo", "nvidia-modprobe", "-u", "-c0")),))
     what = "/dev/nvidia-uvm is missing" if "nvidia_uvm" in driver.modules else "the module nvidia_uvm is not loaded"
     evidence = (Evidence("nvidia_uvm", "loaded" if "nvidia_uvm" in driver.modules else "not loaded", "/sys/module"),)
     yield Finding(f"{what}, and CUDA cannot start without it", evidence, fix)
@@ -254,5 +270,5 @@ def uvm_stale(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         "cuInit gives 999 although NVML, the module nvidia_uvm and its node are there: most often it is stale after a "
         "suspend",
         (Evidence("cuInit", "999"), *kernel_said(facts, "(?i)uvm|suspend|resume", 2)),
-        Fix("Load the module anew.", ("sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm",)),
+        Fix("Load the module anew.", (Command((*_UNLOAD, "nvidia_uvm")), Command(("sudo", "modprobe", "nvidia_uvm")))),
     )

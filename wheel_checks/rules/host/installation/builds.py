@@ -82,15 +82,14 @@ def _is_of_torch(package: Package) -> bool:
 
 def _rebuild(facts: HostFacts, package: Package, torch: TorchFiles) -> Fix:
     """Compile an extension against the installed torch. Which wheels its authors offer is not known here."""
-    command = (
-        f"{install(facts, package.name, force=True, no_deps=True)} --no-build-isolation --no-binary {package.name}"
-    )
+    options = ("--no-build-isolation", f"--no-binary={package.name}")
+    commands = install(facts, package.name, force=True, no_deps=True, options=options)
     summary = (
         f"Install a wheel of {package.name} for torch {public(torch.version)}"
         + (f" and CUDA {torch.cuda}" if torch.cuda else "")
         + ", where its authors offer one; else compile it against this torch (needs nvcc and a C++ compiler)."
     )
-    return Fix(summary, (command,))
+    return Fix(summary, commands)
 
 
 @cause(
@@ -144,8 +143,9 @@ def _companions(facts: HostFacts, torch: TorchFiles) -> Fix:
     if not wanted:
         return reinstall_torch(facts)
     build = package.version.partition("+")[2] if package else ""
-    command = install(facts, *wanted, force=True, no_deps=True, index=build if re.fullmatch(r"cu\d{3}", build) else "")
-    return Fix(f"Install what belongs to torch {public(torch.version)}: {' and '.join(wanted)}.", (command,))
+    index = build if re.fullmatch(r"cu\d{3}", build) else ""
+    commands = install(facts, *wanted, force=True, no_deps=True, index=index)
+    return Fix(f"Install what belongs to torch {public(torch.version)}: {' and '.join(wanted)}.", commands)
 
 
 @cause(
@@ -259,7 +259,7 @@ def undeclared_libraries(facts: HostFacts, _expectations: Any) -> Iterator[Findi
     yield Finding(
         f"torch {torch.version} needs {next(iter(missing)).soname}, which is nowhere, and does not require it",
         tuple(_needs(library, list(library.needed_by)) for library in missing),
-        Fix(f"Install {' and '.join(names)}.", (install(facts, *names),)),
+        Fix(f"Install {' and '.join(names)}.", install(facts, *names)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from wheel_checks.commands import Step
 from wheel_checks.facts.host.commands import install
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
@@ -86,12 +87,14 @@ def weight(facts: HostFacts, *, broken: bool) -> Severity:
     return Severity.ERROR if broken or import_failed(facts) else Severity.NOTE
 
 
-def again(facts: HostFacts, *names: str) -> str:
-    """The command that installs these distributions anew, each in its version and without its dependencies."""
+def again(facts: HostFacts, *names: str, cache: bool = True) -> tuple[Step, ...]:
+    """The commands that reinstall these distributions, each in its version and without its dependencies; without
+    ``cache`` they are fetched again.
+    """
     packages = [package for name in names if (package := installed(facts).named(name))]
     builds = {package.version.partition("+")[2] for package in packages}
     index = next((build for build in builds if len(builds) == 1 and _OF_INDEX.fullmatch(build)), "")
-    return install(facts, *map(_pin, packages), force=True, no_deps=True, index=index)
+    return install(facts, *map(_pin, packages), force=True, no_deps=True, index=index, cache=cache)
 
 
 def _pin(package: Package) -> str:
@@ -99,9 +102,12 @@ def _pin(package: Package) -> str:
 
 
 def mend(facts: HostFacts, finding: FileFinding, summary: str) -> Fix:
-    """Install the distribution of a finding anew; what the doctor knows only by its files, as these tell."""
+    """Reinstall the distribution of a finding, in the version that is installed."""
     known = installed(facts).named(finding.subject)
-    return Fix(summary, (again(facts, finding.subject),) if known else finding.fix)
+    if known is None and finding.version:
+        pin = f"{finding.subject}=={finding.version}"
+        return Fix(summary, install(facts, pin, force=True, no_deps=True))
+    return Fix(summary, again(facts, finding.subject) if known else ())
 
 
 def without_suffix(name: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.facts.host.commands import install, uninstall
+from wheel_checks.commands import Step, in_words, path, run
+from wheel_checks.facts.host.commands import install, remove, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.software import FileFinding
@@ -179,7 +179,7 @@ def pin_drift(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         f"torch {torch.version} requires {pins[0]}, and {have or 'none'} is installed"
         + (f"; {len(drifted) - 1} more do not fit either" if len(drifted) > 1 else ""),
         tuple(evidence),
-        Fix("Install what torch requires.", (install(facts, *pins, force=True, no_deps=True),)),
+        Fix("Install what torch requires.", install(facts, *pins, force=True, no_deps=True)),
         severity=Severity.ERROR if broken else Severity.NOTE,
     )
 
@@ -228,7 +228,7 @@ def two_owners(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                 Evidence("owners", ", ".join(one.name for one in owners), "RECORD of each"),
                 *(Evidence("required by torch", kept.name, "METADATA") for _ in (1,) if kept.name in required),
             ),
-            Fix(f"Keep {kept.name}.", (uninstall(facts, *others), again(facts, kept.name))),
+            Fix(f"Keep {kept.name}.", (uninstall(facts, *others), *again(facts, kept.name))),
             severity=_weight_of_overwriting(facts, overwritten=overwritten),
         )
 
@@ -260,20 +260,22 @@ def _required_by_torch(facts: HostFacts) -> set[str]:
 def cut_off(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """Libraries that end before their segments do, that are no ELF files, or that are for another machine."""
     damaged: dict[str, list[tuple[str, str]]] = {}
-    for owner, path, reason in _damaged(facts):
-        damaged.setdefault(owner, []).append((path, reason))
+    for owner, file, reason in _damaged(facts):
+        damaged.setdefault(owner, []).append((file, reason))
     sizes = {label: value for finding in findings(facts, "WHL703") for label, value in finding.evidence}
     for owner, broken in damaged.items():
-        path, reason = broken[0]
+        file, reason = broken[0]
         package = installed(facts).named(owner)
-        fix = Fix(f"Remove {path}: it belongs to no distribution.", (f"rm {shlex.quote(path)}",))
+        fix = Fix(f"Remove {file}: it belongs to no distribution.", (remove(file),))
         if package:
-            summary = f"See whether the disk is full (df -h {shlex.quote(package.folder)}); then install it again."
-            fix = Fix(summary, (_not_from_cache(again(facts, owner)),))
-        told = [Evidence("size", value, label) for label, value in sizes.items() if path.endswith(f"/{label}")]
+            look = in_words(run("df", "-h", path(package.folder)))
+            fix = Fix(
+                f"See whether the disk is full ({look}); then install it again.", again(facts, owner, cache=False)
+            )
+        told = [Evidence("size", value, label) for label, value in sizes.items() if file.endswith(f"/{label}")]
         more = and_more(len(broken) - 1, before=", ")
         yield Finding(
-            f"{file_name(path)}{f' of {owner} {package.version}' if package else ''} cannot be loaded: {reason}{more}",
+            f"{file_name(file)}{f' of {owner} {package.version}' if package else ''} cannot be loaded: {reason}{more}",
             (*(Evidence("file", one) for one, _ in broken[:3]), *told, *_said_by_loader(facts)),
             fix,
         )
@@ -283,9 +285,9 @@ def _damaged(facts: HostFacts) -> Iterator[tuple[str, str, str]]:
     """(distribution, path, reason) of each damaged library once; what was compared with RECORD goes first."""
     seen = set()
     for finding in findings(facts, "WHL703"):  # files of another size that are whole were stripped or patched
-        for path, reason in (value.split(": ", 1) for label, value in finding.evidence if label == "cut off"):
-            seen.add(path)
-            yield finding.subject, path, reason
+        for file, _, reason in (value.partition(": ") for label, value in finding.evidence if label == "cut off"):
+            seen.add(file)
+            yield finding.subject, file, reason
     for finding in findings(facts, "WHL722"):
         if finding.paths and finding.paths[0] not in seen:
             yield next(iter(finding.distributions), ""), finding.paths[0], finding.message.partition(": ")[2]
@@ -293,18 +295,12 @@ def _damaged(facts: HostFacts) -> Iterator[tuple[str, str, str]]:
 
 def damaged_files(facts: HostFacts) -> set[str]:
     """The names of the damaged libraries."""
-    return {file_name(path) for _, path, _ in _damaged(facts)}
+    return {file_name(file) for _, file, _ in _damaged(facts)}
 
 
 def _said_by_loader(facts: HostFacts) -> Iterator[Evidence]:
     if not isinstance(facts.loader, Unavailable) and facts.loader.error:
         yield Evidence("loader", facts.loader.error.splitlines()[0], "ld.so")
-
-
-def _not_from_cache(command: str) -> str:
-    if command.startswith("conda"):
-        return command
-    return f"{command} {'--no-cache' if command.startswith('uv ') else '--no-cache-dir'}"
 
 
 @cause(
@@ -323,10 +319,10 @@ def leftovers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     for finding in findings(facts, "WHL712"):
         of_torch = any(file_name(path).startswith("~orch") for path in finding.paths)
         guilty = of_torch and (import_failed(facts) or "torch:missing" in symptoms(facts))
-        commands = [f"rm -r -- {shlex.quote(path)}" for path in finding.paths]
+        commands: list[Step] = [remove(path, folder=True) for path in finding.paths if file_name(path).startswith("~")]
         if guilty:
             torch = installed(facts).named("torch")
-            commands.append(again(facts, "torch") if torch else install(facts, "torch"))
+            commands += again(facts, "torch") if torch else install(facts, "torch")
         yield Finding(
             f"an interrupted uninstall left {listed(finding.paths, finding.count)}",
             (Evidence("entries", listed(finding.paths, finding.count), finding.paths[0].rpartition("/")[0]),),
@@ -358,7 +354,6 @@ def two_dist_infos(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         kept = next((p for p in finding.paths if version and f"-{version}" in file_name(p)), max(finding.paths))
         pin = file_name(kept).removesuffix(".dist-info").partition("-")[2]
         others = [path for path in finding.paths if path != kept]
-        command = install(facts, f"{name}=={pin}", force=True, no_deps=True)
         evidence = [Evidence("folders", listed(finding.paths, finding.count), kept.rpartition("/")[0])]
         evidence += [Evidence("version.py", torch.version, torch.folder)] if torch and version else []
         seen = symptoms(facts)
@@ -367,7 +362,10 @@ def two_dist_infos(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             tuple(evidence),
             Fix(
                 f"Keep {file_name(kept)}, and install it again.",
-                (*(f"rm -r {shlex.quote(path)}" for path in others), command),
+                (
+                    *(remove(path, folder=True) for path in others),
+                    *install(facts, f"{name}=={pin}", force=True, no_deps=True),
+                ),
             ),
             severity=Severity.ERROR if import_failed(facts) else Severity.NOTE if seen else Severity.WARNING,
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from wheel_checks.facts.host.commands import install, install_with_conda, is_of_conda
+from wheel_checks.commands import Command, NoCommand, Step, Unset, export
+from wheel_checks.facts.host.commands import install, install_with_conda, is_of_conda, is_whole
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlProbe, TorchProbe
@@ -29,6 +29,7 @@ from wheel_checks.rules.host.observed import library_path, variable_shown, witho
 
 _OF_LIBSTDCXX = re.compile(r"(?:GLIBCXX|CXXABI)_[\d.]+")
 _REFUSED = re.compile(r"(\S+?): version [`']((?:GLIBCXX|CXXABI)_[\d.]+)' not found \(required by (\S+?)\)")
+_LIBRARY = re.compile(r"/[^\s:]*\.so(?:\.\d+)*")
 _STATIC_TLS = re.compile(r"(\S+?): cannot allocate memory in static TLS block")
 _TOOLKIT = re.compile(r"cuda|cudnn|nccl|cublas", re.IGNORECASE)
 _OF_DRIVER = re.compile(r"/(?:compat|stubs)(?:/|$)")
@@ -63,7 +64,7 @@ def old_libstdcxx(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     else:
         fix = Fix(
             "Install the newest libstdc++ of the system; where that is too old still, take a newer system or image.",
-            ("sudo apt-get install --only-upgrade libstdc++6",) if _uses_apt(facts) else (),
+            (Command(("sudo", "apt-get", "install", "--only-upgrade", "libstdc++6")),) if _uses_apt(facts) else (),
         )
     yield Finding(
         f"{file_name(user)} needs {version}, which {library} does not have",
@@ -112,13 +113,23 @@ def static_tls(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     found = _STATIC_TLS.search(complaints(facts))
     if found is None:
         return
-    before = facts.variables.get("LD_PRELOAD", "")
-    command = f"export LD_PRELOAD={shlex.quote(f'{found[1]}:{before}'.rstrip(':'))}"
     yield Finding(
         f"{file_name(found[1])} was loaded too late: the block for static thread-local storage is used up",
         (Evidence("loader", found[0], "import torch"), *_libc(facts)),
-        Fix("Import torch before everything else; or load the library when the program starts.", (command,)),
+        Fix(
+            "Import torch before everything else; or load the library when the program starts.",
+            (_preload(facts, found[1]),),
+        ),
     )
+
+
+def _preload(facts: HostFacts, library: str) -> Step:
+    """What is preloaded is run, and the path is out of a message: only a library of this Python, or of the system."""
+    python = facts.interpreter
+    own = (f"{python.prefix}/", f"{python.base_prefix}/") if isinstance(python, Interpreter) else ()
+    if not (_LIBRARY.fullmatch(library) and is_whole(library) and library.startswith((*own, "/usr/", "/lib"))):
+        return NoCommand(f"{library!a} is not the whole path of a library of this Python or of the system")
+    return export("LD_PRELOAD", ":".join(filter(None, (library, facts.variables.get("LD_PRELOAD", "")))))
 
 
 def _libc(facts: HostFacts) -> Iterator[Evidence]:
@@ -152,8 +163,7 @@ def page_size(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     fix = Fix("Install a jemalloc that is built for pages of 64 KiB.")
     if "jemalloc" in preload:
         left = [entry for entry in re.split(r"[\s:]+", preload) if entry and "jemalloc" not in entry]
-        command = f"export LD_PRELOAD={':'.join(left)}" if left else "unset LD_PRELOAD"
-        fix = Fix("Do not preload it.", (command,))
+        fix = Fix("Do not preload it.", (export("LD_PRELOAD", ":".join(left)) if left else Unset(("LD_PRELOAD",)),))
     yield Finding("jemalloc is built for smaller pages than the kernel has", tuple(evidence), fix)
 
 
@@ -206,9 +216,8 @@ def _own_cudnn(facts: HostFacts, wrong: list[CudaLibrary], package: str) -> tupl
     """How to keep the other one away, and whether cuDNN's own folder lacks the part."""
     folders = {part.path.rpartition("/")[0] for part in wrong if part.where == "LD_LIBRARY_PATH"}
     if folders:
-        command = without_entries(facts, folders)
-        return Fix("Take the other cuDNN off the loader's path.", (command,)), False
-    commands = (install(facts, f"{package}>=9.24", no_deps=True),) if package else ()
+        return Fix("Take the other cuDNN off the loader's path.", (without_entries(facts, folders),)), False
+    commands = install(facts, f"{package}>=9.24", no_deps=True) if package else ()
     return Fix("Remove the system's cuDNN, or install a complete one beside torch.", commands), True
 
 
@@ -317,9 +326,9 @@ def preloaded(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     evidence += [Evidence("/etc/ld.so.preload", system)] if system else []
     if proven and experiment is not None:
         evidence.append(_proof(experiment))
-    fix = Fix("Start without it.", ("unset LD_PRELOAD",))
+    fix = Fix("Start without it.", (Unset(("LD_PRELOAD",)),))
     if not value:
-        fix = Fix("Take it out of /etc/ld.so.preload.", (f"sudoedit /etc/ld.so.preload  # {system}",))
+        fix = Fix("Take it out of /etc/ld.so.preload.", (Command(("sudoedit", "/etc/ld.so.preload")),))
     yield Finding(
         f"{'LD_PRELOAD' if value else '/etc/ld.so.preload'} loads {value or system} into every program"
         + (", and CUDA works without it" if proven else ", which may be why it crashes: nothing was tried without it"),

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import posixpath
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from wheel_checks.commands import IMPORT_TORCH, IMPORT_TRITON, Unset, export, path, run
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.advice import RECOMMENDED_PYTHON, new_environment
-from wheel_checks.facts.host.commands import uninstall
+from wheel_checks.facts.host.commands import python_command, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.software import Interpreter, Package, ShadowModule
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.parsing import numbers
 from wheel_checks.registry import rule
 from wheel_checks.rules.host.cause import CAUSES, KIND, Cause, Layer, cause
 from wheel_checks.rules.host.installation.evidence import (
@@ -55,16 +56,16 @@ def interpreter_starts(facts: HostFacts, _expectations: Expectations) -> Iterato
     variables = [name for name in ("PYTHONHOME", "PYTHONPATH") if name in facts.variables]
     evidence = [Evidence("interpreter", python.path, python.found)]
     evidence += [variable_shown(facts, name) for name in variables]
-    quoted = shlex.quote(python.path)
     if "older than Python" in python.fault:
         fix = new_environment(facts, RECOMMENDED_PYTHON)
     elif variables:
-        fix = Fix("Start it without these variables.", (f"unset {' '.join(variables)}", f"{quoted} -c pass"))
+        fix = Fix("Start it without these variables.", (Unset(tuple(variables)), python_command(facts, "-c", "pass")))
     else:
         summary = (
             "The first command starts it without .pth files and sitecustomize; the second one shows how far it gets."
         )
-        fix = Fix(summary, (f"{quoted} -I -S -c pass", f"{quoted} -v -c pass"))
+        commands = python_command(facts, "-I", "-S", "-c", "pass"), python_command(facts, "-v", "-c", "pass")
+        fix = Fix(summary, commands)
     yield Finding(f"{python.path} cannot be started: {python.fault}", tuple(evidence), fix)
 
 
@@ -132,13 +133,13 @@ def _out_of_the_way(facts: HostFacts, python: Interpreter, first: ShadowModule) 
     entries = [entry for entry in facts.variables.get("PYTHONPATH", "").split(":") if entry]
     left = [entry for entry in entries if posixpath.join(python.working_directory, entry).rstrip("/") != first.entry]
     if left != entries:
-        command = f"export PYTHONPATH={':'.join(left)}" if left else "unset PYTHONPATH"
+        command = export("PYTHONPATH", ":".join(left)) if left else Unset(("PYTHONPATH",))
         return f"PYTHONPATH ({first.entry})", Fix("Take the folder out of PYTHONPATH.", (command,))
     if first.entry == python.user_site:
         summary = "Remove that torch; to keep it, leave the user's site-packages out of the search: PYTHONNOUSERSITE=1."
         return f"the user's site-packages ({first.entry})", Fix(summary, (uninstall(facts, "torch"),))
     summary = f"Remove the torch in {first.entry}, or what names that folder (a .pth file)."
-    search = f"grep -l {shlex.quote(first.entry)} {shlex.quote(python.purelib)}/*.pth"
+    search = run("grep", "-rlF", "--include=*.pth", "-e", first.entry, path(python.purelib))
     return first.entry, Fix(summary, (search,))
 
 
@@ -174,20 +175,26 @@ def shadowed_by_folder(facts: HostFacts, _expectations: Any) -> Iterator[Finding
         modules = [module for module in installed(facts).modules if module.name == name]
         if len(modules) < 2 or modules[0].entry:
             continue
-        path = modules[0].path
-        if name == "torch" and torch and path.startswith(f"{torch.folder}/") and not import_failed(facts):
+        file = modules[0].path
+        if name == "torch" and torch and file.startswith(f"{torch.folder}/") and not import_failed(facts):
             continue
-        library = "torch" if name == "torch" else "Triton"
+        library, program = ("torch", IMPORT_TORCH) if name == "torch" else ("Triton", IMPORT_TRITON)
         yield Finding(
-            f"{path} is imported in place of {library}: the working directory comes first",
+            f"{file} is imported in place of {library}: the working directory comes first",
             (
-                Evidence("imported", path, "the working directory"),
+                Evidence("imported", file, "the working directory"),
                 Evidence("not imported", modules[1].path, modules[1].entry),
             ),
             Fix(
-                "Start from another folder, or rename it.", (f"cd / && {shlex.quote(python.path)} -c 'import {name}'",)
+                "Start from another folder, or rename it; the command leaves the working directory out of the search.",
+                (python_command(facts, _without_folder(python), "-c", program),),
             ),
         )
+
+
+def _without_folder(python: Interpreter) -> str:
+    """The option that leaves out the working directory: -P, and before 3.11 -I, which leaves out PYTHONPATH, too."""
+    return "-P" if numbers(python.version)[:2] >= (3, 11) else "-I"
 
 
 @cause(
@@ -255,7 +262,7 @@ def not_beside_torch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if elsewhere:
         fix = Fix(
             "Install them beside torch; where a build system lays them out, name their folders in LD_LIBRARY_PATH.",
-            (again(facts, *(one.name for one in elsewhere)),),
+            again(facts, *(one.name for one in elsewhere)),
         )
     yield Finding(
         f"the loader does not find {', '.join(unfound[:3])} from {torch.folder}/lib"

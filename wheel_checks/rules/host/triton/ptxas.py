@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from wheel_checks.commands import NoCommand, Step, Unset, export, in_words, run
 from wheel_checks.facts.host.advice import newer_driver, newer_ptxas
-from wheel_checks.facts.host.commands import install
+from wheel_checks.facts.host.commands import install, is_whole
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Ptxas, TritonFacts
 from wheel_checks.facts.host.tables import HostGpu, driver_cuda
@@ -83,11 +83,9 @@ def ptxas_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 def _better_ptxas(facts: HostFacts, triton: TritonFacts, ptxas: Ptxas, gpu: HostGpu) -> Fix:
     role, other = role_for(triton, gpu.sm), _that_knows(triton, gpu.sm)
     if other is not None and ptxas.role in OPTED and other.role == role:
-        return Fix(f"Triton's own {role} {other.version} knows it.", (f"unset {ptxas.role}",))
+        return Fix(f"Triton's own {role} {other.version} knows it.", (Unset((ptxas.role,)),))
     if other is not None:
-        return Fix(
-            f"{other.path} ({other.version}) knows it.", (f"export {variable_of(role)}={shlex.quote(other.path)}",)
-        )
+        return Fix(f"{other.path} ({other.version}) knows it.", (export(variable_of(role), other.path),))
     return newer_ptxas(facts, triton, gpu.sm)
 
 
@@ -130,7 +128,7 @@ def ignored_variable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                     _ptxas_evidence(taken),
                     *kernel_error(facts),
                 ),
-                Fix("Set the one that it reads.", (f"export {right}={shlex.quote(known.path)}",)),
+                Fix("Set the one that it reads.", (export(right, known.path),)),
                 severity=severity,
             )
     for one in triton.ptxas:
@@ -138,7 +136,7 @@ def ignored_variable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             yield Finding(
                 f"{one.role} names {one.path}, which does not answer: Triton takes its own instead, silently",
                 (_ptxas_evidence(one),),
-                Fix("Name one that runs, or none.", (f"unset {one.role}",)),
+                Fix("Name one that runs, or none.", (Unset((one.role,)),)),
                 severity=Severity.NOTE,
             )
 
@@ -171,7 +169,7 @@ def cubin_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             (_ptxas_evidence(ptxas), Evidence("driver", driver.version, driver.source), *kernel_error(facts)),
             Fix(
                 f"Take the ptxas {other.version} of this Triton; better is a newer driver.",
-                (f"export {variable_of(role_for(triton, gpu.sm))}={shlex.quote(other.path)}",),
+                (export(variable_of(role_for(triton, gpu.sm)), other.path),),
             )
             if other
             else Fix("Install a newer driver.", newer_driver(facts)),
@@ -212,6 +210,13 @@ def ptx_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         )
 
 
+def _make_executable(triton: TritonFacts, file: str) -> Step:
+    """Only for a file of Triton's: the path is a probe's, or of facts that were saved on another machine."""
+    if not is_whole(file) or not file.startswith(f"{triton.folder}/") or not triton.folder.endswith("/triton"):
+        return NoCommand(f"{file!a} does not lie in Triton's folder")
+    return run("chmod", "+x", file)
+
+
 def _refused(ptxas: Ptxas) -> bool:
     """Whether it cannot even be started: Triton fails then, instead of taking the next."""
     return "Permission denied" in ptxas.error or "Exec format error" in ptxas.error
@@ -238,14 +243,12 @@ def ptxas_not_executable(facts: HostFacts, _expectations: Any) -> Iterator[Findi
         if not _refused(one) or one.role not in {*roles, *map(variable_of, roles)}:
             continue
         if one.role in OPTED:
-            fix = Fix("Let Triton take its own.", (f"unset {one.role}",))
+            fix = Fix("Let Triton take its own.", (Unset((one.role,)),))
         elif "Exec format" in one.error:
-            fix = Fix(
-                "Install the Triton for this machine.", (install(facts, f"triton=={triton.version}", force=True),)
-            )
+            fix = Fix("Install the Triton for this machine.", install(facts, f"triton=={triton.version}", force=True))
         else:
-            again = install(facts, f"triton=={triton.version}", force=True, no_deps=True)
-            fix = Fix(f"Give the bit back; else reinstall: {again}", (f"chmod +x {shlex.quote(one.path)}",))
+            again = ", then ".join(map(in_words, install(facts, f"triton=={triton.version}", force=True, no_deps=True)))
+            fix = Fix(f"Give the bit back; else reinstall: {again}", (_make_executable(triton, one.path),))
         yield Finding(
             f"{one.path} cannot be executed, and Triton needs it",
             (_ptxas_evidence(one), *kernel_error(facts)),

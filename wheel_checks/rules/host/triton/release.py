@@ -44,7 +44,7 @@ def triton_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     yield Finding(
         f"Triton is not installed, and torch {torch.version} needs {wanted} for torch.compile and kernels",
         (Evidence("requirement", wanted, told_by), Evidence("torch", torch.folder)),
-        Fix("Install it.", (install(facts, wanted),)),
+        Fix("Install it.", install(facts, wanted)),
     )
 
 
@@ -71,7 +71,7 @@ def wrong_release(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                 Evidence("triton", triton.version, triton.folder),
                 Evidence("requirement", torch.triton, "METADATA of torch"),
             ),
-            Fix("Install the one that torch names.", (install(facts, torch.triton),)),
+            Fix("Install the one that torch names.", install(facts, torch.triton)),
             severity=_or_note(facts),
         )
 
@@ -105,7 +105,7 @@ def two_owners(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         (Evidence("triton/__init__.py", triton.version, triton.folder), Evidence("RECORD", ", ".join(triton.owners))),
         Fix(
             "Remove all, and install the one that torch requires.",
-            (uninstall(facts, *triton.owners), install(facts, wanted)),
+            (uninstall(facts, *triton.owners), *install(facts, wanted)),
         ),
         severity=_or_note(facts),
     )

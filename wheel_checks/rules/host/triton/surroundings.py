@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from wheel_checks.commands import Command, Export, NoCommand, Step, Unset, export, run
+from wheel_checks.facts.host.commands import is_whole
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.facts.host.triton_use import (
     kernel_error,
     kernel_words,
@@ -16,15 +19,9 @@ from wheel_checks.facts.host.triton_use import (
 )
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, causes_in
-from wheel_checks.rules.host.observed import library_path
+from wheel_checks.rules.host.observed import DEBIAN, RED_HAT, library_path
 
 KERNEL = ("kernel:failed",)
-
-
-DEBIAN = {"debian", "ubuntu", "pop", "linuxmint"}
-
-
-RED_HAT = {"rhel", "rocky", "almalinux", "fedora", "centos", "amzn"}
 
 
 NETWORK = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb3", "9p", "fuse.sshfs", "fuse.juicefs"}
@@ -33,19 +30,28 @@ NETWORK = {"nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb3", "9
 NO_LINKER = r"cannot find .?ld\b|unable to execute .?ld\b|collect2: fatal error: cannot find"
 
 
-LOCAL_CACHE = 'export TRITON_CACHE_DIR="/tmp/triton-$(id -u)"'
+LARGE_TEMPORARY = "/var/tmp"  # noqa: S108  # where mktemp makes a folder of the user's
+_VERSION = re.compile(r"\d+\.\d+", re.ASCII)
 
 cause = causes_in(Layer.TRITON, KERNEL)
 
 
-def _package(facts: HostFacts, debian: str, red_hat: str) -> tuple[str, ...]:
+def _empty_folder(name: str, parent: str = "") -> tuple[str, ...]:
+    """The command that makes an empty folder, which no other user can have made before, and prints its path."""
+    return "mktemp", "--directory", f"--tmpdir={parent}" if parent else "--tmpdir", f"{name}-XXXXXXXX"
+
+
+LOCAL_CACHE = Export("TRITON_CACHE_DIR", _empty_folder("triton"))
+
+
+def _package(facts: HostFacts, debian: str, red_hat: str) -> tuple[Command, ...]:
     """The command that installs a package of the operating system, where its installer is known."""
     if isinstance(facts.system, Unavailable):
         return ()
-    sudo = "" if facts.system.root else "sudo "
+    sudo = () if facts.system.root else ("sudo",)
     if facts.system.os_id in DEBIAN:
-        return (f"{sudo}apt-get install -y {debian}",)
-    return (f"{sudo}dnf install -y {red_hat}",) if facts.system.os_id in RED_HAT else ()
+        return (Command((*sudo, "apt-get", "install", "-y", debian)),)
+    return (Command((*sudo, "dnf", "install", "-y", red_hat)),) if facts.system.os_id in RED_HAT else ()
 
 
 @cause(
@@ -98,17 +104,23 @@ def no_headers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     severity = weight(facts, r"Python\.h")
     if triton is None or python.python_h or severity is None:
         return
-    version = ".".join(python.version.split(".")[:2])
-    fix = Fix(f"Take a Python that has them, such as uv's own {version}.", (f"uv python install {version}",))
-    if python.include.startswith("/usr/include/"):
-        commands = _package(facts, f"python{version}-dev", f"python{version}-devel")
-        fix = Fix("Install them.", commands) if commands else fix
     yield Finding(
         f"Python.h is missing in {python.include}, and Triton's helper is compiled with it",
         (Evidence("include", python.include, python.path), *kernel_error(facts)),
-        fix,
+        _headers(facts, python),
         severity=severity,
     )
+
+
+def _headers(facts: HostFacts, python: Interpreter) -> Fix:
+    version = ".".join(python.version.split(".")[:2])
+    if not _VERSION.fullmatch(version):
+        return Fix("Take a Python that has them, such as one of uv's.")
+    packages = _package(facts, f"python{version}-dev", f"python{version}-devel")
+    if python.include.startswith("/usr/include/") and packages:
+        return Fix("Install them.", packages)
+    command = Command(("uv", "python", "install", version))
+    return Fix(f"Take a Python that has them, such as uv's own {version}.", (command,))
 
 
 def _driver_folders(facts: HostFacts) -> list[str]:
@@ -162,13 +174,13 @@ def no_ldconfig(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     yield Finding(
         "there is no /sbin/ldconfig, which Triton runs to find libcuda",
         (Evidence("/sbin/ldconfig", "no such file"), *kernel_error(facts)),
-        Fix("Name the folder of libcuda.so.1 to Triton.", tuple(_name_libcuda(folder) for folder in folders[:1])),
+        Fix("Name the folder of libcuda.so.1 to Triton.", tuple(map(_name_libcuda, folders[:1]))),
         severity=severity,
     )
 
 
-def _name_libcuda(folder: str) -> str:
-    return f"export TRITON_LIBCUDA_PATH={shlex.quote(folder)}"
+def _name_libcuda(folder: str) -> Step:
+    return export("TRITON_LIBCUDA_PATH", folder)
 
 
 @cause(
@@ -246,8 +258,8 @@ def noexec(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             Fix(
                 "Put it on a mount that allows it.",
                 (
-                    "findmnt --target /var/tmp -no OPTIONS  # has to be without noexec",
-                    'export TRITON_CACHE_DIR="/var/tmp/triton-$(id -u)"',
+                    Command(("findmnt", "--target", LARGE_TEMPORARY, "-no", "OPTIONS"), "has to be without noexec"),
+                    Export("TRITON_CACHE_DIR", _empty_folder("triton", LARGE_TEMPORARY)),
                 ),
             ),
             severity=severity,
@@ -257,9 +269,17 @@ def noexec(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         yield Finding(
             f"{folder} is on a mount with noexec: torch.compile loads what it compiled from there",
             (Evidence("TMPDIR", facts.variables.get("TMPDIR", "not set"), "environment"),),
-            Fix("Give torch.compile another folder.", ('export TORCHINDUCTOR_CACHE_DIR="$HOME/.cache/torchinductor"',)),
+            Fix("Give torch.compile another folder.", (_inductor_cache(facts),)),
             severity=Severity.NOTE,
         )
+
+
+def _inductor_cache(facts: HostFacts) -> Step:
+    """Below the home folder; where that is not known, an empty folder of the user's."""
+    home = facts.variables.get("HOME", "")
+    if not is_whole(home):
+        return Export("TORCHINDUCTOR_CACHE_DIR", _empty_folder("inductor", LARGE_TEMPORARY))
+    return export("TORCHINDUCTOR_CACHE_DIR", posixpath.join(home, ".cache/torchinductor"))
 
 
 @cause(
@@ -280,7 +300,7 @@ def wrong_compiler(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     yield Finding(
         f'CC is "{triton.compiler}", which Triton cannot run: {triton.compiler_fault}',
         (Evidence("CC", triton.compiler, facts.variables_origin.get("CC", "environment")), *kernel_error(facts)),
-        Fix("Let Triton look for gcc or clang itself.", ("unset CC",)),
+        Fix("Let Triton look for gcc or clang itself.", (Unset(("CC",)),)),
         severity=severity,
     )
 
@@ -310,8 +330,13 @@ def stale_cache(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         yield Finding(
             f"Triton's cache {triton.cache} holds code for {held}, and this is {gpus[0].product}",
             (Evidence("cache", held, triton.cache), *kernel_error(facts)),
-            Fix("Empty it.", (f"rm -rf {shlex.quote(triton.cache)}",)),
+            Fix("Empty it.", (_without_cache(triton.cache),)),
         )
+
+
+def _without_cache(cache: str) -> Step:
+    """Deletes the folder of Triton's name alone: TRITON_CACHE_DIR may name any other."""
+    return run("rm", "-r", cache) if is_whole(cache) and cache.endswith("/.triton/cache") else LOCAL_CACHE
 
 
 @cause(
@@ -331,9 +356,17 @@ def links_with_lcuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if triton is None or not said:
         return
     drivers = [one for one in loader.cuda_libraries if one.name == "libcuda.so.1" and one.kind == "driver"]
-    links = tuple(f"sudo ln -s libcuda.so.1 {one.path.rpartition('/')[0]}/libcuda.so" for one in drivers[:1])
+    links = tuple(_link(one.path) for one in drivers[:1])
     yield Finding(
         f"Triton {triton.version} links with -lcuda, and there is no libcuda.so beside libcuda.so.1",
         (Evidence("linker", said[0].strip()), *(Evidence(one.name, one.path, one.where) for one in drivers[:1])),
         Fix("Make the link.", links),
     )
+
+
+def _link(library: str) -> Step:
+    """Root makes the link, so it has to lie beside a libcuda.so.1 by its whole path."""
+    folder, _, name = library.rpartition("/")
+    if not is_whole(library) or name != "libcuda.so.1":
+        return NoCommand(f"{library!a} is not the whole path of libcuda.so.1")
+    return run("sudo", "ln", "-s", "libcuda.so.1", f"{folder}/libcuda.so")

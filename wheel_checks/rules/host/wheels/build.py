@@ -8,6 +8,7 @@ from typing import Any
 
 from packaging.version import Version
 
+from wheel_checks.commands import shell, unset
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.drivers import oldest_driver
 from wheel_checks.facts.host.advice import newer_driver, reinstall_torch
@@ -99,7 +100,7 @@ def cpu_build(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         message += f": {settings[0].source or settings[0].tool} asks for it"
         variables = [one.source for one in settings if one.source in facts.variables]
         summary = f"Correct the setting in {', '.join(dict.fromkeys(one.source for one in settings))}. {fix.summary}"
-        fix = Fix(summary, (*(f"unset {name}" for name in dict.fromkeys(variables)), *fix.commands))
+        fix = Fix(summary, (*map(unset, dict.fromkeys(variables)), *fix.commands))
     elif package is not None:
         source = f"{package.url or package.version}, by {package.installer or 'an unknown installer'}"
         evidence.append(Evidence("installed", source, "torch's dist-info"))
@@ -139,9 +140,9 @@ def driver_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _how_to_get_a_driver(facts: HostFacts) -> str:
-    command = next(iter(newer_driver(facts)), "")
-    if command:
-        return f": `{command}`; for a GPU of a data centre whose driver is not yours, there is NVIDIA's cuda-compat"
+    if commands := newer_driver(facts):
+        install = shell(commands[0])
+        return f": `{install}`; for a GPU of a data centre whose driver is not yours, there is NVIDIA's cuda-compat"
     return " on the host of this container" if in_container(facts) else ""
 
 

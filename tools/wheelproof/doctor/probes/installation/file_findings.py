@@ -33,29 +33,32 @@ def file_findings(inside: InstalledEnvironment) -> tuple[FileFinding, ...]:
 def _all(inside: InstalledEnvironment) -> Iterator[FileFinding]:
     for result in run_rules(select_rules("environment"), inside, Expectations()):
         if result.outcome is Outcome.FAIL:
-            yield _finding(result, inside.environment.path, _paths(result, inside, None), inside)
+            yield _finding(result, (inside.environment.path, ""), _paths(result, inside, None), inside)
     rules = select_rules("distribution")
     for distribution in inside.distributions:
         for result in run_rules(rules, InstalledDistribution(distribution, inside), Expectations()):
             if result.outcome is Outcome.FAIL:
-                yield _finding(result, distribution.name, _paths(result, inside, distribution), inside)
+                subject = distribution.name, distribution.version
+                yield _finding(result, subject, _paths(result, inside, distribution), inside)
 
 
-def _finding(result: CheckResult, subject: str, paths: Sequence[str], inside: InstalledEnvironment) -> FileFinding:
+def _finding(
+    result: CheckResult, subject: tuple[str, str], paths: Sequence[str], inside: InstalledEnvironment
+) -> FileFinding:
     evidence = [(item.label, item.value) for item in result.evidence]
     if result.rule == "WHL702":
-        evidence.append((PRESENT, str(_present(inside, subject))))
+        evidence.append((PRESENT, str(_present(inside, subject[0]))))
     if result.rule == "WHL703":
         cut = ((path, _cut_off(inside.environment.tree, path)) for path in paths[:MOST_PATHS] if _is_library(path))
         evidence += [(CUT_OFF, f"{path}: {reason}") for path, reason in cut if reason]
     owners = [d.name for d in inside.distributions if paths and _holds(d, paths[0])]
     return FileFinding(
         rule=result.rule,
-        subject=subject,
+        subject=subject[0],
+        version=subject[1],
         severity=result.severity.value,
         message=result.message,
         evidence=tuple(evidence),
-        fix=result.fix.lines if result.fix else (),
         paths=tuple(sorted(paths, key=lambda path: not _is_library(path))[:MOST_PATHS]),
         distributions=tuple(dict.fromkeys(owners)),
         count=len(paths),
