@@ -218,6 +218,13 @@ def path(text: str) -> Word:
     return f"./{text}" if text.startswith("-") else text
 
 
+def member(name: str) -> Word:
+    """A member of an archive, unpacked in the current folder; one that leads out of it gives no command."""
+    if name.startswith("/") or ".." in name.split("/"):
+        return NoCommand(f"{_shown(name)} leads out of the folder")
+    return path(name)
+
+
 def package(name: str, version: str = "") -> Word:
     """``name``, or ``name==version``, for an installer; only what is a name and a version, never an address."""
     if not _PROJECT.fullmatch(name):

@@ -19,7 +19,7 @@ def fix_for(wheel: WheelBuilder, demand: str) -> Fix:
 
 def backend(name: str) -> str:
     """The command that takes torch 2.10.0 from PyTorch's own index."""
-    return f"uv pip install 'torch==2.10.0' --torch-backend={name}"
+    return f"uv pip install torch==2.10.0 --torch-backend={name}"
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def backend(name: str) -> str:
         ("2.10.0", "cuda", ["pip install 'torch>=2.11'", backend("cu128")]),
         ("2.10.0+cpu", "cuda", ["pip install 'torch>=2.11'", backend("cu128")]),
         # a later build is for a later CUDA: an exact pin
-        ("2.10.0", "cuda==13.0", ["pip install 'torch==2.11.0'", backend("cu130")]),
+        ("2.10.0", "cuda==13.0", ["pip install torch==2.11.0", backend("cu130")]),
         # never on the index for this machine
         ("2.10.0", "cuda==12.8", [backend("cu128")]),
         ("2.6.0", "cuda==99.0", []),

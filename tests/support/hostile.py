@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -127,6 +128,13 @@ def read_by_a_shell(step: Runnable) -> list[str]:
     return list(lexer)
 
 
+def _names_a_source(word: str, before: str) -> bool:
+    """Whether an installer would fetch something that this word names, and not only install into it."""
+    if before.startswith("-"):
+        return before in {"--index-url", "--extra-index-url", "--find-links", "-f", "-i", "-r", "-c", "-e"}
+    return bool(re.match(r"[\w.-]+(\[[^]]*\])?\s*@|[\w+.-]+://|--(extra-)?index-url=|--find-links=", word))
+
+
 def faults(step: Step, hostile: str) -> Iterator[str]:
     """What this text has brought about in a step: it was taken apart, became an option, or names what is installed."""
     if not isinstance(step, (Options, NoCommand)) and read_by_a_shell(step) != intended(step):
@@ -138,5 +146,5 @@ def faults(step: Step, hostile: str) -> Iterator[str]:
                 yield f"{word!r} of {argv} has a part of a value"
             if start.startswith("-") and word.startswith(start) and "--" not in argv[:index]:
                 yield f"{word!r} of {argv} has become an option"
-            if "install" in argv and "evil.example" in word and ("://" in word or "@" in word):
+            if "install" in argv and "evil.example" in word and _names_a_source(word, argv[index - 1]):
                 yield f"{argv} installs from an address"

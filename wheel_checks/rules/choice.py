@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.registry import rules_of
+from wheel_checks.rules.shared.commands import look_at_index
 from wheel_checks.targets.selection import Choice, Reason
 
 rule = rules_of("requirement")
@@ -37,7 +38,7 @@ def available(choice: Choice, _: Expectations) -> Iterable[Finding]:
     requirement, machine = choice.requirement, choice.target.machine
     fix = Fix(
         "See which releases have wheels for this machine, and choose one of them or another Python.",
-        (f"wheelproof verify '{requirement.name}>=0' --platform {machine} --all-files",),
+        (look_at_index(requirement.name, machine),),
     )
     yield Finding(choice.explanation or f"no wheel for {choice.target.label}", evidence, fix)
 

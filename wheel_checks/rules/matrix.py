@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from wheel_checks.commands import option, package, run
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.targets import parse_gpu, runs_on
 from wheel_checks.facts.kernels.facts import Ending, SmokeDocument
@@ -190,8 +191,9 @@ def _seen(cell: CellFacts) -> tuple[Evidence, ...]:
 
 
 def _verify(cell: CellFacts) -> Fix:
-    command = f"wheelproof verify torch=={cell.torch} --platform {cell.platform} --python {cell.python}"
-    return Fix("See what the index has, and why:", (f"{command} --expect '{cell.wanted}'",))
+    where = (option("--platform", cell.platform), option("--python", cell.python))
+    command = run("wheelproof", "verify", package("torch", cell.torch), *where, option("--expect", str(cell.wanted)))
+    return Fix("See what the index has, and why:", (command,))
 
 
 def _of(proof: ImportProof) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from packaging.version import Version
 
+from wheel_checks.commands import Step, option, requirement, run
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import LABELS
@@ -17,6 +18,7 @@ from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.phrases import summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import signals_shown
+from wheel_checks.rules.shared.commands import look_at_index
 
 package_rule = rules_of("package")
 stack_rule = rules_of("stack")
@@ -81,7 +83,7 @@ def _gpu_fix(package: StackPackage) -> Fix:
     if package.name != "torch":
         return Fix(
             f"Take a release of {package.name} or an index that has a GPU build for {machine}.",
-            (f"wheelproof verify '{package.name}>=0' --platform {machine} --all-files",),
+            (look_at_index(package.name, machine),),
         )
     version, table = Version(package.version), load("torch_builds")
     good = [
@@ -93,15 +95,16 @@ def _gpu_fix(package: StackPackage) -> Fix:
         for row in table["backend"]
         if row["machine"] == machine and Version(row["first"]) <= Version(version.public) <= Version(row["last"])
     ]
-    told, commands = [], []
+    told: list[str] = []
+    commands: list[Step] = []
     if later is not None:
         told.append(f"torch {later} is the next release whose {machine} wheel on the index is a CUDA build")
         told.append(f"take a release of {root} that allows it" if root != "torch" else "take it")
-        commands.append(f"wheelproof stack '{root}' --platform {machine}")
+        commands.append(run("wheelproof", "stack", requirement(root), option("--platform", machine)))
     if backends:
         told.append(f"or stay, with the CUDA build of {version.public} that PyTorch's own index has")
         asked = package.chain[0].text if package.chain else f"torch=={version.public}"
-        commands.append(f"uv pip install '{asked}' --torch-backend={backends[-1]}")
+        commands.append(run("uv", "pip", "install", requirement(asked), f"--torch-backend={backends[-1]}"))
     return Fix("; ".join(told) + "." if told else f"No CUDA build of torch for {machine} is known.", tuple(commands))
 
 
@@ -133,7 +136,7 @@ def no_file(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     if package.distribution == NO_FILE:
         fix = Fix(
             "Leave it out on this architecture by a marker, or take a release that has a file:",
-            (f"wheelproof verify '{package.name}>=0' --platform {package.target.machine} --all-files",),
+            (look_at_index(package.name, package.target.machine),),
         )
         yield Finding(_why(package, f"no file for {package.target.label}"), _demands(package), fix)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from packaging.utils import canonicalize_name
 
+from wheel_checks.commands import option, path, run
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.installed.facts import Distribution, InstalledEnvironment, RecordedFiles
 from wheel_checks.facts.installed.reinstall import install, reinstall, uninstall
@@ -43,7 +44,7 @@ def one_dist_info(inside: InstalledEnvironment, _: Expectations) -> Iterable[Fin
             newest = max(several, key=lambda d: d.folder)
             others = [d.folder for d in several if d is not newest]
             fix = reinstall(inside, [newest], f"Remove {_listed(inside, others)}, then install {name} again.")
-            fix = Fix(fix.summary, (*(f"rm -r {folder}" for folder in others), *fix.commands))
+            fix = Fix(fix.summary, (*(run("rm", "-r", path(folder)) for folder in others), *fix.commands))
             yield Finding(
                 f"{name} has {len(several)} dist-info folders",
                 (Evidence("folders", ", ".join(folders), several[0].entry),),
@@ -91,7 +92,7 @@ def shadowing(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding
 def leftovers(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """No name begins with a tilde."""
     if inside.leftovers:
-        fix = Fix("Remove them.", tuple(f"rm -r -- {path}" for path in inside.leftovers))
+        fix = Fix("Remove them.", tuple(run("rm", "-r", "--", path(name)) for name in inside.leftovers))
         evidence = (Evidence("entries", _listed(inside, inside.leftovers), "site-packages"),)
         yield Finding(
             f"{len(inside.leftovers)} remains of an interrupted installation",
@@ -169,7 +170,8 @@ def accelerator(inside: InstalledEnvironment, expectations: Expectations) -> Ite
     if wanted is None:
         return
     if facts.accelerator != wanted.accelerator or wanted.accepts_version(facts.version) is False:
-        command = "wheelproof verify 'torch>=2.11'" + f" --platform {inside.environment.machine} --expect '{wanted}'"
+        platform = [option("--platform", inside.environment.machine)] * bool(inside.environment.machine)
+        command = run("wheelproof", "verify", "torch>=2.11", *platform, option("--expect", str(wanted)))
         advice = Fix("Install a build that fits; this shows what the index has:", (command,))
         yield Finding(f"the installed torch is {facts.described}, expected {wanted}", evidence, advice)
 
@@ -238,15 +240,15 @@ def _missing_owner(inside: InstalledEnvironment, soname: str) -> Distribution | 
 def right_library(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
     """What is found was installed by the required release and is unchanged."""
     wrong = [found for found in need(inside.closure).needs if found.status is Status.WRONG_VERSION]
-    for (soname, path), needs in _by_library(wrong).items():
-        owner = inside.owner_of(path)
+    for (soname, found), needs in _by_library(wrong).items():
+        owner = inside.owner_of(found)
         how, _separator, fault = needs[0].how.partition("; ")
-        evidence = (_needed_by(inside, needs), Evidence("found", path, how))
+        evidence = (_needed_by(inside, needs), Evidence("found", found, how))
         fix = (
-            _right_one(inside, owner, needs[0]) if owner else Fix(f"Take the folder of {path} out of the search path.")
+            _right_one(inside, owner, needs[0]) if owner else Fix(f"Take the folder of {found} out of the search path.")
         )
         yield Finding(
-            f"the {soname} that {inside.relative(needs[0].elf)} gets is {fault}", evidence, fix, Location(path=path)
+            f"the {soname} that {inside.relative(needs[0].elf)} gets is {fault}", evidence, fix, Location(path=found)
         )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-import shlex
 from collections.abc import Iterable, Sequence
 
+from wheel_checks.commands import option, run
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.code import GpuCodeFacts, is_for_others
 from wheel_checks.facts.gpu.targets import Product
@@ -13,6 +13,7 @@ from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledE
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
+from wheel_checks.rules.shared.commands import target_options
 from wheel_checks.rules.shared.gpu_code import (
     another_release,
     beside,
@@ -31,8 +32,7 @@ def _place(subject: InstalledDistribution, member: str) -> Location:
 
 def _fix(subject: InstalledDistribution, gpus: Sequence[Product], code: GpuCode | None = None) -> Fix:
     distribution, target = subject.distribution, subject.inside.target
-    options = "" if isinstance(target, Unavailable) else f" --platform {target.machine} --python {target.interpreter}"
-    return another_release(distribution.name, distribution.version, options, gpus, code)
+    return another_release(distribution.name, distribution.version, target_options(target), gpus, code)
 
 
 @rule(
@@ -110,8 +110,9 @@ def same_machine(inside: InstalledEnvironment, expectations: Expectations) -> It
     def fix(gpu: Product, twin: str) -> Fix:
         if not twin:
             return Fix(f"Judge the environment of the {gpu.machine} machine with that GPU.")
-        root = "" if environment.tree.is_this_machine else f" --root {shlex.quote(environment.tree.root)}"
-        command = f"wheelproof verify --installed --python {shlex.quote(environment.path)}{root} --gpu '{twin}'"
+        root = [] if environment.tree.is_this_machine else [option("--root", environment.tree.root)]
+        where = (option("--python", environment.path), *root)
+        command = run("wheelproof", "verify", "--installed", *where, option("--gpu", twin))
         return Fix(f"Judge the environment of the {gpu.machine} machine with that GPU, or name {twin}:", (command,))
 
     yield from beside_other_cpus(wanted, machine, "the environment", fix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from wheel_checks.commands import Command, NoCommand, package, run
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.changes import Fate, PackageChange, Survival
@@ -31,7 +32,7 @@ def survival(facts: Survival, _: Expectations) -> Iterable[Finding]:
     told = f"{facts.name} {facts.installed} does not survive {facts.requirement}: {'; '.join(facts.reasons)}"
     fix = Fix(
         f"Loosen the requirement, or guard {facts.name} before you install.",
-        (f"wheelproof pins guard --installed '{facts.name}=={facts.installed}'",),
+        (_guard(facts.name, str(facts.installed)),),
     )
     note = (Evidence("local version", "an index that lacks it makes the install fail"),) if facts.may_fail else ()
     yield Finding(told, note, fix)
@@ -110,5 +111,9 @@ def _fix(change: PackageChange) -> Fix:
     facts = change.accelerator
     better = isinstance(facts, Unavailable) or facts is None or facts.accelerator in GPU
     again = "" if better else " The wheel that would take its place has no GPU code."
-    pinned = f"wheelproof pins guard --installed '{change.name}=={change.before}'"
-    return Fix(f"Guard {change.name} {change.before} before you install.{again}", (pinned,))
+    fix = f"Guard {change.name} {change.before} before you install.{again}"
+    return Fix(fix, (_guard(change.name, change.before),))
+
+
+def _guard(name: str, version: str) -> Command | NoCommand:
+    return run("wheelproof", "pins", "guard", "--installed", package(name, version))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from packaging.version import Version
 
+from wheel_checks.commands import run
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
 from wheel_checks.facts.wheel.resolution import exact_pin
@@ -15,7 +16,9 @@ from wheel_checks.registry import rules_of
 TORCH = "torch"
 KIND = "pin-guard"
 rule = rules_of(KIND)
-_WRITE = Fix("Write the guard, and use it as its files say.", ("wheelproof pins guard --directory torch-guard",))
+_WRITE = Fix(
+    "Write the guard, and use it as its files say.", (run("wheelproof", "pins", "guard", "--directory", "torch-guard"),)
+)
 
 
 @rule(
@@ -172,7 +175,7 @@ def excluded(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
             yield _finding(f"torch is kept away by an {setting.kind}, and none is installed", setting)
         elif "[tool.uv]" in setting.origin:
             told = "`uv sync` removes torch, which the lock does not hold"
-            fix = Fix("Sync with --inexact.", ("uv sync --inexact",))
+            fix = Fix("Sync with --inexact.", (run("uv", "sync", "--inexact"),))
             yield _finding(told, setting, Severity.NOTE, fix)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from wheel_checks.commands import path, run
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.facts import BUILD, CONDA, PinnedRequirement, RequirementFile
 from wheel_checks.model import Evidence, Finding, Fix, Severity
@@ -15,7 +16,7 @@ _COMPANIONS = ("torchvision", "torchaudio")  # each release requires one release
 
 
 def _fix(file: RequirementFile) -> Fix:
-    return Fix("Take it out, and install torch first.", (f"wheelproof pins rewrite {file.path}",))
+    return Fix("Take it out, and install torch first.", (run("wheelproof", "pins", "rewrite", path(file.path)),))
 
 
 def _evidence(found: PinnedRequirement) -> tuple[Evidence, ...]:

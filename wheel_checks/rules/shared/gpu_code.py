@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from wheel_checks.commands import Word, option, requirement, run
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.code import GpuCodeFacts, runs_how
@@ -125,18 +126,19 @@ def beside_other_cpus(
 
 
 def another_release(
-    project: str, version: str, target: str, gpus: Sequence[Product], code: GpuCode | None = None
+    project: str, version: str, target: Sequence[Word], gpus: Sequence[Product], code: GpuCode | None = None
 ) -> Fix:
     """Where to look for code, and how to build it: in later releases for GPUs newer than all code, else in earlier.
 
-    ``target`` are the options that tell ``verify`` what for, such as " --platform aarch64 --python 3.12".
+    ``target`` are the options that tell ``verify`` what for, as :func:`target_options` gives them.
     """
     newest = max((int(label.rpartition("_")[2].rstrip("af")) for label in code.counts), default=0) if code else 0
     where = ">" if min(gpu.sm for gpu in gpus) > newest else "<"
     architectures = ";".join(dict.fromkeys(gpu.capability for gpu in gpus))
     names = ",".join(gpu.name for gpu in gpus)
+    wanted = requirement(f"{project}{where}{version}")
     return Fix(
         f"Take another release or index, or build from source with TORCH_CUDA_ARCH_LIST='{architectures}'. "
         f"This shows what {'later' if where == '>' else 'earlier'} releases have:",
-        (f"wheelproof verify '{project}{where}{version}'{target} --all-files --gpu '{names}'",),
+        (run("wheelproof", "verify", wanted, *target, "--all-files", option("--gpu", names)),),
     )

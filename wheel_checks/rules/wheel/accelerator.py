@@ -8,6 +8,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from wheel_checks.commands import run
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import LABELS
@@ -16,6 +17,7 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.accelerator import signals_shown
+from wheel_checks.rules.shared.commands import look_at_index
 
 _ANY = SpecifierSet()
 
@@ -51,14 +53,15 @@ def expected(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]
 
 def _fix(wheel: WheelFacts, demand: AcceleratorExpectation) -> Fix:
     """For torch, from the table of its builds; for others, how to look for a better file."""
-    name = "" if isinstance(wheel.name, Unavailable) else canonicalize_name(wheel.name.distribution)
     machine = wheel.target.machine if wheel.target else "x86_64"
-    if name == "torch" and demand.accelerator == CUDA and not isinstance(wheel.name, Unavailable):
+    if isinstance(wheel.name, Unavailable):
+        return Fix(f"Take a release or an index that has the package for {demand} on {machine}.")
+    name = canonicalize_name(wheel.name.distribution)
+    if name == "torch" and demand.accelerator == CUDA:
         return _torch_fix(wheel.name.parsed_version, machine, demand)
     return Fix(
-        f"Take a release or an index that has {name or 'the package'} for {demand} on {machine}; "
-        "this lists what the index has:",
-        (f"wheelproof verify '{name or 'NAME'}>=0' --platform {machine} --all-files",),
+        f"Take a release or an index that has {name} for {demand} on {machine}; this lists what the index has:",
+        (look_at_index(name, machine),),
     )
 
 
@@ -68,7 +71,7 @@ def _torch_fix(version: Version, machine: str, demand: AcceleratorExpectation) -
     good = sorted(
         known for known, row in builds.items() if row["accelerator"] == CUDA and demand.accepts_version(row["cuda"])
     )
-    commands = [f"uv pip install 'torch=={version.public}' --torch-backend={backend}"
+    commands = [run("uv", "pip", "install", f"torch=={version.public}", f"--torch-backend={backend}")
                 for backend in _backends(table, Version(version.public), machine, demand)]  # fmt: skip
     source = f"PyTorch's own index (through uv's --torch-backend) has CUDA builds of {version.public} for {machine}"
     if not good:
@@ -80,7 +83,7 @@ def _torch_fix(version: Version, machine: str, demand: AcceleratorExpectation) -
         bound, summary = f"=={first}", f"{first}: its {machine} wheel on the index is CUDA {builds[first]['cuda']}"
     if commands:
         summary += f"; or stay on {version.public}: {source}"
-    return Fix(f"Take torch {summary}.", (f"pip install 'torch{bound}'", *commands))
+    return Fix(f"Take torch {summary}.", (run("pip", "install", f"torch{bound}"), *commands))
 
 
 def _short(version: Version) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
+from wheel_checks.commands import Options, member, run
 from wheel_checks.data import load
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
@@ -256,8 +257,11 @@ def search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
                 if not entry.startswith(("$ORIGIN", "${ORIGIN}")):
                     leaks[entry].append(elf.member)
     if leaks:
-        members = list(dict.fromkeys(member for found in leaks.values() for member in found))
-        fix = Fix("Set the search path relative to the library.", (f"patchelf --set-rpath '$ORIGIN' {members[0]}",))
+        members = list(dict.fromkeys(name for found in leaks.values() for name in found))
+        fix = Fix(
+            "Set the search path relative to the library.",
+            (run("patchelf", "--set-rpath", "$ORIGIN", member(members[0])),),
+        )
         evidence = [Evidence(entry or "the working directory", _summary(found)) for entry, found in leaks.items()]
         message = f"the search path of {_files(members)} leads outside the environment"
         yield Finding(message, tuple(evidence[:_MOST_ROWS]), fix, Location(members[0]))
@@ -315,7 +319,10 @@ def executable_stack(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if isinstance(elf.facts.segments, Segments) and elf.facts.segments.executable_stack
     ]
     if members:
-        fix = Fix("Clear the flag, or link with -Wl,-z,noexecstack.", (f"patchelf --clear-execstack {members[0]}",))
+        fix = Fix(
+            "Clear the flag, or link with -Wl,-z,noexecstack.",
+            (run("patchelf", "--clear-execstack", member(members[0])),),
+        )
         verb = "asks" if len(members) == 1 else "ask"
         message = f"{_files(members)} {verb} for an executable stack"
         yield Finding(message, _listed("files", members), fix, Location(members[0]))
@@ -354,5 +361,5 @@ def completely_read(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if any(isinstance(part, Missing) for part in (elf.facts.dynamic, elf.facts.segments, elf.facts.versions))
     ]
     if unread:
-        fix = Fix("Read them whole.", ("wheelproof verify TARGET --depth full",))
+        fix = Fix("Read them whole.", (Options(("wheelproof", "verify"), ("--depth", "full")),))
         yield Finding(f"{_files(unread)} not read far enough to judge", _listed("files", unread), fix)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from packaging.utils import canonicalize_name
 
+from wheel_checks.commands import option, package, run
 from wheel_checks.facts.accelerator.verdict import NONE
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.code import COMMON, is_for_others, share_of
@@ -14,6 +15,7 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
+from wheel_checks.rules.shared.commands import target_options
 from wheel_checks.rules.shared.gpu_code import (
     DECLARED,
     another_release,
@@ -60,14 +62,11 @@ def has_code(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]
     yield from without_code(facts, wanted, lambda gpus, code: _fix(wheel, gpus, code), Location)
 
 
-def _project(wheel: WheelFacts) -> str:
-    return "NAME" if isinstance(wheel.name, Unavailable) else canonicalize_name(wheel.name.distribution)
-
-
 def _fix(wheel: WheelFacts, gpus: Sequence[Product], code: GpuCode | None = None) -> Fix:
-    release = "0" if isinstance(wheel.name, Unavailable) else wheel.name.version
-    target = f" --platform {wheel.target.machine} --python {wheel.target.interpreter}" if wheel.target else ""
-    return another_release(_project(wheel), release, target, gpus, code)
+    if isinstance(wheel.name, Unavailable):
+        return Fix("Take another release, or one of another index, that has code for it.")
+    project = canonicalize_name(wheel.name.distribution)
+    return another_release(project, wheel.name.version, target_options(wheel.target), gpus, code)
 
 
 @rule(
@@ -134,10 +133,12 @@ def same_machine(wheel: WheelFacts, expectations: Expectations) -> Iterable[Find
     target = need(wheel.target or Unavailable("the wheel is for no single machine", "--platform x86_64 or aarch64"))
 
     def fix(gpu: Product, twin: str) -> Fix:
-        requirement = f"{_project(wheel)}=={need(wheel.name).version}"
+        name = need(wheel.name)
+        wanted = package(canonicalize_name(name.distribution), name.version)
+        where = (option("--platform", gpu.machine), option("--gpu", gpu.name))
         return Fix(
             f"Judge the wheel for {gpu.machine}{f', or name {twin}' if twin else ''}:",
-            (f"wheelproof verify '{requirement}' --platform {gpu.machine} --gpu '{gpu.name}'",),
+            (run("wheelproof", "verify", wanted, *where),),
         )
 
     yield from beside_other_cpus(wanted, target.machine, "the wheel", fix)

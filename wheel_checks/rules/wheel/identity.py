@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from packaging.utils import canonicalize_name
 
+from wheel_checks.commands import option, path, run
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
@@ -73,7 +74,10 @@ def tags(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             Evidence("only in the file name", only_name, wheel.file_name),
             Evidence("only in WHEEL", only_file, "WHEEL"),
         )
-        fix = Fix("Write both by the tool that retags.", ("python -m wheel tags --help", "auditwheel repair --help"))
+        fix = Fix(
+            "Write both by the tool that retags.",
+            (run("python", "-m", "wheel", "tags", "--help"), run("auditwheel", "repair", "--help")),
+        )
         yield Finding("the tags of the file name and of WHEEL differ", evidence, fix)
 
 
@@ -94,10 +98,11 @@ def build_tag(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             Evidence("file name", name.build or "none", wheel.file_name),
             Evidence("Build", file.build or "none", "WHEEL"),
         )
+        tag, file_name = option("--build", name.build or file.build), path(wheel.file_name)
         yield Finding(
             f"the file name has build tag {name.build or 'none'}, WHEEL {file.build or 'none'}",
             evidence,
-            Fix("Retag the wheel; this writes both.", (f"python -m wheel tags --build {name.build or 'N'} FILE",)),
+            Fix("Retag the wheel; this writes both.", (run("python", "-m", "wheel", "tags", tag, file_name),)),
         )
 
 
