@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import codecs
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
@@ -14,6 +13,7 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.html_tags import start_tags
+from wheel_checks.formats.json_spans import Span, elements, members, value
 from wheel_checks.formats.remote_links import why_refused
 
 WHEEL_SUFFIX = ".whl"
@@ -25,10 +25,15 @@ _LISTED = (WHEEL_SUFFIX, VARIANTS_SUFFIX, *SDIST_SUFFIXES)  # what an HTML page 
 KNOWN_API_VERSION = 1  # the major version of the repository API that this module understands (PEP 629)
 
 # Attackers and proxies choose the charset; codecs that are slow, or are no character sets at all, are not tried.
-_CHARSETS = frozenset({"utf-8", "utf-8-sig", "ascii", "iso8859-1", "iso8859-15", "cp1252", "utf-16"})
+_CHARSETS = frozenset({"utf-8", "ascii", "iso8859-1", "iso8859-15", "cp1252", "utf-16"})
 _LONGEST_NAME = 255  # characters in a file name, as in the file systems that files are installed from
+MOST_FILES = 100_000
+"""Files of one page that are read. The pages with most files have 15,000 of them, in 7 MB."""
+_LONGEST_ENTRY = 65_536  # bytes of a file's JSON, and characters of a link in HTML
+_LONGEST_CONDITION = 1_000  # characters of Requires-Python, which is parsed for every file
 _MOST_REFUSED = 20  # links of one page that are named
 _BLANKS = "".join(map(chr, range(0x21)))  # around an address they do not count, nor do line breaks in it (WHATWG URL)
+_BASE = re.compile(rb"<base[\s/>]", re.IGNORECASE)
 _LINE_BREAKS = re.compile("[\t\r\n]")
 _DIGEST = re.compile(r"[0-9a-fA-F]{32,128}")
 
@@ -133,17 +138,21 @@ def parse_index_page(body: bytes, content_type: str, url: str, index: str) -> In
     its relative links are resolved, ``index`` what ``IndexFile.index`` shall say. Entries that are malformed are
     skipped, as installers do; links that :func:`why_refused` refuses are no files. Raises FormatError when the page as
     a whole is no index: neither HTML nor JSON, a major API version that is not known (PEP 629), or an HTML page such as
-    a login form.
+    a login form; and for more than ``MOST_FILES`` files, or a file with an absurdly long entry.
+
+    Entries are read one after the other: a page takes its own size in memory, and what its files take.
     """
     media_type, charset = _media_type(content_type)
-    text = body.decode(charset, "replace")
+    if charset != "utf-8":
+        body = body.decode(charset, "replace").encode()
+    body = body.removeprefix(codecs.BOM_UTF8)
     page_url = _without_credentials(url)
     if media_type.endswith("+json") or media_type == "application/json":
-        return _parse_json(text, page_url, index)
+        return _parse_json(body, page_url, index)
     if media_type in {"text/html", "application/xhtml+xml"} or media_type.endswith("+html"):
-        return _parse_html(text, page_url, index)
+        return _parse_html(body, page_url, index)
     if not media_type:
-        return (_parse_json if text.lstrip().startswith("{") else _parse_html)(text, page_url, index)
+        return (_parse_json if body.lstrip().startswith(b"{") else _parse_html)(body, page_url, index)
     raise FormatError(
         f"{index} answered with the content type {media_type!r}",
         expected="an index page in HTML or JSON (PEP 503, PEP 691)",
@@ -154,23 +163,38 @@ def parse_index_page(body: bytes, content_type: str, url: str, index: str) -> In
 # JSON (PEP 691, 700, 714)
 
 
-def _parse_json(text: str, url: str, index: str) -> IndexPage:
+def _parse_json(body: bytes, url: str, index: str) -> IndexPage:
     try:
-        page = json.loads(text)
+        page = members(body) if body.lstrip().startswith(b"{") else _no_object(body)
+        files, meta = page.get("files"), page.get("meta")
+        if files is None or body[files[0] : files[0] + 1] != b"[":
+            raise FormatError(
+                f"{index} answered with JSON that is no project page",
+                expected='an object with a list of "files" (PEP 691)',
+                hint="check the address of the index",
+            )
+        about = value(body, meta) if meta is not None and meta[1] - meta[0] <= _LONGEST_ENTRY else None
+        _check_api_version(about.get("api-version") if isinstance(about, dict) else None, index)
+        return _page(_json_files(body, files, url, index), index)
     except (ValueError, RecursionError) as error:
         raise FormatError(
             f"{index} answered with JSON that cannot be read: {error}", expected="an index page as in PEP 691"
         ) from error
-    files = page.get("files") if isinstance(page, dict) else None
-    if not isinstance(files, list):
-        raise FormatError(
-            f"{index} answered with JSON that is no project page",
-            expected='an object with a list of "files" (PEP 691)',
-            hint="check the address of the index",
-        )
-    meta = page.get("meta")
-    _check_api_version(meta.get("api-version") if isinstance(meta, dict) else None, index)
-    return _page(_json_file(entry, url, index) for entry in files if isinstance(entry, dict))
+
+
+def _no_object(body: bytes) -> dict[str, Span]:
+    """Nothing for another JSON value. Raises ValueError and RecursionError for what is none."""
+    value(body, (0, min(len(body), _LONGEST_ENTRY)))
+    return {}
+
+
+def _json_files(body: bytes, files: Span, url: str, index: str) -> Iterator[IndexFile | Refused | None]:
+    for start, end in elements(body, files):
+        if end - start > _LONGEST_ENTRY:
+            raise _too_long(index, "an entry", end - start, _LONGEST_ENTRY)
+        entry = value(body, (start, end))
+        if isinstance(entry, dict):
+            yield _json_file(entry, url, index)
 
 
 def _json_file(entry: dict[str, Any], url: str, index: str) -> IndexFile | Refused | None:
@@ -182,6 +206,7 @@ def _json_file(entry: dict[str, Any], url: str, index: str) -> IndexFile | Refus
         return linked._replace(file_name=file_name)
     if linked is None:
         return None
+    _check_condition(_text(entry.get("requires-python")), index)
     size, yanked = entry.get("size"), entry.get("yanked")
     hashes = entry.get("hashes")
     sidecar = entry.get("core-metadata", entry.get("dist-info-metadata"))
@@ -201,27 +226,16 @@ def _json_file(entry: dict[str, Any], url: str, index: str) -> IndexFile | Refus
 # HTML (PEP 503, 592, 658, 714), and the pages that --find-links points to
 
 
-def _parse_html(text: str, url: str, index: str) -> IndexPage:
-    anchors: list[Mapping[str, str | None]] = []
-    api_version: str | None = None
-    base = ""
-    names: set[str] = set()
-    for name, attributes in start_tags(text):
-        names.add(name)
-        if name == "a":
-            anchors.append(attributes)
-        elif name == "base":
-            base = base or attributes.get("href") or ""
-        elif name == "meta" and attributes.get("name") == "pypi:repository-version":
-            api_version = attributes.get("content") or ""
-    _check_api_version(api_version, index)
+def _parse_html(body: bytes, url: str, index: str) -> IndexPage:
+    head = _Head()
     try:
-        base = _without_credentials(urljoin(url, base))
+        base = _without_credentials(urljoin(url, _base_of(body)))
     except ValueError:
         base = url
-    page = _page(_html_file(anchor, base, url, index) for anchor in anchors)
-    if not any(page) and api_version is None and (not names or names & {"form", "input", "script"}):
-        what = "a page with a form or a script and no file, such as a login page" if names else "no HTML at all"
+    page = _page((_html_file(anchor, base, url, index) for anchor in head.anchors(body)), index)
+    _check_api_version(head.api_version, index)
+    if not any(page) and head.api_version is None and (head.asks or not head.has_tags):
+        what = "a page with a form or a script and no file, such as a login page" if head.has_tags else "no HTML at all"
         raise FormatError(
             f"{index} answered with {what}",
             expected="an index page that links to files (PEP 503)",
@@ -230,13 +244,44 @@ def _parse_html(text: str, url: str, index: str) -> IndexPage:
     return page
 
 
+@dataclass(slots=True)
+class _Head:
+    """What a page says besides its links. ``asks`` is True for a page with a form or a script."""
+
+    api_version: str | None = None
+    asks: bool = False
+    has_tags: bool = False
+
+    def anchors(self, body: bytes) -> Iterator[Mapping[str, str | None]]:
+        """The attributes of each link; on the way the rest of the page is noted."""
+        for name, attributes in start_tags(body):
+            self.has_tags = True
+            if name == "a":
+                yield attributes
+            elif name in {"form", "input", "script"}:
+                self.asks = True
+            elif name == "meta" and attributes.get("name") == "pypi:repository-version":
+                self.api_version = attributes.get("content") or ""
+
+
+def _base_of(body: bytes) -> str:
+    """What the page's links are relative to, "" for the page itself."""
+    if _BASE.search(body) is None:  # as on nearly every page; it might also stand behind the links
+        return ""
+    found = (attributes.get("href") for name, attributes in start_tags(body) if name == "base")
+    return next(filter(None, found), "")
+
+
 def _html_file(anchor: Mapping[str, str | None], base: str, page: str, index: str) -> IndexFile | Refused | None:
     link = anchor.get("href")
+    if link and len(link) > _LONGEST_ENTRY:
+        raise _too_long(index, "a link", len(link), _LONGEST_ENTRY)
     linked = _resolve(link, page, index, base) if link else None
     if linked is None or not linked.file_name.endswith(_LISTED):
         return None
     if isinstance(linked, Refused):
         return linked
+    _check_condition(anchor.get("data-requires-python") or "", index)
     sidecar = anchor.get("data-core-metadata", anchor.get("data-dist-info-metadata", "false"))
     return IndexFile(
         linked.file_name,
@@ -252,15 +297,27 @@ def _html_file(anchor: Mapping[str, str | None], base: str, page: str, index: st
 # What both have in common
 
 
-def _page(listed: Iterable[IndexFile | Refused | None]) -> IndexPage:
+def _page(listed: Iterable[IndexFile | Refused | None], index: str) -> IndexPage:
     files: list[IndexFile] = []
     refused: list[Refused] = []
     for item in listed:
         if isinstance(item, IndexFile):
+            if len(files) == MOST_FILES:
+                what = f"{index} lists more than {MOST_FILES:,} files on one page"
+                raise FormatError(what, expected="the files of one project")
             files.append(item)
         elif item is not None and len(refused) < _MOST_REFUSED:
             refused.append(item)
     return IndexPage(tuple(files), tuple(refused))
+
+
+def _check_condition(requires_python: str, index: str) -> None:
+    if len(requires_python) > _LONGEST_CONDITION:
+        raise _too_long(index, "a Requires-Python", len(requires_python), _LONGEST_CONDITION)
+
+
+def _too_long(index: str, what: str, length: int, limit: int) -> FormatError:
+    return FormatError(f"{index} lists {what} of {length:,} characters", expected=f"at most {limit:,}")
 
 
 def _media_type(content_type: str) -> tuple[str, str]:
@@ -275,7 +332,7 @@ def _media_type(content_type: str) -> tuple[str, str]:
         codec = codecs.lookup(charset).name
     except (LookupError, ValueError):  # ValueError: a null character in the name
         codec = "utf-8"
-    return media_type.lower(), "utf-8-sig" if codec == "utf-8" or codec not in _CHARSETS else codec
+    return media_type.lower(), codec if codec in _CHARSETS else "utf-8"
 
 
 def _check_api_version(version: object, index: str) -> None:
