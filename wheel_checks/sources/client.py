@@ -13,7 +13,7 @@ from wheel_checks.sources.http.cache import ByteCache
 from wheel_checks.sources.http.download import LARGEST_DOWNLOAD
 from wheel_checks.sources.http.file import HttpFile
 from wheel_checks.sources.http.options import SessionOptions
-from wheel_checks.sources.http.pages import Page, fetch_page
+from wheel_checks.sources.http.pages import LARGEST_PAGE, Page, fetch_page
 from wheel_checks.sources.http.retry import Deadline, RetryPolicy
 from wheel_checks.sources.http.session import Session
 from wheel_checks.sources.local import LocalFile
@@ -62,16 +62,16 @@ class HttpClient:
         """What all pages and files of this client have cost; local files are not counted."""
         return self._session.meter.cost
 
-    def get_page(self, url: str, headers: Mapping[str, str] | None = None) -> Page:
-        """The document at ``url``, at most 64 MiB; for a file URL of a folder its ``index.html``.
+    def get_page(self, url: str, headers: Mapping[str, str] | None = None, largest: int = LARGEST_PAGE) -> Page:
+        """The document at ``url``, at most ``largest`` bytes, unpacked; for a file URL of a folder its ``index.html``.
 
         A stored one is used while it is fresh, or offline; else the server is asked whether it changed.
         Raises NotFoundError, AuthenticationError, OfflineError, DeadlineError, SourceError.
         """
         url = urldefrag(url).url
         if is_file_url(url):
-            return read_page(url, self._session.meter)
-        return fetch_page(self._session, url, headers or {})
+            return read_page(url, self._session.meter, largest)
+        return fetch_page(self._session, url, headers or {}, largest)
 
     def open(self, url: str, *, expected_hash: str = "", size: int | None = None) -> ByteSource:
         """The file at ``url``; nothing is read yet from a remote one.

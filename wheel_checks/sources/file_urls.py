@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from wheel_checks.errors import SourceError
-from wheel_checks.sources.http.pages import LARGEST_PAGE, Page
+from wheel_checks.sources.http.pages import Page
 from wheel_checks.sources.local import LocalFile
 from wheel_checks.sources.meter import Meter
 
@@ -28,7 +28,7 @@ def path_of(url: str) -> Path:
     return Path(unquote(parts.path))
 
 
-def read_page(url: str, parent: Meter) -> Page:
+def read_page(url: str, parent: Meter, largest: int) -> Page:
     """The file, or the ``index.html`` of the folder, at a file URL. Raises NotFoundError and SourceError."""
     path = path_of(url)
     path = path / "index.html" if path.is_dir() else path
@@ -36,8 +36,8 @@ def read_page(url: str, parent: Meter) -> Page:
     file = LocalFile(path)
     try:
         size, _ = file.read_tail(0)
-        if size > LARGEST_PAGE:
-            raise SourceError(f"{path} is too large for a page", expected=f"at most {LARGEST_PAGE} bytes")
+        if size > largest:
+            raise SourceError(f"{path} is too large", expected=f"at most {largest} bytes")
         body = file.read(0, size)
     finally:
         file.close()

@@ -43,7 +43,7 @@ class VariantFiles:
         largest = load("variants")["bounds"]["bytes"]
         if file.size is not None and file.size > largest:
             raise FormatError(f"{file.file_name} has {file.size:,} bytes", expected=f"at most {largest:,}")
-        body = self._client.get_page(file.url).body
+        body = self._client.get_page(file.url, largest=largest).body
         digest, wanted = hashlib.sha256(body).hexdigest(), file.hashes.get("sha256", "")
         if wanted and digest != wanted:
             raise FormatError(

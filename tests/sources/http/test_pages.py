@@ -19,9 +19,8 @@ from tests.support.range_server import (
     redirect,
 )
 from wheel_checks.errors import NotFoundError, OfflineError, SourceError
-from wheel_checks.sources import file_urls
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.http import pages, transport
+from wheel_checks.sources.http import transport
 from wheel_checks.sources.http.cache import ByteCache
 
 PAGE = b"<a href=x-1-py3-none-any.whl>x</a>"
@@ -55,18 +54,20 @@ def test_a_page_may_come_compressed(client: HttpClient) -> None:
         (Resource(PAGE, headers={"Content-Encoding": "gzip"}), "does not unpack as gzip"),
         (Resource(gzip.compress(PAGE)[:-9], headers={"Content-Encoding": "gzip"}), "in the middle of its gzip"),
         (Resource(PAGE, headers={"Content-Encoding": "br"}), "encoded as 'br'"),
-        (Resource(behave=[endless()]), "too large for a page"),
-        (Resource(gzip.compress(bytes(1 << 20)), headers={"Content-Encoding": "gzip"}), "too large for a page"),
+        (Resource(behave=[endless()]), "is too large; expected at most 100000 bytes"),
+        (
+            Resource(gzip.compress(bytes(1 << 20)), headers={"Content-Encoding": "gzip"}),
+            "is too large; expected at most 100000 bytes",
+        ),
         (Resource(behave=[fail(204)]), "answers HTTP 204"),
         (Resource(behave=[fail(418)]), "answers HTTP 418"),
     ],
 )
 def test_a_page_that_cannot_be_used_is_refused_in_one_sentence(
-    client: HttpClient, resource: Resource, message: str, monkeypatch: pytest.MonkeyPatch
+    client: HttpClient, resource: Resource, message: str
 ) -> None:
-    monkeypatch.setattr(pages, "LARGEST_PAGE", 100_000)
     with RangeServer({"/x/": resource}) as server, pytest.raises(SourceError, match=message):
-        client.get_page(server.url("/x/"))
+        client.get_page(server.url("/x/"), largest=100_000)
     assert client.cost.bytes_read < 10_000_000
 
 
@@ -189,9 +190,7 @@ def test_file_urls_name_files_and_folders(client: HttpClient, tmp_path: Path) ->
     file.close()
 
 
-def test_file_urls_that_lead_nowhere_say_so(
-    client: HttpClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_urls_that_lead_nowhere_say_so(client: HttpClient, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"there is no file .*index\.html"):
         client.get_page(tmp_path.as_uri())
     with pytest.raises(NotFoundError, match="there is no file"):
@@ -199,6 +198,5 @@ def test_file_urls_that_lead_nowhere_say_so(
     with pytest.raises(SourceError, match="expected file:///an/absolute/path"):
         client.get_page("file://elsewhere.example.org/x")
     (tmp_path / "index.html").write_bytes(PAGE)
-    monkeypatch.setattr(file_urls, "LARGEST_PAGE", 10)
-    with pytest.raises(SourceError, match="too large for a page"):
-        client.get_page(tmp_path.as_uri())
+    with pytest.raises(SourceError, match="is too large; expected at most 10 bytes"):
+        client.get_page(tmp_path.as_uri(), largest=10)

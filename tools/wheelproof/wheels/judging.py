@@ -18,6 +18,7 @@ from wheel_checks.facts.wheel.siblings import find_siblings
 from wheel_checks.facts.wheel.summary import headline, summarize
 from wheel_checks.formats.digests import WrongMetadataError
 from wheel_checks.formats.index_page import WHEEL_SUFFIX
+from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
 from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.model import CheckResult, Rule, Subject, Unavailable
 from wheel_checks.runner import run_rules
@@ -159,7 +160,7 @@ def read_planned(
         listing,
         planned.target,
         depth,
-        (lambda: client.get_page(f"{planned.location}.metadata", {}).body) if offered else None,
+        (lambda: client.get_page(f"{planned.location}.metadata", largest=LARGEST_METADATA).body) if offered else None,
         gpu_code,
         _reader_of_index(variants, planned),
     )

@@ -14,6 +14,7 @@ from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.formats.digests import WrongHash, WrongMetadataError, compare_hashes
 from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
@@ -94,7 +95,7 @@ def metadata_reader(
 
     def served(file: IndexFile, stated: Mapping[str, str]) -> CoreMetadata | None:
         try:
-            data = client.get_page(f"{file.url}.metadata").body
+            data = client.get_page(f"{file.url}.metadata", largest=LARGEST_METADATA).body
         except NotFoundError:  # offered, and yet not there
             return None
         hash_ = compare_hashes(data, stated)

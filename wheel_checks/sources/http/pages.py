@@ -20,8 +20,8 @@ from wheel_checks.sources.meter import Meter
 if TYPE_CHECKING:
     from wheel_checks.sources.http.transport import Response
 
-LARGEST_PAGE = 64 << 20
-"""Bytes, unpacked. The largest index pages have a few megabytes."""
+LARGEST_PAGE = 32 << 20
+"""Bytes, unpacked. The largest index pages have 7 MB, in November 2026."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Page:
     cost: Cost = Cost()  # noqa: RUF009  # frozen
 
 
-def fetch_page(session: Session, url: str, headers: Mapping[str, str]) -> Page:
+def fetch_page(session: Session, url: str, headers: Mapping[str, str], largest: int) -> Page:
     """The document at an http or https URL, for :meth:`wheel_checks.sources.client.HttpClient.get_page`."""
     url = session.adopt(url)
     sent = {name.lower(): value for name, value in headers.items()}
@@ -52,7 +52,8 @@ def fetch_page(session: Session, url: str, headers: Mapping[str, str]) -> Page:
         sent["if-none-match"] = cached.etag
     if cached is not None and cached.last_modified:
         sent["if-modified-since"] = cached.last_modified
-    answer = session.fetch(url, sent, meter, lambda response: _read(response, cached), {304} if cached else frozenset())
+    known = {304} if cached else frozenset()
+    answer = session.fetch(url, sent, meter, lambda response: _read(response, cached, largest), known)
     if session.cache is not None and answer.fresh_until >= 0:
         session.cache.store_page(url, accept, answer)
     if cached is not None and answer.body is cached.body:
@@ -72,7 +73,7 @@ def _is_fresh(page: CachedPage, asked: str) -> bool:
     return page.fetched <= time.time() < page.fresh_until
 
 
-def _read(response: Response, cached: CachedPage | None) -> CachedPage:
+def _read(response: Response, cached: CachedPage | None, largest: int) -> CachedPage:
     """The answer as it is to be stored; ``fresh_until`` is negative when it must not be (no-store)."""
     now = time.time()
     fresh_until = _fresh_until(response.headers, now)
@@ -81,7 +82,7 @@ def _read(response: Response, cached: CachedPage | None) -> CachedPage:
     if response.status != 200:
         raise SourceError(f"{redact(response.url)} answers HTTP {response.status}", expected="200 with a document")
     return CachedPage(
-        body=_body(response),
+        body=_body(response, largest),
         content_type=response.headers.get("Content-Type", ""),
         final_url=response.url,
         etag=response.headers.get("ETag", ""),
@@ -103,8 +104,8 @@ def _fresh_until(headers: Mapping[str, str], now: float) -> float:
     return now + int(age[1]) - (int(elapsed) if re.fullmatch(r"\d{1,9}", elapsed) else 0)
 
 
-def _body(response: Response) -> bytes:
-    """The whole body, unpacked, at most LARGEST_PAGE bytes."""
+def _body(response: Response, largest: int) -> bytes:
+    """The whole body, unpacked, at most ``largest`` bytes."""
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("gzip", "x-gzip", "identity", ""):
         raise SourceError(f"{redact(response.url)} is encoded as {encoding!r}", expected="gzip or no encoding")
@@ -112,13 +113,11 @@ def _body(response: Response) -> bytes:
     body = bytearray()
     for chunk in response.chunks():
         try:
-            body += unpacker.decompress(chunk, LARGEST_PAGE + 1 - len(body)) if unpacker is not None else chunk
+            body += unpacker.decompress(chunk, largest + 1 - len(body)) if unpacker is not None else chunk
         except zlib.error as error:
             raise SourceError(f"{redact(response.url)} is damaged: it does not unpack as gzip") from error
-        if len(body) > LARGEST_PAGE:
-            raise SourceError(
-                f"{redact(response.url)} is too large for a page", expected=f"at most {LARGEST_PAGE} bytes"
-            )
+        if len(body) > largest:
+            raise SourceError(f"{redact(response.url)} is too large", expected=f"at most {largest} bytes")
     if unpacker is not None and not unpacker.eof:
         raise TransientError(SourceError(f"{redact(response.url)} ended in the middle of its gzip stream"))
     return bytes(body)
