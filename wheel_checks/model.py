@@ -216,12 +216,25 @@ class Overview:
 
 
 @dataclass(frozen=True, slots=True)
+class TreeConfiguration:
+    """What the configuration ``file`` of a tree, which is anybody's, decided about a run.
+
+    ``silenced`` are the ids of the rules that would have judged something, and did not. ``refused`` are keys that were
+    not obeyed, each with the reason.
+    """
+
+    file: str
+    silenced: tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything that one command found out.
 
     ``started`` is UTC in ISO 8601 with a trailing Z; ``seconds`` is wall time; ``bytes_read`` and ``requests``
     count what was read over the network or from disk, index pages included, the byte cache excluded.
-    ``overview`` is None when the subjects speak for themselves.
+    ``overview`` is None when the subjects speak for themselves, ``tree`` when no file of a tree was obeyed.
     """
 
     command: str
@@ -233,6 +246,7 @@ class Report:
     bytes_read: int = 0
     requests: int = 0
     overview: Overview | None = None
+    tree: TreeConfiguration | None = None
 
     def count(self, outcome: Outcome) -> int:
         """How many results of all subjects have this outcome."""
@@ -248,11 +262,12 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """Fail if any subject fails, else undecided if any is (or there is none), else pass."""
+        """Fail if any subject fails, else undecided if any is, if there is none, or a tree silenced all, else pass."""
         verdicts = {self.verdict_of(subject) for subject in self.subjects}
         if Verdict.FAIL in verdicts:
             return Verdict.FAIL
-        if Verdict.UNDECIDED in verdicts or not verdicts:
+        skipped = self.count(Outcome.SKIP) == sum(len(subject.results) for subject in self.subjects)
+        if Verdict.UNDECIDED in verdicts or not verdicts or (skipped and self.tree and self.tree.silenced):
             return Verdict.UNDECIDED
         return Verdict.PASS
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ci.reference.markdown import code, page, table, text
 from wheel_checks import errors
-from wheelproof.cli.config import FLAGS_ONLY, PREFIX
+from wheelproof.cli.configuration.parsing import FLAGS_ONLY, PREFIX
 from wheelproof.manual.man import SHARED
 from wheelproof.manual.model import Manual, Option
 from wheelproof.manual.wording import value_name

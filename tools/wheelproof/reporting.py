@@ -3,32 +3,107 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from wheel_checks.model import FailOn, Overview, Report, Rule, Subject
+from wheel_checks.model import (
+    CheckResult,
+    FactUnavailableError,
+    FailOn,
+    Finding,
+    Outcome,
+    Overview,
+    Report,
+    Rule,
+    Subject,
+    TreeConfiguration,
+    Unavailable,
+)
 from wheel_checks.sources.byte_source import Cost
 from wheelproof import __version__
 
 
 @dataclass(frozen=True, slots=True)
+class TreeRules:
+    """What the configuration ``file`` of a tree says about rules; "" when there is none.
+
+    Its ``select`` and ``ignore`` come after those of the user. ``refused`` are its keys that are not obeyed, and why.
+    """
+
+    file: str = ""
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
-    """The rules that count, by prefixes of their ids, and the lowest severity that fails the run."""
+    """The rules that count, by prefixes of their ids, and the lowest severity that fails the run.
+
+    ``select`` and ``ignore`` are the user's; a ``tree`` may silence more rules, each of which the report shows.
+    """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     fail_on: FailOn = FailOn.ERROR
+    tree: TreeRules = TreeRules()
 
     def rules(self, kind: str) -> list[Rule]:
-        """The selected rules that judge subjects of this kind. Raises UsageError for a prefix that means nothing."""
+        """The selected rules that judge subjects of this kind; one that the tree silences only says so.
+
+        Where the user selects rules, the tree's ``select`` adds to them. Its ``ignore`` does not reach a rule that the
+        user selects by a prefix at least as long. Raises UsageError for a prefix that means nothing.
+        """
         from wheel_checks.catalogue import select_rules  # imports every rule: not for --help
 
-        return select_rules(kind, self.select, self.ignore)
+        if self.tree.select or self.tree.ignore:
+            select_rules(kind, self.tree.select, self.tree.ignore)  # for its error
+        chosen = select_rules(kind, self.asked, self.ignore)
+        return [self._silent(rule) if self.silences(rule.id) else rule for rule in chosen]
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The prefixes of the rules that are asked for, () for all: the user's, with what the tree adds to them."""
+        return (*self.select, *self.tree.select) if self.select else ()
+
+    def silences(self, rule: str) -> bool:
+        """Whether the tree leaves out the rule with this id."""
+        if self.tree.select and not self.select and _longest(self.tree.select, rule) < 0:
+            return True
+        return _longest(self.tree.ignore, rule) > _longest(self.select, rule)
+
+    def kept(self, results: Iterable[CheckResult]) -> Iterator[CheckResult]:
+        """The results of selected rules among those of all; one that the tree silences only says so."""
+        silent: set[str] = set()
+        for result in results:
+            if (self.asked and _longest(self.asked, result.rule) < 0) or _longest(self.ignore, result.rule) >= 0:
+                continue
+            if not self.silences(result.rule):
+                yield result
+            elif result.rule not in silent:
+                silent.add(result.rule)
+                message = self._reason.reason
+                yield CheckResult(result.rule, result.title, Outcome.SKIP, result.severity, message)
+
+    @property
+    def _reason(self) -> Unavailable:
+        return Unavailable(f"silenced by {self.tree.file}")
+
+    def _silent(self, rule: Rule) -> Rule:
+        def check(_facts: object, _expectations: object) -> Iterable[Finding]:
+            raise FactUnavailableError(self._reason)
+
+        return replace(rule, check=check)
 
     def rules_by_kind(self, kinds: Iterable[str]) -> dict[str, list[Rule]]:
         """The selected rules for each of these kinds. Raises UsageError for a prefix that means nothing."""
         return {kind: self.rules(kind) for kind in kinds}
+
+
+def _longest(prefixes: Iterable[str], rule: str) -> int:
+    """The length of the longest prefix that a rule's id begins with; -1 without any."""
+    return max((len(prefix) for prefix in prefixes if rule.startswith(prefix.upper())), default=-1)
 
 
 EVERY_RULE = Selection()
@@ -50,21 +125,32 @@ class OpenReport:
     def close(
         self,
         subjects: Iterable[Subject],
-        fail_on: FailOn,
+        selection: Selection,
         *,
         cost: Cost = NO_COST,
         local: int = 0,
         overview: Overview | None = None,
     ) -> Report:
         """The report on ``subjects``, with the time since it was opened; ``local`` bytes were read besides ``cost``."""
+        judged = tuple(subjects)
         return Report(
             command=self.command,
             version=__version__,
             started=self.started,
             seconds=time.perf_counter() - self.start,
-            subjects=tuple(subjects),
-            fail_on=fail_on,
+            subjects=judged,
+            fail_on=selection.fail_on,
             bytes_read=cost.bytes_read + local,
             requests=cost.requests,
             overview=overview,
+            tree=_decided(selection, judged),
         )
+
+
+def _decided(selection: Selection, subjects: Iterable[Subject]) -> TreeConfiguration | None:
+    """What the tree decided about this report: the rules that would have run, and did not; None without a tree."""
+    tree = selection.tree
+    if not tree.file:
+        return None
+    skipped = {r.rule for subject in subjects for r in subject.results if r.outcome is Outcome.SKIP}
+    return TreeConfiguration(tree.file, tuple(sorted(filter(selection.silences, skipped))), tree.refused)

@@ -80,7 +80,8 @@ def _text(text: str) -> str:
 
 def _banner(report: Report) -> str:
     verdict = report.verdict.value
-    judged, counts = _text(wording.judged_phrase(report)), _text(wording.counts_phrase(wording.all_results(report)))
+    judged = _text(", ".join(filter(None, (wording.judged_phrase(report), wording.silenced_phrase(report)))))
+    counts = _text(wording.counts_phrase(wording.all_results(report)))
     return (
         f'<header><div class="banner {verdict}">\n'
         f'<h1><span class="word">{verdict.upper()}</span> {judged}</h1>\n<p>{counts}</p>\n'

@@ -29,7 +29,9 @@ def as_dict(report: Report) -> dict[str, Any]:
                 **{outcome.value: report.count(outcome) for outcome in Outcome},
                 "bytes_read": report.bytes_read,
                 "requests": report.requests,
+                **({"silenced": len(report.tree.silenced)} if report.tree else {}),
             },
+            **({"tree": asdict(report.tree)} if report.tree else {}),
             "subjects": [_subject(report, subject) for subject in report.subjects],
         }
     )

@@ -48,6 +48,8 @@ def _suite(report: Report, subject: Subject) -> ET.Element:
         ("headline", neutral(subject.headline)),
         *wording.flat_facts(subject.facts),
     ]
+    if phrase := wording.silenced_phrase(report):
+        facts.append(("silenced", phrase))
     properties = ET.SubElement(suite, "properties")
     for name, value in facts:
         ET.SubElement(properties, "property", name=name, value=value)

@@ -40,7 +40,8 @@ def render(report: Report, stream: TextIO) -> None:
 def _blocks(report: Report) -> Iterator[str]:
     """Self-contained sections, each ending in a newline, the most important first."""
     mark = _MARKS[report.verdict]
-    yield f"## {mark}: wheelproof {_text(report.command)}, {_text(wording.judged_phrase(report))}\n"
+    judged = ", ".join(filter(None, (wording.judged_phrase(report), wording.silenced_phrase(report))))
+    yield f"## {mark}: wheelproof {_text(report.command)}, {_text(judged)}\n"
     yield f"{_text(wording.counts_phrase(wording.all_results(report)))} ({wording.cost_phrase(report)}).\n"
     if report.overview:
         told = [s for s in report.subjects if s.kind not in report.overview.summed_up and wording.problems(s)]

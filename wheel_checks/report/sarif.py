@@ -59,6 +59,7 @@ def _run(report: Report) -> dict[str, Any]:
             "seconds": report.seconds,
             "bytesRead": report.bytes_read,
             "requests": report.requests,
+            **({"tree": asdict(report.tree)} if report.tree else {}),
         },
     }
 

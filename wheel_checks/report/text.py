@@ -75,15 +75,17 @@ def console_for(stream: TextIO, *, color: bool | None = None, width: int | None 
 def _verdict(console: Console, report: Report) -> None:
     line = Text()
     line.append(report.verdict.value.upper(), style=_VERDICT_STYLES[report.verdict])
+    silenced = f", {phrase}" if (phrase := wording.silenced_phrase(report)) else ""
     if report.overview:
         line.append(f"  {neutral(report.overview.headline)}", style="bold")
+        line.append(silenced)
         line.append(f" ({wording.cost_phrase(report)})", style="dim")
         console.print(line, soft_wrap=True)
         return
     line.append(f"  {wording.judged_phrase(report)}", style="bold")
     if len(report.subjects) == 1 and report.subjects[0].headline:
         line.append(f", {neutral(report.subjects[0].headline)}")
-    line.append(f": {wording.counts_phrase(wording.all_results(report))}")
+    line.append(f": {wording.counts_phrase(wording.all_results(report))}{silenced}")
     line.append(f" ({wording.cost_phrase(report)})", style="dim")
     console.print(line, soft_wrap=True)
 

@@ -226,6 +226,14 @@ def counts_phrase(results: Iterable[CheckResult]) -> str:
     return ", ".join(parts) or "no checks"
 
 
+def silenced_phrase(report: Report) -> str:
+    """``3 rules silenced by pyproject.toml``: what the file of a tree left out of this run; "" for nothing."""
+    tree = report.tree
+    if tree is None or not tree.silenced:
+        return ""
+    return f"{plural(len(tree.silenced), 'rule')} silenced by {neutral(tree.file.rpartition('/')[2])}"
+
+
 def cost_phrase(report: Report) -> str:
     """``0.41 s, 1.2 MB read in 3 requests``; the time alone when the report has an overview and nothing was read."""
     if report.overview and not report.bytes_read:

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import NotFoundError
+from wheelproof.cli.configuration.rights import SETS, allow_tree
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, open_output
 from wheelproof.cli.sources import add_source_options, open_sources
 
@@ -45,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="quick: directory and small members; links: also what ELF files need; gpu: also the GPU code; "
         "full: every byte (default: links)",
     )
+    allow_tree(parser, SETS, "platform", "python", "variant", "all-files", "pre", "depth")
     add_source_options(parser)
     add_output_options(parser)
 

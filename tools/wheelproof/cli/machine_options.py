@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from wheelproof.cli.configuration.rights import SETS, allow_tree
 from wheelproof.cli.options import add_list
 
 if TYPE_CHECKING:  # only a run that describes a machine needs the tables
@@ -21,6 +22,7 @@ def add_platform_option(parser: argparse.ArgumentParser) -> None:
         "PLATFORM",
         "x86_64, aarch64, manylinux_2_28_aarch64, ... or all (repeatable; default: that of --gpu, else this machine)",
     )
+    allow_tree(parser, SETS, "platform")
 
 
 def add_machine_options(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +38,7 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
         metavar="CPU",
         help="the CPU, for wheel variants: x86-64-v4, Grace, Armv8.2-A, ... (default: that of the GPU's product)",
     )
+    allow_tree(parser, SETS, "driver", "cpu")
 
 
 def described_by(arguments: argparse.Namespace, gpus: Sequence[Product]) -> tuple[Machine, ...]:

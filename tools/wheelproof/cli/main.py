@@ -83,7 +83,7 @@ def _dispatch(arguments: list[str]) -> int:
     import gc
     import importlib  # --help must not pay for this, nor for argparse, which the next two import
 
-    from wheelproof.cli.config import parse_arguments
+    from wheelproof.cli.configuration.parsing import parse_arguments
     from wheelproof.cli.options import make_parser
 
     # A run makes a hundred thousand small facts that live to its end: looking through them again and again is 7 % of it

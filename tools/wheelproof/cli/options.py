@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import Any, NoReturn, TextIO
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.model import FailOn, Report
 from wheel_checks.report import FORMATS, render
-from wheelproof.reporting import Selection
+from wheelproof.cli.configuration.rights import ADDS, allow_tree, raises
+from wheelproof.reporting import Selection, TreeRules
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -116,9 +117,19 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--color", action=argparse.BooleanOptionalAction, default=None, help="color the text report")
     group.add_argument("-q", "--quiet", action="store_true", help="the verdict only, and no progress")
     group.add_argument("-v", "--verbose", action="count", default=0, help="more detail; -vv adds tracebacks of bugs")
+    allow_tree(parser, raises(FailOn.NEVER, FailOn.ERROR, FailOn.WARNING), "fail-on")
+    allow_tree(parser, ADDS, "select", "ignore")
     group = parser.add_argument_group("run")
     group.add_argument("--offline", action="store_true", help="use no network: only local files and what was cached")
-    group.add_argument("--config", metavar="FILE", help="read the configuration from FILE instead of searching for it")
+    group.add_argument(
+        "--config", metavar="FILE", help="obey FILE as your own configuration, and no other file (/dev/null: none)"
+    )
+    add_list(
+        group,
+        "--safe-directory",
+        "FOLDER",
+        "obey the configuration of this tree, or of those below FOLDER/*, whoever owns it; * of all (repeatable)",
+    )
     group.add_argument("--show-config", action="store_true", help="show every option's value and origin, then exit")
 
 
@@ -152,6 +163,7 @@ class OutputOptions(Selection):
             fail_on=FailOn(arguments.fail_on),
             select=tuple(arguments.select),
             ignore=tuple(arguments.ignore),
+            tree=getattr(arguments, "tree", TreeRules()),
             offline=arguments.offline,
             quiet=arguments.quiet,
             verbose=arguments.verbose,
@@ -178,6 +190,14 @@ def note(sentence: str, *, quiet: bool) -> None:
     """Write a note to standard error, since standard output belongs to the report; nothing when ``quiet``."""
     if not quiet:
         print(f"note: {sentence}", file=sys.stderr)  # noqa: T201  # meant for people
+
+
+def warn(sentences: Iterable[str]) -> None:
+    """Write a line to standard error for each: no value of a file can break it, or command a runner of GitHub."""
+    for sentence in sentences:
+        from wheel_checks.report.wording import neutral  # most runs have nothing to warn of
+
+        print(f"wheelproof: {neutral(sentence).replace('##[', '## [')}", file=sys.stderr)  # noqa: T201  # for people
 
 
 def emit(report: Report, options: OutputOptions) -> int:

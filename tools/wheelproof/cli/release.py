@@ -6,6 +6,7 @@ import argparse
 from datetime import UTC, datetime
 from pathlib import Path
 
+from wheelproof.cli.configuration.rights import NAMES_FILES, SETS, allow_tree
 from wheelproof.cli.options import OutputOptions, add_output_options, open_output
 from wheelproof.cli.sources import add_source_options, open_sources
 
@@ -26,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=["quick", "links", "gpu", "full"],
         help="as of `wheelproof verify`; never less than the expectation demands (default: what it demands)",
     )
+    allow_tree(parser, NAMES_FILES, "expect")
+    allow_tree(parser, SETS, "depth", "pre")
     add_source_options(parser)
     add_output_options(parser)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from wheelproof.cli.configuration.rights import NAMES_FILES, SETS, allow_tree
 from wheelproof.cli.machine_options import add_machine_options, add_platform_option, described_by
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
 from wheelproof.cli.sources import add_source_options, open_sources
@@ -27,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_list(parser, "--gpu", "GPU", "GB200, H100, sm_100, ...: a GPU is wanted")
     add_machine_options(parser)
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
+    allow_tree(parser, SETS, "python", "gpu", "pre")
+    allow_tree(parser, NAMES_FILES, "requirement")
     add_source_options(parser)
     add_output_options(parser)
 

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
+from wheelproof.cli.configuration.rights import SETS, allow_tree
 from wheelproof.cli.machine_options import add_machine_options, add_platform_option, described_by
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, note
 from wheelproof.cli.progress import Progress
@@ -59,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="LD_LIBRARY_PATH to search by (default: this process's)",
     )
     add_list(parser, "--explain", "SONAME", "tell how this library is searched for")
+    allow_tree(parser, SETS, "python", "all-files", "pre", "expect", "max-size", "depth", "gpu")
     add_source_options(parser)
     add_output_options(parser)
 
@@ -73,6 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
     from wheelproof.wheels.planning import Wanted
 
     output = OutputOptions.from_arguments(arguments)
+    if arguments.installed and "python" in arguments.from_tree:
+        arguments.python = []  # versions of wheels to judge; which environment is looked at is not for a tree to say
     _check_mode(arguments)
     gpus = parse_gpus(",".join(arguments.gpu)) if arguments.gpu else ()
     machines = described_by(arguments, gpus)

@@ -76,7 +76,7 @@ def diff(
         subjects.insert(0, Subject(name, "comparison", counts, pairing_facts(pairing), results))
     report = opened.close(
         subjects,
-        judgement.selection.fail_on,
+        judgement.selection,
         cost=client.cost,
         local=sum(item.local_bytes for item in compared),
     )

@@ -30,7 +30,7 @@ def explain(data: bytes, name: str, selection: Selection = EVERY_RULE) -> Report
     }
     return opened.close(
         (Subject(name, "log", "", facts, results),),
-        selection.fail_on,
+        selection,
         overview=Overview(f"{name}: {_headline(log, found)}", notes=tuple(_notes(log, found))),
     )
 

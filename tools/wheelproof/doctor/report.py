@@ -57,8 +57,7 @@ def make_report(
     host = summary.subject(showing.host or showing.name, facts, diagnosis, examination.results)
     if showing.host:
         host = replace(host, facts={"host": showing.host, **host.facts})
-    if showing.selection.select or showing.selection.ignore:
-        shown = {rule.id for rule in showing.selection.rules(KIND)}
-        host = replace(host, results=tuple(result for result in host.results if result.rule in shown))
+    showing.selection.rules(KIND)  # for the error of a prefix that means nothing
+    host = replace(host, results=tuple(showing.selection.kept(host.results)))
     overview = summary.overview(facts, diagnosis, detail=showing.detail, more=notes)
-    return opened.close((host, *more), showing.selection.fail_on, overview=overview)
+    return opened.close((host, *more), showing.selection, overview=overview)

@@ -31,12 +31,11 @@ def merge(documents: Iterable[Document], expected: Sequence[str], selection: Sel
     what is compared is kept of each. Raises UsageError for a rule that does not exist.
     """
     opened = OpenReport(MERGE)
-    rules = selection.rules(KIND)
-    rules += [rule for rule in map(get_rule, ALWAYS) if rule not in rules]
+    rules = [*(rule for rule in selection.rules(KIND) if rule.id not in ALWAYS), *map(get_rule, ALWAYS)]
     fleet = gather(documents, expected)
     hosts = _host_subjects(fleet, selection)
     told = Subject("fleet", KIND, f"{len(hosts):,} hosts", _fleet_facts(fleet), run_rules(rules, fleet, Expectations()))
-    return opened.close((told, *hosts), selection.fail_on, overview=overview(fleet, hosts, selection.fail_on))
+    return opened.close((told, *hosts), selection, overview=overview(fleet, hosts, selection.fail_on))
 
 
 def gather(documents: Iterable[Document], expected: Sequence[str] = ()) -> FleetFacts:
@@ -105,18 +104,9 @@ def _report_facts(report: HostReport) -> dict[str, Any]:
 
 
 def _selected(host: Host, selection: Selection) -> Host:
-    if not (selection.select or selection.ignore):
-        return host
-    chosen = tuple(prefix.upper() for prefix in selection.select) or ("",)
-    ignored = tuple(prefix.upper() for prefix in selection.ignore)
-    reports = (
-        replace(
-            report,
-            results=tuple(r for r in report.results if r.rule.startswith(chosen) and not r.rule.startswith(ignored)),
-        )
-        for report in host.reports
+    return Host(
+        host.name, tuple(replace(report, results=tuple(selection.kept(report.results))) for report in host.reports)
     )
-    return Host(host.name, tuple(reports))
 
 
 def _fleet_facts(fleet: FleetFacts) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Request:
                 self.deadline or cell.deadline,
                 self.offline,
                 self.fresh,
-                self.selection.select,
+                self.selection.asked,
                 self.selection.ignore,
             )
             for cell in self.cells

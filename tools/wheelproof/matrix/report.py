@@ -30,19 +30,17 @@ def make_report(
     selection: Selection = EVERY_RULE,
 ) -> Report:
     """Judge every cell. ``records`` are those of its steps, by cell and step. Raises UsageError for a rule prefix."""
-    rules = selection.rules(KIND)
-    if not any(rule.id == WHOLE_WAY for rule in rules):
-        rules = [get_rule(WHOLE_WAY), *rules]
+    rules = [get_rule(WHOLE_WAY), *(rule for rule in selection.rules(KIND) if rule.id != WHOLE_WAY)]
     subjects = []
     for cell in cells:
         own = run_rules(rules, cell, Expectations())
-        found = _found_by_verify(records[cell.id])
+        found = selection.kept(_found_by_verify(records[cell.id]))
         subjects.append(Subject(cell.id, KIND, headline(cell), cell_json(cell), (*own, *found)))
     taken = (records[cell.id][step] for cell in cells for step in (VERIFY, INSTALLED) if step in records[cell.id])
     read = [record.result["summary"] for record in taken if "summary" in record.result]
     report = opened.close(
         subjects,
-        selection.fail_on,
+        selection,
         cost=sum((Cost(summary["bytes_read"], summary["requests"]) for summary in read), NO_COST),
     )
     return replace(report, overview=overview(report, cells))

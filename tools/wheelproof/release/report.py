@@ -96,7 +96,7 @@ def judge_release(
     whole = replace(whole, headline=headline(release), facts=matrix_facts(release, verdicts))
     indexes = [exempt(subject, release) for subject in index_subjects(list(wheels.values()), (), judgement)]
     return opened.close(
-        (whole, *judged_files, *indexes), judgement.selection.fail_on, cost=client.cost, local=local_bytes(judged)
+        (whole, *judged_files, *indexes), judgement.selection, cost=client.cost, local=local_bytes(judged)
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from wheel_checks.model import Outcome, Report, Severity, Subject, Verdict
 from wheel_checks.phrases import and_more, shortened
-from wheel_checks.report.wording import label_of, neutral, worst_first
+from wheel_checks.report.wording import label_of, neutral, silenced_phrase, worst_first
 from wheelproof.release.matrix import MISSING
 
 SHIP, STOP = "SHIP", "STOP"
@@ -76,7 +76,7 @@ def markdown_summary(report: Report) -> str:
 def _title(report: Report) -> str:
     release = report.subjects[0]
     word = SHIP if report.verdict is Verdict.PASS else STOP  # also when something could not be checked
-    return f"{word}  {release.id}: {release.headline}"
+    return ", ".join(filter(None, (f"{word}  {release.id}: {release.headline}", silenced_phrase(report))))
 
 
 def _shown(report: Report) -> Sequence[Reason]:

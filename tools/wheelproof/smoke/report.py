@@ -42,7 +42,7 @@ def smoke(request: SmokeRequest, *, deadline: float, selection: Selection, quiet
             for t in targets
         ),
     )
-    return opened.close(subjects, selection.fail_on, overview=overview(request, outcome, kernels, targets))
+    return opened.close(subjects, selection, overview=overview(request, outcome, kernels, targets))
 
 
 def read_outcome(ended: SuiteEnd, deadline: float) -> SmokeDocument | NoDocument:

@@ -126,7 +126,7 @@ def judge_stack(
         subjects += [subject for subject in packages if subject.id not in told]
     read = [index for item in resolved for reader in item.read for index in reader.read]
     subjects += index_subjects(judged, read, judgement) if read else []
-    return opened.close(subjects, judgement.selection.fail_on, cost=client.cost, local=local_bytes(judged))
+    return opened.close(subjects, judgement.selection, cost=client.cost, local=local_bytes(judged))
 
 
 def _resolve(request: StackRequest, target: Target, config: IndexConfig, index: SimpleIndex) -> _Resolved:

@@ -59,7 +59,7 @@ def verify_installed(
         advance=advance,
     )
     inside = read_installed(environment, reading)
-    return opened.close(_judge(inside, rules, judgement), judgement.selection.fail_on, local=inside.bytes_read)
+    return opened.close(_judge(inside, rules, judgement), judgement.selection, local=inside.bytes_read)
 
 
 def _judge(inside: InstalledEnvironment, rules: Mapping[str, Sequence[Rule]], judgement: Judgement) -> list[Subject]:

@@ -69,7 +69,7 @@ def verify(
     judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
     subjects += [item.subject for item in compare_siblings(judged, rules["release"], judgement.expectations)]
     subjects += index_subjects(judged, [index for made in plans for index in made.variant_indexes], judgement)
-    return opened.close(subjects, judgement.selection.fail_on, cost=client.cost, local=local_bytes(judged))
+    return opened.close(subjects, judgement.selection, cost=client.cost, local=local_bytes(judged))
 
 
 def _judge_choice(choice: Choice, rules: Iterable[Rule], expectations: Expectations) -> list[Subject]:

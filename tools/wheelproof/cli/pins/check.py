@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from wheel_checks.errors import NotFoundError
+from wheelproof.cli.configuration.rights import SETS, allow_tree, raises
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
 from wheelproof.cli.pins.options import add_name_options
 from wheelproof.reporting import OpenReport
@@ -28,6 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-vendored", action="store_true", help="pass over vendored projects and test data in folders"
     )
+    allow_tree(parser, SETS, "installed")
+    allow_tree(parser, raises("core", "wide"), "set")
     add_output_options(parser)
 
 
@@ -47,21 +50,26 @@ def run(arguments: argparse.Namespace) -> int:
             f"no file that holds requirements was found in {', '.join(map(str, paths))}",
             hint="name the files, if they have unusual names",
         )
-    report = opened.close(checked.subjects, output.fail_on, local=checked.bytes_read)
+    report = opened.close(checked.subjects, output, local=checked.bytes_read)
     return emit(report, output)
 
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
-    """What the requirements are held against: named, or read from an environment; nothing when there is none."""
+    """What the requirements are held against: named, or read from an environment; nothing when there is none.
+
+    What a tree names stands for a torch that is not here: where there is one, that one counts.
+    """
     from wheelproof.pins.guard.versions import installed_versions
     from wheelproof.pins.survival import parse_installed
 
-    if arguments.installed:
-        named = [parse_installed(text) for text in arguments.installed if text != "none"]
-        return {name: str(version) for name, version in named}
+    given = [parse_installed(text) for text in arguments.installed if text != "none"]
+    named = {name: str(version) for name, version in given}
+    if arguments.installed and "installed" not in arguments.from_tree:
+        return named
     try:
-        return installed_versions(arguments.python, os.environ)
+        here = installed_versions(arguments.python, os.environ)
     except NotFoundError:
         if arguments.python:
             raise
-        return {}
+        here = {}
+    return here if "torch" in here else here | named

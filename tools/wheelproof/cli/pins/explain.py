@@ -37,5 +37,5 @@ def run(arguments: argparse.Namespace) -> int:
         requirement = parse_spec(text, named[0] if named else "torch")
         name, version = named or installed_version(requirement.name, arguments.python, os.environ)
         subjects.append(explain_requirement(requirement, name, version, rules, Expectations()))
-    report = opened.close(subjects, output.fail_on)
+    report = opened.close(subjects, output)
     return emit(report, output)

@@ -112,5 +112,5 @@ def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
         }
         results = run_rules(rules, guard, Expectations())
         subjects.append(Subject(f"the guard of {installer} {guard.version}", "guard", names, facts, results))
-    report = opened.close(subjects, output.fail_on)
+    report = opened.close(subjects, output)
     return emit(report, output)

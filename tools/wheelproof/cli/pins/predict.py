@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import NotFoundError, UsageError
+from wheelproof.cli.configuration.rights import SETS, allow_tree
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
 from wheelproof.cli.sources import add_source_options, open_sources
 
@@ -44,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--build", action="store_true", help="let the installer build source archives, which runs their code"
     )
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
+    allow_tree(parser, SETS, "pre")
     add_source_options(parser)
     add_output_options(parser)
 

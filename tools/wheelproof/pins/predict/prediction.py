@@ -86,7 +86,7 @@ def predict(request: PredictRequest, client: HttpClient, index: SimpleIndex) -> 
             raise
         except WheelproofError as error:
             subjects.append(unreadable(f"{installer}: {request.asked.label}", "install", error))
-    return opened.close(subjects, request.selection.fail_on, cost=client.cost)
+    return opened.close(subjects, request.selection, cost=client.cost)
 
 
 def _judge(installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> list[Subject]:

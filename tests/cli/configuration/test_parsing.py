@@ -1,4 +1,4 @@
-"""Where the value of an option comes from: flags > environment > file > default, each validated alike."""
+"""Where the value of an option comes from: flags > environment > own file > default, each validated alike."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Wheelproof
 from wheel_checks.errors import UsageError
-from wheelproof.cli.config import parse_arguments
+from wheelproof.cli.configuration.parsing import parse_arguments
 from wheelproof.cli.options import CommandParser, ListAction, add_output_options
 
 COMMANDS = ("judge", "rules")
@@ -45,11 +45,19 @@ def parse(
         ["torch", *arguments],
         command="judge",
         commands=COMMANDS,
-        environment=environment or {},
+        environment={"XDG_CONFIG_HOME": str(folder), **(environment or {})},
         folder=folder,
     )
     assert namespace is not None
     return namespace
+
+
+def own_file(folder: Path, content: str) -> Path:
+    """The user's own configuration in the tests of this module."""
+    file = folder / "wheelproof" / "wheelproof.toml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(content)
+    return file
 
 
 def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
@@ -64,7 +72,7 @@ def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
 
 
 def test_flags_beat_the_environment_which_beats_the_file_which_beats_the_default(tmp_path: Path) -> None:
-    (tmp_path / "wheelproof.toml").write_text('format = "html"\nfail-on = "never"\nselect = ["WHL9"]\nquiet = true\n')
+    own_file(tmp_path, 'format = "html"\nfail-on = "never"\nselect = ["WHL9"]\nquiet = true\n')
     environment = {"WHEELPROOF_FORMAT": "json", "WHEELPROOF_FAIL_ON": "warning"}
     options = parse(tmp_path, "--format", "junit", environment=environment)
     assert (options.format, options.fail_on, options.select, options.quiet, options.offline) == (
@@ -77,24 +85,26 @@ def test_flags_beat_the_environment_which_beats_the_file_which_beats_the_default
 
 
 def test_a_repeatable_flag_replaces_what_the_file_says(tmp_path: Path) -> None:
-    (tmp_path / "wheelproof.toml").write_text('select = ["WHL1"]\n[judge]\npython = ["3.11"]\n')
+    own_file(tmp_path, 'select = ["WHL1"]\n[judge]\npython = ["3.11"]\n')
     options = parse(tmp_path, "--select", "WHL2,WHL3", "--select", "WHL4", "--python", "3.13")
     assert options.select == ["WHL2", "WHL3", "WHL4"]
     assert options.python == [(3, 13)]
 
 
 def test_the_table_of_a_command_beats_the_shared_one(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text(
+    file = tmp_path / "pyproject.toml"
+    file.write_text(
         '[tool.wheelproof]\nformat = "json"\noffline = true\n'
         '[tool.wheelproof.judge]\nformat = "sarif"\nplatform = "aarch64"\n'
     )
-    options = parse(tmp_path)
+    options = parse(tmp_path, "--config", str(file))
     assert (options.format, options.platform, options.offline) == ("sarif", "aarch64", True)
 
 
 def test_values_are_converted_as_flags_are(tmp_path: Path) -> None:
-    (tmp_path / "wheelproof.toml").write_text(
-        'verbose = 2\ncolor = false\nignore = "WHL1, WHL2"\n[judge]\npython = ["3.11", "3.12"]\nlimit = 3\n'
+    own_file(
+        tmp_path,
+        'verbose = 2\ncolor = false\nignore = "WHL1, WHL2"\n[judge]\npython = ["3.11", "3.12"]\nlimit = 3\n',
     )
     options = parse(tmp_path)
     assert (options.verbose, options.color, options.ignore, options.python, options.limit) == (
@@ -127,34 +137,35 @@ def test_environment_values_are_converted_as_flags_are(tmp_path: Path) -> None:
 def test_the_nearest_file_above_counts(tmp_path: Path) -> None:
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
-    (tmp_path / "wheelproof.toml").write_text('format = "html"')
-    (tmp_path / "a" / "pyproject.toml").write_text('[tool.wheelproof]\nformat = "json"')
-    assert parse(inner).format == "json"
+    (tmp_path / "wheelproof.toml").write_text('fail-on = "error"')
+    (tmp_path / "a" / "pyproject.toml").write_text('[tool.wheelproof]\nfail-on = "warning"')
+    assert parse(inner).fail_on == "warning"
 
 
 def test_a_pyproject_of_another_tool_is_passed_over_even_when_it_is_broken(tmp_path: Path) -> None:
     inner = tmp_path / "a"
     inner.mkdir()
-    (tmp_path / "wheelproof.toml").write_text('format = "html"')
+    (tmp_path / "wheelproof.toml").write_text('fail-on = "warning"')
     (inner / "pyproject.toml").write_text("[tool.ruff\n")
-    assert parse(inner).format == "html"
+    assert parse(inner).fail_on == "warning"
 
 
 @pytest.mark.parametrize("via_environment", [True, False])
-def test_the_file_can_be_named(tmp_path: Path, via_environment: bool) -> None:
-    (tmp_path / "wheelproof.toml").write_text('format = "html"')
+def test_a_named_file_takes_the_place_of_all_others(tmp_path: Path, via_environment: bool) -> None:
+    (tmp_path / "wheelproof.toml").write_text('fail-on = "warning"')
+    own_file(tmp_path, 'format = "html"\noffline = true')
     other = tmp_path / "other.toml"
     other.write_text('format = "json"')
     if via_environment:
         options = parse(tmp_path, environment={"WHEELPROOF_CONFIG": str(other)})
     else:
         options = parse(tmp_path, "--config", str(other))
-    assert options.format == "json"
+    assert (options.format, options.offline, options.fail_on) == ("json", False, "error")
 
 
 def test_an_empty_file_switches_the_search_off(tmp_path: Path) -> None:
-    (tmp_path / "wheelproof.toml").write_text('format = "html"')
-    assert parse(tmp_path, "--config", os.devnull).format == "text"
+    (tmp_path / "wheelproof.toml").write_text('fail-on = "warning"')
+    assert parse(tmp_path, "--config", os.devnull).fail_on == "error"
 
 
 @pytest.mark.parametrize(
@@ -183,8 +194,7 @@ def test_an_empty_file_switches_the_search_off(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_file_is_one_clear_sentence(tmp_path: Path, content: str, message: str) -> None:
-    file = tmp_path / "wheelproof.toml"
-    file.write_text(content)
+    file = own_file(tmp_path, content)
     with pytest.raises(UsageError) as error:
         parse(tmp_path)
     assert message.replace("FILE", str(file)) in str(error.value)
@@ -228,19 +238,18 @@ def test_a_required_option_may_come_from_the_file(tmp_path: Path) -> None:
 
     parser = judge_parser()
     parser.add_argument("--expect", required=True)
-    (tmp_path / "wheelproof.toml").write_text('[judge]\nexpect = "cuda"')
+    own_file(tmp_path, '[judge]\nexpect = "cuda"')
     assert parse(tmp_path, parser=parser).expect == "cuda"
 
 
 def test_show_config_tells_every_value_and_its_origin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "wheelproof.toml"
-    file.write_text('[judge]\nindex-url = "https://me:secret@example.org/simple"')
+    file = own_file(tmp_path, '[judge]\nindex-url = "https://me:secret@example.org/simple"')
     answer = parse_arguments(
         judge_parser(),
         ["--show-config", "--format", "json"],
         command="judge",
         commands=COMMANDS,
-        environment={"WHEELPROOF_LIMIT": "4"},
+        environment={"WHEELPROOF_LIMIT": "4", "XDG_CONFIG_HOME": str(tmp_path)},
         folder=tmp_path,
     )
     shown = capsys.readouterr().out.splitlines()

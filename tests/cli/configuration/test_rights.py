@@ -1,0 +1,98 @@
+"""Every option of every command was looked at: what the configuration file of a tree may do to it.
+
+A new option is refused from a tree, and fails here until it stands in the table, on one side or the other. On the side
+that is allowed belongs only what changes what is judged and what is expected. What is run, written or contacted, what
+is read outside the tree, facts about the machine, and how a report looks are for the user alone to decide.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+
+import pytest
+
+from wheelproof.cli.configuration.rights import Effect, allow_tree, right_of
+from wheelproof.cli.main import COMMANDS
+from wheelproof.cli.options import CommandParser, add_output_options, make_parser
+
+SHARED = "all"
+SETS, ADDS, RAISES, NAMES_FILES = Effect.SETS, Effect.ADDS, Effect.RAISES, Effect.NAMES_FILES
+INDEXES = "index-url extra-index-url find-links no-index allow-download max-download cache-dir no-cache deadline"
+MACHINES = dict.fromkeys(("platform", "python", "gpu", "driver", "cpu"), SETS)
+
+# command: (keys that a tree may set, and how; keys that it may not)
+REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
+    SHARED: (
+        {"fail-on": RAISES, "select": ADDS, "ignore": ADDS},
+        "format output also color quiet verbose offline config safe-directory show-config",
+    ),
+    "verify": (
+        {**MACHINES, **dict.fromkeys(("all-files", "pre", "expect", "max-size", "depth"), SETS)},
+        f"installed root ld-library-path explain {INDEXES}",
+    ),
+    "stack": ({**MACHINES, "pre": SETS, "requirement": NAMES_FILES}, INDEXES),
+    "release": ({"expect": NAMES_FILES, "pre": SETS, "depth": SETS}, INDEXES),
+    "diff": (dict.fromkeys(("platform", "python", "variant", "all-files", "pre", "depth"), SETS), INDEXES),
+    "pins check": ({"installed": SETS, "set": RAISES}, "python package skip-vendored"),
+    "pins explain": ({}, "installed python"),
+    "pins guard": ({}, "directory python installed on-conflict extension check installer project"),
+    "pins predict": ({"pre": SETS}, f"requirement python installer platform installed upgrade build {INDEXES}"),
+    "doctor": ({}, "python root host timeout full fix yes save-facts facts"),
+    "explain": ({}, ""),
+    "smoke": ({}, "device level only compile-only target seed plot python deadline"),
+    "matrix run": ({}, "matrix only executor jobs deadline work fresh"),
+    "report": ({}, ""),
+    "report merge": ({}, "expect-hosts"),
+}
+
+
+def parsers(table: dict[str, tuple[str, str]], above: str = "") -> Iterator[tuple[str, CommandParser]]:
+    for name, (module_name, summary) in table.items():
+        module = importlib.import_module(module_name)
+        yield f"{above}{name}", make_parser(f"{above}{name}", summary, module)
+        yield from parsers(getattr(module, "SUBCOMMANDS", {}), f"{above}{name} ")
+
+
+def shared_parser() -> CommandParser:
+    parser = CommandParser(prog="", description="")
+    add_output_options(parser)
+    return parser
+
+
+def test_every_option_of_every_command_was_reviewed() -> None:
+    shared = shared_parser()
+    found = {SHARED: rights(shared)}
+    for name, parser in parsers(COMMANDS):
+        if parser.configurable:
+            own = rights(parser)
+            assert {key: own.pop(key) for key in shared.options} == found[SHARED], name
+            found[name] = own
+    assert found == {
+        name: {**dict.fromkeys(refused.split(), Effect.REFUSED), **allowed}
+        for name, (allowed, refused) in REVIEWED.items()
+    }
+
+
+def rights(parser: CommandParser) -> dict[str, Effect]:
+    return {key: right_of(action).effect for key, action in parser.options.items()}
+
+
+def test_an_option_that_declares_nothing_is_refused() -> None:
+    parser = CommandParser(prog="", description="")
+    assert right_of(parser.add_argument("--new")).effect is Effect.REFUSED
+
+
+@pytest.mark.parametrize("name", [name for name, parser in parsers(COMMANDS) if parser.configurable])
+def test_an_order_names_every_choice_and_no_other(name: str) -> None:
+    options = next(parser for found, parser in parsers(COMMANDS) if found == name).options
+    for key, action in options.items():
+        if right_of(action).effect is Effect.RAISES:
+            assert action.choices is not None
+            assert sorted(right_of(action).order) == sorted(action.choices), key
+            assert action.default in action.choices
+
+
+def test_a_right_over_an_option_that_is_not_there_is_a_mistake() -> None:
+    with pytest.raises(KeyError):
+        allow_tree(shared_parser(), right_of(shared_parser().options["select"]), "slect")

@@ -1,0 +1,154 @@
+"""What the configuration file of a tree decides, and what it says in vain."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wheel_checks.errors import UsageError
+from wheelproof.cli.configuration.files import TreeFile, own_place
+from wheelproof.cli.configuration.rights import Effect, Right, right_of
+from wheelproof.cli.configuration.values import Setting, convert
+from wheelproof.cli.options import CommandParser
+from wheelproof.reporting import TreeRules
+
+ONLY_EXPECTS = "the file of a tree decides only what is judged and what is expected"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A key, or with "" a whole file, that is not obeyed: where it stands, why, and what would make it hold."""
+
+    key: str
+    place: str
+    why: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.place} is not obeyed: {self.why}; {self.remedy}"
+
+
+@dataclass(slots=True)
+class TreeSettings:
+    """What a tree decided: ``origins`` of the keys that hold, by key, and the keys that do not."""
+
+    path: Path | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    dests: set[str] = field(default_factory=set)
+    origins: dict[str, str] = field(default_factory=dict)
+    refused: list[Refusal] = field(default_factory=list)
+
+    @property
+    def rules(self) -> TreeRules:
+        """What it says about rules, for the report."""
+        file = str(self.path or "")
+        return TreeRules(file, self.select, self.ignore, {refusal.key: refusal.why for refusal in self.refused})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The parser of a run, and what holds without the tree.
+
+    ``explicit`` are the keys that the command line and the environment have, ``defaults`` the values by destination.
+    """
+
+    parser: CommandParser
+    namespace: argparse.Namespace
+    defaults: Mapping[str, Any]
+    explicit: Collection[str]
+    environment: Mapping[str, str]
+
+
+def merge_tree(run: Run, file: TreeFile, settings: Mapping[str, Setting]) -> TreeSettings:
+    """Fill the namespace with what the tree may decide. Raises UsageError for a value that the flag would not take."""
+    made = TreeSettings(file.path)
+    for key, setting in settings.items():
+        action = run.parser.options[key]
+        right = right_of(action)
+        if right.effect is Effect.REFUSED:
+            made.refused.append(_refusal(run, key, setting, ONLY_EXPECTS))
+        elif key not in run.explicit:
+            value = convert(run.parser, action, setting, run.defaults[action.dest])
+            try:
+                holds = _merge(run, file, made, action, right, value)
+            except _RefusedError as error:
+                made.refused.append(_refusal(run, key, setting, str(error)))
+                continue
+            if holds:
+                made.dests.add(action.dest)
+                made.origins[key] = setting.origin
+    return made
+
+
+class _RefusedError(Exception):
+    """A value that a tree may not choose."""
+
+
+def _merge(run: Run, file: TreeFile, made: TreeSettings, action: argparse.Action, right: Right, value: Any) -> bool:
+    """Whether the tree's value of an option holds, which is noted then. Raises _RefusedError for one that may not."""
+    name, namespace = action.dest, run.namespace
+    if right.effect is Effect.ADDS:
+        setattr(made, name, tuple(value))
+        return True
+    if right.effect is Effect.RAISES:
+        held = getattr(namespace, name, run.defaults[name])
+        if right.order.index(value) < right.order.index(held):
+            raise _RefusedError(f"{value!r} is weaker than {held!r}, and the file of a tree may only ask for more")
+        if value == held:
+            return False
+    elif hasattr(namespace, name):
+        return False  # the user's own configuration has it
+    setattr(namespace, name, _confined(value, file) if right.effect is Effect.NAMES_FILES else value)
+    return True
+
+
+def not_ours(run: Run, file: TreeFile, settings: Mapping[str, Setting] | None, *, stop: bool) -> TreeSettings:
+    """What is left of the file of another user's tree: nothing. ``settings`` is None when it makes no sense.
+
+    Raises UsageError when ``stop`` and something in it would hold: a verdict without that says less than was asked.
+    In a folder that all users share nobody has asked for it, so that the run goes on.
+    """
+    assert file.path is not None  # noqa: S101  # for mypy: it has a fault
+    needed = settings is None or any(
+        right_of(run.parser.options[key]).effect is not Effect.REFUSED and key not in run.explicit for key in settings
+    )
+    remedy = (
+        f"to obey it all the same, WHEELPROOF_SAFE_DIRECTORY={shlex.quote(str(file.path.parent))} or the key "
+        f"safe-directory in your own configuration makes an exception; --config /dev/null does without it"
+    )
+    if stop and needed and not file.shared:
+        raise UsageError(file.fault, expected="a file of your own, or of root", hint=remedy)
+    refused = [] if settings == {} else [Refusal("", str(file.path), file.fault, remedy)]
+    return TreeSettings(file.path, refused=refused)
+
+
+def folders_of(file: TreeFile) -> tuple[Path, ...]:
+    """The folders by which an exception names a file: its own, and that of its tree."""
+    return () if file.path is None else (file.path.parent.resolve(), file.root.resolve())
+
+
+def _refusal(run: Run, key: str, setting: Setting, why: str) -> Refusal:
+    own = own_place(run.environment)
+    remedy = f"use --{key}, or set it in {own}" if own else f"use --{key}"
+    return Refusal(key, setting.origin, why, remedy)
+
+
+def _confined(value: Any, file: TreeFile) -> Any:
+    """Paths relative to the folder of the file, all links followed. Raises _RefusedError for one outside the tree."""
+    assert file.path is not None  # noqa: S101  # for mypy: it has keys
+
+    def inside(name: str, folder: Path = file.path.parent) -> str:
+        try:
+            real = (folder / name).resolve()
+        except (OSError, RuntimeError, ValueError) as error:  # links in a loop, a null byte
+            raise _RefusedError(f"{name!r} cannot be followed") from error
+        if not real.is_relative_to(file.root.resolve()):
+            raise _RefusedError(f"{name!r} leads out of {file.root}")
+        return str(real)
+
+    return [inside(name) for name in value] if isinstance(value, list) else inside(value)
