@@ -64,6 +64,13 @@ class IndexFile:
         return self.file_name.endswith(WHEEL_SUFFIX)
 
 
+class OtherListing(NamedTuple):
+    """Another entry with the name of a file. An installer ``may_take`` it instead: both are on indexes that count."""
+
+    file: IndexFile
+    may_take: bool
+
+
 class Refused(NamedTuple):
     """A file that the page of ``listed_by`` may not lead to: its name, its resolved address, and why."""
 

@@ -30,6 +30,7 @@ MODULES = {
     "host.wheels.build": ("host",),
     "host.wheels.origin": ("host",),
     "host.wheels.platform": ("host",),
+    "indexes": ("indexes",),
     "installed.distribution": ("distribution",),
     "installed.environment": ("environment",),
     "installed.gpu": ("distribution", "environment"),

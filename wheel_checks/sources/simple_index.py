@@ -162,7 +162,8 @@ class SimpleIndex:
 
     def _page(self, url: str, index: str) -> IndexPage:
         page = self._client.get_page(url, {"Accept": ACCEPT})
-        return parse_index_page(page.body, page.content_type, page.final_url, index)
+        parsed = parse_index_page(page.body, page.content_type, page.final_url, index)
+        return parsed._replace(refused=tuple(link._replace(url=redact(link.url)) for link in parsed.refused))
 
 
 def _belongs(file_name: str, project: str) -> bool:

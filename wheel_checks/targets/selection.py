@@ -181,6 +181,11 @@ def release_wheels(requirement: Requirement, files: Sequence[IndexFile], *, pre:
     return tuple(c.file for c in sorted(unique.values(), key=lambda c: (c.version, c.file.file_name)))
 
 
+def releases(project: str, files: Iterable[IndexFile]) -> frozenset[Version]:
+    """The versions that the wheels and source archives of ``project`` among ``files`` have; variants count."""
+    return frozenset(c.version for c in _parse_all(Requirement(project), files, variants=True)[0])
+
+
 def _applies(requirement: Requirement, target: Target) -> bool:
     if requirement.marker is None:
         return True

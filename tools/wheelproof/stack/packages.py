@@ -10,9 +10,11 @@ from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.accelerator.signals import CPU, GPU
+from wheel_checks.facts.indexes import ProjectOffers
 from wheel_checks.facts.stack import (
     NO_FILE,
     SDIST,
@@ -31,12 +33,12 @@ from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.pylock import LockedPackage
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.explanation import Explanation
 from wheel_checks.sources.uv.resolver import Resolution, Unusable
 from wheel_checks.targets.selection import Choice, Reason, choose
 from wheel_checks.targets.target import Target
 from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.judging import AT_ONCE
 from wheelproof.wheels.model import JudgedWheel, PlannedWheel
 
@@ -55,8 +57,9 @@ class Pick:
     choice: Choice
 
 
-def pick_wheels(resolution: Resolution, target: Target, index: SimpleIndex) -> list[Pick]:
-    """The wheel of each package: a lock lists all that fit. Index pages are read up to eight at once.
+def pick_wheels(resolution: Resolution, target: Target, indexes: KnownIndexes) -> list[Pick]:
+    """The wheel of each package: a lock lists all that fit, and uv also follows links that are refused here. Index
+    pages are read up to eight at once.
 
     Raises SourceError when an index does not answer.
     """
@@ -66,8 +69,10 @@ def pick_wheels(resolution: Resolution, target: Target, index: SimpleIndex) -> l
         if package.direct:
             linked = next(iter(package.files))
             requirement = Requirement(f"{package.name} @ {linked.url}")
-        choice = choose(requirement, package.files, target, pre=True)
-        listed = () if package.direct or choice.chosen is None else _listed(package.name, index)
+        listed = () if package.direct else _listed(package.name, indexes)
+        refused = frozenset() if package.direct else indexes.refused(package.name)
+        files = [file for file in package.files if file.file_name not in refused]
+        choice = choose(requirement, files, target, pre=True)
         return Pick(package, _planned(choice.chosen, target, listed) if choice.chosen else None, choice)
 
     with ThreadPoolExecutor(AT_ONCE, "pick") as pool:
@@ -82,30 +87,39 @@ def take_variant(pick: Pick, made: MachineChoice) -> Pick:
     return replace(pick, wheel=wheel, choice=made.choice)
 
 
-def _listed(name: str, index: SimpleIndex) -> tuple[IndexFile, ...]:
+def _listed(name: str, indexes: KnownIndexes) -> tuple[IndexFile, ...]:
     """All files of the project; none when only a requirements file names the index that has it."""
     try:
-        return index.files(name).files
+        return indexes.files(name)
     except NotFoundError:
         return ()
 
 
 def _planned(chosen: IndexFile, target: Target, listed: tuple[IndexFile, ...]) -> PlannedWheel:
-    listing = next((file for file in listed if file.file_name == chosen.file_name), None)
+    same_name = [file for file in listed if file.file_name == chosen.file_name]
+    listing = next((file for file in same_name if file.url == chosen.url), next(iter(same_name), None))
     url = listing.url if listing else chosen.url
     location = path_of(url) if is_file_url(url) else url
     name = listing.file_name if listing else unquote(urlsplit(chosen.url).path.rpartition("/")[2])
     return PlannedWheel(name, location, listing, target, listed)
 
 
-def missing_choice(unusable: Unusable, demands: Sequence[Demand], target: Target, index: SimpleIndex) -> Choice:
+def missing_choice(unusable: Unusable, demands: Sequence[Demand], target: Target, indexes: KnownIndexes) -> Choice:
     """What the index offers of a package of which uv found no wheel, under all demands on it together."""
     specifiers = [str(d.requirement.specifier) for d in demands if d.requirement.specifier]
     requirement = Requirement(f"{unusable.name}{','.join(specifiers)}")
     try:
-        return choose(requirement, index.files(unusable.name).files, target)
+        return choose(requirement, indexes.files(unusable.name), target)
     except NotFoundError as error:
         return Choice(requirement, target, explanation=error.what)
+
+
+def offers_of(package: StackPackage, wheel: PlannedWheel, indexes: KnownIndexes, *, pre: bool) -> ProjectOffers | None:
+    """What the indexes offer of a package under all demands on it; None when it was not chosen from a listing."""
+    if wheel.listing is None or not package.version:
+        return None
+    requirements = [demand.requirement for demand in package.demands] or [Requirement(package.name)]
+    return indexes.offers(requirements, package.target, wheel.listing, Version(package.version), pre=pre)
 
 
 def sibling_wheels(judged: Sequence[JudgedWheel]) -> list[PlannedWheel]:
@@ -131,7 +145,7 @@ def build_facts(
     resolution: Resolution,
     picks: Sequence[Pick],
     judged: Mapping[str, JudgedWheel],
-    index: SimpleIndex,
+    indexes: KnownIndexes,
     gpus: Sequence[str],
 ) -> StackFacts:
     """The facts of the resolved stack. ``judged`` maps names of packages to what was read of their wheels."""
@@ -141,7 +155,7 @@ def build_facts(
     packages = [_package(pick, judged.get(pick.package.name), target) for pick in picks]
     conflicts = []
     for unusable in resolution.unusable:
-        choice = missing_choice(unusable, demands.get(unusable.name, ()), target, index)
+        choice = missing_choice(unusable, demands.get(unusable.name, ()), target, indexes)
         if _is_about_versions(choice):
             conflicts.append(conflict_of(unusable.explanation))
         else:

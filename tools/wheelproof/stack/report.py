@@ -21,9 +21,18 @@ from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, NoSolutionError, Resolution, resolve
 from wheel_checks.targets.target import Target
 from wheelproof.reporting import OpenReport
-from wheelproof.stack.packages import Pick, build_facts, conflict_of, pick_wheels, sibling_wheels, take_variant
+from wheelproof.stack.packages import (
+    Pick,
+    build_facts,
+    conflict_of,
+    offers_of,
+    pick_wheels,
+    sibling_wheels,
+    take_variant,
+)
 from wheelproof.stack.table import headline, package_facts, table
 from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.indexes import KnownIndexes, with_offers
 from wheelproof.wheels.judging import (
     compare_siblings,
     index_subjects,
@@ -43,7 +52,7 @@ if TYPE_CHECKING:  # few packages have variants
 
 FORM = "WHL1"  # rules about the form of metadata, which matter to who publishes the wheel
 SERVED = ("WHL109", "WHL111")  # and these to who installs it: what was resolved is not what is installed
-KINDS = ("wheel", "release", "package", "stack")  # what rules of this command judge
+KINDS = ("wheel", "release", "package", "stack", "indexes")  # what rules of this command judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +102,13 @@ def judge_stack(
     progress = progress or Silent()
     opened = OpenReport("stack")
     rules = judgement.selection.rules_by_kind(KINDS)
-    index = SimpleIndex(client, config)
+    indexes = KnownIndexes(SimpleIndex(client, config))
     variants = variant_files(client) if request.machines else None
     subjects: list[Subject] = []
     resolved: list[_Resolved] = []
     for target in request.targets:
         try:
-            resolved += _for_machines(request, _resolve(request, target, config, index), variants)
+            resolved += _for_machines(request, _resolve(request, target, config, indexes), variants)
         except UsageError:
             raise
         except NoSolutionError as error:
@@ -110,7 +119,7 @@ def judge_stack(
             subjects.append(_stack_subject(request, facts, rules["stack"], judgement, []))
         except WheelproofError as error:
             subjects.append(unreadable(_stack_id(request, target), "stack", error))
-    every = [pick.wheel for item in resolved for pick in item.picks if pick.wheel]
+    every = [indexes.with_others(pick.wheel) for item in resolved for pick in item.picks if pick.wheel]
     wheels = list({(wheel.file_name, wheel.target): wheel for wheel in every}.values())  # machines share most of them
     progress.planned(len(wheels))
     judged = _judge(wheels, judgement, rules, client, progress, variants)
@@ -118,10 +127,15 @@ def judge_stack(
     for item in resolved:
         own = {p.package.name: by_wheel[p.wheel.file_name, p.wheel.target] for p in item.picks if p.wheel}
         gpus = request.gpus if item.machine is None else tuple(filter(None, [item.machine.gpu]))
-        facts = build_facts(request.asked, item.target, item.resolution, item.picks, own, index, gpus)
+        facts = build_facts(request.asked, item.target, item.resolution, item.picks, own, indexes, gpus)
+        offers = {
+            p.name: offers_of(p, own[p.name].planned, indexes, pre=request.pre) for p in facts.packages if p.name in own
+        }
+        own = {name: with_offers(wheel, offers.get(name)) for name, wheel in own.items()}
         packages = [_package_subject(p, own.get(p.name), rules["package"], judgement) for p in facts.packages]
         told = {subject.id for subject in subjects} if item.machine else set()
         subjects.append(_stack_subject(request, facts, rules["stack"], judgement, packages, item.machine))
+        subjects += indexes.judge(offers.values(), judgement, f" for {item.target.label}")
         subjects += machine_subjects(item.choices, judgement)
         subjects += [subject for subject in packages if subject.id not in told]
     read = [index for item in resolved for reader in item.read for index in reader.read]
@@ -129,7 +143,7 @@ def judge_stack(
     return opened.close(subjects, judgement.selection, cost=client.cost, local=local_bytes(judged))
 
 
-def _resolve(request: StackRequest, target: Target, config: IndexConfig, index: SimpleIndex) -> _Resolved:
+def _resolve(request: StackRequest, target: Target, config: IndexConfig, indexes: KnownIndexes) -> _Resolved:
     resolution = resolve(
         request.asked.requirements,
         target,
@@ -140,7 +154,7 @@ def _resolve(request: StackRequest, target: Target, config: IndexConfig, index: 
         timeout=request.timeout,
         leave_out_unusable=True,
     )
-    return _Resolved(target, resolution, tuple(pick_wheels(resolution, target, index)))
+    return _Resolved(target, resolution, tuple(pick_wheels(resolution, target, indexes)))
 
 
 def _for_machines(request: StackRequest, item: _Resolved, variants: VariantFiles | None) -> list[_Resolved]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from wheel_checks.facts.stack import SDIST, WHEEL, StackFacts, StackPackage
 from wheel_checks.model import FailOn, Report, Subject
-from wheel_checks.phrases import plural
+from wheel_checks.phrases import joined, plural
 
-COLUMNS = ("package", "version", "distribution", "accelerator", "cuda", "gpu_code", "verdict")
+COLUMNS = ("package", "version", "distribution", "accelerator", "cuda", "gpu_code", "index", "verdict")
 """What a row tells. ``gpu_code`` stays empty until a rule of the GPU code has put that fact into the subject."""
 
 
@@ -47,4 +47,7 @@ def headline(facts: StackFacts, rows: Sequence[dict[str, Any]]) -> str:
     torch = facts.package("torch")
     if torch is not None and torch.known_accelerator is not None:
         parts.append(f"torch {torch.version} is {torch.known_accelerator.label}")
+    indexes = Counter(row["index"] for row in rows if row["index"])
+    if len(indexes) > 1:
+        parts.append(joined([f"{count} from {index}" for index, count in indexes.most_common()]))
     return ", ".join(parts)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from packaging.requirements import Requirement
+
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.indexes import ProjectOffers
 from wheel_checks.model import Outcome, Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
@@ -14,6 +17,7 @@ from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import Choice
 from wheelproof.reporting import OpenReport
+from wheelproof.wheels.indexes import KnownIndexes, version_of, with_offers
 from wheelproof.wheels.judging import (
     compare_siblings,
     index_subjects,
@@ -29,7 +33,7 @@ from wheelproof.wheels.planning import Plan, Wanted, plan
 if TYPE_CHECKING:  # depth quick need not load what follows links
     from wheel_checks.facts.wheel.dependencies import Dependencies
 
-KINDS = ("wheel", "release", "requirement")  # what rules of this command judge
+KINDS = ("wheel", "release", "requirement", "indexes")  # what rules of this command judge
 
 
 def verify(
@@ -54,9 +58,12 @@ def verify(
     subjects: list[Subject] = []
     plans: list[Plan] = []
     variants = variant_files(client) if wanted.machines else None
+    indexes = KnownIndexes(index)
+    offers: list[ProjectOffers | None] = []
     for text in dict.fromkeys(texts):
         try:
-            plans.append(plan(text, wanted, lambda project: index.files(project).files, variants))
+            plans.append(plan(text, wanted, indexes.files, variants))
+            offers += _offers(text, plans[-1], indexes, wanted)
         except UsageError:
             raise
         except WheelproofError as error:
@@ -64,12 +71,31 @@ def verify(
     for choice in (choice for made in plans for choice in made.choices):
         subjects += _judge_choice(choice, rules["requirement"], judgement.expectations)
     subjects += machine_subjects([choice for made in plans for choice in made.machine_choices], judgement)
-    wheels = [planned for made in plans for planned in made.wheels]
+    wheels = [indexes.with_others(planned) for made in plans for planned in made.wheels]
+    subjects += indexes.judge(offers, judgement)
     progress.planned(len(wheels))
     judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
-    subjects += [item.subject for item in compare_siblings(judged, rules["release"], judgement.expectations)]
+    by_file = {(o.file_name, o.target): o for o in offers if o}
+    for item in compare_siblings(judged, rules["release"], judgement.expectations):
+        label = item.planned.target.label if item.planned.target else ""
+        subjects.append(with_offers(item, by_file.get((item.planned.file_name, label))).subject)
     subjects += index_subjects(judged, [index for made in plans for index in made.variant_indexes], judgement)
     return opened.close(subjects, judgement.selection, cost=client.cost, local=local_bytes(judged))
+
+
+def _offers(text: str, made: Plan, indexes: KnownIndexes, wanted: Wanted) -> list[ProjectOffers | None]:
+    """What all indexes offer for a requirement, for every target and machine, or with all its files."""
+    choices = [*made.choices, *(choice.choice for choice in made.machine_choices)]
+    if wanted.all_files and not choices and made.wheels and made.wheels[-1].listing:
+        newest = made.wheels[-1].listing
+        return [indexes.offers([Requirement(text)], None, newest, version_of(newest), pre=wanted.pre)]
+    return [
+        indexes.offers(
+            [choice.requirement], choice.target, choice.chosen or choice.sdist, choice.version, pre=wanted.pre
+        )
+        for choice in choices
+        if choice.applies and not choice.requirement.url
+    ]
 
 
 def _judge_choice(choice: Choice, rules: Iterable[Rule], expectations: Expectations) -> list[Subject]:

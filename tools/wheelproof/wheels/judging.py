@@ -166,7 +166,7 @@ def read_planned(
     )
     source = _open(planned, client)
     try:
-        return read_wheel(source, request)
+        return replace(read_wheel(source, request), other_listings=planned.other_listings)
     finally:
         source.close()
 

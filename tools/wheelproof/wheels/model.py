@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index_page import IndexFile, OtherListing
 from wheel_checks.model import Subject
 from wheel_checks.targets.target import Target
 from wheelproof.reporting import EVERY_RULE, Selection
@@ -21,7 +21,8 @@ if TYPE_CHECKING:  # depth quick need not load them
 class PlannedWheel:
     """A wheel to read: where it is, what the index says of it, and all that the index lists of its project.
 
-    ``gpus`` are those that it must run on, None for all that the judgement expects.
+    ``gpus`` are those that it must run on, None for all that the judgement expects. ``other_listings`` is what other
+    indexes say of a file of that name.
     """
 
     file_name: str
@@ -30,6 +31,7 @@ class PlannedWheel:
     target: Target | None = None
     listed: tuple[IndexFile, ...] = ()
     gpus: tuple[Product, ...] | None = None
+    other_listings: tuple[OtherListing, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.formats.digests import StatedHash, WrongHash
-from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.index_page import IndexFile, OtherListing
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.record import Record
 from wheel_checks.formats.wheel.version_file import VersionFile
@@ -67,6 +67,7 @@ class WheelFacts:
 
     ``broken`` is the sentence that says why the archive cannot be read at all ("" when it can).
     ``variant`` is None for a wheel that is no variant: neither a label in its name nor a ``variant.json``.
+    ``listing`` is what the index says of it, ``other_listings`` what other indexes say of a file of that name.
     ``target`` is the platform and Python for which markers were evaluated (None: no single target is meant).
     ``dist_infos`` are the names of all top-level ``*.dist-info`` folders; ``sidecar`` is the METADATA that the index
     serves beside the wheel (PEP 658), ``sidecar_hash`` its hash as stated and as it is, and ``sidecar_difference`` the
@@ -92,6 +93,7 @@ class WheelFacts:
     version_files: tuple[VersionFile, ...] = ()
     dist_infos: tuple[str, ...] = ()
     listing: IndexFile | None = None
+    other_listings: tuple[OtherListing, ...] = ()
     target: Target | None = None
     siblings: tuple[Sibling, ...] = ()
     elfs: tuple[MemberElf, ...] | Unavailable = _NO_ELFS

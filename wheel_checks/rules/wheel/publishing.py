@@ -1,4 +1,4 @@
-"""What the index says of the file: yanked, too large."""
+"""What indexes say of the file: yanked, too large, another one elsewhere, over which connection."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.formats.digests import STRONG
+from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule
 
@@ -46,3 +48,65 @@ def size(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
         evidence = (Evidence("size", f"{wheel.size:,} bytes"), Evidence("limit", f"{limit:,} bytes", "--max-size"))
         fix = Fix("Drop old GPU architectures, compress the fat binaries, or move libraries to packages of their own.")
         yield Finding(f"the wheel is larger than the limit, by {wheel.size - limit:,} bytes", evidence, fix)
+
+
+@rule(
+    "WHL303",
+    "the indexes that list a file of this name list the same file",
+    why="One name, two files: which of them is installed depends on the installer and the order of the indexes, and "
+    "only one of them was judged. One index holds another build, or was tampered with.",
+    example="sha256=9f3a... on the index of `--index-url`, sha256=1c22... on that of `--extra-index-url`",
+    fix="Ask the one index whose file you want, and pin its hash (`pip install --require-hashes`).",
+)
+def one_file(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Equal hashes, else equal sizes.
+
+    An error where an installer may take either; a warning where the other is passed over or in a find-links place; a
+    note where there is nothing to compare.
+    """
+    if wheel.listing is None:
+        need(Unavailable("the wheel was not read from an index"))
+        return
+    fix = Fix("Ask the one index whose file you want, and pin the hash of the file.")
+    stated = {**({"sha256": wheel.content_sha256} if wheel.content_sha256 else {}), **wheel.listing.hashes}
+    for other in wheel.other_listings:
+        evidence = (_stated(wheel.listing), _stated(other.file))
+        shared = stated.keys() & other.file.hashes.keys()
+        sizes = {wheel.size, other.file.size} - {None}
+        if any(stated[name] != other.file.hashes[name] for name in shared) or len(sizes) > 1:
+            severity = None if other.may_take else Severity.WARNING
+            message = f"{other.file.index} lists another file of this name than {wheel.listing.index}"
+            yield Finding(message, evidence, fix, severity=severity)
+        elif not shared:
+            message = f"whether {other.file.index} lists the same file as {wheel.listing.index} cannot be compared"
+            yield Finding(
+                message, evidence, Fix("Read the file of each index with --depth full."), severity=Severity.NOTE
+            )
+
+
+def _stated(listing: IndexFile) -> Evidence:
+    hashes = [f"{name}={digest}" for name, digest in listing.hashes.items()] or ["no hash"]
+    size = "no size" if listing.size is None else f"{listing.size:,} bytes"
+    return Evidence(listing.index, ", ".join([*hashes, size]), listing.url)
+
+
+@rule(
+    "WHL304",
+    "an index that is read over https has its files there, too",
+    Severity.WARNING,
+    why="Who can change what comes over http can replace the file. Installers notice that by the hash on the page, and "
+    "where the page states none they do not.",
+    example="an index behind a proxy that ends TLS, whose pages name `http://files.example.org/...`",
+    fix="Have the index name its files over https (X-Forwarded-Proto, or relative links).",
+)
+def encrypted(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """An error where the page states no strong hash."""
+    if wheel.listing is None:
+        need(Unavailable("the wheel was not read from an index"))
+        return
+    if wheel.listing.index.lower().startswith("https:") and wheel.listing.url.lower().startswith("http:"):
+        strong = next((name for name in STRONG if name in wheel.listing.hashes), "")
+        evidence = (Evidence("index", wheel.listing.index), Evidence("file", wheel.listing.url))
+        guard = f"the index states its {strong}" if strong else "and the index states no strong hash of it"
+        fix = Fix("Have the index name its files over https.")
+        yield Finding(f"the file comes over http, {guard}", evidence, fix, severity=None if strong else Severity.ERROR)
