@@ -21,7 +21,7 @@ import pytest
 from tests.support.patience import PATIENCE, has_ended, in_time, wait_until
 from wheel_checks import process
 from wheel_checks.interrupts import TERMINATED, terminated_as
-from wheel_checks.process import Child, Ended, StartError, run
+from wheel_checks.process import Child, Ended, StartError, find_program, run, without_relative
 from wheel_checks.process_tree import family
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -401,3 +401,46 @@ def names(tree: ast.AST) -> Iterator[str]:
                 yield from (f"{module}.{alias.name}" for alias in imported)
             case ast.Attribute(value=ast.Name(id=module), attr=name):
                 yield f"{module}.{name}"
+
+
+# Search paths
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("PATH", "/a:.:bin::/c", "/a:/c"),
+        ("PATH", "/a:/b", "/a:/b"),
+        ("PATH", ".", None),
+        ("PYTHONPATH", ":/x", "/x"),
+        ("PYTHONPATH", "/a;b:/c", "/a;b:/c"),
+        ("PYTHONHOME", "python", None),
+        ("PYTHONUSERBASE", ".local", None),
+        ("PYTHONPYCACHEPREFIX", "cache", None),
+        ("LD_LIBRARY_PATH", "/a;.:/b:", "/a:/b"),
+        ("LD_PRELOAD", "libjemalloc.so.2 ./evil.so", "libjemalloc.so.2"),
+        ("LD_PRELOAD", "libjemalloc.so.2 /x/y.so", "libjemalloc.so.2 /x/y.so"),
+        ("LD_AUDIT", "evil.so", None),
+        ("OTHER", ".:", ".:"),
+    ],
+)
+def test_no_child_searches_the_current_folder(name: str, value: str, kept: str | None) -> None:
+    expected = {"HOME": "/h"} if kept is None else {"HOME": "/h", name: kept}
+    assert without_relative({"HOME": "/h", name: value}) == expected
+
+
+def test_a_child_gets_no_relative_entry() -> None:
+    script = "import os; print(os.environ['PYTHONPATH'], 'PYTHONHOME' in os.environ)"
+    variables = {**os.environ, "PYTHONPATH": ".:/x:", "PYTHONHOME": "."}
+    assert run([sys.executable, "-c", script], environment=variables).output == b"/x False\n"
+
+
+def test_a_program_of_the_current_folder_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / "uv"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    for path in ("", ".", ":", f"{tmp_path.name}:."):
+        assert find_program("uv", {"PATH": path}) is None
+    assert find_program("uv", {"PATH": f".:{tmp_path}"}) == str(program)
+    assert find_program("./uv", {"PATH": ""}) == "./uv"  # a path says which one is meant

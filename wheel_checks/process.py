@@ -15,7 +15,9 @@ import atexit
 import contextlib
 import math
 import os
+import re
 import selectors
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -30,12 +32,37 @@ from wheel_checks.process_tree import family, start_time
 
 LARGEST_OUTPUT = 64 << 20  # bytes; pip's report of 200 packages, with all their METADATA, has 5 MB
 
+# Where programs, libraries and modules are searched for, and what separates the entries.
+_SEARCHED = dict.fromkeys(
+    ("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX", "LD_AUDIT"), ":"
+)
+_SEARCHED |= {"LD_LIBRARY_PATH": "[:;]", "LD_PRELOAD": r"[:\s]+"}
 _TICK = 0.02  # seconds between two looks at a child where the kernel has no file descriptors for processes
 _REAPING = 0.5  # seconds that a killed child has to end; one in an uninterruptible wait does not
 _FULL_PIPES = 32  # reads that empty any pipe
 
 Sink = Callable[[bytes], object]
 """Takes the next bytes that a child wrote."""
+
+
+def without_relative(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables without the relative and empty entries of search paths: they name another folder in every tree."""
+    kept = {}
+    for name, value in variables.items():
+        entries = re.split(_SEARCHED.get(name, "$^"), value)
+        # A preloaded library without a slash is searched for, as any other.
+        good = [entry for entry in entries if entry[:1] == "/" or ("PRELOAD" in name and entry and "/" not in entry)]
+        if name not in _SEARCHED or len(good) == len(entries):
+            kept[name] = value
+        elif good:
+            kept[name] = ":".join(good)
+    return kept
+
+
+def find_program(name: str, variables: Mapping[str, str]) -> str | None:
+    """The program with this name, or at this path, by the search path without its relative entries; else None."""
+    path = variables.get("PATH", os.defpath)
+    return shutil.which(name, path=without_relative({"PATH": path}).get("PATH", ""))
 
 
 class StartError(Exception):
@@ -136,7 +163,7 @@ class Child:
                 leaving.callback(_ours.starting.discard, threading.get_ident())
                 self._process = subprocess.Popen(
                     list(command),
-                    env=None if environment is None else dict(environment),
+                    env=without_relative(os.environ if environment is None else environment),
                     cwd=cwd,
                     stdin=leaving.enter_context(_file_of(stdin)) if stdin else subprocess.DEVNULL,
                     stdout=stdout,

@@ -11,10 +11,12 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
-# Arguments: the package's folder, the module to run, its arguments. The current folder must not shadow torch either.
+# Arguments: the package's folder, the module to run, its arguments. The current folder must not shadow torch, nor the
+# standard library, so it goes before anything is imported that is not built in.
 BOOTSTRAP = """\
-import importlib.util, runpy, sys
+import sys
 sys.path[:] = [entry for entry in sys.path if entry]
+import importlib.util, runpy
 folder, module, *rest = sys.argv[1:]
 spec = importlib.util.spec_from_file_location(
     "kernels_smoke", folder + "/__init__.py", submodule_search_locations=[folder]

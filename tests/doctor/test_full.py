@@ -45,7 +45,9 @@ def test_what_did_not_pass_is_taken_over() -> None:
 
 def test_the_command_line_is_one_that_smoke_understands(wheelproof: Wheelproof) -> None:
     """Its options are checked before it looks for torch."""
-    options = smoke_command("/nowhere/python", 30)[3:]
+    python, apart, *command = smoke_command("/nowhere/python", 30)
+    assert (python, apart, command[:3]) == (sys.executable, "-P", ["-m", "wheelproof", "smoke"])
+    options = command[2:]
     run = wheelproof(*options)
 
     assert run.status == 3

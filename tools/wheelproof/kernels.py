@@ -8,8 +8,12 @@ from pathlib import Path
 from wheel_checks.errors import SourceError
 
 # The package says itself how it is loaded from its folder, so that nothing that is installed beside it can be imported
-# by the interpreter that is judged. Arguments: the folder, the module to run, its arguments.
-BOOTSTRAP = "import runpy, sys; exec(runpy.run_path(sys.argv[1] + '/suite/start.py')['BOOTSTRAP'])"
+# by the interpreter that is judged; the current folder leaves the search before anything is imported that is not built
+# in. Arguments: the folder, the module to run, its arguments.
+BOOTSTRAP = (
+    "import sys; sys.path[:] = filter(None, sys.path); import runpy; "
+    "exec(runpy.run_path(sys.argv[1] + '/suite/start.py')['BOOTSTRAP'])"
+)
 MODULE = "kernels_smoke.__main__"
 
 

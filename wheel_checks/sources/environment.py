@@ -93,11 +93,12 @@ def find_environment(path: str = "", *, variables: Mapping[str, str], root: str 
 
 def _active(tree: FileTree, variables: Mapping[str, str]) -> Environment:
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
-        if variables.get(name):
+        if variables.get(name, "").startswith("/"):  # a relative one means another environment in every folder
             return _at(tree, variables[name], variables, f"{name} names it")
     for folder in variables.get("PATH", "").split(os.pathsep):
         candidate = posixpath.join(folder, "python3")
-        if folder and _machine_of(tree, candidate):  # no script that starts another, such as a version manager's
+        # Neither what lies in the current folder, nor a script that starts another, such as a version manager's.
+        if folder.startswith("/") and _machine_of(tree, candidate):
             return _at(tree, candidate, variables, "its python3 is the first on PATH")
     raise NotFoundError("there is no active environment, and no python3 on PATH", expected=f"--python with {EXPECTED}")
 

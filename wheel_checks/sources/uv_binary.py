@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import os
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wheel_checks.errors import DeadlineError, SourceError, UsageError
-from wheel_checks.process import StartError, run
+from wheel_checks.process import StartError, find_program, run
 from wheel_checks.sources.http.credentials import redact_text
 
 _DEFAULT = re.compile(r"--default-index <\w+>\s+[^<]*\(by\s+default:\s+<(https?://[^>\s]+)>")
@@ -35,7 +34,7 @@ def find_uv() -> str:
 
         return find_uv_bin()
     except (ImportError, FileNotFoundError):
-        found = shutil.which("uv")
+        found = find_program("uv", os.environ)
     if found is None:
         raise SourceError("uv, which resolves requirements, is not installed", hint="python -m pip install uv")
     return found

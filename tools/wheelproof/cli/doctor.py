@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-import shutil
 import sys
 import threading
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
 from wheel_checks.model import Subject, Unavailable
+from wheel_checks.process import find_program
 from wheelproof.cli.options import OutputOptions, add_output_options, emit, open_output
 from wheelproof.cli.progress import Progress
 from wheelproof.reporting import OpenReport
@@ -128,7 +128,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--facts is instead of a machine", expected="no --python and no --root beside it")
     if not Path(arguments.root).is_dir():
         raise UsageError(f"--root {arguments.root} is no folder", expected="a folder with etc, proc, usr, ... in it")
-    if python and here and not Path(python).exists() and shutil.which(python) is None:
+    if python and here and not Path(python).exists() and find_program(python, os.environ) is None:
         raise UsageError(f"there is no {python}", expected="an interpreter, or the folder of an environment")
     if not 0 < arguments.timeout <= LONGEST:
         raise UsageError(

@@ -53,12 +53,13 @@ def run_child(
     *,
     deadline: float,
     environment: Mapping[str, str],
-    cwd: str | None = None,
+    cwd: str = "/",
     limit: int = LARGEST_OUTPUT,
 ) -> tuple[ChildEnd, bytes]:
     """Run ``command`` for at most ``deadline`` seconds: how it ended, and the first ``limit`` bytes of its output.
 
-    One that cannot be started ended with exit code 127, and ``output`` says why. Never raises.
+    It runs in the root folder: in the current one, which may be anybody's, Python and the loader would find what lies
+    there. One that cannot be started ended with exit code 127, and ``output`` says why. Never raises.
     """
     waits: list[str] = []
     try:

@@ -117,7 +117,9 @@ def run_steps(steps: Sequence[Planned]) -> tuple[Ran, ...]:
     done: list[Ran] = []
     for step in steps:
         try:
-            status = run(step.arguments, stdout=sys.stderr, stderr=None, first=signal.SIGINT, grace=GRACE).status
+            status = run(
+                step.arguments, stdout=sys.stderr, stderr=None, cwd="/", first=signal.SIGINT, grace=GRACE
+            ).status
         except StartError as error:
             print(f"{step.arguments[0]} cannot be started: {error}", file=sys.stderr)  # noqa: T201
             status = 127

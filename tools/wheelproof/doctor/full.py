@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ _GRACE = 10.0  # seconds beyond its deadline that smoke has to end its own child
 def smoke_command(python: str, deadline: float) -> list[str]:
     """The command line; applications of wheelproof know each other by nothing else."""
     options = ["--python", python, "--level", LEVEL, "--deadline", f"{deadline:g}", "--format", "json", "--quiet"]
-    return [sys.executable, "-m", "wheelproof", "smoke", *options]
+    return [sys.executable, "-P", "-m", "wheelproof", "smoke", *options, "--config", os.devnull]
 
 
 def run_smoke(python: str, deadline: float) -> Subject:

@@ -30,6 +30,11 @@ from wheel_checks.sources.uv_binary import Answer, run_installer, run_uv
 UV, PIP = "uv", "pip"
 DEFAULT_TIMEOUT = 300.0  # seconds; a cold resolution of 200 packages takes 20
 
+# As ``python -m pip``, which would import pip, or a module that it needs, from the current folder: anybody's files.
+PIP_ALONE = (
+    "import sys; sys.path[:] = filter(None, sys.path); import runpy; "
+    "runpy.run_module('pip', run_name='__main__', alter_sys=True)"
+)
 _CHANGE = re.compile(r" ([-+~]) ([A-Za-z0-9._-]+)(?:==(\S+)| @ (\S+))?")  # uv: " + torch==2.8.0", " + torch @ URL"
 _UV_DONE = re.compile(r"^(?:Would |Checked |Audited )", re.MULTILINE)
 _PIP_CONFLICT, _PIP_NOTHING = "ResolutionImpossible", re.compile(r"No matching distribution found for (\S+)")
@@ -119,7 +124,8 @@ def pip_dry_run(
     archives, which runs their code. Raises SourceError when pip gives no answer, FormatError for a report that cannot
     be read.
     """
-    command = [python, "-m", "pip"] if "pip" in packages else [sys.executable, "-m", "pip", "--python", python]
+    has_pip = "pip" in packages
+    command = [python, "-c", PIP_ALONE] if has_pip else [sys.executable, "-c", PIP_ALONE, "--python", python]
     with _temporary_file() as report:
         options = ["--quiet", "--dry-run", "--report", str(report)]
         options += [] if build else ["--only-binary", ":all:"]

@@ -53,6 +53,7 @@ def run_suite(python: str, options: Sequence[str], *, deadline: float, quiet: bo
             ended = run(
                 [*command, "--format", "json", "--output", str(output)],
                 deadline=deadline,
+                cwd="/",  # in the current folder, which may be anybody's, Python would find modules
                 stdout=words.writing,
                 stderr=words.writing,
                 sinks={words.reading: words.take},

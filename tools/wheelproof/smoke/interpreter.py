@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from wheel_checks.errors import NotFoundError, SourceError
+from wheel_checks.process import find_program
 from wheel_checks.sources.environment import Environment, find_environment
 
 
@@ -47,7 +47,7 @@ def _asked(asked: str, variables: Mapping[str, str]) -> str:
         if not environment.interpreter:
             raise NotFoundError(f"{environment.path} has no interpreter", expected="an environment that can be run")
         return environment.interpreter
-    found = shutil.which(asked, path=variables.get("PATH"))
+    found = find_program(asked, variables)
     if found is None and path.exists():
         raise SourceError(f"{asked} cannot be run", expected="a Python interpreter")
     if found is None:

@@ -132,11 +132,10 @@ class Credentials:
         return None if entry is None else Login(entry[0] or "", entry[2] or "")
 
     def _from_keyring(self, services: tuple[str, ...], user: str, seconds: float) -> Login | None:
-        import shutil
 
-        from wheel_checks.process import StartError, run
+        from wheel_checks.process import StartError, find_program, run
 
-        command = shutil.which("keyring", path=self._environ.get("PATH"))
+        command = find_program("keyring", self._environ)
         if command is None:
             return None
         environ = {**self._environ, "PYTHONIOENCODING": "utf-8"}

@@ -1,8 +1,8 @@
 """Tells about the Python that runs it: its version, its folders, and where it searches for modules.
 
-It is started by its path, with the variables and in the folder of the user, so that the search path is the user's own:
-.pth files, sitecustomize and PYTHONPATH take part. The first entry, this folder, stands for the working directory,
-which a user's ``python -c`` or ``python -m`` has there; with PYTHONSAFEPATH there is neither.
+It is started by its path, with the variables of the user, so that the search path is the user's own: .pth files,
+sitecustomize and PYTHONPATH take part. The first entry, this folder, stands for the working directory, which a user's
+``python -c`` or ``python -m`` has there; with PYTHONSAFEPATH there is neither. It is not started in that directory.
 """
 
 from __future__ import annotations
@@ -18,14 +18,6 @@ import importlib.util  # noqa: E402
 import json  # noqa: E402
 import site  # noqa: E402
 import sysconfig  # noqa: E402
-
-
-def working_directory() -> str:
-    """The current folder, "" when it has been removed."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""
 
 
 def search_path() -> list[str]:
@@ -84,7 +76,6 @@ def describe() -> dict[str, object]:
         "purelib": sysconfig.get_path("purelib"),
         "platlib": sysconfig.get_path("platlib"),
         "search_path": search_path(),
-        "working_directory": working_directory(),
         "include": include,
         "python_h": os.path.isfile(os.path.join(include, "Python.h")),
         "libc": libc(),

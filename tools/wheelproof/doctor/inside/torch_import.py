@@ -2,7 +2,8 @@
 
 Arguments: the seconds for everything, the seconds for each step after the import, and the file with the kernel ("" for
 none). A step that takes longer ends the process with the Python stack of all threads on standard error, which a kill
-from outside would not give. It is started by ``python -c``, so that sys.path is what a user's ``python -c`` has.
+from outside would not give. It is started by ``python -c`` in the root
+folder: sys.path is what a user's ``python -c`` has there.
 """
 
 from __future__ import annotations

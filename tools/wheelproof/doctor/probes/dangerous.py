@@ -199,7 +199,7 @@ def _private_cache(environment: Mapping[str, str]) -> Iterator[Mapping[str, str]
     the user's cache, and fails as it would for the user.
     """
     home = environment.get("TRITON_HOME") or environment.get("HOME") or str(Path("~").expanduser())
-    place = Path(environment.get("TRITON_CACHE_DIR") or Path(home, ".triton", "cache"))
+    place = Path(environment.get("TRITON_CACHE_DIR") or Path(home, ".triton", "cache")).absolute()
     existing = next((folder for folder in (place, *place.parents) if folder.is_dir()), Path("/"))
     with contextlib.ExitStack() as stack:
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -16,6 +15,7 @@ from wheel_checks.facts.host.probes import ChildEnd
 from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.model import Unavailable
+from wheel_checks.process import find_program
 from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.sources.file_tree import FileTree
 from wheel_checks.targets.target import OLDEST_GLIBC, OLDEST_PYTHON, Target
@@ -63,16 +63,16 @@ def read_interpreter(
 def _choose(python: str, environ: Mapping[str, str]) -> tuple[str, str] | Unavailable:
     """The program to start, and why that one."""
     if python:
-        on_path = "" if "/" in python or Path(python).exists() else shutil.which(python, path=environ.get("PATH", ""))
+        on_path = "" if "/" in python or Path(python).exists() else find_program(python, environ)
         return _program(on_path or python, environ), "asked for"
     for name in _VARIABLES:
-        if environ.get(name):
+        if environ.get(name, "").startswith("/"):  # a relative one means another environment in every folder
             try:
                 return _program(environ[name], environ), f"{name} names it"
             except WheelproofError as error:
                 return Unavailable(f"{name} names {environ[name]}: {error.what}", f"unset {name}, or --python PATH")
     for name in _NAMES:
-        if path := shutil.which(name, path=environ.get("PATH", "")):
+        if path := find_program(name, environ):
             return path, f"it is the first {name} on PATH"
     return Unavailable("there is no active environment, and no python3 on PATH", "--python PATH names an interpreter")
 
@@ -105,7 +105,7 @@ def _of_answer(program: str, why: str, told: Mapping[str, Any]) -> Interpreter:
         purelib=told["purelib"],
         platlib=told["platlib"],
         search_path=tuple(told["search_path"]),
-        working_directory=told["working_directory"],
+        working_directory=_working_directory(),
         include=told["include"],
         python_h=told["python_h"],
         machine=machine,
@@ -116,6 +116,14 @@ def _of_answer(program: str, why: str, told: Mapping[str, Any]) -> Interpreter:
         externally_managed=told["externally_managed"],
         has_pip=told["has_pip"],
     )
+
+
+def _working_directory() -> str:
+    """The current folder, "" when it has been removed."""
+    try:
+        return os.getcwd()  # noqa: PTH109  # a text, as all paths of an interpreter
+    except OSError:
+        return ""
 
 
 def _of_files(environment: Environment, found: str = "", fault: str = "") -> Interpreter | Unavailable:

@@ -24,7 +24,7 @@ from wheel_checks.sources.uv_binary import run_uv
 from wheelproof.pins.documents import requirements
 from wheelproof.pins.documents.source import decode
 from wheelproof.pins.guard.files import known_extensions
-from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV, run_pip
+from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, PIP_ALONE, UV, run_pip
 
 _LARGEST = 1 << 20  # bytes of a configuration or constraints file
 _UV_FILES = {
@@ -63,7 +63,7 @@ def read_guard(
             settings.append(GuardSetting(Kind.CACHE, "uv's default", path=cache))
         version = "".join(run_uv(["--version"], variables, DEFAULT_TIMEOUT).output.split()[1:2])
         return GuardFacts(UV, version, installed, tuple(settings), _dropped(folder, variables), known_extensions())
-    pip = [sys.executable, "-m", "pip", *(["--python", python] if python else [])]
+    pip = [sys.executable, "-c", PIP_ALONE, *(["--python", python] if python else [])]
     version = "".join(run_pip([*pip, "--version"], variables).output.split()[1:2])
     if not version:
         raise SourceError("pip does not say what it is configured to do", expected="`pip --version` with a version")
