@@ -16,15 +16,22 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import Unavailable
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMAS = {"report": "wheel_checks/report/report.schema.json", "matrix": "tools/wheelproof/matrix/matrix.schema.json"}
+SCHEMAS = {
+    "report": "wheel_checks/report/report.schema.json",
+    "record": "tools/wheelproof/verify/record.schema.json",
+    "matrix": "tools/wheelproof/matrix/matrix.schema.json",
+}
 ABOUT = {
     "report": "Every command that judges writes it with `--format json`.",
+    "record": "`wheelproof verify --record FILE` writes it, `wheelproof verify --same-as FILE` compares with it. More: "
+    "[the same files as before](../../indexes.md#the-same-files-as-before).",
     "matrix": "The file `ci/matrix.toml`, for editors that check TOML. More: [the matrix](../../matrix.md#the-file).",
 }
 INDEX = """\
 | document | written by | read by | described in |
 | --- | --- | --- | --- |
 | report | every command that judges, with `--format json` | `report merge` | [report](report.md) |
+| record of files | `verify --record` | `verify --same-as` | [record](record.md) |
 | facts of a host | `doctor --save-facts` | `doctor --facts` | [host facts](host.md) |
 | matrix | you | `matrix` | [matrix](matrix.md) |
 | what a release must be | you | `release --expect` | [release](../../release.md#file) |

@@ -88,10 +88,16 @@ def test_with_uvs_strategy_it_is_passed_over_and_a_note(
         ([], [demo("2.0")], "demo"),
         ([demo("1.0")], [demo("2.0rc1")], "demo"),
     ],
-    ids=["another build", "a lower version", "a version that is named", "a project of its own", "a pre-release"],
+    ids=[
+        "another build",
+        "a lower version",
+        "a version that is named",
+        "a project of the second",
+        "a pre-release",
+    ],
 )
 @pytest.mark.parametrize("command", ["verify", "stack"])
-def test_what_looks_like_confusion_and_is_none(
+def test_what_only_looks_like_confusion(
     wheelproof: Wheelproof, command: str, first: list[WheelBuilder], extra: list[WheelBuilder], asked: str
 ) -> None:
     with two_indexes(first, extra) as (one, other):

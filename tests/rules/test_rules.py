@@ -6,7 +6,7 @@ from itertools import chain
 
 import pytest
 
-from tests.rules import choice_cases, fleet_cases, indexes_cases, matrix_cases, stack_cases
+from tests.rules import choice_cases, file_record_cases, fleet_cases, indexes_cases, matrix_cases, stack_cases
 from tests.rules.case import Case
 from tests.rules.host import container_cases as doctor_container_cases
 from tests.rules.host import driver_cases as doctor_driver_cases
@@ -71,6 +71,7 @@ MODULES = (
     doctor_visibility_cases,
     doctor_wheels_cases,
     fleet_cases,
+    file_record_cases,
     indexes_cases,
     variant_cases,
     variant_coverage_cases,

@@ -139,7 +139,7 @@ def find_higher(project: ProjectOffers) -> Iterator[Higher]:
     for extra in extras:
         if best and extra.version and extra.version.public not in public and _is_above(extra, best):
             if extra.version.is_prerelease and not (project.version and project.version.is_prerelease):
-                continue  # alone it would be taken, beside a stable release it is not (PEP 440)
+                continue  # taken only where there is no stable release (PEP 440)
             yield Higher(project, first, extra, best)
 
 
@@ -160,8 +160,8 @@ def described(project: ProjectOffers) -> str:
 
 def summarised_offers(project: ProjectOffers) -> list[dict[str, Any]]:
     """The offers, JSON-ready, where several places have files of the project or one could not be read; else []."""
-    told = [offer for offer in project.offers if offer.place.files or offer.place.unread]
-    if len(told) < 2:
+    known = [offer for offer in project.offers if offer.place.files or offer.place.unread]
+    if len(known) < 2:
         return []
     return [
         {
@@ -173,7 +173,7 @@ def summarised_offers(project: ProjectOffers) -> list[dict[str, Any]]:
             "counts": offer.place.counts,
             "unread": offer.place.unread,
         }
-        for offer in told
+        for offer in known
     ]
 
 

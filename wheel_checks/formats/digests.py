@@ -10,7 +10,7 @@ from typing import NamedTuple
 from wheel_checks.errors import SourceError
 
 STRONG = ("sha512", "sha384", "sha256", "sha3_512", "sha3_384", "sha3_256", "blake2b", "blake2s")
-"""The algorithms for which nobody can make two files of one hash, as :mod:`hashlib` names them."""
+"""The algorithms for which no two files of one hash can be made, as :mod:`hashlib` names them."""
 
 _KNOWN = (*STRONG, "sha224", "sha3_224", "sha1", "md5")
 

@@ -41,6 +41,7 @@ MODULES = {
     "pins.changes": ("requirement-of-installed", "planned-change", "planned-install"),
     "pins.guards": ("pin-guard",),
     "pins.requirements": ("requirement-pin",),
+    "record": ("record",),
     "release.file": ("release-file",),
     "release.parity": ("pair", "comparison"),
     "release.whole": ("release-set",),

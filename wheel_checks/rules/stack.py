@@ -225,8 +225,8 @@ def solvable(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
 @stack_rule(
     "STK107",
     "the METADATA that the requirements are resolved by has the hash that its index states",
-    why="Whoever can replace the METADATA beside a wheel chooses what a resolver takes. uv and pip refuse one with "
-    "another hash than the index states (PEP 714), so that nothing can be installed.",
+    why="Whoever can replace the METADATA that an index serves chooses what a resolver takes. uv and pip refuse "
+    "one with another hash than the index states (PEP 714), so that nothing can be installed.",
     example="an index that states sha256=9f3a... and serves METADATA with sha256=1c22...",
     fix="Find out who changed it; have the index extract the METADATA again.",
 )

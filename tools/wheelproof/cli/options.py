@@ -153,9 +153,8 @@ class OutputOptions(Selection):
         """Read the parsed options. Raises UsageError at once when a report could not be written to its place."""
         also = tuple(map(_format_and_file, arguments.also))
         for flag, name in (("--output", arguments.output), *((f"--also {known}", file) for known, file in also)):
-            path = Path(name)
-            if name != "-" and (path.is_dir() or not path.absolute().parent.is_dir()):
-                raise UsageError(f"{flag} {name} cannot be written", expected="a file in a folder that exists")
+            if name != "-":
+                check_output(flag, name)
         return cls(
             format=arguments.format,
             output=arguments.output,
@@ -207,6 +206,13 @@ def emit(report: Report, options: OutputOptions) -> int:
         with open_output(output) as stream:
             render(report, stream, name, **shown)
     return report.exit_code
+
+
+def check_output(flag: str, name: str) -> None:
+    """Raise UsageError when a file could not be written to its place, so that no run is in vain."""
+    path = Path(name)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError(f"{flag} {name} cannot be written", expected="a file in a folder that exists")
 
 
 @contextlib.contextmanager

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
 from wheelproof.cli.configuration.rights import SETS, allow_tree
 from wheelproof.cli.machine_options import add_machine_options, add_platform_option, described_by
-from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, note
+from wheelproof.cli.options import OutputOptions, add_list, add_output_options, check_output, emit, note, open_output
 from wheelproof.cli.progress import Progress
 from wheelproof.cli.sources import add_source_options, open_sources
 
 if TYPE_CHECKING:
     from wheel_checks.sources.environment import Environment
+    from wheelproof.verify.recording import Recording
     from wheelproof.wheels.model import Judgement
 
 
@@ -50,6 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "declares (repeatable)",
     )
     add_machine_options(parser)
+    record = parser.add_argument_group("what was judged before")
+    record.add_argument("--record", metavar="FILE", help="write names, hashes, indexes and verdicts to FILE")
+    record.add_argument(
+        "--same-as", metavar="FILE", help="fail when a file is not the one of this record, made by --record"
+    )
     installed = parser.add_argument_group("what is installed")
     installed.add_argument("--installed", action="store_true", help="judge an environment, without running anything")
     installed.add_argument("--root", default="/", metavar="FOLDER", help="the file system that the environment is in")
@@ -90,18 +97,57 @@ def run(arguments: argparse.Namespace) -> int:
     judgement = Judgement(expectations, output, Depth(arguments.depth))
     if arguments.installed:
         return _run_installed(arguments, judgement, output)
+    recording = _recording(arguments)
     links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
     with open_sources(arguments, output, assumed=wanted.note, links=links, whole=whole) as opened:
         report = verify(
-            arguments.targets, wanted, judgement, opened.client, opened.index, opened.progress, opened.dependencies
+            arguments.targets,
+            wanted,
+            judgement,
+            opened.client,
+            opened.index,
+            opened.progress,
+            opened.dependencies,
+            recording,
         )
+    if recording is not None and arguments.record:
+        with open_output(arguments.record) as stream:
+            recording.write(report, stream)
     return emit(report, output)
+
+
+def _recording(arguments: argparse.Namespace) -> Recording | None:
+    """What is to be compared and written. Raises UsageError when a record cannot be read, or written to its place."""
+    if not arguments.record and not arguments.same_as:
+        return None
+    from wheel_checks.facts.record import AskedFor
+    from wheel_checks.sources.http.credentials import redact_text
+    from wheelproof.verify.recording import Recording, read_record
+
+    if arguments.record:
+        check_output("--record", arguments.record)
+        if arguments.record == "-":
+            raise UsageError("--record - would mix the record with the report", expected="a file")
+        if arguments.same_as and _is_same(Path(arguments.record), Path(arguments.same_as)):
+            what = "--record would replace the record that --same-as compares with"
+            raise UsageError(what, expected="two files", hint="move the new record when its changes are meant")
+    targets = tuple(map(redact_text, arguments.targets))
+    asked = AskedFor(targets, tuple(arguments.platform), tuple(arguments.python), arguments.depth)
+    before = read_record(Path(arguments.same_as)) if arguments.same_as else None
+    return Recording(asked, before, arguments.same_as or "")
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, or will."""
+    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
 
 
 def _check_mode(arguments: argparse.Namespace) -> None:
     """Raise UsageError for a mixture of wheels and what is installed."""
     if arguments.installed and (arguments.targets or len(arguments.python) > 1):
         raise UsageError("--installed judges one environment", expected="no TARGET, and at most one --python PATH")
+    if arguments.installed and (arguments.record or arguments.same_as):
+        raise UsageError("--record and --same-as are about wheels", expected="a TARGET without --installed")
     if not arguments.installed and not arguments.targets:
         raise UsageError("there is nothing to judge", expected="a TARGET, or --installed")
 

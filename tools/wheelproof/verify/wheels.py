@@ -30,8 +30,9 @@ from wheelproof.wheels.judging import (
 from wheelproof.wheels.model import Judgement, Progress, Silent
 from wheelproof.wheels.planning import Plan, Wanted, plan
 
-if TYPE_CHECKING:  # depth quick need not load what follows links
+if TYPE_CHECKING:  # most runs load neither what follows links nor what reads records
     from wheel_checks.facts.wheel.dependencies import Dependencies
+    from wheelproof.verify.recording import Recording
 
 KINDS = ("wheel", "release", "requirement", "indexes")  # what rules of this command judge
 
@@ -44,10 +45,12 @@ def verify(
     index: SimpleIndex,
     progress: Progress | None = None,
     dependencies: Dependencies | None = None,
+    recording: Recording | None = None,
 ) -> Report:
     """Judge every TARGET. A target that cannot be read is a subject with an error; the others go on.
 
-    ``dependencies`` reads what wheels link to, from depth links on.
+    ``dependencies`` reads what wheels link to, from depth links on. ``recording`` keeps what was judged, and compares
+    it with a record.
 
     Raises UsageError for a target, a platform or a rule prefix that means nothing.
     """
@@ -57,6 +60,7 @@ def verify(
     wanted.targets  # noqa: B018  # a misspelt platform must fail before anything is read
     subjects: list[Subject] = []
     plans: list[Plan] = []
+    unread = 0
     variants = variant_files(client) if wanted.machines else None
     indexes = KnownIndexes(index)
     offers: list[ProjectOffers | None] = []
@@ -68,6 +72,7 @@ def verify(
             raise
         except WheelproofError as error:
             subjects.append(unreadable(redact_text(text), "target", error))
+            unread += 1
     for choice in (choice for made in plans for choice in made.choices):
         subjects += _judge_choice(choice, rules["requirement"], judgement.expectations)
     subjects += machine_subjects([choice for made in plans for choice in made.machine_choices], judgement)
@@ -76,10 +81,13 @@ def verify(
     progress.planned(len(wheels))
     judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
     by_file = {(o.file_name, o.target): o for o in offers if o}
-    for item in compare_siblings(judged, rules["release"], judgement.expectations):
+    finished = list(compare_siblings(judged, rules["release"], judgement.expectations))
+    for item in finished:
         label = item.planned.target.label if item.planned.target else ""
         subjects.append(with_offers(item, by_file.get((item.planned.file_name, label))).subject)
     subjects += index_subjects(judged, [index for made in plans for index in made.variant_indexes], judgement)
+    if recording is not None:
+        subjects += recording.compare(finished, is_complete=not unread)
     return opened.close(subjects, judgement.selection, cost=client.cost, local=local_bytes(judged))
 
 

@@ -1,4 +1,4 @@
-"""What the indexes of a run offer beside what is taken: kept while requirements are chosen, judged when all are."""
+"""What the indexes of a run offer besides what is taken: kept while files are chosen, judged when all are."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class KnownIndexes:
         *,
         pre: bool = False,
     ) -> ProjectOffers | None:
-        """What every place offers for the requirements on one project together; None for one that was not asked for."""
+        """What every place offers for the requirements on one project together; None when no index was asked for it."""
         name = canonicalize_name(requirements[0].name)
         listing = self._listings.get(name)
         if listing is None:
@@ -73,7 +73,7 @@ class KnownIndexes:
         return find_offers(self._listings[name], Requirement(name), None, None, None, is_pinned=True)
 
     def judge(self, projects: Iterable[ProjectOffers | None], judgement: Judgement, where: str = "") -> list[Subject]:
-        """A subject for all indexes where one of them is worth a word; what passes is told with the wheels."""
+        """A subject for all indexes where one of them is worth a word; what passes is a fact of the wheels."""
         known = [project for project in projects if project is not None]
         others = self._listings.keys() - {canonicalize_name(project.name) for project in known}
         known += [self._with_refused(name) for name in sorted(others)]

@@ -24,6 +24,7 @@ from wheel_checks.model import CheckResult, Rule, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.byte_source import ByteSource
 from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.http.file import HttpFile
 from wheel_checks.sources.local import LocalFile
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress
 
@@ -166,7 +167,8 @@ def read_planned(
     )
     source = _open(planned, client)
     try:
-        return replace(read_wheel(source, request), other_listings=planned.other_listings)
+        facts = read_wheel(source, request)
+        return replace(facts, other_listings=planned.other_listings, etag=_etag_of(source))
     finally:
         source.close()
 
@@ -189,6 +191,11 @@ def unreadable(name: str, kind: str, error: WheelproofError) -> Subject:
 def local_bytes(judged: Iterable[JudgedWheel]) -> int:
     """The bytes read from local files, which the client does not count."""
     return sum(item.facts.bytes_read for item in judged if item.facts and isinstance(item.planned.location, Path))
+
+
+def _etag_of(source: ByteSource) -> str:
+    """The strong validator of a file on a server, "" for any other."""
+    return source.etag if isinstance(source, HttpFile) else ""
 
 
 def _open(planned: PlannedWheel, client: HttpClient) -> ByteSource:

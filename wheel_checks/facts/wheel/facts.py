@@ -74,7 +74,7 @@ class WheelFacts:
     first line in which it differs from the wheel's own, of both, None when they are equal; ``wrong_metadata`` is
     METADATA that indexes serve of required wheels with another hash than they state; ``hash_faults`` are
     ``(member, sentence)`` of contents that match neither RECORD nor CRC; ``content_sha256`` is the digest of the file
-    itself, "" unless it was read whole.
+    itself, "" unless it was read whole; ``etag`` is the strong validator of the server, "" without one.
     """
 
     file_name: str
@@ -102,6 +102,7 @@ class WheelFacts:
     variant: VariantFacts | None = None
     content_sha256: str = ""
     wrong_metadata: tuple[WrongHash, ...] = ()
+    etag: str = ""
     broken: str = ""
     bytes_read: int = 0
     bytes_cached: int = 0

@@ -87,9 +87,9 @@ def _refuse(wrong: WrongHash) -> None:
 def metadata_reader(
     client: HttpClient, target: Target, on_wrong: Callable[[WrongHash], object] = _refuse
 ) -> MetadataReader:
-    """Reads METADATA the cheapest way: the file beside the wheel (PEP 658), else the wheel's own member by ranges.
+    """Reads METADATA the cheapest way: the file that the index serves (PEP 658), else the wheel's own by ranges.
 
-    A file beside the wheel with another hash than the index states is not used: ``on_wrong`` is called, from any
+    One with another hash than the index states is not used: ``on_wrong`` is called, from any
     thread, and unless it raises, as it does by default, the wheel's own is read.
     """
 
@@ -105,19 +105,19 @@ def metadata_reader(
         return None
 
     def read(file: IndexFile) -> CoreMetadata:
-        beside = None if file.core_metadata is None else served(file, file.core_metadata)
-        if beside is not None:
-            return beside
+        found = None if file.core_metadata is None else served(file, file.core_metadata)
+        if found is not None:
+            return found
         source = client.open(file.url, expected_hash=file.hashes.get("sha256", ""), size=file.size)
         try:
-            found = read_wheel(source, Request(file.file_name, file, target))
+            facts = read_wheel(source, Request(file.file_name, file, target))
         finally:
             source.close()
-        if isinstance(found.metadata, Unavailable):
+        if isinstance(facts.metadata, Unavailable):
             raise FormatError(
-                f"{file.file_name} has no METADATA that can be read: {found.broken or found.metadata.reason}"
+                f"{file.file_name} has no METADATA that can be read: {facts.broken or facts.metadata.reason}"
             )
-        return found.metadata
+        return facts.metadata
 
     return read
 

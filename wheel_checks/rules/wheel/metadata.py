@@ -107,8 +107,8 @@ def sidecar(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL111",
     "the METADATA that an index serves has the hash that the index states",
-    why="uv and pip resolve by the METADATA beside a wheel (PEP 658), and refuse one with another hash than the index "
-    "states (PEP 714): it was replaced or damaged, on the index or on the way.",
+    why="uv and pip resolve by the METADATA that an index serves (PEP 658), and refuse one with another hash than the "
+    "index states (PEP 714): it was replaced or damaged, on the index or on the way.",
     example="`data-core-metadata=sha256=9f3a...` for METADATA with sha256=1c22...",
     fix="Have the index extract the METADATA again; until then do not resolve by it.",
 )
@@ -125,7 +125,7 @@ def sidecar_hash(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if not own.found and not wheel.wrong_metadata:
         need(Unavailable(f"the index states {own.stated}, which no algorithm known here makes"))
     if own.is_wrong:
-        evidence = (Evidence("stated", own.stated, "index"), Evidence("served", own.found, "METADATA beside the wheel"))
+        evidence = (Evidence("stated", own.stated, "index"), Evidence("served", own.found, "PEP 658"))
         yield Finding(
             "the METADATA that the index serves is not the one that it states, and is not used", evidence, fix
         )
@@ -135,7 +135,7 @@ def sidecar_hash(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "WHL112",
     "the METADATA that the index serves is the wheel's byte for byte",
     Severity.WARNING,
-    why="By PEP 658 the file beside a wheel has the contents of the wheel's METADATA. Where resolvers come to the "
+    why="By PEP 658 an index serves the contents of the wheel's METADATA. Where resolvers come to the "
     "same result WHL109 is silent; an index that rewrites METADATA may rewrite the requirements tomorrow.",
     example="an index that sorts the fields, or ends lines as Windows does",
     fix="Have the index extract the METADATA and leave it as it is.",

@@ -65,6 +65,11 @@ class HttpFile:
         """Bytes of bodies and requests of this file so far, and bytes that the cache spared."""
         return self._meter.cost
 
+    @property
+    def etag(self) -> str:
+        """The strong validator of the state that is read, "" when the server gives none or nothing was read."""
+        return self._identity.strong_etag if self._identity else ""
+
     def read_tail(self, length: int) -> tuple[int, bytes]:
         """``(size of the file, its last min(length, size) bytes)``; one request where the server has suffix ranges."""
         size = self._identify(length).size

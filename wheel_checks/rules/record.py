@@ -1,0 +1,116 @@
+"""Is what is behind each name what was judged before? Judges a run by the record of another (`--same-as`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.record import Compared, RecordComparison, RecordedFile, Sameness
+from wheel_checks.model import Evidence, Finding, Fix, Severity
+from wheel_checks.phrases import abbreviated, summarised
+from wheel_checks.registry import rules_of
+
+rule = rules_of("record")
+
+_SHOWN = 20
+
+
+def _of(file: RecordedFile, when: str) -> Evidence:
+    hashes = [f"{name}={digest}" for name, digest in file.known_hashes.items()] or ["no hash"]
+    size = "no size" if file.size is None else f"{file.size:,} bytes"
+    return Evidence(when, ", ".join([*hashes, size]), file.url or "a file on disk")
+
+
+def _both(item: Compared) -> tuple[Evidence, ...]:
+    return _of(item.before, "then"), _of(item.now, "now")
+
+
+@rule(
+    "WHL411",
+    "the file behind a recorded name is the one that was judged",
+    why="What was judged is not what is installed when somebody replaces the file: an upload over an old one, a mirror "
+    "that was tampered with, a rebuilt wheel of the same version.",
+    example="a wheel with sha256=9f3a... in the record and sha256=1c22... on the index today",
+    fix="Find out why the file changed, judge it again, and write a new record.",
+)
+def unchanged(comparison: RecordComparison, _: Expectations) -> Iterable[Finding]:
+    """Equal hashes. Undecided without a strong hash, or a strong validator of one address, on both sides."""
+    fix = Fix("Find out why it changed before you install it. Judge it again, and write a new record.")
+    for item in comparison.compared:
+        if item.sameness is Sameness.CHANGED:
+            yield Finding(f"{abbreviated(item.now.name, 200)} is another file: {item.why}", _both(item), fix)
+        elif item.sameness is Sameness.UNKNOWN and item.moved:
+            message = f"{abbreviated(item.now.name, 200)} comes from another index, and {item.why}"
+            yield Finding(message, (*_both(item), *_indexes(item)), fix)
+        elif item.sameness is Sameness.UNKNOWN:
+            full = Fix("Make the record, and compare with it, with --depth full: it reads every byte.")
+            message = f"whether {abbreviated(item.now.name, 200)} is the same file is not known: {item.why}"
+            yield Finding(message, _both(item), full, undecided=True)
+    if not comparison.compared:
+        message = "none of the files of this run is in the record, so that nothing could be compared"
+        yield Finding(message, fix=Fix("Name the record of the same command."), undecided=True)
+
+
+@rule(
+    "WHL412",
+    "every recorded file is still what is taken",
+    why="A name that resolves to another file than yesterday brings code that was never judged: a release was deleted, "
+    "yanked or added, or another index answers.",
+    example="torch-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl in the record, torch-2.12.0 taken today",
+    fix="Name the versions that were judged, or judge what is taken now and write a new record.",
+)
+def gone(comparison: RecordComparison, _: Expectations) -> Iterable[Finding]:
+    """The run meets every name of the record. Undecided where a target of the run could not be read."""
+    if not comparison.gone:
+        return
+    names = [abbreviated(file.name, 200) for file in comparison.gone]
+    evidence = tuple(_of(file, abbreviated(file.name)) for file in comparison.gone[:_SHOWN])
+    if taken := [abbreviated(file.name, 200) for file in comparison.new]:
+        evidence += (Evidence("not in the record", summarised(taken, _SHOWN, grouping="")),)
+    listed = summarised(names, 3, grouping="")
+    if comparison.is_complete:
+        fix = Fix("Name the versions that were judged, or judge what is taken now and write a new record.")
+        yield Finding(f"no longer taken: {listed}", evidence, fix)
+    else:
+        yield Finding(f"not met, and not every target could be read: {listed}", evidence, undecided=True)
+
+
+@rule(
+    "WHL413",
+    "every recorded file comes from the index that it came from",
+    Severity.WARNING,
+    why="The bytes are the same, but another place gives them: a mirror, or an index that was put before the other. It "
+    "decides about the next release.",
+    example="an `--extra-index-url` that lists the same file",
+    fix="Ask the index of the record, or write a new record.",
+)
+def moved(comparison: RecordComparison, _: Expectations) -> Iterable[Finding]:
+    """The addresses of the indexes are equal, for files that are the same."""
+    for item in comparison.compared:
+        if item.moved and item.sameness is Sameness.SAME:
+            message = f"{abbreviated(item.now.name, 200)}, the same file, comes from another index"
+            yield Finding(message, _indexes(item), Fix("Ask the index of the record, or write a new record."))
+
+
+def _indexes(item: Compared) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(f"index {when}", file.index or file.url or "a file on disk")
+        for when, file in (("then", item.before), ("now", item.now))
+    )
+
+
+@rule(
+    "WHL414",
+    "every file of the run is in the record",
+    Severity.NOTE,
+    why="What is not in the record was not judged when it was made. This run has judged it.",
+    example="a new wheel in the folder",
+    fix="Write a new record when the new files are meant.",
+)
+def new(comparison: RecordComparison, _: Expectations) -> Iterable[Finding]:
+    """No name is new."""
+    if comparison.new:
+        names = [abbreviated(file.name, 200) for file in comparison.new]
+        evidence = tuple(_of(file, abbreviated(file.name)) for file in comparison.new[:_SHOWN])
+        fix = Fix("Write a new record when they are meant.")
+        yield Finding(f"not in the record: {summarised(names, 3, grouping='')}", evidence, fix)
