@@ -13,11 +13,12 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 
+from wheel_checks.decode import Policy, decode
 from wheel_checks.errors import FormatError
 from wheel_checks.phrases import abbreviated
 
@@ -168,6 +169,14 @@ Step: TypeAlias = Runnable | Options | NoCommand
 Word: TypeAlias = str | tuple[str, ...] | NoCommand
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    step: Step
+
+
+_WHOLE = Policy(unknown_keys=True, longest=10_000, most=1_000)  # nothing is cut: a part of a command is another command
+
+
 def run(*words: Word, operands: Iterable[Word] = (), note: str = "", folder: str = "") -> Command | NoCommand:
     """The command of these words: our own, and those that :func:`path`, :func:`option` and the others made of values.
 
@@ -279,6 +288,14 @@ def shell(step: Runnable) -> str:
 def commented(step: Runnable) -> str:
     """The step for a shell, with its note as a comment at the end of the line."""
     return f"{shell(step)}  # {step.note}" if step.note else shell(step)
+
+
+def decoded(value: Any) -> Step:
+    """The step that a document of another program holds; a NoCommand with the reason for what is none, or is unsafe."""
+    try:
+        return decode(_Held, {"step": value}, _WHOLE).step
+    except FormatError as error:
+        return NoCommand(error.what)
 
 
 def in_words(step: Step) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
-from wheel_checks.commands import Step, in_words
-from wheel_checks.decode import Key
+from wheel_checks.commands import Step, decoded, in_words
+from wheel_checks.decode import Key, Made
 
 SCHEMA = "wheelproof.report/1"
 
@@ -79,17 +79,22 @@ class Location:
     column: int | None = None
 
 
+def _steps(values: tuple[Any, ...]) -> tuple[Step, ...]:
+    """Each is decoded by itself: a bad one in the report of another host does not hide the finding."""
+    return tuple(map(decoded, values))
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
     """What to do: a sentence, and complete commands to copy, as data (:mod:`wheel_checks.commands`)."""
 
     summary: str
-    commands: tuple[Step | str, ...] = ()  # str goes when every rule has been converted
+    commands: Annotated[tuple[Step, ...], Key("steps"), Made(_steps, of=tuple[Any, ...])] = ()
 
     @property
     def lines(self) -> tuple[str, ...]:
         """Every step as one line: what can be run quoted for a shell with its note as a comment, the rest in words."""
-        return tuple(step if isinstance(step, str) else in_words(step) for step in self.commands)
+        return tuple(map(in_words, self.commands))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kernels_smoke.suite.advice import shown
+
 Record = dict[str, Any]
 
 
@@ -57,11 +59,11 @@ def _finding(record: Record) -> str:
     lines = [f"\n{record['outcome'].upper()}  {name}: {record.get('message', '')}".rstrip(": ")]
     lines += [f"      {fault['message']}" for fault in faults if fault["message"] not in record.get("message", "")]
     for label, value in (record.get("evidence") or {}).items():
-        shown = str(value).strip().splitlines() or [""]
-        rest = shown[1:] if len(shown) <= 13 else [*shown[1:7], "...", *shown[-6:]]
-        lines += [f"      {label}: {shown[0]}", *(f"        {line}" for line in rest)]
+        said = str(value).strip().splitlines() or [""]
+        rest = said[1:] if len(said) <= 13 else [*said[1:7], "...", *said[-6:]]
+        lines += [f"      {label}: {said[0]}", *(f"        {line}" for line in rest)]
     fixes = [*(record.get("fix") or []), *(fix for fault in faults for fix in fault.get("fix") or [])]
-    lines += [f"      fix: {fix}" for fix in dict.fromkeys(fixes)]
+    lines += [f"      fix: {fix}" for fix in dict.fromkeys(map(shown, fixes))]
     return "\n".join(lines)
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Wheelproof
 from tests.support.patients import Patient
 from tests.support.stub_driver import build, variables
+from wheel_checks.commands import Command
 from wheel_checks.model import CheckResult, Evidence, Fix, Outcome, Report, Severity, Subject
 from wheel_checks.report.json_report import as_dict
 from wheelproof.doctor.full import run_smoke, smoke_command, smoke_subject
@@ -22,7 +23,7 @@ WRONG = CheckResult(
     Severity.ERROR,
     "2 elements differ",
     (Evidence("case", "8x8"),),
-    Fix("report it", ("wheelproof smoke --seed 1",)),
+    Fix("report it", (Command(("wheelproof", "smoke", "--seed", "1")),)),
 )
 GOOD = replace(WRONG, outcome=Outcome.PASS)
 

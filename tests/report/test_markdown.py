@@ -8,6 +8,7 @@ import pytest
 
 from tests.support import reports
 from tests.support.rendering import rendered
+from wheel_checks.commands import Command
 from wheel_checks.model import Evidence, Fix, Outcome, Report
 from wheel_checks.report.markdown import LIMIT
 
@@ -151,10 +152,11 @@ def test_hostile_strings_are_neither_html_nor_markdown() -> None:
 
 
 def test_a_fence_is_longer_than_any_run_of_backticks_inside() -> None:
-    finding = reports.result(outcome=Outcome.FAIL, evidence=(Evidence("a", "`````"),), fix=Fix("x", ("echo ```",)))
+    fix = Fix("x", (Command(("echo", "```")),))
+    finding = reports.result(outcome=Outcome.FAIL, evidence=(Evidence("a", "`````"),), fix=fix)
     text = rendered(reports.report(reports.wheel(results=(finding,))), "markdown")
     assert "``````text\na: `````\n``````\n" in text
-    assert "````sh\necho ```\n````\n" in text
+    assert "````sh\necho '```'\n````\n" in text
 
 
 def test_a_summary_stays_below_the_limit_and_says_what_it_left_out() -> None:

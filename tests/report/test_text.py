@@ -7,6 +7,7 @@ import pytest
 
 from tests.support import reports
 from tests.support.rendering import rendered
+from wheel_checks.commands import Command
 from wheel_checks.model import Fix, Outcome, Verdict
 from wheel_checks.report import render
 
@@ -114,8 +115,10 @@ def test_colour_changes_no_word() -> None:
 
 
 def test_a_narrow_terminal_wraps_sentences_but_never_commands() -> None:
-    command = "pip install " + " ".join(f"'torch=={minor}'" for minor in range(30))
-    finding = reports.result(outcome=Outcome.FAIL, message="word " * 40, fix=Fix("do this", (command,)))
+    command = "pip install " + " ".join(f"torch=={minor}" for minor in range(30))
+    finding = reports.result(
+        outcome=Outcome.FAIL, message="word " * 40, fix=Fix("do this", (Command(tuple(command.split())),))
+    )
     text = rendered(reports.report(reports.wheel(results=(finding,))), "text", width=60)
     lines = text.splitlines()
     assert f"        {command}" in lines

@@ -46,6 +46,8 @@ def texts_of(facts: Any) -> Iterator[str]:
     """Every string of the facts, keys of mappings included, in order; equal ones as often as they occur."""
     if type(facts) is str:
         yield facts
+    elif isinstance(facts, Command):
+        return  # built before, as other commands are
     elif dataclasses.is_dataclass(facts) and not isinstance(facts, type):
         for field in dataclasses.fields(facts):
             yield from texts_of(getattr(facts, field.name))
@@ -61,7 +63,7 @@ def with_texts(facts: Any, change: Callable[[str], str]) -> Any:
     """A copy of the facts in which each string is changed; nothing is checked again, as when facts are loaded."""
     if type(facts) is str:
         return change(facts)
-    if dataclasses.is_dataclass(facts) and not isinstance(facts, type):
+    if dataclasses.is_dataclass(facts) and not isinstance(facts, (type, Command)):
         copy = object.__new__(type(facts))
         for field in dataclasses.fields(facts):
             object.__setattr__(copy, field.name, with_texts(getattr(facts, field.name), change))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from wheel_checks.commands import Command
 from wheel_checks.model import (
     CheckResult,
     Evidence,
@@ -26,6 +27,8 @@ HOSTILE = (
     "[link](https://example.test) @team é 漢 \U0001f525"
 )
 """Everything at once that a wheel could put into a member name to attack a terminal, a page, a log or a parser."""
+ARGUMENT = HOSTILE.replace("\x00", "").encode("utf-8", "ignore").decode()
+"""As much of it as an argument of a command can hold."""
 
 
 def result(
@@ -87,7 +90,7 @@ EXPECTED_CUDA = result(
         Evidence("version.py", "2.10.0+cpu", "torch/version.py"),
         Evidence("requirements", "none of nvidia's is active on aarch64", "torch-2.10.0.dist-info/METADATA"),
     ),
-    fix=Fix("ask for the first release with CUDA on aarch64", ("pip install 'torch>=2.11'",)),
+    fix=Fix("ask for the first release with CUDA on aarch64", (Command(("pip", "install", "torch>=2.11")),)),
 )
 TOO_LARGE = result(
     "WHL501",
@@ -158,7 +161,7 @@ def hostile() -> Report:
         HOSTILE,
         title=HOSTILE,
         evidence=(Evidence(HOSTILE, HOSTILE, HOSTILE), Evidence("", "")),
-        fix=Fix(HOSTILE, (HOSTILE,)),
+        fix=Fix(HOSTILE, (Command(("rm", ARGUMENT)),)),
         location=Location(member=HOSTILE, line=1),
     )
     crashed = result("WHL302", Outcome.ERROR, HOSTILE, title=HOSTILE, location=Location(path=f"/tmp/{HOSTILE}", line=1))

@@ -92,7 +92,7 @@ def compiled(
     return record | code | rest | fields
 
 
-def fault(kind: str, message: str, *fixes: str) -> dict[str, Any]:
+def fault(kind: str, message: str, *fixes: Any) -> dict[str, Any]:
     return {"fault": kind, "message": message, "fix": list(fixes)}
 
 

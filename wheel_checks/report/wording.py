@@ -265,9 +265,7 @@ def fix_lines(fix: Fix) -> list[FixLine]:
         return missing
     lines = []
     for step in steps:
-        if isinstance(step, str):
-            lines.append(FixLine(neutral(step), True))
-        elif isinstance(step, (Options, NoCommand)):
+        if isinstance(step, (Options, NoCommand)):
             lines.append(FixLine(in_words(step), False))
         else:
             lines += [FixLine(f"# {step.note}", True)] * bool(step.note)
@@ -297,9 +295,9 @@ def fix_document(fix: Fix) -> dict[str, Any]:
     commands = [step for step in fix.commands if complete and not isinstance(step, (Options, NoCommand))]
     return {
         "summary": fix.summary,
-        "commands": [step if isinstance(step, str) else commented(step) for step in commands],
+        "commands": [commented(step) for step in commands],
         "argv": [step.argv if isinstance(step, Command) and not step.folder else None for step in commands],
-        "steps": [{"kind": step.kind, **asdict(step)} for step in fix.commands if not isinstance(step, str)],
+        "steps": [{"kind": step.kind, **asdict(step)} for step in fix.commands],
     }
 
 

@@ -1,17 +1,17 @@
 """What can be wrong with a kernel that was compiled for a GPU that is not here.
 
-A fault is ``{"fault": its kind, "message": one sentence, "fix": [a command or a sentence, ...]}``.
+A fault is ``{"fault": its kind, "message": one sentence, "fix": [a command as data or a sentence, ...]}``.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import triton
 
+from kernels_smoke.suite.advice import Advice, pip
 from kernels_smoke.suite.compiling import machine_code, targets
 from kernels_smoke.suite.compiling.ahead_of_time import Function, RefusedError
 from kernels_smoke.suite.compiling.machine_code import MachineCode, Product
@@ -25,7 +25,7 @@ WIDE_ROWS = 64  # the least rows of a tile for wgmma and tcgen05.mma
 WIDE_WARPS = (4, 8)  # with which Triton uses both
 
 
-def _fault(kind: str, message: str, *fixes: str) -> Fault:
+def _fault(kind: str, message: str, *fixes: Advice) -> Fault:
     return {"fault": kind, "message": message, "fix": list(fixes)}
 
 
@@ -62,7 +62,7 @@ _LLVM_TOO_OLD = re.compile(r"computeCapability not supported|unsupported target:
 def _unknown(raised: str, said: str, target: str) -> Fault | None:
     known = targets.known(target)
     name = known.label if known else target
-    newer = f"{sys.executable} -m pip install {targets.triton_for(known)}"
+    newer = pip("install", *targets.triton_for(known))
     if _PTXAS_TOO_OLD.search(raised):
         tool = re.search(r"Repro command: \S*?([\w-]+) ", raised)
         variable = f"TRITON_{(tool[1] if tool else 'ptxas').upper().replace('-', '_')}_PATH"

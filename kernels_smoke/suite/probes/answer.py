@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from kernels_smoke.suite.advice import Advice
+
 Outcome = Literal["pass", "fail", "skip", "error"]
 
 
@@ -14,14 +16,14 @@ class Answer:
     """What became of a probe, in one sentence.
 
     ``fail``: it does not work. ``error``: it could not be checked. ``skip``: it does not apply; the message says why.
-    ``fix`` holds complete commands, or sentences where no command can be given. ``evidence`` is what was seen; a
+    ``fix`` holds commands as data, and sentences where none can be given. ``evidence`` is what was seen; a
     ``severity`` of ``warning`` among it says that the kernels do not depend on what failed.
     """
 
     outcome: Outcome
     message: str
     evidence: Mapping[str, str] = field(default_factory=dict)
-    fix: tuple[str, ...] = ()
+    fix: tuple[Advice, ...] = ()
 
 
 def record(name: str, answer: Answer, seconds: float = 0.0) -> dict[str, Any]:

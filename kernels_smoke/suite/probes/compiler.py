@@ -18,6 +18,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+from kernels_smoke.suite.advice import Advice, command, unset
 from kernels_smoke.suite.probes.answer import Answer, first_line
 
 NAME = "kernels_smoke_probe"
@@ -28,11 +29,15 @@ PyMODINIT_FUNC PyInit_{NAME}(void) {{ return PyModule_Create(&definition); }}
 """
 PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 # What brings a compiler, the C library's headers, and Python's, by package manager.
+AS_ROOT = "as root"
 PACKAGES = {
-    "apt-get": f"apt-get update && apt-get install -y gcc libc6-dev {PYTHON}-dev  (as root)",
-    "dnf": f"dnf install -y gcc {PYTHON}-devel  (as root)",
-    "zypper": f"zypper install -y gcc {PYTHON.replace('.', '')}-devel  (as root)",
-    "pacman": "pacman -S --noconfirm gcc python  (as root)",
+    "apt-get": (
+        command("apt-get", "update", note=AS_ROOT),
+        command("apt-get", "install", "-y", "gcc", "libc6-dev", f"{PYTHON}-dev", note=AS_ROOT),
+    ),
+    "dnf": (command("dnf", "install", "-y", "gcc", f"{PYTHON}-devel", note=AS_ROOT),),
+    "zypper": (command("zypper", "install", "-y", "gcc", f"{PYTHON.replace('.', '')}-devel", note=AS_ROOT),),
+    "pacman": (command("pacman", "-S", "--noconfirm", "gcc", "python", note=AS_ROOT),),
 }
 
 
@@ -47,12 +52,12 @@ def c_compiler() -> Answer:
     with tempfile.TemporaryDirectory(prefix="kernels-smoke-") as folder:
         source, module = Path(folder, f"{NAME}.c"), Path(folder, NAME + sysconfig.get_config_var("EXT_SUFFIX"))
         source.write_text(SOURCE, encoding="utf-8")
-        command = [compiler, str(source), "-O3", "-shared", "-fPIC", "-Wno-psabi", "-o", str(module), f"-I{headers}"]
+        build = [compiler, str(source), "-O3", "-shared", "-fPIC", "-Wno-psabi", "-o", str(module), f"-I{headers}"]
         try:
-            built = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, errors="replace")
+            built = subprocess.run(build, capture_output=True, text=True, check=False, timeout=60, errors="replace")
         except (OSError, subprocess.SubprocessError) as error:
             fix = (
-                ("unset CC  (Triton takes its value as one program's name, without options)",)
+                (unset("CC", "Triton takes its value as the name of one program, without options"),)
                 if "CC" in os.environ
                 else ()
             )
@@ -65,7 +70,8 @@ def c_compiler() -> Answer:
                 _load(module)
             except ImportError as error:
                 message = f"what {compiler} builds cannot be loaded by this Python: {error}"
-                return Answer("fail", message, evidence, ("unset CC  (does it name a compiler for another machine?)",))
+                fix = (unset("CC", "when it names a compiler for another machine"),)
+                return Answer("fail", message, evidence, fix)
     return Answer("pass", f"{compiler} builds modules for this Python", evidence)
 
 
@@ -88,12 +94,12 @@ def _headers() -> str:
     return sysconfig.get_paths("posix_prefix" if scheme == "posix_local" else scheme)["include"]
 
 
-def _packages(*, of_python: bool = False) -> tuple[str, ...]:
+def _packages(*, of_python: bool = False) -> tuple[Advice, ...]:
     """How a compiler, and Python's headers, are installed here."""
     if of_python and sys.base_prefix != "/usr":
         return (f"install a Python with its headers: the one in {sys.base_prefix} came without them",)
-    found = [command for manager, command in PACKAGES.items() if shutil.which(manager)]
-    return tuple(found[:1]) or (f"install gcc, the C library's headers, and the headers of {PYTHON}",)
+    found = next((commands for manager, commands in PACKAGES.items() if shutil.which(manager)), ())
+    return found or (f"install gcc, the C library's headers, and the headers of {PYTHON}",)
 
 
 def _load(path: Path) -> None:
@@ -115,8 +121,8 @@ def triton_launcher() -> Answer:
         evidence = {"error": f"{type(error).__name__}: {error}"[-2000:]}
         if "libcuda" in str(error) or "ldconfig" in str(error):
             fix = (
-                "sudo ldconfig  (Triton asks `/sbin/ldconfig -p` for libcuda.so.1)",
-                "export TRITON_LIBCUDA_PATH=/the/folder/of/libcuda.so.1  (see the probe driver)",
+                command("sudo", "ldconfig", note="Triton asks /sbin/ldconfig -p for libcuda.so.1"),
+                "or name the folder of libcuda.so.1 in TRITON_LIBCUDA_PATH (see the probe driver)",
             )
             return Answer("fail", message, evidence, fix)
         return Answer("fail", message, evidence, ("see the probes c_compiler and jit_cache",))

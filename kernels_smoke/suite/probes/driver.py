@@ -11,6 +11,7 @@ import time
 from typing import IO, Any
 
 from kernels_smoke.suite import start
+from kernels_smoke.suite.advice import command
 from kernels_smoke.suite.probes.answer import Answer, record
 from kernels_smoke.suite.probes.driver_faults import HANG
 from kernels_smoke.suite.silence import TICK, Silence
@@ -21,10 +22,10 @@ PATIENCE = 20.0  # seconds: cuInit takes a second or two on a server with eight 
 def ask(patience: float = PATIENCE, environment: dict[str, str] | None = None) -> dict[str, Any]:
     """What ``driver.answer()`` says, also when the driver hangs, or takes the process that asks with it."""
     begun = time.monotonic()
-    command = start.command("suite.probes.driver_program")
+    program = start.command("suite.probes.driver_program")
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaints:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=said, stderr=complaints, env=environment, start_new_session=True
+            program, stdin=subprocess.DEVNULL, stdout=said, stderr=complaints, env=environment, start_new_session=True
         )
         hang = _hangs(process, patience)
         printed, words = _all_of(said), _all_of(complaints)[-2000:]
@@ -36,7 +37,7 @@ def ask(patience: float = PATIENCE, environment: dict[str, str] | None = None) -
         found: dict[str, Any] = json.loads(printed.splitlines()[-1])  # a library may print something before
     except (ValueError, IndexError):
         message = f"the process that asked the NVIDIA driver {_end(process.returncode)}"
-        return _lost(Answer("fail", message, evidence, ("nvidia-smi", *HANG[:1])), begun)
+        return _lost(Answer("fail", message, evidence, (command("nvidia-smi"), *HANG[:1])), begun)
     return found
 
 

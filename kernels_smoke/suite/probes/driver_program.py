@@ -18,17 +18,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from kernels_smoke.suite.advice import command, docker_run
 from kernels_smoke.suite.probes.answer import Answer, record
 from kernels_smoke.suite.probes.driver_faults import DEVICES, explain
 
 LIBRARY = "libcuda.so.1"
 KERNEL_MODULE = Path("/proc/driver/nvidia/version")
 LIBRARIES = (
-    "in a container: docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...",
+    docker_run("--gpus", "all", "-e", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"),
     "on the machine itself: install the driver's libraries (libnvidia-compute), then sudo ldconfig",
 )
 NO_DRIVER = (
-    "in a container: docker run --gpus all ...  (with the NVIDIA container toolkit on the machine)",
+    docker_run("--gpus", "all", note="in a container, with the NVIDIA container toolkit on the machine"),
     "on the machine itself: install the NVIDIA driver, then reboot",
     "without a GPU: python -m kernels_smoke --device interpret, or --compile-only --target sm_90",
 )
@@ -98,7 +99,7 @@ def _inquire() -> tuple[Driver | None, list[Gpu], Answer]:
         return driver, [], Answer("fail", f"{path} is no NVIDIA driver: {error}", _evidence(driver), fix)
     if gpus[0].compute_mode == "prohibited":
         message = f"the first GPU, {gpus[0].name}, is in the compute mode 'prohibited': nothing may run on it"
-        mode = ("sudo nvidia-smi -i 0 --compute-mode=DEFAULT",)
+        mode = (command("sudo", "nvidia-smi", "-i", "0", "--compute-mode=DEFAULT"),)
         return driver, gpus, Answer("fail", message, _evidence(driver), mode)
     names = ", ".join(f"{gpu.name} ({gpu.target})" for gpu in gpus)
     message = f"driver {driver.version or 'of unknown version'} runs CUDA up to {driver.cuda}: {names}"

@@ -10,14 +10,15 @@ from collections.abc import Callable
 
 import torch
 
+from kernels_smoke.suite.advice import command, pipe
 from kernels_smoke.suite.probes.answer import Answer, first_line
 from kernels_smoke.suite.probes.driver_faults import FAULTS, explain
 
 COUNT = 1 << 22  # numbers that are copied, and added to: 16 MiB
 DEVICE = "cuda"
 HEALTH = (  # what shows whether the GPU is ill
-    "nvidia-smi -q -d ECC,PAGE_RETIREMENT,ROW_REMAPPER",
-    "sudo dmesg | grep -i xid",
+    command("nvidia-smi", "-q", "-d", "ECC,PAGE_RETIREMENT,ROW_REMAPPER"),
+    pipe(("sudo", "dmesg"), ("grep", "-i", "xid")),
 )
 
 
@@ -156,7 +157,7 @@ def cuda_graph() -> Answer:
         graph.replay()
         if (low := float(results.min())) != 3 * value + 1 or float(results.max()) != low:
             message = f"a replayed CUDA graph computed {low} from {value}, and not {3 * value + 1}"
-            return Answer("fail", message, {}, ("sudo dmesg | grep -i xid", "install a newer NVIDIA driver"))
+            return Answer("fail", message, {}, (HEALTH[1], "install a newer NVIDIA driver"))
     return Answer("pass", "a captured graph replays over changed inputs")
 
 
@@ -175,9 +176,8 @@ def failure(error: Exception) -> Answer:
     evidence = {"error": said[-2000:]}
     if isinstance(error, torch.cuda.OutOfMemoryError):
         message = f"the GPU's memory is taken by others: {first_line(error)}"
-        return Answer(
-            "error", message, evidence, ("nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv",)
-        )
+        users = command("nvidia-smi", "--query-compute-apps=pid,name,used_memory", "--format=csv")
+        return Answer("error", message, evidence, (users,))
     if found := re.search(r"driver on your system is too old \(found version (\d+)\)", said):
         number = int(found[1])
         has = f"{number // 1000}.{number % 1000 // 10}"

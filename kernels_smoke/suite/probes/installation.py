@@ -12,11 +12,11 @@ import sys
 import uuid
 from pathlib import Path
 
+from kernels_smoke.suite.advice import command, export, operand, pip, unset
 from kernels_smoke.suite.probes.answer import Answer, first_line
 
 OLDEST = {"torch": (2, 6), "triton": (3, 3)}
 CACHE_ROOM = 64 << 20  # bytes: a kernel keeps some 0.3 MB there, in every form between Triton's and the machine's
-PIP = f"{sys.executable} -m pip"
 
 
 def torch_build(device: str) -> Answer:
@@ -29,14 +29,14 @@ def torch_build(device: str) -> Answer:
     evidence = {"version": torch.__version__, "built for": f"CUDA {built_for}" if torch.version.cuda else built_for}
     evidence["path"] = str(torch.__file__)
     if (old := _too_old("torch", torch.__version__)) is not None:
-        return Answer("fail", old, evidence, (f"{PIP} install --upgrade torch",))
+        return Answer("fail", old, evidence, (pip("install", "--upgrade", "torch"),))
     if device == "cuda" and not torch.version.cuda:
         message = (
             f"torch {torch.__version__} is built for {built_for}; there is an NVIDIA GPU, and it needs a CUDA build"
         )
         fix = (
-            f"{PIP} uninstall --yes torch",
-            f"{PIP} install 'torch>=2.11'",
+            pip("uninstall", "--yes", "torch"),
+            pip("install", "torch>=2.11"),
             "when that brings the same build again, the index in use offers no other for this platform: "
             "name one that has CUDA builds (--index-url, with the tag of its CUDA, such as cu130)",
         )
@@ -55,16 +55,15 @@ def triton_version(device: str) -> Answer:
     evidence = {"version": triton.__version__, "path": str(triton.__file__), "back ends": ", ".join(backends)}
     evidence["torch asks for"] = wanted or "no version"
     if (old := _too_old("triton", triton.__version__)) is not None:
-        return Answer("fail", old, evidence, (f"{PIP} install --upgrade triton",))
+        return Answer("fail", old, evidence, (pip("install", "--upgrade", "triton"),))
     if device == "cuda" and "nvidia" not in backends:
         message = f"triton {triton.__version__} was built without its back end for NVIDIA GPUs"
-        return Answer(
-            "fail", message, evidence, (f"{PIP} install --force-reinstall 'triton=={_public(triton.__version__)}'",)
-        )
+        again = pip("install", "--force-reinstall", f"triton=={_public(triton.__version__)}")
+        return Answer("fail", message, evidence, (again,))
     if wanted and _public(wanted) != _public(triton.__version__):
         message = f"triton {triton.__version__} is installed, and this torch asks for {wanted}: torch.compile may break"
         evidence["severity"] = "warning"  # the suite's kernels prove this Triton by themselves
-        return Answer("fail", message, evidence, (f"{PIP} install 'triton=={wanted}'",))
+        return Answer("fail", message, evidence, (pip("install", f"triton=={wanted}"),))
     return Answer("pass", f"triton {triton.__version__}" + (", as torch asks for" if wanted else ""), evidence)
 
 
@@ -77,14 +76,15 @@ def not_importable(package: str, said: str) -> Answer:
     absent = found[1] if (found := re.match(r"ModuleNotFoundError: No module named '([^']+)'", said)) else ""
     if absent == package:
         message = f"{package} is not installed in this environment"
-        return Answer("error", message, evidence, (f"{PIP} install {package}",))
+        return Answer("error", message, evidence, (pip("install", package),))
     message = f"{package} is installed and cannot be imported: {first_line(said)}"
-    fix = [f"{PIP} install --force-reinstall {package}"]
-    if absent and not absent.startswith(f"{package}."):
-        fix = [f"{PIP} install {absent.partition('.')[0]}"]
+    fix = [pip("install", "--force-reinstall", package)]
+    project = absent.partition(".")[0]
+    if project.isidentifier() and project != package:
+        fix = [pip("install", project)]
     if ".so" in said and (folders := os.environ.get("LD_LIBRARY_PATH")):
         evidence["LD_LIBRARY_PATH"] = folders
-        fix.insert(0, "unset LD_LIBRARY_PATH  (its libraries go before those that the wheels bring)")
+        fix.insert(0, unset("LD_LIBRARY_PATH", "its libraries go before those that the wheels bring"))
     return Answer("error", message, evidence, tuple(fix))
 
 
@@ -117,8 +117,9 @@ def jit_cache() -> Answer:
     evidence = {"folder": str(folder)}
     key, content = folder / f"kernels-smoke-{uuid.uuid4().hex}", os.urandom(1 << 20)
     fix = (
-        "export TRITON_CACHE_DIR=/tmp/triton-$(id -u)  (any folder that this user may write)",
-        f"ls -ld {folder}; df -h {folder}  (sudo chown -R $(id -u) {folder} when it is another user's)",
+        export("TRITON_CACHE_DIR", ["mktemp", "--directory"], "any folder that this user may write"),
+        command("ls", "-ld", operand(folder), note="whose it is"),
+        command("df", "-h", operand(folder), note="how full it is"),
     )
     try:
         key.mkdir(parents=True)
@@ -163,8 +164,8 @@ def ptxas(target: str) -> Answer:
         version = subprocess.run([tool, "--version"], capture_output=True, text=True, check=True, timeout=30).stdout
     except (OSError, subprocess.SubprocessError, RuntimeError) as error:
         denied = isinstance(error, PermissionError) and bool(error.filename)
-        fix = [f"chmod +x {error.filename}"] if denied else []  # type: ignore[union-attr]  # of an OSError
-        fix.append(f"{PIP} install --force-reinstall triton")
+        fix = [command("chmod", "+x", operand(error.filename))] if denied else []  # type: ignore[union-attr]  # of an OSError
+        fix.append(pip("install", "--force-reinstall", "triton"))
         message = f"Triton's ptxas does not run: {first_line(error)}"
         return Answer("fail", message, {"error": str(error)[-2000:]}, tuple(fix))
     release = found[1] if (found := re.search(r"release ([\d.]+)", version)) else "of unknown version"
@@ -173,8 +174,8 @@ def ptxas(target: str) -> Answer:
     if not re.search(rf"\b{architecture}\b", listed):
         message = f"Triton's ptxas ({release}) does not know {architecture}: no kernel can be built for it"
         newer = (
-            f"{PIP} install --upgrade triton  (sm_110 came with 3.7.1)",
-            f"export {_variable(tool)}=/usr/local/cuda/bin/ptxas  (of a CUDA toolkit that knows {target})",
+            pip("install", "--upgrade", "triton", note="sm_110 came with 3.7.1"),
+            export(_variable(tool), "/usr/local/cuda/bin/ptxas", f"of a CUDA toolkit that knows {target}"),
         )
         return Answer("fail", message, evidence, newer)
     return Answer("pass", f"ptxas {release} runs and knows {architecture}", evidence)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import torch
 import triton
 import triton.language as tl
 
+from kernels_smoke.suite.advice import pip
 from kernels_smoke.suite.probes.answer import Answer, first_line
 
 COUNT = 300  # numbers in blocks of 128, so that the last block is masked
@@ -31,12 +30,12 @@ def interpreter() -> Answer:
     except Exception as error:  # the interpreter raises whatever numpy raised
         message = f"Triton's interpreter does not run with numpy {np.__version__}: {first_line(error)}"
         fix = (
-            f"{sys.executable} -m pip install 'numpy<2.4'  (Triton 3.6 and older)",
-            f"{sys.executable} -m pip install --upgrade triton",
+            pip("install", "numpy<2.4", note="Triton 3.6 and older"),
+            pip("install", "--upgrade", "triton"),
         )
         return Answer("fail", message, evidence, fix)
     expected = [float(sum(range(first, min(first + 128, COUNT)))) for first in range(0, COUNT, 128)]
     if sums.tolist() != expected:
         message = f"Triton's interpreter sums three blocks to {sums.tolist()}, and not to {expected}"
-        return Answer("fail", message, evidence, (f"{sys.executable} -m pip install --upgrade triton",))
+        return Answer("fail", message, evidence, (pip("install", "--upgrade", "triton"),))
     return Answer("pass", "Triton's interpreter runs a kernel", evidence)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 
 import torch
 
+from kernels_smoke.suite.advice import Advice, pip, unset
 from kernels_smoke.suite.probes.answer import Answer, first_line
 
 # Relative errors by norm. Fp32 sums of a thousand products measure some 3e-7, TF32 3e-4, rounding to bf16 1.7e-3.
 FP32, BF16 = 1e-6, 4e-3
 CONVOLUTION = 1e-5  # fp32 by Winograd's algorithm loses some digits; TF32 would still be 30 times that
 REINSTALL = (
-    "unset LD_LIBRARY_PATH  (its libraries go before those that torch's wheels bring)",
-    f"{sys.executable} -m pip install --force-reinstall torch",
+    unset("LD_LIBRARY_PATH", "its libraries go before those that the wheels of torch bring"),
+    pip("install", "--force-reinstall", "torch"),
 )
 
 
@@ -40,10 +40,10 @@ def cublas(device: str = "cuda") -> Answer:
     evidence = {name: f"{error:.2g} (at most {tolerance:.0g})" for name, (error, tolerance) in measured.items()}
     wrong = [name for name, (error, tolerance) in measured.items() if not error <= tolerance]
     if wrong:
-        fix: tuple[str, ...] = REINSTALL
+        fix: tuple[Advice, ...] = REINSTALL
         if "NVIDIA_TF32_OVERRIDE" in os.environ:
             evidence["NVIDIA_TF32_OVERRIDE"] = os.environ["NVIDIA_TF32_OVERRIDE"]
-            fix = ("unset NVIDIA_TF32_OVERRIDE  (it forces TF32 upon fp32 products)", *fix)
+            fix = (unset("NVIDIA_TF32_OVERRIDE", "it forces TF32 upon fp32 products"), *fix)
         message = f"cuBLAS is off against float64: {', '.join(f'{name}: {evidence[name]}' for name in wrong)}"
         return Answer("fail", message, evidence, fix)
     return Answer("pass", "products agree with float64 in fp32 and bf16", evidence)

@@ -19,13 +19,17 @@ from typing import Any
 import torch
 
 from kernels_smoke.suite import start
+from kernels_smoke.suite.advice import command, docker_run
 from kernels_smoke.suite.probes.answer import Answer
 
 DEADLINE = 45.0  # seconds for all ranks together: importing torch, connecting, reducing
 SMALL, LARGE = 1000, 16 << 20  # float32 numbers: NCCL takes other algorithms for 64 MiB than for 4 KB
 FIX = (
-    "NCCL_DEBUG=INFO python -m kernels_smoke --level full  (says which transport fails)",
-    "in a container: docker run --gpus all --ipc=host --ulimit memlock=-1 ...",
+    command(
+        *("env", "NCCL_DEBUG=INFO", sys.executable, "-m", "kernels_smoke", "--level", "full"),
+        note="says which transport fails",
+    ),
+    docker_run("--gpus", "all", "--ipc=host", "--ulimit", "memlock=-1"),
     "to find the guilty transport, set one of NCCL_NVLS_ENABLE=0, NCCL_P2P_DISABLE=1, NCCL_SHM_DISABLE=1",
 )
 
@@ -49,10 +53,10 @@ def all_reduce(world: int, *, backend: str, device: str, what: str, deadline: fl
     with tempfile.TemporaryDirectory(prefix="kernels-smoke-") as folder:
         ranks = []
         for rank in range(world):
-            command = start.command("suite.probes.nccl", str(rank), str(world), folder, backend, device, str(deadline))
+            program = start.command("suite.probes.nccl", str(rank), str(world), folder, backend, device, str(deadline))
             with Path(folder, f"{rank}.words").open("wb") as file:
                 ranks.append(
-                    subprocess.Popen(command, stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=environment)
+                    subprocess.Popen(program, stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=environment)
                 )
         late = _wait(ranks, deadline)
         found = [_answer_of(Path(folder), rank) for rank in range(world)]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kernels_smoke.suite import registry
+from kernels_smoke.suite.advice import shown
 
 PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")
 ROOT = Path(__file__).resolve().parents[3]
@@ -209,7 +210,7 @@ def test_an_architecture_that_the_compiler_does_not_know_is_one_finding_with_its
     assert record["outcome"] == "fail"
     assert the_fault(record)["fault"] == "unknown_to_ptxas"
     assert f"does not know {target}" in record["message"]
-    assert the_fault(record)["fix"][0].endswith("-m pip install --upgrade triton")
+    assert shown(the_fault(record)["fix"][0]).endswith("-m pip install --upgrade triton")
     if target == "sm_999":
         assert "TRITON_PTXAS_BLACKWELL_PATH" in the_fault(record)["fix"][1]
 

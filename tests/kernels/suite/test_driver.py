@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kernels_smoke.suite import start
+from kernels_smoke.suite.advice import shown
 from kernels_smoke.suite.probes import driver as probes_driver
 from kernels_smoke.suite.probes import driver_faults
 from kernels_smoke.suite.probes import driver_program as driver
@@ -107,7 +108,7 @@ def test_hidden_gpus_are_not_missing_gpus(ask: Ask, visible: str) -> None:
     probe = ask(STUB_INIT="100", CUDA_VISIBLE_DEVICES=visible)["probe"]
     assert probe["outcome"] == "error"
     assert f"CUDA_VISIBLE_DEVICES={visible!r} hides every GPU" in probe["message"]
-    assert probe["fix"] == ["unset CUDA_VISIBLE_DEVICES"]
+    assert [*map(shown, probe["fix"])] == ["unset CUDA_VISIBLE_DEVICES"]
 
 
 def test_a_visible_gpu_that_is_not_there_is_missing_and_not_hidden(ask: Ask) -> None:
@@ -138,7 +139,7 @@ def test_no_library(ask: Ask, tmp_path: Path) -> None:
     probe = ask(folder=tmp_path)["probe"]
     assert probe["outcome"] == "error"
     assert probe["message"] == "no NVIDIA driver: libcuda.so.1 is not found, and no NVIDIA kernel module is loaded"
-    assert any("--gpus all" in fix for fix in probe["fix"])
+    assert any("--gpus all" in shown(fix) for fix in probe["fix"])
 
 
 def test_a_library_that_is_cut_off(ask: Ask, tmp_path: Path) -> None:

@@ -179,9 +179,9 @@ def test_another_name_is_no_target(text: str) -> None:
 
 
 def test_advice_names_the_first_triton_whose_ptxas_is_new_enough() -> None:
-    assert targets.triton_for(targets.known("sm_103")) == "'triton>=3.6.0'"
-    assert targets.triton_for(targets.known("sm_110")) == "'triton>=3.7.1'"
-    assert targets.triton_for(None) == "--upgrade triton"
+    assert targets.triton_for(targets.known("sm_103")) == ("triton>=3.6.0",)
+    assert targets.triton_for(targets.known("sm_110")) == ("triton>=3.7.1",)
+    assert targets.triton_for(None) == ("--upgrade", "triton")
 
 
 def test_what_takes_longest_is_compiled_first_and_nothing_is_left_out() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kernels_smoke.suite.advice import shown
 from kernels_smoke.suite.probes import compiler as probes_compiler
 from kernels_smoke.suite.probes import installation as probes_installation
 
@@ -103,7 +104,7 @@ def test_a_triton_that_torch_did_not_ask_for_is_a_warning(packages: Callable[...
     assert answer.outcome == "fail"
     assert answer.message.startswith("triton 3.7.1 is installed, and this torch asks for 3.6.0")
     assert answer.evidence["severity"] == "warning"
-    assert answer.fix == (f"{sys.executable} -m pip install 'triton==3.6.0'",)
+    assert [*map(shown, answer.fix)] == [f"{sys.executable} -m pip install triton==3.6.0"]
 
 
 def test_a_cpu_build_is_wrong_only_where_a_gpu_is(packages: Callable[..., None]) -> None:
@@ -112,7 +113,7 @@ def test_a_cpu_build_is_wrong_only_where_a_gpu_is(packages: Callable[..., None])
     answer = probes_installation.torch_build("cuda")
     assert answer.outcome == "fail"
     assert "is built for the CPU alone; there is an NVIDIA GPU" in answer.message
-    assert answer.fix[1] == f"{sys.executable} -m pip install 'torch>=2.11'"
+    assert shown(answer.fix[1]) == f"{sys.executable} -m pip install 'torch>=2.11'"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,7 @@ def test_nothing_is_installed() -> None:
     for name, record in records.items():
         assert record["outcome"] == "error"
         assert record["message"] == f"{name} is not installed in this environment"
-        assert record["fix"] == [f"{sys.executable} -m pip install {name}"]
+        assert [*map(shown, record["fix"])] == [f"{sys.executable} -m pip install {name}"]
 
 
 def test_a_torch_whose_library_is_broken(packages: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +143,7 @@ def test_a_torch_whose_library_is_broken(packages: Callable[..., None], monkeypa
         "torch is installed and cannot be imported: OSError: libtorch_cuda.so: undefined symbol: ncclCommSplit"
     )
     assert answer.evidence["LD_LIBRARY_PATH"] == "/opt/nccl/lib"
-    assert "unset LD_LIBRARY_PATH" in answer.fix[0]
+    assert "unset LD_LIBRARY_PATH" in shown(answer.fix[0])
 
 
 def test_a_torch_that_lacks_another_package(packages: Callable[..., None]) -> None:
@@ -150,14 +151,14 @@ def test_a_torch_that_lacks_another_package(packages: Callable[..., None]) -> No
     answer = probes_installation.torch_build("cuda")
     assert answer.outcome == "error"
     assert "is installed and cannot be imported" in answer.message
-    assert answer.fix[0] == f"{sys.executable} -m pip install a_package_that_is_not_there"
+    assert shown(answer.fix[0]) == f"{sys.executable} -m pip install a_package_that_is_not_there"
 
 
 def test_a_torch_that_lacks_a_part_of_itself(packages: Callable[..., None]) -> None:
     packages("torch", "import torch.a_part")
     answer = probes_installation.torch_build("cuda")
     assert answer.outcome == "error"
-    assert answer.fix == (f"{sys.executable} -m pip install --force-reinstall torch",)
+    assert [*map(shown, answer.fix)] == [f"{sys.executable} -m pip install --force-reinstall torch"]
 
 
 def test_a_torch_that_ends_the_program(packages: Callable[..., None]) -> None:
@@ -196,7 +197,7 @@ def test_a_cache_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyP
     answer = probes_installation.jit_cache()
     assert answer.outcome == "fail"
     assert "cannot be written: Not a directory" in answer.message
-    assert answer.fix[0].startswith("export TRITON_CACHE_DIR=")
+    assert shown(answer.fix[0]).startswith("export TRITON_CACHE_DIR=")
 
 
 CACHE = "from kernels_smoke.suite.probes import installation as p; print(json.dumps(p.jit_cache().__dict__))"
@@ -250,7 +251,10 @@ def test_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer.outcome == "fail"
     assert answer.message.startswith("there is no C compiler (neither CC, nor gcc, nor clang)")
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert answer.fix == (f"apt-get update && apt-get install -y gcc libc6-dev python{version}-dev  (as root)",)
+    assert [*map(shown, answer.fix)] == [
+        "apt-get update  # as root",
+        f"apt-get install -y gcc libc6-dev python{version}-dev  # as root",
+    ]
 
 
 @pytest.mark.parametrize("compiler", ["", "ccache gcc", "/no/such/compiler"])
@@ -259,7 +263,7 @@ def test_a_compiler_that_cannot_be_started(compiler: str, monkeypatch: pytest.Mo
     answer = probes_compiler.c_compiler()
     assert answer.outcome == "fail"
     assert answer.message.startswith(f"the C compiler {compiler!r} does not run")
-    assert answer.fix[0].startswith("unset CC")
+    assert shown(answer.fix[0]).startswith("unset CC")
 
 
 @needs_gcc
@@ -317,7 +321,7 @@ def test_an_interpreter_without_numpy(tmp_path: Path) -> None:
     assert record["message"] == (
         "triton is installed and cannot be imported: ModuleNotFoundError: No module named 'numpy'"
     )
-    assert record["fix"] == [f"{PYTHON} -m pip install numpy"]
+    assert [*map(shown, record["fix"])] == [f"{PYTHON} -m pip install numpy"]
 
 
 @pytest.mark.kernels
@@ -366,8 +370,8 @@ def test_a_ptxas_that_does_not_know_the_gpu() -> None:
     record = basic("none", "sm_999")["ptxas"]
     assert record["outcome"] == "fail"
     assert "does not know sm_999a" in record["message"]
-    assert record["fix"][0].startswith(f"{PYTHON} -m pip install --upgrade triton")
-    assert record["fix"][1].startswith("export TRITON_PTXAS_BLACKWELL_PATH=")
+    assert shown(record["fix"][0]).startswith(f"{PYTHON} -m pip install --upgrade triton")
+    assert shown(record["fix"][1]).startswith("export TRITON_PTXAS_BLACKWELL_PATH=")
 
 
 @pytest.mark.kernels
@@ -380,7 +384,7 @@ def test_a_ptxas_that_does_not_run(mode: int, first_fix: str, tmp_path: Path) ->
     record = basic("none", "sm_80", TRITON_PTXAS_PATH=str(tool))["ptxas"]
     assert record["outcome"] == "fail"
     assert record["message"].startswith("Triton's ptxas does not run")
-    assert record["fix"][0].startswith(first_fix)
+    assert shown(record["fix"][0]).startswith(first_fix)
 
 
 @pytest.mark.kernels
@@ -435,7 +439,7 @@ print(json.dumps([(answer.outcome, answer.message, answer.fix) for answer in map
     assert old[1].startswith("the NVIDIA driver runs CUDA up to 12.4, and this torch is built for CUDA")
     assert mismatch[0] == "fail"
     assert "is of another version than the kernel module" in mismatch[1]
-    assert "nvidia-fabricmanager" in not_ready[2][0]
+    assert "nvidia-fabricmanager" in shown(not_ready[2][0])
     assert taken[0] == "error"
     assert taken[1].startswith("the GPU's memory is taken by others")
     assert new[:2] == ["fail", "RuntimeError: something new"]
@@ -500,7 +504,7 @@ print(json.dumps([(answer.outcome, answer.message, answer.fix) for answer in ans
     assert product[0] == convolution[0] == "pass"
     assert coarse_product[0] == coarse_convolution[0] == "fail"
     assert coarse_product[1].startswith("cuBLAS is off against float64: fp32: ")
-    assert coarse_product[2][0].startswith("unset NVIDIA_TF32_OVERRIDE")
+    assert shown(coarse_product[2][0]).startswith("unset NVIDIA_TF32_OVERRIDE")
 
 
 REDUCE = """

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kernels_smoke.suite import cli, registry
+from kernels_smoke.suite.advice import shown
 
 PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")
 ROOT = Path(__file__).resolve().parents[3]
@@ -149,7 +150,7 @@ def test_without_torch_it_could_not_check_and_says_what_to_install() -> None:
     torch = next(probe for probe in document["probes"] if probe["name"] == "torch")
     assert torch["outcome"] == "error"
     assert "not installed" in torch["message"]
-    assert "pip install torch" in torch["fix"][0]
+    assert "pip install torch" in shown(torch["fix"][0])
 
 
 def test_a_torch_that_breaks_on_import_is_told_from_one_that_is_missing(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 from tests.rules.case import NOTE, WARNING, Case
 from tests.support.smoke import case, compiled, document, fault, parsed, probe, speed
+from wheel_checks.commands import Command
 from wheel_checks.facts.kernels.facts import InstallationFacts, KernelFacts, TargetFacts
 
 PYTHON = "/opt/venv/bin/python"
-REPLAY = "wheelproof smoke --device cuda --level full --only norm --seed 123"
+REPLAY = Command(("wheelproof", "smoke", "--device", "cuda", "--level", "full", "--only", "norm", "--seed", "123"))
 
 
 def installation(*probes: dict[str, Any], **fields: Any) -> InstallationFacts:

@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 
+from kernels_smoke.suite.advice import shown
+from kernels_smoke.suite.probes.compiler import PACKAGES
+from kernels_smoke.suite.probes.driver_faults import FAULTS
+from kernels_smoke.suite.probes.driver_program import LIBRARIES, NO_DRIVER
 from tests.rules.kernels.kernel_cases import PYTHON, REPLAY, installation, kernel, target
 from tests.support.facts import findings, judged
 from tests.support.smoke import case, compiled, fault, probe, speed
+from wheel_checks.commands import Command, NoCommand, Options, decoded, in_words
 from wheel_checks.facts.kernels.facts import InstallationFacts, NoDocument
 from wheel_checks.model import CheckResult, Evidence, Fix, Outcome
 
@@ -87,20 +92,36 @@ def test_a_wrong_result_can_be_repeated_with_its_inputs() -> None:
 
 
 def test_commands_and_sentences_of_the_advice_are_told_apart() -> None:
-    advice = ["apt-get install gcc", "in a container, add it to the image", "/opt/venv/bin/python -m pip install x"]
+    apt, pip = ["apt-get", "install", "gcc"], ["/opt/my venv/bin/python", "-m", "pip", "install", "x"]
+    advice = [{"argv": apt, "note": "as root"}, "in a container, add it to the image", {"argv": pip}]
     (result,) = findings("KRN108", installation(probe("c_compiler", "fail", "there is none", fix=advice)))
 
-    assert result.fix == Fix("in a container, add it to the image", (advice[0], advice[2]))
+    assert result.fix == Fix(
+        "in a container, add it to the image", (Command(tuple(apt), "as root"), Command(tuple(pip)))
+    )
+
+
+def test_advice_that_is_no_command_or_hides_code_is_withheld() -> None:
+    advice = [{"argv": ["sh", "-c", "id"]}, {"argv": "id"}]
+    (result,) = findings("KRN108", installation(probe("c_compiler", "fail", "there is none", fix=advice)))
+
+    assert result.fix is not None
+    assert [type(step) for step in result.fix.commands] == [NoCommand, NoCommand]
 
 
 def test_what_a_whole_target_lacks_is_said_once_with_its_fix() -> None:
     records = [
-        compiled(name, "sm_121", "fail", [fault("unknown_to_ptxas", "unknown", "pip install 'triton>=3.7.1'")])
+        compiled(
+            name,
+            "sm_121",
+            "fail",
+            [fault("unknown_to_ptxas", "unknown", {"argv": ["pip", "install", "triton>=3.7.1"]})],
+        )
         for name in ("a", "b", "c")
     ]
     (result,) = findings("KRN405", target(*records, name="sm_121"))
 
-    assert result.fix == Fix("run this:", ("pip install 'triton>=3.7.1'",))
+    assert result.fix == Fix("run this:", (Command(("pip", "install", "triton>=3.7.1")),))
 
 
 def test_of_long_last_words_the_end_is_shown() -> None:
@@ -108,3 +129,13 @@ def test_of_long_last_words_the_end_is_shown() -> None:
     (result,) = findings("KRN202", kernel(case("norm", outcome="crash", evidence={"last words": words})))
 
     assert [item.value for item in result.evidence[1:]] == [f"line {number}" for number in range(88, 100)]
+
+
+def test_every_command_that_the_suite_advises_is_a_step() -> None:
+    advice = [*(one for fault in FAULTS.values() for one in fault.fix), *LIBRARIES, *NO_DRIVER]
+    advice += [one for packages in PACKAGES.values() for one in packages]
+    steps = {shown(one): decoded(one) for one in advice if not isinstance(one, str)}
+
+    assert len(steps) > 15
+    assert {text: in_words(step) for text, step in steps.items() if isinstance(step, NoCommand)} == {}
+    assert [text for text, step in steps.items() if not isinstance(step, Options) and in_words(step) != text] == []

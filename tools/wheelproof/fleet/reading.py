@@ -6,11 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, TypeVar
 
-from wheel_checks.commands import NoCommand, Step
 from wheel_checks.decode import Check, Policy, decode
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.fleet import DOCTOR, Facts, FleetFacts, Host, HostReport, LeftOut, ReportSource, Unreadable
-from wheel_checks.model import SCHEMA, CheckResult, Fix, Outcome, Severity
+from wheel_checks.model import SCHEMA, CheckResult, Outcome, Severity
 from wheel_checks.rules.fleet import KIND as FLEET
 from wheelproof.fleet.inputs import Document
 
@@ -20,8 +19,6 @@ MOST_FACTS, MOST_RESULTS = 5_000, 1_000  # of one report
 _LONGEST, _MOST_PARTS = 500, 20  # characters, and entries
 _NOTHING_FOUND = (Outcome.PASS, Outcome.SKIP)
 _POLICY = Policy(unknown_keys=True, null_is_absent=True, longest=4 * _LONGEST, clipped=True)
-
-_WHOLE = _POLICY._replace(longest=20 * _LONGEST, clipped=False, most=1_000)  # a cut command is another
 
 H = TypeVar("H", bound=Hashable)
 T = TypeVar("T")
@@ -42,20 +39,6 @@ class _Subject:
     verdict: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     results: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Fix:
-    """A fix; each step is decoded by itself, so that a bad one does not hide the finding."""
-
-    summary: str
-    commands: tuple[Any, ...] = ()
-    steps: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _OneStep:
-    step: Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,25 +271,7 @@ def _found(results: Sequence[Any], subject: int, whose: str, start: int = 0) -> 
     for number, result in enumerate(results, start):
         # Of a hundred results most have passed: these are only counted out, which halves the time of a merge
         if not (isinstance(result, dict) and result.get("outcome") in _NOTHING_FOUND):
-            path = ("subjects", subject, "results", number)
-            fix = result.get("fix") if isinstance(result, dict) else None
-            found = decode(CheckResult, {**result, "fix": None} if fix else result, _POLICY, path=path)
-            if fix:
-                found = replace(found, fix=_fix(decode(_Fix, fix, _POLICY, path=(*path, "fix")), path))
-            yield _kept(found, whose)
-
-
-def _fix(told: _Fix, path: tuple[str | int, ...]) -> Fix:
-    """The fix of another host, whose steps are checked as ours are; an older report has text, not steps."""
-    steps: list[Step | str] = []
-    for number, value in enumerate(told.steps[:_MOST_PARTS]):
-        try:
-            steps.append(decode(_OneStep, {"step": value}, _WHOLE, path=(*path, "fix", "steps", number)).step)
-        except FormatError as error:
-            steps.append(NoCommand(error.what))
-    if told.commands and not told.steps:
-        steps += [str(command) for command in told.commands[:_MOST_PARTS]]
-    return Fix(told.summary, tuple(steps))
+            yield _kept(decode(CheckResult, result, _POLICY, path=("subjects", subject, "results", number)), whose)
 
 
 def _gravity(result: CheckResult) -> float:
@@ -320,6 +285,7 @@ def _kept(result: CheckResult, whose: str) -> CheckResult:
         result,
         message=f"{whose}{result.message}",
         evidence=result.evidence[:_MOST_PARTS],
+        fix=result.fix and replace(result.fix, commands=result.fix.commands[:_MOST_PARTS]),
         location=result.location and replace(result.location, column=None),
         seconds=0.0,
     )

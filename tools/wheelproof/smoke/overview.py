@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from wheel_checks.commands import in_words
 from wheel_checks.facts.kernels.facts import (
     COMPILE,
     INTERPRET,
@@ -37,7 +38,7 @@ def overview(
     tables = [*([_kernel_table(kernels)] if kernels else []), *([_target_table(targets)] if targets else [])]
     pictures = (Picture(f"Roofline: {environment_phrase(outcome)}", outcome.plot),) if outcome.plot else ()
     inputs = f"seed {outcome.seed}; the same inputs " if outcome.cases else ""
-    notes = (*_skips(outcome), f"{inputs}again: {request.replay(outcome.seed)}")
+    notes = (*_skips(outcome), f"{inputs}again: {in_words(request.replay(outcome.seed))}")
     return Overview(f"{environment_phrase(outcome)}: {result}", tuple(tables), pictures, notes)
 
 

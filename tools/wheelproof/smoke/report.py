@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from wheel_checks.catalogue import get_rule
+from wheel_checks.commands import in_words
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.compile_targets import products_of
@@ -114,7 +115,7 @@ def _installation_facts(request: SmokeRequest, document: SmokeDocument) -> Itera
     yield from asdict(document.environment).items()
     for name in ("mode", "device", "level", "seed", "verdict", "message", "seconds"):
         yield name, getattr(document, name)
-    yield "replay", request.replay(document.seed)
+    yield "replay", in_words(request.replay(document.seed))
     if document.calibration:
         yield "calibration", asdict(document.calibration)
     yield "probes", {probe.name: probe.ending for probe in document.probes}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wheel_checks.commands import Command, NoCommand, option, run
 from wheel_checks.facts.kernels.facts import CUDA
 
 # Seconds after which nothing can be expected any more. The suite has deadlines of its own for everything that it
@@ -45,11 +45,11 @@ class SmokeRequest:
         """The options of ``python -m kernels_smoke``."""
         return [*self._options(self.only, self.seed), *(["--with-plot"] if self.with_plot else [])]
 
-    def replay(self, seed: int, kernel: str = "") -> str:
+    def replay(self, seed: int, kernel: str = "") -> Command | NoCommand:
         """The command that repeats the run with the inputs of ``seed``, of one ``kernel`` alone when it is named."""
         only = (kernel,) if kernel else self.only
-        elsewhere = [] if self.python == sys.executable else ["--python", self.python]
-        return shlex.join(["wheelproof", "smoke", *self._options(only, seed), *elsewhere])
+        elsewhere = [] if self.python == sys.executable else [option("--python", self.python)]
+        return run("wheelproof", "smoke", *self._options(only, seed), *elsewhere)
 
     def _options(self, only: tuple[str, ...], seed: int | None) -> Iterator[str]:
         if self.targets:

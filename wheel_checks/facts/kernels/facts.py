@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any
 
+from wheel_checks.commands import Command, NoCommand, Step, decoded
 from wheel_checks.decode import Filled, Key, Made
 
 RUN, COMPILE = "run", "compile"
@@ -49,8 +50,13 @@ def _phrase(value: object, depth: int = 8) -> str:
     return ", ".join(_phrase(item, depth - 1) for item in value)
 
 
+def _advice(items: tuple[Any, ...]) -> tuple[Step | str, ...]:
+    """Sentences as they are; everything else must be a step."""
+    return tuple(item if isinstance(item, str) else decoded(item) for item in items)
+
+
 Outcome = Annotated[Ending, Key("outcome")]
-Fixes = Annotated[tuple[str, ...], Key("fix")]
+Fixes = Annotated[tuple[Step | str, ...], Key("fix"), Made(_advice, of=tuple[Any, ...])]
 Notes = Annotated[tuple[Note, ...], Key("evidence"), Made(_notes, of=Mapping[str, Any])]
 
 
@@ -64,7 +70,7 @@ def _is_mild(evidence: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One check of the installation. ``fixes`` are commands or sentences; ``mild``: no kernel depends on it."""
+    """One check of the installation. ``fixes`` are steps or sentences; ``mild``: no kernel depends on it."""
 
     name: Filled
     ending: Outcome
@@ -140,7 +146,7 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault of a compilation. ``fixes`` are commands or sentences."""
+    """One fault of a compilation. ``fixes`` are steps or sentences."""
 
     kind: Annotated[FaultKind, Key("fault")]
     message: str = ""
@@ -282,7 +288,7 @@ class KernelFacts:
     name: str
     cases: tuple[CaseRun, ...]
     speeds: tuple[SpeedRun, ...] = ()
-    replay: str = ""
+    replay: Command | NoCommand | None = None
 
     @property
     def runs(self) -> tuple[CaseRun | SpeedRun, ...]:

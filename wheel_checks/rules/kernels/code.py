@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from wheel_checks.commands import Step
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import Compilation, Ending, Fault, FaultKind, TargetFacts
 from wheel_checks.model import Evidence, Finding, Severity, Unavailable, need
@@ -136,7 +137,7 @@ def _figures(compilation: Compilation) -> Iterator[Evidence]:
     yield from as_evidence(compilation.notes)
 
 
-def _advice(found: Sequence[tuple[Compilation, Fault]]) -> list[str]:
+def _advice(found: Sequence[tuple[Compilation, Fault]]) -> list[Step | str]:
     return list(dict.fromkeys(advice for _, fault in found for advice in fault.fixes))
 
 

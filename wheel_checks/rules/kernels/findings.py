@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
+from wheel_checks.commands import Step
 from wheel_checks.facts.kernels.facts import Note
 from wheel_checks.model import Evidence, Fix
 
 SHOWN_LINES = 12
 """Lines of one note that are shown: the last words of a process end with what matters."""
-
-# How a command begins; everything else that the suite advises is a sentence.
-_COMMAND = re.compile(
-    r"(?:sudo )?(?:\S*python[\d.]* -|(?:pip|uv|apt-get|apt|dnf|export|nvidia-smi|docker|mkdir) \S|[A-Z_]+=)"
-)
 
 
 def as_evidence(notes: Iterable[Note]) -> tuple[Evidence, ...]:
@@ -28,10 +23,8 @@ def evidence_lines(label: str, text: str) -> tuple[Evidence, ...]:
     return tuple(Evidence(label, line) for line in lines[-SHOWN_LINES:])
 
 
-def as_fix(advice: Sequence[str]) -> Fix | None:
-    """The advice of the suite, its sentences and commands told apart; None when there is none."""
-    commands = tuple(item for item in advice if _COMMAND.match(item))
-    sentences = [item for item in advice if item not in commands]
-    if not advice:
-        return None
-    return Fix("; ".join(sentences) or "run this:", commands)
+def as_fix(advice: Sequence[Step | str]) -> Fix | None:
+    """The advice of the suite, its sentences as the summary; None when there is none."""
+    sentences = [item for item in advice if isinstance(item, str)]
+    steps = tuple(item for item in advice if not isinstance(item, str))
+    return Fix("; ".join(sentences) or "run this:", steps) if advice else None

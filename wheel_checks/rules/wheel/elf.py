@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from wheel_checks.commands import Options, member, run
+from wheel_checks.commands import Options, member, path, run
 from wheel_checks.data import load
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
@@ -206,9 +206,8 @@ def bundled(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No libcuda and the like outside stubs folders (error), no ld-linux or libc (warning)."""
     for elf in _elfs(wheel):
         if _DRIVER.search(elf.member) and "/stubs/" not in f"/{elf.member}":
-            fix = Fix(
-                "Exclude the library when the wheel is repaired.", ("auditwheel repair --exclude libcuda.so.1 FILE",)
-            )
+            command = run("auditwheel", "repair", "--exclude", "libcuda.so.1", path(wheel.file_name))
+            fix = Fix("Exclude the library when the wheel is repaired.", (command,))
             yield Finding(f"{elf.member} belongs to NVIDIA's driver", fix=fix, location=Location(elf.member))
         elif _LOADER.search(elf.member):
             fix = Fix("Exclude it when the wheel is repaired; what needs it finds the system's.")
