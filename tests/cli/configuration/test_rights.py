@@ -29,7 +29,7 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
     ),
     "verify": (
         {**MACHINES, **dict.fromkeys(("all-files", "pre", "expect", "max-size", "depth"), SETS)},
-        f"installed root ld-library-path explain {INDEXES}",
+        f"installed root ld-library-path explain record same-as {INDEXES}",
     ),
     "stack": ({**MACHINES, "pre": SETS, "requirement": NAMES_FILES}, INDEXES),
     "release": ({"expect": NAMES_FILES, "pre": SETS, "depth": SETS}, INDEXES),

@@ -77,6 +77,9 @@ class KnownIndexes:
         known = [project for project in projects if project is not None]
         others = self._listings.keys() - {canonicalize_name(project.name) for project in known}
         known += [self._with_refused(name) for name in sorted(others)]
+        known = [project for project in known if project.refused or summarised_offers(project)]
+        if not known:
+            return []
         use = IndexUse(self._index.strategy, tuple(known))
         results = run_rules(judgement.selection.rules(KIND), use, judgement.expectations)
         if all(result.outcome is Outcome.PASS for result in results):
@@ -86,7 +89,6 @@ class KnownIndexes:
             "projects": [
                 {"name": p.name, "version": str(p.version or ""), "target": p.target, "offers": summarised_offers(p)}
                 for p in known
-                if p.refused or summarised_offers(p)
             ],
         }
         return [Subject(f"the indexes{where}", KIND, results=results, facts=facts)]
