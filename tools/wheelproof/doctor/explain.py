@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.host.log.facts import LARGEST, Log, parse_log
+from wheel_checks.facts.host.log.facts import LARGEST, MOST_LINES, Log, parse_log
 from wheel_checks.model import Overview, Report, Subject
 from wheel_checks.phrases import and_more
 from wheel_checks.rules.host.log_texts import Recognition, recognise
@@ -24,7 +24,7 @@ def explain(data: bytes, name: str, selection: Selection = EVERY_RULE) -> Report
     results = run_rules(selection.rules("log"), log, Expectations())
     facts = {
         "recognised": bool(found),
-        "lines": len(log.lines),
+        "lines": log.line_count,
         "catalogue": [name for one in found for name in one.entry["catalogue"][:1]],
         "cut": log.cut,
     }
@@ -39,7 +39,7 @@ def _headline(log: Log, found: Sequence[Recognition]) -> str:
     if log.is_empty:
         return "not recognised: the log is empty"
     if not found:
-        return f"not recognised: none of {len(log.lines):,} lines has a text of a known cause"
+        return f"not recognised: none of {log.line_count:,} lines has a text of a known cause"
     return f"{found[0].says} (line {found[0].line}){and_more(len(found) - 1, before=', ')}"
 
 
@@ -47,5 +47,6 @@ def _notes(log: Log, found: Sequence[Recognition]) -> list[str]:
     notes = [] if found else [MORE]
     if log.cut:
         limit = LARGEST >> 20
-        notes.append(f"Only the first {limit} MiB were read; for its end: tail -c {limit}M FILE | wheelproof explain")
+        read = f"Only the first {limit} MiB were read, and at most {MOST_LINES:,} lines"
+        notes.append(f"{read}; for its end: tail -c {limit}M FILE | wheelproof explain")
     return [*notes, NEXT]

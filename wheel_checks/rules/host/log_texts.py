@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import accumulate
 from typing import Any
 
 from wheel_checks.commands import Command, Export, Options, Pipe, Step, Unset, WriteFile
@@ -56,16 +54,14 @@ class Recognition:
 @lru_cache(maxsize=1)  # the rule and the headline ask for the same log
 def recognise(log: Log) -> tuple[Recognition, ...]:
     """The causes whose texts the log has, the one that the others most likely follow from first."""
-    text = "\n".join(log.lines)
-    starts = list(accumulate((len(line) + 1 for line in log.lines), initial=0))
     found = []
     for number, entry in enumerate(load("log_texts")["entry"]):
-        matches = [match for pattern in _patterns()[number] if (match := pattern.search(text))]
+        matches = [match for pattern in _patterns()[number] if (match := pattern.search(log.text))]
         if matches:
             first = min(matches, key=re.Match.start)
-            line = bisect_right(starts, first.start())
+            line, quote = log.line_at(first.start())
             groups = {name: value for name, value in first.groupdict().items() if value}
-            found.append(Recognition(entry, line, log.lines[line - 1], groups))
+            found.append(Recognition(entry, line, quote, groups))
     return tuple(sorted(found, key=lambda one: one.rank))
 
 

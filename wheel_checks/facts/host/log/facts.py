@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import re
-from dataclasses import dataclass
+from array import array
+from bisect import bisect_right
+from dataclasses import dataclass, field
 
 LARGEST = 16 << 20  # bytes: what comes behind them is not read
 LONGEST_LINE = 2000  # characters; a binary file has lines of megabytes
+MOST_LINES = 1_000_000  # that are not blank: what comes behind them is not read; 16 MiB of a log have 200,000
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-_])")
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
@@ -21,41 +25,73 @@ _PREFIXES = re.compile(
       | [\w./-]+ [ ]* \| (?=[ ])                               # docker compose
       | \[pod/[\w./-]+\]                                       # kubectl logs --prefix
       | std(?:out|err) [ ] [FP] (?=[ ])                        # containerd
-      | \([\w=, -]*pid=\d+[\w=., -]*\)                         # Ray
+      | \((?:(?!pid=)[\w=, -])*+pid=\d++[\w=., -]*+\)            # Ray
     ) [ ]*""",
     re.VERBOSE,
 )
 _MOST_PREFIXES = 4
+_LINE = re.compile(rb"[^\s\0][^\n]*")  # without what is blank before it
+_MOST_BYTES = 4 * 4 * LONGEST_LINE  # of a line, with its prefixes and colours; a character has at most four
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Log:
-    """``lines`` are cleaned: the first is line 1. ``cut`` tells whether the log was longer than what was read.
+    """``text`` has the cleaned lines; those that hold nothing are left out. ``line_at`` finds their numbers.
 
+    ``line_count`` is that of the log, blank lines included; ``cut`` is true when the log was longer than what was read.
     Two logs are never equal, so that what was found in one can be remembered without comparing megabytes.
     """
 
-    lines: tuple[str, ...]
+    text: str
+    line_count: int
     cut: bool = False
+    _starts: array[int] = field(default_factory=lambda: array("Q"), repr=False)
+    _numbers: array[int] = field(default_factory=lambda: array("Q"), repr=False)
 
     @property
     def is_empty(self) -> bool:
         """True when no line holds anything."""
-        return not any(self.lines)
+        return not self.text
+
+    def line_at(self, position: int) -> tuple[int, str]:
+        """The number of the line, 1 for the first, that ``position`` in ``text`` belongs to, and the line."""
+        index = bisect_right(self._starts, position) - 1
+        start = self._starts[index]
+        end = self.text.find("\n", start)
+        return self._numbers[index], self.text[start : end if end >= 0 else len(self.text)]
 
 
 def parse_log(data: bytes) -> Log:
-    """The lines of a log; never raises. Lines end at a line feed alone: a carriage return is a progress bar's."""
-    text = _decoded(data[:LARGEST])
-    lines = text.removesuffix("\n").split("\n")
-    return Log(tuple(_cleaned(line) for line in lines), len(data) > LARGEST)
+    """The lines of a log; never raises. Lines end at a line feed alone: a carriage return is a progress bar's.
+
+    Of ``data`` the first ``LARGEST`` bytes count, and of these ``MOST_LINES`` lines. Line by line, so that the memory
+    is that of the bytes and of the cleaned text.
+    """
+    whole = _in_utf8(data[:LARGEST])
+    count = whole.count(b"\n") + (not whole.endswith(b"\n"))
+    text = io.StringIO()
+    starts, numbers = array("Q"), array("Q")
+    number, counted, length, cut = 1, 0, 0, len(data) > LARGEST
+    for taken, match in enumerate(_LINE.finditer(whole)):
+        if taken == MOST_LINES:
+            cut = True
+            break
+        start, end = match.span()
+        number += whole.count(b"\n", counted, start)
+        counted = start
+        line = _cleaned(whole[start : min(end, start + _MOST_BYTES)].decode(errors="replace"))
+        if line:
+            starts.append(length)
+            numbers.append(number)
+            length += text.write(line) + text.write("\n")
+    return Log(text.getvalue(), count, cut, starts, numbers)
 
 
-def _decoded(data: bytes) -> str:
-    """UTF-16 as PowerShell writes it, else UTF-8, what is none replaced."""
+def _in_utf8(data: bytes) -> bytes:
+    """From UTF-16 as PowerShell writes it; anything else as it is, without a byte order mark."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", errors="replace")
-    return data.decode("utf-8-sig", errors="replace")
+        return data.decode("utf-16", errors="replace").encode()
+    return data.removeprefix(codecs.BOM_UTF8)
 
 
 def _cleaned(line: str) -> str:
