@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -95,6 +96,14 @@ def test_many_wheels_become_a_table_behind_the_details_of_those_that_do_not_pass
     assert sum(line.endswith("UNDECIDED") for line in lines) == 1
     assert lines.count("torch-2.10.0-cp312-cp312-manylinux_2_28_aarch64.whl") == 1
     assert lines.count(wheel) == 0
+
+
+@pytest.mark.parametrize("indexes", [("https://one.example", "https://two.example"), ("https://one.example",) * 2])
+def test_the_table_of_many_names_the_indexes_where_there_are_several(indexes: tuple[str, str]) -> None:
+    many = reports.forty()
+    subjects = [replace(s, facts={**s.facts, "index": indexes[n % 2]}) for n, s in enumerate(many.subjects)]
+    text = rendered(replace(many, subjects=tuple(subjects)), "text")
+    assert len(re.findall(r"https://one\.example +\w+\n", text)) == (20 if len(set(indexes)) > 1 else 0)
 
 
 def test_colour_only_on_a_terminal_that_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,8 +146,12 @@ def _overview(report: Report) -> Table:
     gpus = [wording.gpu_label(subject) for subject in report.subjects]
     if any(gpus):
         table.add_column("GPUs", overflow="fold")
+    indexes = [wording.fact(subject, "index") for subject in report.subjects]
+    several = len(set(filter(None, indexes))) > 1
+    if several:
+        table.add_column("index", overflow="fold")
     table.add_column("verdict", overflow="fold")
-    for subject, runs in zip(report.subjects, gpus, strict=True):
+    for subject, runs, index in zip(report.subjects, gpus, indexes, strict=True):
         verdict = report.verdict_of(subject)
         table.add_row(
             Text(neutral(subject.id)),
@@ -155,6 +159,7 @@ def _overview(report: Report) -> Table:
             Text(wording.accelerator_label(subject)),
             wording.size_label(subject),
             *([Text(runs)] if any(gpus) else []),
+            *([Text(index)] if several else []),
             Text(verdict.value.upper(), style=_VERDICT_STYLES[verdict]),
         )
     return table
