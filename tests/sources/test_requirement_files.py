@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from wheel_checks.errors import UsageError
-from wheel_checks.sources.requirement_files import check_included
+from wheel_checks.errors import SourceError, UsageError
+from wheel_checks.sources.requirement_files import check_included, refuse_builds
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,111 @@ def test_blank_lines_cost_no_more_than_others(tmp_path: Path) -> None:
         return time.process_time() - start
 
     assert seconds(400_000) < 8 * seconds(100_000) + 0.5
+
+
+# What would be built
+
+BUILDS = [  # each was seen to run code in November 2026, with pip or with uv
+    "-e .",
+    "-e./project",
+    "-e git+https://example.org/x.git",
+    "--editable=.",
+    "--edit .",
+    "--pre -e .",
+    '--pre "-e" .',
+    "--pre \\-e .",
+    "-\\\ne .",
+    "six \\\n# a comment\n-e .",
+    "six --hash=sha256:00 '--no-binary' six",
+    "six --hash=sha256:00 \\\n'--no-binary' six",
+    "--no-binary :all:",
+    "--no-binary=six",
+    "--no-bin six",
+    "six --no-binary six",
+    "--only-binary :none:",
+    "--only-binary=six,:none:",
+    "--prefer-binary -r other.txt",
+    "--req other.txt",
+    "-r https://example.org/requirements.txt",
+    "-r ${HOME}/requirements.txt",
+    "-r editable.txt",
+    "-c editable.txt",
+    "-r script.py",
+    "# -*- coding: utf-7 -*-\n+AC0-e .",
+    "\x0c-e .",
+]
+PIP_BUILDS = [
+    ".",
+    "./project",
+    "./project[extra]",
+    "project/",
+    "file:///x/project",
+    "git+https://example.org/x.git",
+    "https://example.org/six-1.0.tar.gz",
+    "six @ file:///x/project",
+    "six @ git+https://example.org/x.git ; python_version > '3'",
+    "six @ https://example.org/six-1.0.zip#sha256=00",
+    "-c url.txt",
+]
+HARMLESS = [
+    "six",
+    "six==1.0 ; python_version > '3'  # a comment",
+    "six==1.0 --hash=sha256:00 --hash sha256:11",
+    "six==1.0 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11",
+    "-r below/other.txt",
+    '-r "below/other.txt"',
+    "--requirement=below/other.txt",
+    "-c below/other.txt",
+    "-i https://example.org/simple",
+    "--index-url https://me:secret@example.org/simple",
+    "--extra-index-url=https://example.org/simple",
+    "--find-links wheels",
+    "-f wheels",
+    "--trusted-host example.org",
+    "--only-binary :all:",
+    "--pre\n--prefer-binary\n--no-index\n--require-hashes",
+    "./wheels/six-1.0-py3-none-any.whl",
+    "file:///x/six-1.0-py3-none-any.whl",
+    "six @ https://example.org/six-1.0-py3-none-any.whl#sha256=00",
+    "# -*- coding: utf-8 -*-\nsix",
+    "",
+]
+
+
+@pytest.fixture
+def requirements(tmp_path: Path) -> Path:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below/other.txt").write_text("six\n")
+    (tmp_path / "editable.txt").write_text("-e .\n")
+    (tmp_path / "url.txt").write_text("six @ file:///x/project\n")
+    (tmp_path / "script.py").write_text("# /// script\n# dependencies = ['six']\n# ///\n")
+    return tmp_path / "requirements.txt"
+
+
+@pytest.mark.parametrize("line", BUILDS)
+def test_what_any_installer_may_build_is_refused(requirements: Path, line: str) -> None:
+    requirements.write_text(f"six\n{line}\n" if not line.startswith("# -*-") else f"{line}\n")
+    for pip in (True, False):
+        with pytest.raises(SourceError, match="may have the installer build, which runs code"):
+            refuse_builds([requirements], pip=pip)
+
+
+@pytest.mark.parametrize("line", PIP_BUILDS)
+def test_what_pip_alone_builds_is_refused_for_pip(requirements: Path, line: str) -> None:
+    requirements.write_text(f"six\n{line}\n")
+    refuse_builds([requirements])
+    with pytest.raises(SourceError, match="may have the installer build"):
+        refuse_builds([requirements], pip=True)
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+def test_what_nobody_builds_is_silent(requirements: Path, line: str) -> None:
+    requirements.write_text(f"{line}\n")
+    refuse_builds([requirements], pip=True)
+
+
+@pytest.mark.parametrize("content", ["-e .\n".encode("utf-16"), b"six\xff\n"])
+def test_bytes_that_installers_read_in_two_ways_are_refused(requirements: Path, content: bytes) -> None:
+    requirements.write_bytes(content)
+    with pytest.raises(SourceError, match="it is no UTF-8"):
+        refuse_builds([requirements])

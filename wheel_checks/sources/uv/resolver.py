@@ -23,6 +23,7 @@ from wheel_checks.formats.digests import WrongHash, WrongMetadataError
 from wheel_checks.formats.pylock import MAX_SIZE, LockedPackage, parse_pylock
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.regular_file import read_start
+from wheel_checks.sources.requirement_files import refuse_builds
 from wheel_checks.sources.uv.explanation import Explanation, explain, unwrapped
 from wheel_checks.sources.uv.own_configuration import configuration, private_folder, run_uv_alone, write_private
 from wheel_checks.sources.uv_binary import Answer
@@ -138,6 +139,7 @@ def resolve(
         raise UsageError(f"there is no file {missing}", expected="a requirements.txt or a pyproject.toml")
     if not texts and not files:
         raise UsageError("there is nothing to resolve", expected="a requirement, or a file of them")
+    refuse_builds(files)
     with private_folder() as folder:
         arguments = ["pip", "compile", "--quiet", *(str(path.absolute()) for path in files)]
         if texts:

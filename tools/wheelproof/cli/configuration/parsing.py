@@ -123,15 +123,16 @@ def _from_file(
         if key in commands and not isinstance(value, dict):
             raise UsageError(f"{key} in {file.path} is a value", expected=f"a table with options of `wheelproof {key}`")
     own: Mapping[str, Any] = file.table
-    for part in command.split():  # "pins check" is the table pins.check
+    table = command.replace(" ", ".")  # "pins check" is the table pins.check
+    for part in command.split():
         own = own.get(part, {})
         if not isinstance(own, dict):
             raise UsageError(f"{part} in {file.path} is a value", expected=f"a table of `wheelproof {command}`")
     for key in own:
         if key not in options:
-            raise _unknown_key(f"{command}.{key}", file, {f"{command}.{option}" for option in options})
+            raise _unknown_key(f"{table}.{key}", file, {f"{table}.{option}" for option in options})
     found = {key: Setting(value, f"{key} in {file.path}") for key, value in file.table.items() if key in shared}
-    found |= {key: Setting(value, f"{command}.{key} in {file.path}") for key, value in own.items()}
+    found |= {key: Setting(value, f"{table}.{key} in {file.path}") for key, value in own.items()}
     return {key: setting for key, setting in found.items() if key in options}
 
 

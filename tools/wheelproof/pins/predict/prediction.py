@@ -16,7 +16,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from wheel_checks.errors import UsageError, WheelproofError
+from wheel_checks.errors import SourceError, UsageError, WheelproofError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.changes import Fate, PackageChange
@@ -27,6 +27,8 @@ from wheel_checks.model import Report, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
+from wheel_checks.sources.http.credentials import redact_text
+from wheel_checks.sources.requirement_files import is_built, refuse_builds
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import python_platform
 from wheel_checks.targets.selection import choose
@@ -124,6 +126,8 @@ def _judge(installer: str, request: PredictRequest, client: HttpClient, index: S
 def plan(installer: str, request: PredictRequest) -> DryRun:
     """The dry run of one installer. Raises SourceError when it gives no answer, UsageError as :func:`predict` does."""
     place = request.place
+    if not request.build:
+        _refuse_builds(request.asked, installer)
     arguments = [*request.options, *(["--upgrade"] if request.upgrade else [])]
     arguments += [option for path in request.asked.files for option in ("-r", str(path))]
     arguments += ["--", *request.asked.requirements] if request.asked.requirements else []
@@ -145,6 +149,14 @@ def plan(installer: str, request: PredictRequest) -> DryRun:
         there = ["--target", folder, "--python", sys.executable, "--python-version", version]
         there += ["--python-platform", python_platform(place.target)]
         return uv_dry_run([*there, *arguments], request.variables, request.timeout, build=request.build)
+
+
+def _refuse_builds(asked: Asked, installer: str) -> None:
+    """Raise SourceError for what the installer would build although it is told to build nothing."""
+    refuse_builds(asked.files, pip=installer == PIP)
+    built = next(filter(is_built, asked.requirements if installer == PIP else ()), None)
+    if built is not None:
+        raise SourceError(f"pip would build `{redact_text(built)}`, which runs its code", hint="--build lets it")
 
 
 def changes_of(

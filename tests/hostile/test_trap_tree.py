@@ -1,0 +1,109 @@
+"""Commands in a repository full of traps, as users run them: nothing of it is executed, and nothing is written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.hostile.trap_tree import REFUSED, SHARED_KEYS, WHEEL, contents, plant
+from tests.support.patience import PATIENCE
+
+HERE = sys.executable
+COMMANDS = {
+    "doctor": "doctor",
+    "doctor --full": f"doctor --full --python {HERE}",
+    "verify": f"verify {WHEEL}",
+    "verify a requirement": "verify torch==2.11.0 --offline",
+    "verify --installed": "verify --installed",
+    "smoke": f"smoke --device interpret --python {HERE}",
+    "smoke of any Python": "smoke",
+    "matrix list": "matrix list",
+    "matrix github": "matrix github",
+    "pins check": "pins check",
+    "pins": "pins",
+    "pins predict": f"pins predict -r requirements.txt --python {HERE} --installer uv --offline",
+    "pins predict with pip": f"pins predict six --python {HERE} --installer pip --no-index",
+    "pins predict what is built": f"pins predict -r r.txt --python {HERE} --installer both --no-index",
+    "pins predict a project": f"pins predict -r pyproject.toml --python {HERE} --installer both --no-index",
+    "pins guard --check": f"pins guard --check --python {HERE}",
+    "stack": "stack -r r.txt --offline",
+    "stack of a project": "stack pyproject.toml --offline",
+    "diff": f"diff {WHEEL} {WHEEL}",
+    "explain": "explain job.log",
+    "rules": "rules WHL201",
+}
+KEYS = {"doctor": "doctor", "doctor --full": "doctor", "verify": "verify", "verify a requirement": "verify"}
+KEYS |= {"verify --installed": "verify", "smoke": "smoke", "smoke of any Python": "smoke", "pins check": "pins.check"}
+KEYS |= {"pins predict": "pins.predict", "stack": "stack", "pins guard --check": "pins.guard"}
+
+
+class Site(NamedTuple):
+    tree: Path
+    home: Path
+    witness: Path
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    folder = tmp_path_factory.mktemp("hostile")
+    made = Site(folder / "tree", folder / "home", folder / "witness")
+    made.tree.mkdir()
+    (made.home / ".config").mkdir(parents=True)
+    (made.home / ".bashrc").write_text("alias ll='ls -l'\n")
+    (folder / "victim.txt").write_text("precious\n")
+    plant(made.tree, made.witness)
+    return made
+
+
+def run_in(site: Site, command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in the tree, where the user's search paths begin with the current folder."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("WHEELPROOF_", "XDG_"))}
+    cache = str(site.home / ".cache")
+    ours = {"HOME": str(site.home), "PATH": f".:bin:{os.environ['PATH']}", "XDG_CACHE_HOME": cache, **variables}
+    ours |= {
+        "UV_CACHE_DIR": f"{cache}/uv",
+        "LD_LIBRARY_PATH": ":",
+        "VIRTUAL_ENV": ".venv",
+        "RUSTUP_HOME": f"{cache}/r",
+    }  # pip asks rustc
+    program = [HERE, "-P", "-m", "wheelproof", *command.split()]
+    return subprocess.run(
+        program, env={**kept, **ours}, cwd=site.tree, capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
+
+
+def precious(site: Site) -> dict[str, tuple[int, object]]:
+    """All that no command may change: the tree, the home but for caches, and the folder that both are in."""
+    own = (str(site.home / ".cache"), str(site.home / ".local/state"))
+    return {path: what for path, what in contents(site.tree.parent).items() if not path.startswith(own)}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_nothing_of_a_tree_is_executed_and_nothing_written(site: Site, name: str) -> None:
+    before = precious(site)
+    ended = run_in(site, COMMANDS[name])
+    words = ended.stderr
+    assert "Traceback" not in words
+    assert not site.witness.exists(), site.witness.read_text()
+    assert precious(site) == before
+    if name in KEYS:
+        named = {
+            line.split(" in ")[0].removeprefix("wheelproof: ") for line in words.splitlines() if "not obeyed" in line
+        }
+        assert named == {*SHARED_KEYS, *(f"{KEYS[name]}.{key}" for key in REFUSED[KEYS[name]])}
+
+
+def test_the_traps_are_armed(site: Site, tmp_path: Path) -> None:
+    """Python, started in the tree as users start it, runs into them: else the tests above would show nothing."""
+    tree, witness = tmp_path / "tree", tmp_path / "witness"
+    tree.mkdir()
+    plant(tree, witness)
+    for command in (["-c", "import torch"], ["-m", "pip"], ["setup.py"]):
+        subprocess.run([HERE, *command], cwd=tree, capture_output=True, check=False, timeout=PATIENCE)
+    subprocess.run(["./uv"], cwd=tree, check=True, timeout=PATIENCE)
+    assert {"torch", "importlib", "setup", "uv"} <= set(witness.read_text().split())
