@@ -15,9 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
-
 from wheel_checks.decode import Policy, decode
 from wheel_checks.errors import FormatError
 from wheel_checks.phrases import abbreviated
@@ -240,18 +237,19 @@ def package(name: str, version: str = "") -> Word:
         return NoCommand(f"{_shown(name)} is not the name of a package")
     if not version:
         return name
-    try:
-        Version(version)
-    except InvalidVersion:
+    from wheel_checks.parsing import version_or_none
+
+    if version_or_none(version) is None:
         return NoCommand(f"{_shown(version)}, the version of {name}, is not one that an installer could be asked for")
     return f"{name}=={version.strip()}"
 
 
 def requirement(text: str) -> Word:
     """A requirement by name and version, for an installer; one that names an address gives no command."""
-    try:
-        parsed = Requirement(text)
-    except InvalidRequirement:
+    from wheel_checks.parsing import requirement_or_none
+
+    parsed = requirement_or_none(text)
+    if parsed is None:
         return NoCommand(f"{_shown(text)} is not a requirement")
     if parsed.url:
         return NoCommand(f"{_shown(text)} names an address, which only you can choose to trust")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kernels_smoke.suite.advice import shown
 
 Record = dict[str, Any]
+
+# What the runner of GitHub Actions would obey in a log: quoted errors hold words of others.
+_COMMAND = re.compile(r"^[^\S\n]*::|##\[", re.MULTILINE)
 
 
 def text(document: Record) -> str:
@@ -21,7 +25,8 @@ def text(document: Record) -> str:
         _skips(document),
         _replay(document),
     ]
-    return "\n".join(part for part in parts if part) + "\n"
+    report = "\n".join(part for part in parts if part) + "\n"
+    return _COMMAND.sub(lambda found: found[0].replace(":", "\\x3a").replace("#", "\\x23"), report)
 
 
 def _verdict(document: Record) -> str:

@@ -24,7 +24,7 @@ FINDING = {
     "severity": "note",
     "message": "2 files find libraries late",
     "evidence": [{"label": "files", "value": "libtorch_cpu.so", "source": ""}],
-    "fix": {"summary": "Add an RPATH.", "commands": ["wheelproof verify TARGET"]},
+    "fix": {"summary": "Add an RPATH.", "steps": [{"argv": ["wheelproof", "verify", "torch.whl"]}]},
     "location": {"member": "torch/lib/libtorch_cpu.so"},
     "seconds": 0.1,
 }
@@ -52,7 +52,7 @@ def test_what_verify_found_is_a_result_of_the_cell_once() -> None:
         ("files", "libtorch_cpu.so"),
     ]
     assert found.fix is not None
-    assert (found.fix.lines, report.bytes_read, report.requests) == (("wheelproof verify TARGET",), 2000, 8)
+    assert (found.fix.lines, report.bytes_read, report.requests) == (("wheelproof verify torch.whl",), 2000, 8)
 
 
 def test_the_report_is_one_of_wheelproof() -> None:

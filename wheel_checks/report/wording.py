@@ -68,11 +68,14 @@ def without_commands(text: str, colon: str = "\\x3a") -> str:
 
 
 def write_json(document: Any, stream: TextIO) -> None:
-    """Write ``document``, which :func:`json_ready` made, in ASCII; "##[" is no workflow command in it."""
-    stream.writelines(
-        part.replace("##[", "#\\u0023[") for part in json.JSONEncoder(indent=2, allow_nan=False).iterencode(document)
-    )
+    """Write ``document``, which :func:`json_ready` made, in ASCII."""
+    stream.writelines(map(plain_json, json.JSONEncoder(indent=2, allow_nan=False).iterencode(document)))
     stream.write("\n")
+
+
+def plain_json(text: str) -> str:
+    """The same JSON without "##[", which the runner of GitHub Actions takes for a command anywhere in a line."""
+    return text.replace("##[", "#\\u0023[")
 
 
 def write(stream: TextIO, text: str, *, commands: bool = False) -> None:

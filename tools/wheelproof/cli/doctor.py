@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from wheel_checks.errors import UsageError
 from wheel_checks.model import Subject, Unavailable
 from wheel_checks.process import find_program
-from wheelproof.cli.options import OutputOptions, add_output_options, emit, open_output
+from wheelproof.cli.options import OutputOptions, add_output_options, emit, open_output, say
 from wheelproof.cli.progress import Progress
 from wheelproof.reporting import OpenReport
 
@@ -148,8 +148,9 @@ def _mend(found: Examination, again: Callable[[], Examination], notes: list[str]
     notes += refused
     if not steps:
         return found
-    commands = "\n".join(f"  {step.command}" for step in steps)
-    print(f"these commands mend it:\n{commands}", file=sys.stderr)  # noqa: T201  # standard output is the report's
+    say("these commands mend it:")
+    for step in steps:
+        say(f"  {step.command}")
     if ask and not _agreed("run them? [y/N] "):
         notes.append("Nothing was run.")
         return found

@@ -165,12 +165,9 @@ def _wants_traceback(arguments: list[str]) -> bool:
 
 def _say(label: str, what: str, *, expected: str = "", hint: str = "") -> None:
     """Write a message to standard error: one line each for what happened, what was expected, what to do."""
-    lines = [f"wheelproof: {label}{_one_line(what)}"]
-    lines += [f"  {name}: {_one_line(text)}" for name, text in (("expected", expected), ("hint", hint)) if text]
-    if sys.stderr is not None:
-        sys.stderr.write("\n".join(lines) + "\n")
+    from wheelproof.cli.options import say  # --help must not pay for it
 
-
-def _one_line(text: str) -> str:
-    """Escape what could move the cursor or break the line: messages quote file names, servers and wheels."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    say(f"wheelproof: {label}{what}")
+    for name, text in (("expected", expected), ("hint", hint)):
+        if text:
+            say(f"  {name}: {text}")

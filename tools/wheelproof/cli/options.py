@@ -188,15 +188,21 @@ def _format_and_file(text: str) -> tuple[str, str]:
 def note(sentence: str, *, quiet: bool) -> None:
     """Write a note to standard error, since standard output belongs to the report; nothing when ``quiet``."""
     if not quiet:
-        print(f"note: {sentence}", file=sys.stderr)  # noqa: T201  # meant for people
+        say(f"note: {sentence}")
 
 
 def warn(sentences: Iterable[str]) -> None:
-    """Write a line to standard error for each: no value of a file can break it, or command a runner of GitHub."""
+    """Write a line to standard error for each."""
     for sentence in sentences:
-        from wheel_checks.report.wording import neutral  # most runs have nothing to warn of
+        say(f"wheelproof: {sentence}")
 
-        print(f"wheelproof: {neutral(sentence).replace('##[', '## [')}", file=sys.stderr)  # noqa: T201  # for people
+
+def say(line: str) -> None:
+    """Write a line to standard error: no value in it can break it, or command a terminal or a runner of GitHub."""
+    from wheel_checks.report.wording import neutral, write  # most runs have nothing to say
+
+    if sys.stderr is not None:
+        write(sys.stderr, f"{neutral(line)}\n")
 
 
 def emit(report: Report, options: OutputOptions) -> int:

@@ -38,6 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.release_expectation import read_release_expectation
     from wheel_checks.facts.wheel.facts import Depth
     from wheel_checks.report import render
+    from wheel_checks.report.wording import write
     from wheelproof.release.report import ReleaseRequest, judge_release
     from wheelproof.release.summary import markdown_summary, text_summary
     from wheelproof.wheels.model import Judgement
@@ -62,8 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     for name, place in output.reports:
         with open_output(place) as stream:
             if name == "text":
-                stream.write(text_summary(report, quiet=output.quiet))
+                write(stream, text_summary(report, quiet=output.quiet))
             elif name == "markdown":
-                stream.write(markdown_summary(report))
+                write(stream, markdown_summary(report))
             render(report, stream, name, **shown)
     return report.exit_code

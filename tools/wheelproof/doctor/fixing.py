@@ -20,6 +20,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.model import Fix, Severity, Unavailable
 from wheel_checks.process import StartError, run
+from wheel_checks.report.wording import neutral, write
 from wheel_checks.sources.uv_binary import find_uv
 from wheelproof.doctor.diagnosis import Diagnosis
 
@@ -121,7 +122,7 @@ def run_steps(steps: Sequence[Planned]) -> tuple[Ran, ...]:
                 step.arguments, stdout=sys.stderr, stderr=None, cwd="/", first=signal.SIGINT, grace=GRACE
             ).status
         except StartError as error:
-            print(f"{step.arguments[0]} cannot be started: {error}", file=sys.stderr)  # noqa: T201
+            write(sys.stderr, neutral(f"{step.arguments[0]} cannot be started: {error}") + "\n")
             status = 127
         done.append(Ran(step.command, status))
         if status:

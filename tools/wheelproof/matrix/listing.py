@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wheel_checks.phrases import plural
+from wheel_checks.report.wording import neutral
 from wheelproof.matrix.model import Cell
 
 SCHEMA = "wheelproof.matrix/1"
@@ -21,7 +22,7 @@ def as_text(cells: Sequence[Cell]) -> str:
     known = [
         f"{cell.id} is known to be {cell.expect.accelerator}: {cell.expect.reason}" for cell in cells if cell.expect
     ]
-    return "\n".join([*lines, "", *known, plural(len(cells), "cell")]) + "\n"
+    return "".join(f"{neutral(line)}\n" for line in [*lines, "", *known, plural(len(cells), "cell")])
 
 
 def as_json(cells: Sequence[Cell]) -> str:

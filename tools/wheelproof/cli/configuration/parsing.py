@@ -86,11 +86,12 @@ def parse_arguments(
     vars(namespace).update({dest: value for dest, value in defaults.items() if not hasattr(namespace, dest)})
     namespace.tree, namespace.from_tree = tree.rules, frozenset(tree.dests)
     if show:
+        from wheel_checks.report.wording import write
         from wheelproof.cli.configuration.showing import shown
 
         with open_output("-") as stream:
             named_options = {key: options[key] for key in configured}
-            stream.writelines(shown(named_options, namespace, origins, own.path, tree))
+            write(stream, "".join(shown(named_options, namespace, origins, own.path, tree)))
         return None
     warn(map(str, tree.refused))
     missing = [f"--{key}" for key in required if key not in origins and key not in tree.origins]

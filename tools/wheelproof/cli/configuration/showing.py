@@ -31,6 +31,6 @@ def shown(
             value = [*value, *getattr(tree, action.dest)] if hasattr(tree, action.dest) else value
             origin = f"{origin}, {tree.origins[key]}" if key in origins else tree.origins[key]
         told = re.sub(r"://[^/\s]*@", "://***@", repr(value))
-        yield f"{key} = {told}  # {neutral(origin)}\n"
+        yield f"{key} = {neutral(told)}  # {neutral(origin)}\n"
     for refusal in tree.refused:
         yield f"# {neutral(str(refusal))}\n"

@@ -18,9 +18,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the cells. Raises WheelproofError."""
+    from wheel_checks.report.wording import plain_json, write
     from wheelproof.matrix.listing import as_json, as_text
 
     cells = chosen_cells(arguments)
     with open_output("-") as stream:
-        stream.write(as_json(cells) if arguments.format == "json" else as_text(cells))
+        if arguments.format == "json":
+            stream.write(plain_json(as_json(cells)))
+        else:
+            write(stream, as_text(cells))
     return 0

@@ -69,6 +69,7 @@ def _interpreter(arguments: argparse.Namespace) -> str:
 def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
     from packaging.utils import canonicalize_name
 
+    from wheel_checks.report.wording import write
     from wheelproof.pins.guard.abilities import read_uv
     from wheelproof.pins.guard.files import Guard, guard_files, instructions, known_extensions, write_files
 
@@ -85,7 +86,7 @@ def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
     write_files(folder, files)
     if not output.quiet:
         with open_output(output.output) as stream:
-            stream.write(instructions(guard))
+            write(stream, instructions(guard))
     return 0
 
 

@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Restore every file, or none. Raises WheelproofError."""
+    from wheel_checks.report.wording import neutral, write
     from wheelproof.pins.rewrite.journal import journal_for
     from wheelproof.pins.rewrite.replace import restore
 
@@ -31,5 +32,5 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         with open_output("-") as stream:
             for word, files in (("restored", done.restored), ("merged", done.merged), ("unchanged", done.untouched)):
-                stream.writelines(f"{word} {file}\n" for file in files)
+                write(stream, "".join(f"{word} {neutral(str(file))}\n" for file in files))
     return 0

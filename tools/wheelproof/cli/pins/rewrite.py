@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan, show, and write unless told otherwise; 0 whatever was found. Raises WheelproofError."""
+    from wheel_checks.report import wording
     from wheelproof.pins.policy import Mode, NameSet, Policy, names_of
     from wheelproof.pins.rewrite.journal import journal_for
     from wheelproof.pins.rewrite.planning import plan
@@ -76,12 +77,12 @@ def run(arguments: argparse.Namespace) -> int:
         color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     with open_output("-") as stream:
         if arguments.json:
-            stream.write(as_json(planned, written=not dry))
+            stream.write(wording.plain_json(as_json(planned, written=not dry)))
         else:
             shown = as_text(planned, journal, written=not dry, diff=arguments.dry_run, color=color)
-            stream.write("" if arguments.quiet and not arguments.dry_run else shown)
+            wording.write(stream, "" if arguments.quiet and not arguments.dry_run else shown)
     if arguments.quiet and not arguments.json:
         from wheelproof.pins.rewrite.summary import warnings_of
 
-        sys.stderr.writelines(warnings_of(planned))
+        wording.write(sys.stderr, "".join(warnings_of(planned)))
     return 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.phrases import plural
+from wheel_checks.report.wording import neutral
 from wheelproof.pins.model import Change, FilePlan, Notice, Plan
 from wheelproof.pins.rewrite.diff import unified
 
@@ -19,11 +20,11 @@ def as_text(plan: Plan, journal: Path, *, written: bool, diff: bool, color: bool
     """The summary, then each file with its changes (or the diff), then the warnings."""
     lines = [_headline(plan, written=written)]
     for file in plan.changed:
-        lines += _diff(file, color=color) if diff else [f"{file.path}", *(f"  {_sentence(c)}" for c in file.changes)]
+        lines += _diff(file, color=color) if diff else _changes(file)
     lines += (line.rstrip("\n") for line in warnings_of(plan))
     if written and plan.changed:
-        lines.append(f"`wheelproof pins restore` gives it back (journal: {journal})")
-    return "".join(f"{_plain(line) if not line.startswith(_ESCAPE) else line}\n" for line in lines)
+        lines.append(neutral(f"`wheelproof pins restore` gives it back (journal: {journal})"))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def as_json(plan: Plan, *, written: bool) -> str:
@@ -42,7 +43,7 @@ def warnings_of(plan: Plan) -> Iterator[str]:
     """One line per notice."""
     for notice in (*plan.notices, *(notice for file in plan.files for notice in file.notices)):
         place = f"{notice.place.path}:{notice.place.line}: " if notice.place else ""
-        yield f"warning: {place}{_plain(notice.message)} [{notice.code}]\n"
+        yield neutral(f"warning: {place}{notice.message} [{notice.code}]") + "\n"
 
 
 _ESCAPE = "\x1b["
@@ -70,18 +71,17 @@ def _sentence(change: Change) -> str:
     return f"line {found.place.line}: {text} becomes {change.replacement}{section}"
 
 
+def _changes(file: FilePlan) -> Iterator[str]:
+    yield neutral(f"{file.path}")
+    for change in file.changes:
+        yield f"  {neutral(_sentence(change))}"
+
+
 def _diff(file: FilePlan, *, color: bool) -> Iterator[str]:
     for line in unified(file):
-        text = "\n".join(map(_plain, line.split("\n")))
+        text = "\n".join("\t".join(map(neutral, part.split("\t"))) for part in line.split("\n"))
         code = _COLORS.get(line[:1]) if color else None
         yield f"{_ESCAPE}{code}m{text}{_ESCAPE}0m" if code else text
-
-
-def _plain(text: str) -> str:
-    """Without what could move the cursor: requirements are quoted from files of strangers."""
-    return "".join(
-        c if c.isprintable() or c in "\t\n" else c.encode("unicode_escape", "replace").decode() for c in text
-    )
 
 
 def _file_json(file: FilePlan) -> dict[str, Any]:
