@@ -31,8 +31,10 @@ from wheel_checks.sources.installer_config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheelproof.pins import Policy, plan
 from wheelproof.pins.model import Plan
+from wheelproof.pins.rewrite.held import hold
 from wheelproof.pins.rewrite.planning import read_all
-from wheelproof.pins.rewrite.replace import restore, write
+from wheelproof.pins.rewrite.replace import write
+from wheelproof.pins.rewrite.restoring import restore
 
 PROJECTS = ("vllm==0.33.0", "nemo-toolkit==3.0.0", "unsloth", "deepspeed", "xformers", "megatron-core")
 CORE = Policy()
@@ -112,7 +114,8 @@ def report(root: Path, *, metadata: bool, diff: bool) -> list[str]:
     python = _environment(root) if metadata else Path()
     built = _metadata(root, python) if metadata else ""
     planned = plan([root], CORE)
-    write(planned, journal)
+    with hold(root.resolve(), journal) as tree:
+        write(planned, tree)
     _print(root, planned, diff=diff)
     left = list(_requirements(root, wanted=True))
     faults += [f"{text} is left" for text in left]
@@ -131,7 +134,8 @@ def report(root: Path, *, metadata: bool, diff: bool) -> list[str]:
     if plan([root], CORE).changed:
         faults.append("a second run would change something")
     if journal.exists():
-        restore(journal)
+        with hold(root.resolve(), journal) as tree:
+            restore(tree)
     if not metadata and _contents(root) != before:
         faults.append("restore did not give everything back")
     return faults

@@ -114,6 +114,7 @@ def _clean_environment(request: pytest.FixtureRequest, tmp_path: Path, monkeypat
         if name.startswith(prefixes) or name in {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"}:
             monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 class _Started(subprocess.Popen[Any]):

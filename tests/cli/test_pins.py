@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import Wheelproof
 from tests.support.patience import PATIENCE
+from tests.support.trees import journals
 
 PIN = "six\ntorch==2.8.0\n"
 
@@ -31,8 +32,9 @@ def test_rewrite_and_restore(command: tuple[str, ...], wheelproof: Wheelproof, p
         "1 file read, 2 requirements found: 1 removed in 1 file\n"
         "requirements.txt\n"
         "  line 2: torch==2.8.0 removed\n"
-        "`wheelproof pins restore` gives it back (journal: .wheelproof-pins.json)\n"
+        f"`wheelproof pins restore` gives it back (journal: {journals()[0]})\n"
     )
+    assert [path.name for path in project.iterdir()] == ["requirements.txt"]
     assert (project / "requirements.txt").read_text() == "six\n"
 
     again = wheelproof(*command)
@@ -127,7 +129,7 @@ def test_one_broken_file_and_nothing_is_written(
 def test_restore_without_a_journal(wheelproof: Wheelproof, project: Path) -> None:
     run = wheelproof("pins", "restore")
     assert run.status == 3
-    assert "there is no journal .wheelproof-pins.json" in run.err
+    assert f"there is no journal of {project} or a folder above it" in run.err
 
 
 def test_restore_refuses_what_changed(wheelproof: Wheelproof, project: Path) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.trees import contents, give_back, rewrite
 from wheelproof.pins import NameSet, Policy, plan
 from wheelproof.pins.model import FilePlan
-from wheelproof.pins.rewrite.replace import restore, write
 
 CORPUS = Path(__file__).parents[1] / "data" / "pins"
 MANIFEST = json.loads((CORPUS / "manifest.json").read_text())
@@ -73,15 +73,10 @@ def test_the_whole_folder_at_once_and_back_again(names: NameSet, tmp_path: Path)
     shutil.copytree(CORPUS / "input", project)
     journal = tmp_path / "journal.json"
 
-    write(plan([project], Policy(names=names, conda=True)), journal)
+    rewrite(project, plan([project], Policy(names=names, conda=True)), journal)
     rewritten = contents(project)
-    restore(journal)
+    give_back(project, journal=journal)
 
     assert rewritten == contents(CORPUS / f"expected-{names}")
     assert contents(project) == contents(CORPUS / "input")
     assert not journal.exists()
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """The bytes of every file below a folder, by its path in it."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -19,8 +19,10 @@ from wheelproof.pins import Mode, NameSet, Policy, plan
 from wheelproof.pins.documents.reading import READERS, read_source
 from wheelproof.pins.documents.source import decode
 from wheelproof.pins.model import FilePlan
+from wheelproof.pins.rewrite.held import hold
 from wheelproof.pins.rewrite.planning import plan_document
-from wheelproof.pins.rewrite.replace import restore, write
+from wheelproof.pins.rewrite.replace import write
+from wheelproof.pins.rewrite.restoring import restore
 
 NAMES = ("torch", "Torch", "torchvision", "TORCH.AUDIO", "torchmetrics", "numpy", "nvidia-nccl-cu12", "triton")
 VERSIONS = ("", "==2.8.0", " >= 2.7 , <3", "[gpu]~=2.7", " @ https://example.org/x.whl", "; python_version < '3.12'")
@@ -142,10 +144,11 @@ def test_restore_gives_back_what_was_there(texts: list[str], toml: str, policy: 
         for path, text in files.items():
             path.write_bytes(text.encode())
         journal = Path(folder) / "journal"
-        write(plan([Path(folder)], policy), journal)
-        write(plan([Path(folder)], Policy(names=NameSet.WIDE)), journal)
-        if journal.exists():
-            restore(journal)
+        with hold(Path(folder).resolve(), journal) as tree:
+            write(plan([Path(folder)], policy), tree)
+            write(plan([Path(folder)], Policy(names=NameSet.WIDE)), tree)
+            if journal.exists():
+                restore(tree)
 
         assert {path: path.read_bytes() for path in files} == {path: text.encode() for path, text in files.items()}
         assert len(list(Path(folder).iterdir())) == len(files)

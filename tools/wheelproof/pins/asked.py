@@ -11,6 +11,7 @@ from wheel_checks.sources.requirement_files import read_requirements_file
 from wheelproof.pins.documents import pyproject, requirements
 from wheelproof.pins.documents.source import decode
 from wheelproof.pins.model import Role
+from wheelproof.pins.rewrite.tree import real
 from wheelproof.wheels.asked import Asked, parse_asked
 
 
@@ -33,10 +34,10 @@ def _of_files(paths: Sequence[Path]) -> Iterator[Requirement]:
     front, seen = list(paths), set()
     while front:
         path = front.pop(0)
-        real = path.resolve()
-        if real in seen:
+        target = real(path)
+        if target in seen:
             continue
-        seen.add(real)
+        seen.add(target)
         source = decode(path, read_requirements_file(path))
         document = pyproject.read(source) if path.suffix == ".toml" else requirements.read(source)
         front += document.includes

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -18,7 +18,8 @@ from wheel_checks.runner import run_rules
 from wheelproof.pins.documents.constraints import as_pep508
 from wheelproof.pins.model import Document, FoundRequirement, Notice, Place
 from wheelproof.pins.policy import CONDA, Policy
-from wheelproof.pins.rewrite.planning import read_all
+from wheelproof.pins.rewrite.planning import outside_notice, read_all
+from wheelproof.pins.rewrite.tree import tree_of
 from wheelproof.pins.survival import survives
 
 KIND = "requirement-pin"
@@ -33,7 +34,7 @@ class Checked:
 
 
 def check_files(
-    paths: Iterable[Path],
+    paths: Sequence[Path],
     policy: Policy,
     installed: Mapping[str, str],
     rules: Sequence[Rule],
@@ -52,7 +53,10 @@ def check_files(
         results = run_rules([get_rule("WHL000")], error, None)
         subjects.append(Subject(str(path), KIND, "could not be read", results=results))
 
-    for path, document in read_all(paths, loose.append, skip_vendored=skip_vendored, on_error=unreadable):
+    tree = tree_of(paths)
+    for path, found in read_all(paths, loose.append, skip_vendored=skip_vendored, on_error=unreadable):
+        outside = outside_notice(path, tree, "it was read and judged; `pins rewrite` does not change it")
+        document = replace(found, notices=(*found.notices, outside)) if outside else found
         size += len(document.source.data)
         facts = facts_of(path, document, policy, installed)
         results = run_rules(rules, facts, Expectations())

@@ -113,9 +113,11 @@ def locks(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     fix="Write the requirements as literals, or in pyproject.toml.",
 )
 def dynamic(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
-    """Nothing is computed, included from afar, or missing."""
+    """Nothing is computed, included from afar, or missing; a file outside of the tree, which was read, is a note."""
     for notice in file.noticed("dynamic", "remote-include", "include-missing"):
         yield Finding(notice.message, location=notice.location)
+    for notice in file.noticed("outside-tree"):
+        yield Finding(notice.message, location=notice.location, severity=Severity.NOTE)
 
 
 @rule(

@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from wheel_checks.errors import NotFoundError
 from wheelproof.cli.options import open_output
+from wheelproof.cli.pins.notes import say_waiting, show_old_journals
 
 CONFIGURABLE = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof pins restore``."""
-    parser.add_argument("folder", nargs="?", default=".", metavar="PATH", help="what was rewritten (default: here)")
-    parser.add_argument("--journal", metavar="FILE", help="the journal, when `pins rewrite` was given one")
+    parser.add_argument(
+        "folder", nargs="?", default=".", metavar="PATH", help="the tree, or any folder in it (default: here)"
+    )
+    parser.add_argument("--journal", metavar="FILE", help="the journal (default: the tree's own, in the state folder)")
     parser.add_argument(
         "--force", action="store_true", help="also where a file has changed since: put back what was removed from it"
     )
@@ -24,11 +28,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Restore every file, or none. Raises WheelproofError."""
     from wheel_checks.report.wording import neutral, write
-    from wheelproof.pins.rewrite.journal import journal_for
-    from wheelproof.pins.rewrite.replace import restore
+    from wheelproof.pins.rewrite.finding import find_journal
+    from wheelproof.pins.rewrite.held import hold
+    from wheelproof.pins.rewrite.restoring import restore
 
-    journal = Path(arguments.journal) if arguments.journal else journal_for([Path(arguments.folder)])
-    done = restore(journal, force=arguments.force)
+    path = Path(arguments.folder)
+    named = Path(arguments.journal) if arguments.journal else None
+    try:
+        found = find_journal(path, named)
+    except NotFoundError:
+        show_old_journals([path], below=True)
+        raise
+    if named is None:
+        show_old_journals([path], below=False)
+    with hold(found.root, found.journal, on_wait=lambda: say_waiting(found.root)) as tree:
+        done = restore(tree, force=arguments.force)
     if not arguments.quiet:
         with open_output("-") as stream:
             for word, files in (("restored", done.restored), ("merged", done.merged), ("unchanged", done.untouched)):

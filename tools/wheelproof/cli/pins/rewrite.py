@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from wheelproof.cli.options import open_output
+from wheelproof.cli.pins.notes import say_waiting, show_old_journals
 from wheelproof.cli.pins.options import add_name_options
 
 CONFIGURABLE = False  # a file of the project must not decide what happens to its files
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what would happen as a unified diff; write nothing"
     )
     parser.add_argument(
-        "--journal", metavar="FILE", help="where to note what was there (default: beside the first PATH)"
+        "--journal", metavar="FILE", help="where to note what was there (default: in the state folder, by tree)"
     )
     parser.add_argument("--json", action="store_true", help="describe the plan as JSON")
     parser.add_argument("--color", action=argparse.BooleanOptionalAction, default=None, help="color the diff")
@@ -47,7 +48,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Plan, show, and write unless told otherwise; 0 whatever was found. Raises WheelproofError."""
     from wheel_checks.report import wording
     from wheelproof.pins.policy import Mode, NameSet, Policy, names_of
-    from wheelproof.pins.rewrite.journal import journal_for
     from wheelproof.pins.rewrite.planning import plan
     from wheelproof.pins.rewrite.summary import as_json, as_text
 
@@ -66,12 +66,21 @@ def run(arguments: argparse.Namespace) -> int:
         versions=versions,
     )
     dry = arguments.dry_run or getattr(arguments, "summary", False)
-    journal = Path(arguments.journal) if arguments.journal else journal_for(paths)
     planned = plan(paths, policy, skip_vendored=arguments.skip_vendored)
+    place = ""
     if not dry:
+        show_old_journals(paths, below=False)
+    if planned.changed and not dry:
+        from wheelproof.pins.rewrite.held import hold
         from wheelproof.pins.rewrite.replace import write
+        from wheelproof.pins.rewrite.tree import tree_to_write
 
-        write(planned, journal)
+        root = tree_to_write(paths).root
+        named = Path(arguments.journal) if arguments.journal else None
+        with hold(root, named, on_wait=lambda: say_waiting(root)) as tree:
+            planned = plan(paths, policy, skip_vendored=arguments.skip_vendored)  # as it is now that no other run is in
+            write(planned, tree)
+            place = str(tree.journal.path)
     color = arguments.color
     if color is None:
         color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -79,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             stream.write(wording.plain_json(as_json(planned, written=not dry)))
         else:
-            shown = as_text(planned, journal, written=not dry, diff=arguments.dry_run, color=color)
+            shown = as_text(planned, place, written=not dry, diff=arguments.dry_run, color=color)
             wording.write(stream, "" if arguments.quiet and not arguments.dry_run else shown)
     if arguments.quiet and not arguments.json:
         from wheelproof.pins.rewrite.summary import warnings_of

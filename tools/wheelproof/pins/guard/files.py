@@ -16,7 +16,7 @@ from pathlib import Path
 
 from wheel_checks.data import load
 from wheel_checks.errors import SourceError, UsageError
-from wheelproof.pins import atomic
+from wheelproof.pins.atomic import open_folder
 from wheelproof.pins.guard.abilities import UvAbilities
 from wheelproof.pins.guard.versions import companions_of
 
@@ -76,19 +76,23 @@ def guard_files(guard: Guard) -> dict[str, str]:
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
     """Write ``files`` (name to text) into ``folder``, which is made when it is not there; nothing else is touched.
 
-    A file that is there is replaced in one step. Raises SourceError when one cannot be written.
+    A file that is there is replaced in one step; a link among them is replaced, and not followed. Raises SourceError
+    when one cannot be written, and when the folder is a link: a repository may have made it, to lead elsewhere.
     """
+    if folder.is_symlink():
+        raise SourceError(f"{folder} is a link", expected="a folder", hint="name the folder itself: --directory FOLDER")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SourceError(f"the folder {folder} cannot be made: {error.strerror}") from error
-    for name, text in files.items():
-        temporary = folder / f".{name}-{os.urandom(6).hex()}.tmp"
-        try:
-            atomic.write_beside(folder / name, temporary, text.encode())
-            atomic.replace(temporary, folder / name)
-        finally:
-            atomic.remove(temporary)
+    with open_folder(folder) as opened:
+        for name, text in files.items():
+            temporary = f".{name}-{os.urandom(6).hex()}.tmp"
+            try:
+                opened.write(temporary, text.encode(), like=name)
+                opened.replace(temporary, name)
+            finally:
+                opened.remove(temporary)
 
 
 def _missing(guard: Guard) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Which files of a tree hold requirements, honouring .gitignore."""
+"""Which files of a tree hold requirements, honouring .gitignore. Links to folders are not followed."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ ALWAYS_SKIPPED = frozenset(
 )
 VENDORED = frozenset({"vendor", "vendored", "_vendor", "third_party", "3rdparty", "thirdparty", "external"})
 TEST_DATA = frozenset({"testdata", "test_data", "fixtures", "test-data", "testdatas"})
+LINKED_FOLDER = "linked folder"  # instead of a kind: a link to a folder
 _SCRIPT_MARKER = b"# /// script"
 
 
 def find_files(paths: Iterable[Path], *, skip_vendored: bool = False) -> Iterator[tuple[Path, str]]:
     """Every file that holds requirements, with its kind: a file as named, a folder searched in order of names.
 
-    ``skip_vendored`` passes over vendored projects and test data. Raises NotFoundError for a path that does not exist,
-    SourceError for a folder that cannot be read.
+    A link to a folder is not searched, and yielded as a LINKED_FOLDER; one that leads nowhere counts as a file by its
+    name. ``skip_vendored`` passes over vendored projects and test data. Raises NotFoundError for a path that does not
+    exist, SourceError for a folder that cannot be read.
     """
     for path in paths:
         if path.is_dir():
             yield from _in_folder(path, skip_vendored=skip_vendored)
-        elif path.exists():
+        elif path.exists() or path.is_symlink():
             yield path, ""
         else:
             raise NotFoundError(f"there is no {path}", expected="a file or a folder")
@@ -54,11 +56,19 @@ def _in_folder(root: Path, *, skip_vendored: bool) -> Iterator[tuple[Path, str]]
                 taken = entry.name not in skipped and not os.path.lexists(f"{entry.path}/pyvenv.cfg")  # speed
                 if taken and not _is_ignored(ignored, path, is_folder=True):
                     folders.append((entry.path, f"{path}/", ignored))
-            elif (kind := kind_of(Path(path), named=False)) and not _is_ignored(ignored, path, is_folder=False):
-                found = Path(entry.path)
-                if entry.is_file() and (kind != "script" or _has_metadata(found)):
-                    yield found, kind
+            elif (kind := _kind_of_entry(entry, path)) and not _is_ignored(ignored, path, is_folder=False):
+                yield Path(entry.path), kind
         stack += reversed(folders)
+
+
+def _kind_of_entry(entry: os.DirEntry[str], path: str) -> str:
+    """The kind of what is no folder itself; "" for a file without requirements."""
+    if entry.is_symlink() and Path(entry.path).is_dir():  # entry.is_dir() raises for a link in a loop
+        return "" if entry.name in ALWAYS_SKIPPED else LINKED_FOLDER
+    kind = kind_of(Path(path), named=False)
+    if not kind or not (entry.is_symlink() or entry.is_file()):
+        return ""
+    return "" if kind == "script" and not _has_metadata(Path(entry.path)) else kind
 
 
 def _is_ignored(ignored: tuple[Ignored, ...], path: str, *, is_folder: bool) -> bool:

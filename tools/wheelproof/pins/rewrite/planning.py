@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from wheel_checks.errors import NotFoundError, WheelproofError
+from wheel_checks.errors import NotFoundError, SourceError, WheelproofError
 from wheelproof.pins.documents.items import remove_items
 from wheelproof.pins.documents.reading import read_document
 from wheelproof.pins.model import (
@@ -23,26 +24,41 @@ from wheelproof.pins.model import (
     apply,
 )
 from wheelproof.pins.policy import CONDA, WIDE, Mode, Policy
-from wheelproof.pins.rewrite.discovery import find_files
+from wheelproof.pins.rewrite.discovery import LINKED_FOLDER, find_files
 from wheelproof.pins.rewrite.proof import prove
+from wheelproof.pins.rewrite.tree import Tree, real, tree_of
 from wheelproof.pins.rewrite.wording import replacement
 
 
-def plan(paths: Iterable[Path], policy: Policy, *, skip_vendored: bool = False) -> Plan:
+def plan(paths: Sequence[Path], policy: Policy, *, skip_vendored: bool = False) -> Plan:
     """What would happen to the requirements of files and folders under a policy. Nothing is written.
 
     Folders are searched for every file that holds requirements; what ``-r`` and ``-c`` name is followed, each file
-    once. Raises NotFoundError for a path that is not there, SourceError for one that cannot be read, FormatError for a
-    document that is broken: a plan is whole, or there is none.
+    once. A file outside of the tree, to which a link or an option leads, is read and never changed. Raises
+    NotFoundError for a path that is not there, SourceError for one that cannot be read, FormatError for a document that
+    is broken: a plan is whole, or there is none.
     """
     notices: list[Notice] = []
-    documents = read_all(paths, notices.append, skip_vendored=skip_vendored)
-    files = tuple(plan_document(path, document, policy) for path, document in documents)
-    return Plan(files, tuple(notices), dict(policy.versions))
+    tree = tree_of(paths)
+    files = []
+    for path, document in read_all(paths, notices.append, skip_vendored=skip_vendored):
+        if outside := outside_notice(path, tree, "it was read, and is not changed"):
+            notices.append(outside)
+        files.append(plan_document(path, replace(document, rewritable=False) if outside else document, policy))
+    return Plan(tuple(files), tuple(notices), dict(policy.versions))
+
+
+def outside_notice(path: Path, tree: Tree, consequence: str) -> Notice | None:
+    """A notice about a file that does not lie in the tree, links resolved; None about one that does."""
+    if tree.holds(path):
+        return None
+    target = real(path)
+    leads = f"{path} leads to {target}," if path.is_symlink() else f"{path} is"
+    return Notice("outside-tree", f"{leads} outside of the tree {tree.root}: {consequence}")
 
 
 def read_all(
-    paths: Iterable[Path],
+    paths: Sequence[Path],
     tell: Callable[[Notice], None],
     *,
     skip_vendored: bool = False,
@@ -50,21 +66,34 @@ def read_all(
 ) -> Iterator[tuple[Path, Document]]:
     """Every document, each once, whatever its names; ``tell`` hears of included files that are not there.
 
-    With ``on_error`` a file that cannot be read is told to it, and the others go on; else its error is raised.
+    With ``on_error`` a file that cannot be read is passed to it, and the others go on; else its error is raised. A link
+    to a folder outside of the tree is not followed: it goes to ``on_error``, else to ``tell``.
     """
+    tree = tree_of(paths)
     waiting = [(path, kind, False, False) for path, kind in find_files(paths, skip_vendored=skip_vendored)]
     seen: set[Path] = set()
     while waiting:
         path, kind, constraint, included = waiting.pop(0)
-        target = path.resolve()
+        target = real(path)
         if target in seen:
             continue
         seen.add(target)
+        if kind == LINKED_FOLDER:
+            if outside := outside_notice(path, tree, "it was not searched"):
+                if on_error is None:
+                    tell(outside)
+                else:
+                    on_error(path, SourceError(outside.message, hint=f"name {target} itself, if it is meant"))
+            elif on_error is not None and not any(target.is_relative_to(real(named)) for named in paths):
+                linked = find_files([path], skip_vendored=skip_vendored)  # only read: `pins rewrite` keeps to the paths
+                waiting[:0] = [(found, kind, False, False) for found, kind in linked]
+            continue
         try:
             document = read_document(path, kind, constraint=constraint)
         except WheelproofError as error:
-            if included and isinstance(error, NotFoundError):
-                tell(Notice("include-missing", f"{path} is included, but is not there"))
+            if isinstance(error, NotFoundError) and (included or path.is_symlink()):
+                what = "is a link that leads nowhere" if path.is_symlink() else "is included, but is not there"
+                tell(Notice("include-missing", f"{path} {what}"))
             elif on_error is None:
                 raise
             else:
@@ -104,7 +133,7 @@ def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
     edits = _edits(document, changes, [index.span for index in orphans])
     rewritten = apply(document.source.data, edits)
     told = (*notices, *_standing_notices(document, policy, changes, {index.place for index in orphans}))
-    file = FilePlan(path, path.resolve(), document, rewritten, edits, tuple(changes), told)
+    file = FilePlan(path, real(path), document, rewritten, edits, tuple(changes), told)
     prove(file)
     return file
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from wheel_checks.phrases import plural
@@ -16,7 +15,7 @@ SCHEMA = "wheelproof.pins-plan/1"
 _COLORS = {"-": "31", "+": "32", "@": "36"}
 
 
-def as_text(plan: Plan, journal: Path, *, written: bool, diff: bool, color: bool) -> str:
+def as_text(plan: Plan, journal: str, *, written: bool, diff: bool, color: bool) -> str:
     """The summary, then each file with its changes (or the diff), then the warnings."""
     lines = [_headline(plan, written=written)]
     for file in plan.changed:

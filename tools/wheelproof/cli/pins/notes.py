@@ -1,0 +1,29 @@
+"""What ``wheelproof pins`` says on standard error about the trees that it writes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def say_waiting(root: Path) -> None:
+    """Say that another run is in the tree."""
+    from wheelproof.pins.rewrite.lock import WAIT
+
+    _note(f"waiting for another run in {root}, {WAIT:.0f} s at most")
+
+
+def show_old_journals(paths: Sequence[Path], *, below: bool) -> None:
+    """Show the journals that an older version left in the tree, and that are not obeyed."""
+    from wheelproof.pins.rewrite.finding import as_shown, old_journals
+
+    for journal in dict.fromkeys(journal for path in paths for journal in old_journals(path, below=below)):
+        for sentence in as_shown(journal):
+            _note(sentence)
+
+
+def _note(sentence: str) -> None:
+    from wheel_checks.report.wording import neutral
+
+    print(f"note: {neutral(sentence)}", file=sys.stderr)  # noqa: T201  # meant for people

@@ -1,0 +1,97 @@
+"""The tree that a command works on: what may be written lies in it, links resolved, and it has one journal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wheel_checks.errors import UsageError
+from wheel_checks.phrases import joined
+
+VERSION_CONTROL = (".git", ".hg", ".svn", ".jj")  # in a worktree and in a submodule .git is a file
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A tree by the real path of its ``root``; only what is below one of ``within`` is written."""
+
+    root: Path
+    within: tuple[Path, ...]
+
+    def holds(self, path: Path) -> bool:
+        """Whether the file at ``path``, links resolved, lies in the tree and not in a folder of version control."""
+        found = real(path)
+        return any(
+            found.is_relative_to(folder) and not _of_version_control(found.relative_to(folder).parts)
+            for folder in self.within
+        )
+
+
+def tree_of(paths: Sequence[Path]) -> Tree:
+    """The tree of the files and folders that a user names: their repository, else the folder that was named.
+
+    A file outside of every repository belongs to its folder. Of nested trees the outer one counts; paths of several
+    trees belong to the folder that holds all of them.
+    """
+    found = list(dict.fromkeys(_root_of(path) for path in paths))
+    within = tuple(root for root in found if not any(root != other and root.is_relative_to(other) for other in found))
+    return Tree(Path(os.path.commonpath(within)), within)
+
+
+def tree_to_write(paths: Sequence[Path]) -> Tree:
+    """As :func:`tree_of`; raises UsageError for several trees when the folder that holds them holds the home, too."""
+    tree = tree_of(paths)
+    if len(tree.within) > 1 and holds_home(tree.root):
+        raise UsageError(
+            f"{joined(list(map(str, tree.within)))} are different trees",
+            expected="one tree at a time",
+            hint="run it for each",
+        )
+    return tree
+
+
+def holds_home(folder: Path) -> bool:
+    """Whether a folder is the user's home or above it: much more than a tree."""
+    return real(Path("~").expanduser()).is_relative_to(folder)
+
+
+def real(path: Path) -> Path:
+    """The path with every link resolved, as far as that goes: a link in a loop stays as it is. Never raises."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:  # a null character in a name
+        return path.absolute()
+
+
+def ancestors(path: Path) -> Iterator[Path]:
+    """The folder itself, then every folder above it."""
+    yield path
+    yield from path.parents
+
+
+def repository_of(folder: Path) -> Path | None:
+    """The nearest folder, upwards from the real path ``folder``, that is a repository or a checkout of one."""
+    return next((parent for parent in ancestors(folder) if _is_repository(parent)), None)
+
+
+def _root_of(path: Path) -> Path:
+    """A link that leads out of the repository in which it lies does not change the tree."""
+    here = Path(path.anchor) if path.is_absolute() else real(Path())
+    for part in path.parts[path.is_absolute() :]:
+        target = here / part
+        following = real(target)
+        if target.is_symlink() and (repository := repository_of(here)) and not following.is_relative_to(repository):
+            return repository
+        here = following
+    folder = here if here.is_dir() else real(path.parent)
+    return repository_of(folder) or folder
+
+
+def _is_repository(folder: Path) -> bool:
+    return any(os.path.lexists(f"{folder}/{name}") for name in VERSION_CONTROL)
+
+
+def _of_version_control(parts: Sequence[str]) -> bool:
+    return any(part.lower() in VERSION_CONTROL for part in parts)
