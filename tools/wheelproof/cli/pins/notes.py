@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from wheelproof.cli.options import note
 
 
 def say_waiting(root: Path) -> None:
     """Say that another run is in the tree."""
     from wheelproof.pins.rewrite.lock import WAIT
 
-    _note(f"waiting for another run in {root}, {WAIT:.0f} s at most")
+    note(f"waiting for another run in {root}, {WAIT:.0f} s at most", quiet=False)
 
 
 def show_old_journals(paths: Sequence[Path], *, below: bool) -> None:
@@ -20,10 +21,4 @@ def show_old_journals(paths: Sequence[Path], *, below: bool) -> None:
 
     for journal in dict.fromkeys(journal for path in paths for journal in old_journals(path, below=below)):
         for sentence in as_shown(journal):
-            _note(sentence)
-
-
-def _note(sentence: str) -> None:
-    from wheel_checks.report.wording import neutral
-
-    print(f"note: {neutral(sentence)}", file=sys.stderr)  # noqa: T201  # meant for people
+            note(sentence, quiet=False)
