@@ -157,8 +157,11 @@ def test_credentials_are_in_no_record(wheelproof: Wheelproof) -> None:
     with RangeServer(pages) as server:
         url = server.url("/simple", credentials="me:hunter2")
         run = wheelproof("verify", "demo", *TARGET, "--index-url", url, "--record", "record.json")
-    assert run.status == 0
-    assert "hunter2" not in Path("record.json").read_text()
+        file = server.url(f"/files/{demo().file_name}", credentials="me:hunter2")
+        of_url = wheelproof("verify", file, "--record", "url.json")
+    assert (run.status, of_url.status) == (0, 0)
+    assert record("url.json")["files"][0]["url"] == file.replace("me:hunter2@", "")
+    assert "hunter2" not in Path("record.json").read_text() + Path("url.json").read_text()
 
 
 def test_a_record_appears_whole_or_not_at_all_and_with_a_verdict_that_fails(wheelproof: Wheelproof) -> None:

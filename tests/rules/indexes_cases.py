@@ -110,6 +110,13 @@ CASES = [
         (TAKEN[0].replace("demo:", "demo0, demo1, demo2 and 2 more:"),),
     ),
     confusion("another local version", use(place(FIRST, "2.11.0"), place(EXTRA, "2.11.0+cu130"))),
+    confusion(
+        "a version that the first has for another platform",
+        use(
+            Place(FIRST, (*place(FIRST, "1.0").files, *place(FIRST, "2.0", tags=MAC).files)),
+            place(EXTRA, "2.0"),
+        ),
+    ),
     confusion("the same version for another platform", use(place(FIRST, "1.0", "2.0", tags=MAC), place(EXTRA, "2.0"))),
     confusion("a lower version on the extra index", use(place(FIRST, "2.0"), place(EXTRA, "1.0"))),
     confusion("a project that only the extra index has", use(place(FIRST, known=False), place(EXTRA, "99.0"))),
