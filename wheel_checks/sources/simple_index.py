@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -101,23 +101,35 @@ class SimpleIndex:
         name = canonicalize_name(project)
         with ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="index") as pool:
             links = [pool.submit(self._find_links, place, name) for place in config.find_links]
-            pages = [pool.submit(self._index, index, name) for index in config.indexes]
+            asked = [index for index in config.indexes if redact(index) not in self._silent]
+            pages = {index: pool.submit(self._index, index, name) for index in asked}
             try:
-                return self._combine(project, links, pages, every=every)
+                return self._combine(
+                    project, links, pages, lambda index: pool.submit(self._index, index, name), every=every
+                )
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _combine(self, project: str, links: list[Future[Place]], pages: list[Future[Place]], *, every: bool) -> Listing:
+    def _combine(
+        self,
+        project: str,
+        links: list[Future[Place]],
+        pages: Mapping[str, Future[Place]],
+        ask: Callable[[str], Future[Place]],
+        *,
+        every: bool,
+    ) -> Listing:
         places = [future.result() for future in links]
         found = False
-        for index, future in zip(self._config.indexes, pages, strict=True):
+        for index in self._config.indexes:
             if not found:
-                places.append(future.result())
+                places.append((pages.get(index) or ask(index)).result())
                 found = self._config.strategy == FIRST_INDEX and places[-1].known
             elif every:
-                places.append(self._passed_over(redact(index), future))
+                places.append(self._passed_over(redact(index), pages.get(index)))
         listing = Listing(tuple(places))
-        if not listing.files and len(listing.not_found) == len(pages) and not any(place.refused for place in places):
+        unknown = len(listing.not_found) == len(self._config.indexes)
+        if unknown and not listing.files and not any(place.refused for place in places):
             asked = ", ".join([*listing.not_found, *map(redact, self._config.find_links)])
             raise NotFoundError(
                 f"no project {project!r} is known to {asked}",
@@ -125,9 +137,9 @@ class SimpleIndex:
             )
         return listing
 
-    def _passed_over(self, index: str, page: Future[Place]) -> Place:
-        """What an index offers that does not count. One that does not answer is waited for once."""
-        if index not in self._silent:
+    def _passed_over(self, index: str, page: Future[Place] | None) -> Place:
+        """What an index offers that does not count. One that does not answer is asked once."""
+        if index not in self._silent and page is not None:
             try:
                 return replace(page.result(), counts=False)
             except WheelproofError as error:
