@@ -206,7 +206,9 @@ def _prefix(facts: HostFacts) -> tuple[Word, ...]:
     """The option that names conda's environment; without it conda takes the active one."""
     named = facts.variables.get("CONDA_PREFIX", "")
     prefix = facts.interpreter.prefix if isinstance(facts.interpreter, Interpreter) else named
-    return (option("--prefix", prefix),) if prefix else ()
+    if not prefix:
+        return ()
+    return ("--prefix", prefix) if prefix.startswith("/") else (NoCommand(f"{prefix!a} is not a whole path"),)
 
 
 def _conda_requirement(text: str) -> Word:
