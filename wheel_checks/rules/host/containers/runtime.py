@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ _START_WITH_GPU: dict[str, tuple[Step, ...]] = {
     "podman": (Options(PODMAN, WITH_CDI),),
     "apptainer": (Options(("apptainer", "run"), ("--nv",)),),
 }
+_SPECIFICATION = re.compile(r"\w[\w.-]*\.(?:yaml|json)", re.ASCII)
 _CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 
 cause = causes_in(Layer.CONTAINER)
@@ -121,7 +123,7 @@ def cdi_stale(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 def _generate(file: str) -> Step:
     """Root writes the file, so it must be one of a folder of CDI's."""
     folder, _, name = file.rpartition("/")
-    if folder not in _CDI_FOLDERS or not name.endswith((".yaml", ".json")):
+    if folder not in _CDI_FOLDERS or not _SPECIFICATION.fullmatch(name):
         return NoCommand(f"{file!a} is no specification in {_CDI_FOLDERS[0]}")
     return run("sudo", "nvidia-ctk", "cdi", "generate", f"--output={file}")
 

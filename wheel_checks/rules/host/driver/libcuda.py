@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wheel_checks.commands import Command, Step, run
+from wheel_checks.commands import Command, Step, option, run
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe
 from wheel_checks.facts.host.software import CudaLibrary
@@ -118,7 +118,14 @@ def _compat(facts: HostFacts, code: int) -> tuple[CudaProbe, str] | None:
 
 def _out_of_configuration(folder: str) -> tuple[Step, ...]:
     """Which file names the folder, and what makes a change of it count: the line is for the user to delete."""
-    search = run("grep", "-rlF", "-e", folder, "/etc/ld.so.conf", "/etc/ld.so.conf.d", note="the file that names it")
+    search = run(
+        "grep",
+        "-rlF",
+        option("--regexp", folder),
+        "/etc/ld.so.conf",
+        "/etc/ld.so.conf.d",
+        note="the file that names it",
+    )
     return search, Command(("sudo", "ldconfig"), "when the folder is no longer in that file")
 
 

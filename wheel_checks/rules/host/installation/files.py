@@ -8,7 +8,7 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from wheel_checks.commands import Step, in_words, path, run
+from wheel_checks.commands import NoCommand, Step, in_words, path, run
 from wheel_checks.facts.host.commands import install, remove, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
@@ -319,7 +319,7 @@ def leftovers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     for finding in findings(facts, "WHL712"):
         of_torch = any(file_name(path).startswith("~orch") for path in finding.paths)
         guilty = of_torch and (import_failed(facts) or "torch:missing" in symptoms(facts))
-        commands: list[Step] = [remove(path, folder=True) for path in finding.paths if file_name(path).startswith("~")]
+        commands: list[Step] = [_remove_leftover(path) for path in finding.paths]
         if guilty:
             torch = installed(facts).named("torch")
             commands += again(facts, "torch") if torch else install(facts, "torch")
@@ -329,6 +329,12 @@ def leftovers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             Fix("Delete them" + (", and install torch again." if guilty else "."), tuple(commands)),
             severity=Severity.ERROR if guilty else Severity.NOTE,
         )
+
+
+def _remove_leftover(file: str) -> Step:
+    if not file_name(file).startswith("~"):
+        return NoCommand(f"{file!a} does not have the name that pip gives to what it removes")
+    return remove(file, folder=True)
 
 
 @cause(

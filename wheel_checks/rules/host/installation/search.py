@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from wheel_checks.commands import IMPORT_TORCH, IMPORT_TRITON, Unset, export, path, run
+from wheel_checks.commands import IMPORT_TORCH, IMPORT_TRITON, Unset, export, option, path, run
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.advice import RECOMMENDED_PYTHON, new_environment
 from wheel_checks.facts.host.commands import python_command, uninstall
@@ -139,7 +139,7 @@ def _out_of_the_way(facts: HostFacts, python: Interpreter, first: ShadowModule) 
         summary = "Remove that torch; to keep it, leave the user's site-packages out of the search: PYTHONNOUSERSITE=1."
         return f"the user's site-packages ({first.entry})", Fix(summary, (uninstall(facts, "torch"),))
     summary = f"Remove the torch in {first.entry}, or what names that folder (a .pth file)."
-    search = run("grep", "-rlF", "--include=*.pth", "-e", first.entry, path(python.purelib))
+    search = run("grep", "-rlF", "--include=*.pth", option("--regexp", first.entry), path(python.purelib))
     return first.entry, Fix(summary, (search,))
 
 

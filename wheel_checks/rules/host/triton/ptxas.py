@@ -23,6 +23,7 @@ from wheel_checks.facts.host.triton_use import (
     weight,
 )
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.parsing import numbers
 from wheel_checks.rules.host.cause import Layer, causes_in
 
 KERNEL = ("kernel:failed",)
@@ -159,9 +160,9 @@ def cubin_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         return
     for gpu in triton_gpus(facts):
         ptxas = ptxas_for(triton, gpu.sm)
-        if ptxas is None or not ptxas.version or _major(ptxas.version) <= driver.major:
+        if ptxas is None or _major(ptxas.version) <= driver.major:
             continue
-        fitting = (one for one in triton.ptxas if one.version and _major(one.version) <= driver.major)
+        fitting = (one for one in triton.ptxas if 0 < _major(one.version) <= driver.major)
         other = next((one for one in fitting if target(gpu.sm) in one.knows), None)
         yield Finding(
             f"ptxas {ptxas.version}, which Triton {triton.version} takes for {gpu.product}, makes code for CUDA "
@@ -178,7 +179,8 @@ def cubin_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _major(version: str) -> int:
-    return int(version.partition(".")[0])
+    """13 of 13.1; 0 for what is no version."""
+    return next(iter(numbers(version.partition(".")[0])), 0)
 
 
 @cause(
