@@ -39,7 +39,6 @@ GRACE = 10.0  # seconds that an interrupted installer has to put back what it mo
 _ACTIONS = ("install", "uninstall")
 _CHOICE = "it asks for a choice"
 _OTHER: dict[type, str] = {  # what no vector is, and why it is not run
-    str: "it needs a shell",
     Export: "it sets something in your shell",
     Unset: "it sets something in your shell",
     Pipe: "it needs a shell",
@@ -130,8 +129,8 @@ def run_steps(steps: Sequence[Planned]) -> tuple[Ran, ...]:
     return tuple(done)
 
 
-def _planned(step: Step | str, interpreter: Interpreter | Unavailable) -> Planned:
-    shown = step if isinstance(step, str) else in_words(step)
+def _planned(step: Step, interpreter: Interpreter | Unavailable) -> Planned:
+    shown = in_words(step)
     if isinstance(interpreter, Unavailable):
         return Planned(shown, refusal="the interpreter is unknown")
     arguments: tuple[str, ...] = ()
@@ -141,7 +140,7 @@ def _planned(step: Step | str, interpreter: Interpreter | Unavailable) -> Planne
     return Planned(shown, () if refusal else arguments, refusal)
 
 
-def _refusal(step: Step | str, arguments: Sequence[str], interpreter: Interpreter) -> str:
+def _refusal(step: Step, arguments: Sequence[str], interpreter: Interpreter) -> str:
     if not isinstance(step, Command):
         return _OTHER[type(step)]
     if step.note:
