@@ -86,11 +86,14 @@ def run(environment: Mapping[str, str]) -> int:
     command = [str(_place(environment) / "bin/python"), "-I", "-m", "wheelproof", *named]
     command += [f"--also=json={report}", f"--also=github={annotations}", f"--also=markdown={summary}"]
     command += _words(environment, "INPUT_ARGUMENTS")
+    # The job has checked it out: in a container it may belong to another user, as for git in actions/checkout.
+    workspace = environment.get("GITHUB_WORKSPACE", "")
+    variables = {**({"WHEELPROOF_SAFE_DIRECTORY": workspace} if workspace else {}), **environment}
     # The log quotes wheels and servers. Until the token comes, the runner takes no line of it for a command.
     token = secrets.token_hex()
     print(f"::stop-commands::{token}", flush=True)
     try:
-        status = subprocess.run(command, check=False).returncode
+        status = subprocess.run(command, env=variables, check=False).returncode
     finally:
         print(f"\n::{token}::", flush=True)
     verdict = ""

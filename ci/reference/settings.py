@@ -33,10 +33,14 @@ Every option of a command can also be set in the environment and in a file. What
 
 1. the command line,
 2. the environment: `WHEELPROOF_FAIL_ON=warning` is `--fail-on warning`,
-3. the file: the nearest upwards that is a `wheelproof.toml`, or a `pyproject.toml` with a table `[tool.wheelproof]`,
-4. the default.
+3. your own file: `$XDG_CONFIG_HOME/wheelproof/wheelproof.toml`, by default `~/.config/wheelproof/wheelproof.toml`,
+4. the file of the tree: the nearest upwards that is a `wheelproof.toml`, or a `pyproject.toml` with a table
+   `[tool.wheelproof]`,
+5. the default.
 
-`--show-config` shows every option of a command, its value, and where that comes from.
+`--config FILE` and `WHEELPROOF_CONFIG` name a file that is obeyed as your own, in place of 3 and 4; `--config
+/dev/null` goes without any. `--show-config` shows every option of a command, its value, where that comes from, and
+what is not obeyed, and why.
 
 ```toml title="pyproject.toml"
 [tool.wheelproof]          # options that all commands share
@@ -52,9 +56,40 @@ set = "wide"
 ```
 
 In a `wheelproof.toml` the same tables stand without `tool.wheelproof`: the shared options at the top, then `[verify]`
-and `[pins.check]`. A list replaces a list. In the environment its values are separated by commas; a switch is `true` or
-`false`. An unknown key is an error, and so is a variable whose name is nearly that of an option. `WHEELPROOF_CONFIG` is
-`--config`, and `WHEELPROOF_DEBUG=1` adds the traceback to the message of a bug; `NO_COLOR` turns colors off."""
+and `[pins.check]`. A list replaces a list. In the environment its values are separated by commas; a switch is `true`
+or `false`. An unknown key is an error, and so is a variable whose name is nearly that of an option.
+`WHEELPROOF_DEBUG=1` adds the traceback to the message of a bug; `NO_COLOR` turns colors off.
+
+## What a tree may decide
+
+A checkout may be anybody's. Its file decides what is judged and what is expected, and nothing else: not what is run,
+written or contacted, nothing outside the tree, no fact about the machine, and not how a report looks. The column "in
+a tree" below says what a key does there; without a word it is not obeyed, which one line on standard error says. The
+run goes on.
+
+- `fail-on` and `set` hold where they are stricter than what holds without the tree.
+- `ignore` adds to yours, but does not reach a rule that you select by a prefix at least as long. `select` leaves
+  rules out where you select none, and adds to yours where you do. A flag or variable takes the place of both.
+- The report counts the rules that a tree silences in its first line ("3 rules silenced by pyproject.toml"), and the
+  JSON format names them. Where a tree silences all that would have judged something, the verdict is UNDECIDED.
+- Files that a tree names are relative to the folder of its configuration, and must lie in the tree.
+- `installed` of `pins check` stands for a torch that is not there: where the environment has one, that one counts.
+
+The tree is the repository around the current folder (`.git`, `.hg`). Without one the search goes up to your home
+folder, to a folder where all users make files (`/tmp`), to one of another user, and to another file system, all of
+them excluded.
+
+## Files of other users
+
+A file in a tree is obeyed when it, the link that leads to it, and its folder belong to you or to root; under sudo
+also when they belong to whoever called it. Else the run ends with exit code 2 and git's words, "detected dubious
+ownership", if something in the file would hold: a verdict without that would say less than the tree asks. In a folder
+such as `/tmp` the file is only named.
+
+To obey it, name the tree in `safe-directory` of your own file, in `WHEELPROOF_SAFE_DIRECTORY`, or by
+`--safe-directory`: its root or the folder of the file; `FOLDER/*` for all below; `*` for everything. A process that
+is root in a container, with a checkout that belongs to another user, needs that; the GitHub Action and our images
+have set it."""
 NOT_CONFIGURED = "Not configured: {}."
 
 
@@ -80,27 +115,31 @@ def exit_codes() -> str:
 def configuration(manual: Manual) -> str:
     """The page of the configuration: every key, its variable, and who has it."""
     shared, own = _keys(manual)
-    rows = [(code(key), code(_variable(key)), code(value) if value else "true, false", "all") for key, value in shared]
-    rows += [
-        (code(key), code(_variable(key)), code(value) if value else "true, false", ", ".join(commands))
-        for (key, value), commands in sorted(own.items())
-    ]
+    rows = [(*_cells(key, value), "all", tree) for key, value, tree in shared]
+    rows += [(*_cells(key, value), ", ".join(commands), tree) for (key, value, tree), commands in sorted(own.items())]
     left_out = ", ".join(code(command.name) for command in manual.commands if not command.configurable)
-    keys = table(("key", "variable", "value", "commands"), rows)
+    keys = table(("key", "variable", "value", "commands", "in a tree"), rows)
     return page("Configuration", ABOUT_CONFIGURATION, "## Every key", keys, NOT_CONFIGURED.format(left_out))
 
 
-def _keys(manual: Manual) -> tuple[list[tuple[str, str]], dict[tuple[str, str], list[str]]]:
+def _cells(key: str, value: str) -> tuple[str, str, str]:
+    return code(key), code(_variable(key)), code(value) if value else "true, false"
+
+
+_Key = tuple[str, str, str]
+
+
+def _keys(manual: Manual) -> tuple[list[_Key], dict[_Key, list[str]]]:
     """The keys of options that all commands share, and the others with the commands that have them."""
-    shared: dict[tuple[str, str], None] = {}
-    own: dict[tuple[str, str], list[str]] = {}
+    shared: dict[_Key, None] = {}
+    own: dict[_Key, list[str]] = {}
     for command in filter(lambda command: command.configurable, manual.commands):
         for title, options in command.groups.items():
             for key, option in _named(options):
                 if title in SHARED[:2]:
-                    shared[key, value_name(option)] = None
+                    shared[key, value_name(option), option.tree] = None
                 else:
-                    own.setdefault((key, value_name(option)), []).append(command.name)
+                    own.setdefault((key, value_name(option), option.tree), []).append(command.name)
     return list(shared), own
 
 

@@ -107,6 +107,11 @@ def test_wrong_usage_is_2_and_has_no_report(installed: Runner, command: str, arg
     assert run.commands == ["::error title=wheelproof::wrong usage (exit code 2): the log of this step says why"]
 
 
+def test_the_checkout_of_the_job_is_obeyed_whoever_owns_it(installed: Runner) -> None:
+    run = uses(installed, "verify", "--show-config")
+    assert f"safe-directory = ['{installed.workspace}']  # environment variable" in run.log
+
+
 def test_what_cannot_be_checked_is_3_and_not_a_finding(installed: Runner) -> None:
     run = uses(installed, "verify", "no-such-file.whl")
     assert (run.status, run.outputs["exit-code"]) == (3, "3")

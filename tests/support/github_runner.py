@@ -64,6 +64,7 @@ class Runner:
         environment = os.environ | {name: _input(value, inputs) for name, value in step["env"].items()}
         environment |= {name: str(file) for name, file in files.items()}
         environment |= {"GITHUB_ACTION_PATH": str(action), "RUNNER_TEMP": str(self.temporary), "GITHUB_ACTIONS": "true"}
+        environment |= {"GITHUB_WORKSPACE": str(self.workspace)}
         script = self.temporary / "step.sh"
         script.write_text(step["run"])
         done = subprocess.run(

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from wheel_checks.report import FORMATS
 from wheelproof import __version__
+from wheelproof.cli.configuration.rights import Effect, right_of
 from wheelproof.cli.main import COMMANDS
 from wheelproof.cli.options import CommandParser, ListAction, make_parser
 from wheelproof.manual.model import Argument, Command, Kind, Manual, Option, Values
@@ -69,10 +70,15 @@ def _argument(action: argparse.Action) -> Argument:
 def _option(action: argparse.Action) -> Option:
     flags = tuple(action.option_strings)
     if action.nargs == 0:
-        return Option(flags, _help(action), repeatable=type(action).__name__ == "_CountAction")
+        return Option(flags, _help(action), repeatable=type(action).__name__ == "_CountAction", tree=_tree(action))
     metavar = str(action.metavar or action.dest.upper().replace("_", "-"))
     repeatable = isinstance(action, ListAction) or type(action).__name__ == "_AppendAction"
-    return Option(flags, _help(action), metavar, _values(action, metavar), repeatable)
+    return Option(flags, _help(action), metavar, _values(action, metavar), repeatable, _tree(action))
+
+
+def _tree(action: argparse.Action) -> str:
+    effect = right_of(action).effect
+    return "" if effect is Effect.REFUSED else str(effect)
 
 
 def _values(action: argparse.Action, metavar: str) -> Values:

@@ -64,13 +64,16 @@ Any value adds the traceback to the message of a bug.
 Any value turns colors off.
 .SH FILES
 .TP
+.I ~/.config/wheelproof/wheelproof.toml
+The values of options that neither the command line nor the environment has.
+.TP
 .I pyproject.toml
 .TQ
 .I wheelproof.toml
 The nearest with a table
 .B [tool.wheelproof]
-holds the values of options that neither the command line nor the environment
-has;
+in the tree around the current folder decides what is judged and what is
+expected, and nothing else;
 .B \\-\\-show\\-config
 says what holds and why.
 .SH SEE ALSO

@@ -34,13 +34,17 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option: its flags (``-q``, ``--quiet``), its help, and its value; ``values`` is None when it takes none."""
+    """An option: its flags (``-q``, ``--quiet``), its help, and its value; ``values`` is None when it takes none.
+
+    ``tree`` says what the configuration file of a tree does to it, "" for nothing.
+    """
 
     flags: tuple[str, ...]
     help: str
     metavar: str = ""
     values: Values | None = None
     repeatable: bool = False
+    tree: str = ""
 
 
 @dataclass(frozen=True, slots=True)
