@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import re
 import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from wheel_checks.sources.http import cache_database
 from wheel_checks.sources.http.cache import ByteCache, CachedPage, FileIdentity, default_cache_path
 
 URL = "https://example.org/demo.whl"
@@ -192,7 +197,9 @@ def test_threads_share_a_cache(path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
+from wheel_checks.sources.http import cache_database
 from wheel_checks.sources.http.cache import ByteCache, FileIdentity
+cache_database._PATIENCE = 600.0  # a busy machine may keep a lock for long
 number = int(sys.argv[2])
 cache = ByteCache(Path(sys.argv[1]))
 for step in range(20):
@@ -215,6 +222,155 @@ def test_processes_share_a_cache_and_its_making(path: Path, spoilt: bool) -> Non
         assert cache.read("https://example.org/x", "", FileIdentity(9), number * 100, 20) == bytes([number]) * 20
     cache.close()
     assert b"".join(messages).count(b"made anew") == spoilt
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that waits for other processes a tenth of a second."""
+    monkeypatch.setattr(cache_database, "_PATIENCE", 0.1)
+
+
+def use(cache: ByteCache) -> None:
+    """Each thing that a run does with its cache, many times over."""
+    for number in range(50):
+        cache.store(URL, "", STATE, number, b"abc")
+        cache.remember(URL, "", STATE)
+        assert cache.identity(URL) is None
+        assert cache.read(URL, "", STATE, 0, 3) is None
+        cache.store_page(URL, "", CachedPage(b"x", "", URL))
+        assert cache.page(URL, "") is None
+
+
+def messages_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    assert {record.levelname for record in caplog.records} <= {"WARNING"}
+    return [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_locked_cache_is_waited_for_once(
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.closing(ByteCache(path)) as made:
+        made.store("https://example.org/other", "", STATE, 0, b"abc")
+    slept: list[float] = []
+    sleep = time.sleep
+
+    def note(seconds: float) -> None:
+        slept.append(seconds)
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", note)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode=EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        cache = ByteCache(path)
+        use(cache)
+        cache.close()
+    assert messages_of(caplog) == [f"the cache {path} is not used: other processes keep it locked"]
+    assert 1 <= len(slept) <= 11  # of 300 calls
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_cache_that_is_locked_while_it_is_made_is_waited_for_once(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path.parent.mkdir()
+    with Path(f"{path}.lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        cache = ByteCache(path)
+        use(cache)
+        cache.close()
+    assert messages_of(caplog) == [f"the cache {path} is not used: other processes keep it locked"]
+
+
+def test_a_lock_that_is_given_back_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_database, "_PATIENCE", 600.0)
+    cache = ByteCache(path)
+    cache.store(URL, "", STATE, 0, b"abc")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        sleep = time.sleep
+
+        def give_back(seconds: float) -> None:
+            if other.in_transaction:
+                other.execute("COMMIT")
+            sleep(seconds)
+
+        monkeypatch.setattr(time, "sleep", give_back)
+        cache.store(URL, "", STATE, 3, b"def")
+    assert cache.read(URL, "", STATE, 0, 6) == b"abcdef"
+    cache.close()
+
+
+def test_a_cache_of_another_user_is_not_used(
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.parent.mkdir()
+    poisoned = ByteCache(path)
+    poisoned.store(URL, "", STATE, 0, b"poison")
+    poisoned.close()
+    held = path.read_bytes()
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    if path.parent.stat().st_uid == 0:  # root may do everything anyway, so what is root's is no other user's
+        os.chown(path.parent, 54321, -1)
+    cache = ByteCache(path)
+    use(cache)
+    cache.close()
+    assert path.read_bytes() == held
+    (message,) = messages_of(caplog)
+    assert re.fullmatch(rf"the cache {path} is not used: {path.parent} belongs to another user \(uid \d+\)", message)
+
+
+@pytest.mark.parametrize(("mode", "used"), [(0o700, True), (0o755, True), (0o777, False), (0o1777, False)])
+def test_a_folder_that_others_may_write_to_is_not_used(
+    path: Path, mode: int, used: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    path.parent.mkdir()
+    path.parent.chmod(mode)
+    cache = ByteCache(path)
+    cache.store(URL, "", STATE, 0, b"abc")
+    assert (cache.read(URL, "", STATE, 0, 3) is not None) == used
+    cache.close()
+    assert messages_of(caplog) == (
+        [] if used else [f"the cache {path} is not used: other users may write to {path.parent} (mode {mode:o})"]
+    )
+
+
+@pytest.mark.parametrize(("own", "used"), [(True, True), (False, False)])
+def test_a_group_may_write_when_it_is_the_users_own(
+    path: Path, own: bool, used: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.parent.mkdir()
+    path.parent.chmod(0o775)
+    group = path.parent.stat().st_gid
+    monkeypatch.setattr(os, "getegid", lambda: group if own else group + 1)
+    cache = ByteCache(path)
+    cache.store(URL, "", STATE, 0, b"abc")
+    assert (cache.read(URL, "", STATE, 0, 3) is not None) == used
+    cache.close()
+
+
+def test_under_sudo_the_cache_of_the_user_is_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.parent.mkdir()
+    owner = path.parent.stat().st_uid or 54321
+    os.chown(path.parent, owner, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("SUDO_UID", str(owner))
+    cache = ByteCache(path)
+    cache.store(URL, "", STATE, 0, b"abc")
+    assert cache.read(URL, "", STATE, 0, 3) == b"abc"
+    cache.close()
+
+
+def test_a_full_disk_costs_no_time_and_no_crash(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = ByteCache(path)
+    cache.store(URL, "", STATE, 0, b"abc")
+    cache._database.query("PRAGMA max_page_count = 1")  # sqlite's own disk full: no page can be added
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it waits"))
+    for number in range(100):
+        cache.store(URL, "", STATE, 1000 * number, DATA[:5000])
+    assert cache.read(URL, "", STATE, 0, 3) == b"abc"
+    cache.close()
 
 
 def test_the_default_place_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """The sqlite file under the byte cache. It never raises: a cache that cannot be used is a cache that holds nothing.
 
 Several processes may use one file. WAL lets readers and a writer work side by side; creating and rebuilding happen
-under a lock file, so that no process removes what another has just made.
+under a lock file, so that no process removes what another has just made. Waiting for other processes is bounded for the
+whole run. A folder that another user may write to is not used: what stands in it could be anything.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import contextlib
 import fcntl
 import logging
 import os
+import stat
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,16 +23,22 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _APPLICATION = 0x57504243  # "WPBC" in the file header tells our database from another's
-_BUSY_SECONDS = 5.0
+_PATIENCE = 1.0  # seconds that one run waits for other processes, all its waits together
+_PAUSE = 0.01  # seconds between two tries
 
 Statement = tuple[str, tuple[Any, ...]]
+
+
+class _RefusedError(OSError):
+    """The database is not used for the rest of the run, and the user shall know why."""
 
 
 class CacheDatabase:
     """The database at ``path`` with ``schema`` (a script), opened at first use. Safe for many threads and processes.
 
-    A corrupt file, or one that is not ours, is removed and made anew with a warning; a folder that cannot be written
-    leaves the database closed for this run.
+    A corrupt file, or one that is not ours, is replaced, with a warning. The database stays closed for the rest of the
+    run when the folder cannot be written, and, with a warning, when it belongs to another user, or when other processes
+    have kept it locked for a second.
     """
 
     def __init__(self, path: Path, schema: str, version: int) -> None:
@@ -38,12 +47,17 @@ class CacheDatabase:
         self._version = version
         self._connection: sqlite3.Connection | None = None
         self._usable = True
+        self._waited = 0.0
         self._lock = threading.RLock()
 
     def query(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """All rows, or none when the database cannot be used."""
         rows: list[tuple[Any, ...]] = []
-        self._use(lambda connection: rows.extend(connection.execute(sql, parameters)))
+
+        def read(connection: sqlite3.Connection) -> None:
+            rows[:] = connection.execute(sql, parameters)
+
+        self._use(read)
         return rows
 
     def write(self, statements: Sequence[Statement]) -> None:
@@ -68,20 +82,37 @@ class CacheDatabase:
         import sqlite3
 
         with self._lock:
-            if not self._usable:
-                return
-            try:
-                self._connection = self._connection or self._open()
-                action(self._connection)
-            except sqlite3.OperationalError as error:  # locked for too long, disk full, no permission
-                _log.info("the cache %s was not used: %s", self._path, error)
-                self._usable = self._connection is not None
-            except sqlite3.DatabaseError as error:
-                self._disconnect()
-                self._usable = self._rebuild(str(error))
-            except OSError as error:
-                _log.info("the cache %s is not used: %s", self._path, error.strerror)
-                self._usable = False
+            while self._usable:
+                try:
+                    self._connection = self._connection or self._open()
+                    action(self._connection)
+                    return
+                except sqlite3.OperationalError as error:  # locked, disk full, no permission
+                    if not _is_busy(error):
+                        _log.info("the cache %s was not used: %s", self._path, error)
+                        self._usable = self._connection is not None
+                        return
+                    self._usable = self._wait()
+                except sqlite3.DatabaseError as error:
+                    self._disconnect()
+                    self._usable = self._rebuild(str(error))
+                    return
+                except _RefusedError as error:
+                    _log.warning("the cache %s is not used: %s", self._path, error)
+                    self._usable = False
+                except OSError as error:
+                    _log.info("the cache %s is not used: %s", self._path, error.strerror)
+                    self._usable = False
+
+    def _wait(self) -> bool:
+        """Wait a moment for other processes; False, with a warning, when the run has waited long enough."""
+        if self._waited >= _PATIENCE:
+            _log.warning("the cache %s is not used: other processes keep it locked", self._path)
+            return False
+        started = time.monotonic()
+        time.sleep(_PAUSE)
+        self._waited += time.monotonic() - started
+        return True
 
     def _disconnect(self) -> None:
         if self._connection is not None:
@@ -92,6 +123,7 @@ class CacheDatabase:
         import sqlite3
 
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_folder(self._path.parent)
         with contextlib.suppress(sqlite3.DatabaseError):
             connection = self._connect()
             if connection is not None:
@@ -125,7 +157,7 @@ class CacheDatabase:
         import sqlite3
 
         connection = sqlite3.connect(
-            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=32
+            self._path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=32
         )
         try:
             connection.execute("PRAGMA synchronous=NORMAL")
@@ -137,11 +169,14 @@ class CacheDatabase:
     def _create(self) -> sqlite3.Connection:
         self._path.touch(mode=0o600)  # pages of private indexes are for this user only
         with self._raw_connection() as connection:
+            # what is half made when it is found locked would be removed, by name, under the feet of others
+            connection.execute(f"PRAGMA busy_timeout={_PATIENCE * 1000:.0f}")
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.executescript(self._schema)
             connection.execute(f"PRAGMA application_id={_APPLICATION}")
             connection.execute(f"PRAGMA user_version={self._version}")  # last: it says that all is there
+            connection.execute("PRAGMA busy_timeout=0")
         return connection
 
     def _rebuild(self, reason: str) -> bool:
@@ -163,7 +198,33 @@ class CacheDatabase:
         """Held by one process at a time; the operating system frees it when the process ends."""
         fd = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+            while True:
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if not self._wait():
+                        raise
             yield
         finally:
             os.close(fd)
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    """True when another process holds a lock, for now."""
+    import sqlite3
+
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise unless only this user, or root, can put files into ``folder``: sqlite believes what it finds there."""
+    status = folder.stat()
+    ours = {0, os.geteuid()}
+    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
+        ours.add(int(os.environ["SUDO_UID"]))
+    if status.st_uid not in ours:
+        raise _RefusedError(f"{folder} belongs to another user (uid {status.st_uid})")
+    by_group = status.st_mode & stat.S_IWGRP and status.st_gid != os.getegid()  # a user's own group has no other member
+    if status.st_mode & stat.S_IWOTH or by_group:
+        raise _RefusedError(f"other users may write to {folder} (mode {stat.S_IMODE(status.st_mode):o})")
