@@ -210,7 +210,7 @@ class TestLies:
 
         assert findings("WHL003", facts)[0].message == "demo/version.py runs into the central directory"
         assert findings("WHL006", facts)[0].message == (
-            "'demo/version.py' claims 1,000,000,000 bytes, at most 67,108,864 are read"
+            "'demo/version.py' claims 1,000,000,000 bytes, at most 32,768 are read"
         )
 
     def test_a_member_that_inflates_to_more_than_it_claims(self) -> None:

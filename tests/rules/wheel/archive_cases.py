@@ -18,6 +18,14 @@ def demo(path: str | bytes, data: bytes = b"x", **options: Any) -> WheelFacts:
     return facts_of(WheelBuilder().add(path, data, **options))
 
 
+def many(count: int, packed: int, size: int) -> WheelFacts:
+    """A wheel with members that claim to inflate ``packed`` bytes to ``size``."""
+    wheel = WheelBuilder()
+    for number in range(count):
+        wheel.add(f"demo/{number}.bin", payload=bytes(packed), directory={"size": size})
+    return facts_of(wheel)
+
+
 def listed_as(digest: str) -> WheelFacts:
     """A wheel read whole, of which the index lists this digest; "" for the right one, in capitals."""
     data = WheelBuilder().build()
@@ -40,6 +48,26 @@ CASES = [
         lambda: facts_of(WheelBuilder().build(end={"entries": 4})),
         ("the end record promises 4 entries, the central directory has 3",),
     ),
+    Case(
+        "WHL002",
+        "a stored member of two sizes",
+        lambda: demo("demo/a.bin", b"four", method=0, directory={"size": 2**40}),
+        ("'demo/a.bin' is stored as 4 bytes and claims 1,099,511,627,776",),
+        member="demo/a.bin",
+    ),
+    Case(
+        "WHL002",
+        "more than deflate can make",
+        lambda: demo("demo/a.bin", payload=bytes(10), directory={"size": 10_321}),
+        ("'demo/a.bin' claims 10,321 bytes, which 10 cannot inflate to",),
+        member="demo/a.bin",
+    ),
+    Case(
+        "WHL002",
+        "as much as deflate can make",
+        lambda: demo("demo/a.bin", payload=bytes(10), directory={"size": 10_320}),
+    ),
+    Case("WHL002", "zeros, as well packed as can be", lambda: demo("demo/a.bin", bytes(50 * MIB))),
     Case("WHL002", "a zip64 end record", lambda: facts_of(WheelBuilder().build(zip64=True))),
     Case(
         "WHL003",
@@ -98,6 +126,22 @@ CASES = [
         "a ratio of 400",
         lambda: demo("demo/zeros.bin", payload=bytes(170_000), directory={"size": 68_000_000}),
     ),
+    Case(
+        "WHL007",
+        "many members that are no bomb alone",
+        lambda: many(24, 66_000, 63 * MIB),
+        ("24 members inflate 1,584,000 bytes to 1,585,446,912",),
+        evidence=("66,000 bytes to 66,060,288",),
+    ),
+    Case(
+        "WHL007",
+        "many small members",
+        lambda: many(300, 1_000, 1_000_000),
+        ("300 members inflate 300,000 bytes to 300,000,000",),
+        evidence=("1,000 bytes to 1,000,000",),
+    ),
+    Case("WHL007", "a ratio of 100 in all of 480 MiB", lambda: many(24, MIB // 5, 20 * MIB)),
+    Case("WHL007", "256 MiB from next to nothing", lambda: many(4, 66_000, 64 * MIB)),
     Case("WHL007", "64 MiB from nothing", lambda: demo("demo/zeros.bin", payload=b"", directory={"size": 64 * MIB})),
     Case(
         "WHL008",

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive, ArchiveFault
+from wheel_checks.facts.archive.inflation import absurd, absurd_together
 from wheel_checks.facts.archive.members import header_faults, sentence_about
 from wheel_checks.formats.wheel.record import Record, RecordRow
-from wheel_checks.formats.zip.directory import Member
+from wheel_checks.formats.zip.directory import MOST_FAULTS, Member
 from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import inflate_stream
 from wheel_checks.model import Unavailable
@@ -64,17 +65,44 @@ class _Stream:
             pass
 
 
+class _Faults:
+    """The first faults of contents, by member, and how many more there are."""
+
+    def __init__(self) -> None:
+        self._told: list[tuple[str, str]] = []
+        self._more = 0
+
+    def add(self, member: str, sentence: str) -> None:
+        """Note a fault."""
+        if len(self._told) < MOST_FAULTS:
+            self._told.append((member, sentence))
+        else:
+            self._more += 1
+
+    @property
+    def told(self) -> tuple[tuple[str, str], ...]:
+        """The faults, the last of them with the number of those that are not named."""
+        more = [("", f"and {self._more:,} more members")] if self._more else []
+        return (*self._told, *more)
+
+
 def verify_content(source: ByteSource, size: int, archive: Archive, record: Record | Unavailable) -> Content:
-    """Stream the file once in bounded memory. Members that begin within an earlier one are reported, not compared."""
+    """Stream the file once in bounded memory. Members that begin within an earlier one are reported, not compared, nor
+    are those that inflate absurdly unpacked: the work is bounded by the size of the file.
+    """
     rows = {} if isinstance(record, Unavailable) else {row.path: row for row in record.rows}
     stream = _Stream(source.stream(0, size))
-    hash_faults: list[tuple[str, str]] = []
+    hash_faults = _Faults()
     faults: list[ArchiveFault] = []
     headers_read = 0
+    left_out = {id(member) for member in (*absurd(archive.members), *absurd_together(archive.members))}
     for member in sorted(archive.members, key=lambda member: member.header_offset):
         if member.header_offset < stream.position:
             told = f"{member.name!r} begins within an earlier member: its content cannot be compared"
-            hash_faults.append((member.name, told))
+            hash_faults.add(member.name, told)
+            continue
+        if id(member) in left_out:
+            hash_faults.add(member.name, f"{member.name!r} inflates absurdly (WHL007): its content was not compared")
             continue
         stream.skip_to(member.header_offset)
         try:
@@ -82,13 +110,15 @@ def verify_content(source: ByteSource, size: int, archive: Archive, record: Reco
             if len(fixed) < 30:
                 raise FormatError(f"the file ends in the local header of {member.name}")  # noqa: TRY301  # one handler for all that is wrong with a member
             variable = int.from_bytes(fixed[26:28], "little") + int.from_bytes(fixed[28:30], "little")
-            faults += header_faults(member, read_local_header(fixed + stream.take_all(variable)))
+            found = header_faults(member, read_local_header(fixed + stream.take_all(variable)))
+            faults += found if len(faults) < MOST_FAULTS else []
             headers_read += 1
-            hash_faults += _compare(member, rows.get(member.name), stream)
+            for name, told in _compare(member, rows.get(member.name), stream):
+                hash_faults.add(name, told)
         except FormatError as error:
-            hash_faults.append((member.name, sentence_about(member, error)))
+            hash_faults.add(member.name, sentence_about(member, error))
     stream.skip_to(size)
-    return Content(stream.sha256.hexdigest(), tuple(hash_faults), tuple(faults), headers_read)
+    return Content(stream.sha256.hexdigest(), hash_faults.told, tuple(faults), headers_read)
 
 
 def _compare(member: Member, row: RecordRow | None, stream: _Stream) -> list[tuple[str, str]]:

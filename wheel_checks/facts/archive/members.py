@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -15,7 +15,6 @@ from wheel_checks.formats.zip.member_data import inflate
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 
-LARGEST_TEXT = 64 * 1024 * 1024  # bytes inflated; RECORD of the largest wheels is 3 MB
 _HEADER_ROOM = 30 + 65_535 + 65_535  # the fixed part of a local header, the longest name, the longest extra field
 _DESCRIPTOR = 24  # bytes of the longest data descriptor
 
@@ -57,15 +56,20 @@ def ranges_of(members: Sequence[Member], chosen: Iterable[Member], directory_off
     return ranges
 
 
-def read_members(source: ByteSource, archive: Archive, names: Sequence[str]) -> MemberContents:
-    """Read the named members that exist; the last entry counts when a name stands twice, as for installers."""
+def read_members(source: ByteSource, archive: Archive, limits: Mapping[str, int]) -> MemberContents:
+    """Read those members that exist of which ``limits`` gives the name, and the most bytes that it may have.
+
+    The last entry counts when a name stands twice, as for installers.
+    """
     by_name = {member.name: member for member in archive.members}
-    chosen = [by_name[name] for name in names if name in by_name]
+    chosen = [by_name[name] for name in limits if name in by_name]
     contents: dict[str, bytes | Unavailable] = {}
     faults: list[ArchiveFault] = []
-    for member in [member for member in chosen if member.compressed_size > LARGEST_TEXT]:
-        told = f"{member.name!r} claims {member.compressed_size:,} bytes, at most {LARGEST_TEXT:,} are read"
-        faults.append(ArchiveFault("content", told, member.name))
+    for member in [member for member in chosen if max(member.compressed_size, member.size) > limits[member.name]]:
+        claimed = max(member.compressed_size, member.size)
+        told = f"{member.name!r} claims {claimed:,} bytes, at most {limits[member.name]:,} are read"
+        if member.header_offset + member.compressed_size > archive.end.directory_offset:
+            faults.append(ArchiveFault("content", told, member.name))
         contents[member.name] = Unavailable(told)
         chosen.remove(member)
     ranges = ranges_of(archive.members, chosen, archive.end.directory_offset)
@@ -77,7 +81,7 @@ def read_members(source: ByteSource, archive: Archive, names: Sequence[str]) -> 
             header = read_local_header(data)
             faults += header_faults(member, header)
             body = data[header.header_size : header.header_size + member.compressed_size]
-            contents[member.name] = inflate(member, body, LARGEST_TEXT)
+            contents[member.name] = inflate(member, body, limits[member.name])
         except FormatError as error:
             told = sentence_about(member, error)
             faults.append(ArchiveFault("content", told, member.name))

@@ -7,7 +7,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from wheel_checks.facts.archive.facts import Archive
-from wheel_checks.facts.elf.reading import THOROUGH, Effort, MemberElf, read_member_elfs
+from wheel_checks.facts.archive.inflation import unpackable
+from wheel_checks.facts.elf.reading import THOROUGH, Effort, MemberElf, Way, read_member_elfs
 from wheel_checks.formats.elf.file import LOADER_PARTS, Part
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
@@ -15,6 +16,7 @@ from wheel_checks.sources.byte_source import ByteSource
 
 STREAMED = 0  # compressed bytes up to which a member is streamed when head and tail do not tell enough
 
+_NOT_READ = Unavailable("it inflates absurdly, or shares bytes with another member")
 _LIBRARY = re.compile(r"\.so(?:\.[\w.]+)?$")
 _SMALLEST = 64  # bytes of an ELF header
 _UNIX_EXECUTABLE = 0o111
@@ -47,16 +49,24 @@ def read_native_members(
     ``parts`` may be other facts than the loader's.
     A member that is named like a library and is none comes along as Unavailable; other members that are no ELF files
     do not, nor do programs unless these are wanted. Copies, which wheels have instead of symbolic links, are read once
-    (but for ``whole``), by the word of the directory's checksums. Raises SourceError when bytes cannot be had.
+    (but for ``whole``), by the word of the directory's checksums. Members that inflate absurdly, or share bytes with
+    others, are not read. Raises SourceError when bytes cannot be had.
     """
-    members = [m for m in archive.members if may_be_elf(m) and (programs or is_library(m.name))]
+    wanted = [m for m in archive.members if may_be_elf(m) and (programs or is_library(m.name))]
+    readable = {id(m) for m in unpackable(archive.members)}
+    members = [m for m in wanted if id(m) in readable]
     stream = max((member.compressed_size for member in members), default=0) if whole else STREAMED
     originals: dict[tuple[int, ...], Member] = {}
     for member in members:
         originals.setdefault(_content(member, whole=whole), member)
     read = read_member_elfs(source, archive, list(originals.values()), parts, effort=effort, stream=stream)
     elfs = dict(zip(originals, read, strict=True))
-    found = [_as(member, elfs[_content(member, whole=whole)]) for member in members]
+    found = [
+        _as(member, elfs[_content(member, whole=whole)])
+        if id(member) in readable
+        else MemberElf(member, _NOT_READ, Way.HEAD, 0)
+        for member in wanted
+    ]
     return tuple(item for item in found if is_library(item.member.name) or not isinstance(item.facts, Unavailable))
 
 

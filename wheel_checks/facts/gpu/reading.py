@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.archive.inflation import unpackable
 from wheel_checks.facts.elf.native_members import may_be_elf
 from wheel_checks.facts.elf.reading import MemberElf, read_member_elfs
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode
@@ -225,15 +226,14 @@ def holds_code_as_data(sections: Sections) -> bool:
 def _read(source: ByteSource, archive: Archive, planned: list[_Reading], *, exact: bool) -> Iterator[LibraryGpuCode]:
     """Stream what was planned, as far as it is allowed; the rest is Unavailable."""
     allowed: list[_Reading] = []
-    left = archive.end.directory_offset  # no byte of the archive twice: members that overlap could multiply the work
+    readable = {id(member) for member in unpackable(archive.members)}
     for reading in planned:
         member = reading.member
         if not exact and member.compressed_size > CHEAP:
             yield LibraryGpuCode(member.name, Unavailable(f"it has {member.compressed_size:,} bytes", _ONLY_EXACT))
-        elif member.size > LARGEST or member.compressed_size > left:
+        elif member.size > LARGEST or id(member) not in readable:
             yield LibraryGpuCode(member.name, Unavailable(f"it claims {member.size:,} bytes, more than is read"))
         else:
-            left -= member.compressed_size
             allowed.append(reading)
     ready = []
     for reading, start in zip(allowed, data_offsets(source, archive, [item.member for item in allowed]), strict=True):

@@ -18,14 +18,17 @@ from wheel_checks.facts.archive.members import MemberContents, ranges_of, read_m
 from wheel_checks.facts.wheel.facts import NO_SIDECAR, Depth, WheelFacts
 from wheel_checks.formats.digests import StatedHash, compare_hashes, first_difference
 from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
+from wheel_checks.formats.wheel.record import MAX_SIZE as LARGEST_RECORD
 from wheel_checks.formats.wheel.record import Record, parse_record
 from wheel_checks.formats.wheel.variant_label import VARIANT_MEMBER
 from wheel_checks.formats.wheel.version_file import MAX_SIZE as LARGEST_VERSION_FILE
 from wheel_checks.formats.wheel.version_file import VersionFile, parse_version_file
+from wheel_checks.formats.wheel.wheel_file import MAX_SIZE as LARGEST_WHEEL_FILE
 from wheel_checks.formats.wheel.wheel_file import parse_wheel_file
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
-from wheel_checks.formats.zip.directory import EndRecord, Member, overlaps, read_directory
+from wheel_checks.formats.zip.directory import MOST_FAULTS, EndRecord, Member, overlaps, read_directory
 from wheel_checks.formats.zip.end_record import EndRecordTruncatedError, find_end_record
 from wheel_checks.formats.zip.file_signature import describe_head
 from wheel_checks.model import Unavailable
@@ -38,6 +41,7 @@ if TYPE_CHECKING:  # few wheels are variants
 
 TAIL = 64 * 1024  # bytes; holds the end record, and the whole directory of most wheels
 QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
+_LARGEST_VARIANT = 8 << 20  # bytes; its reader says how many it takes
 _HEAD = 512  # bytes that tell what a file is that is no archive
 _NO_METADATA = Unavailable("the wheel has no METADATA")
 VERSION_FILES = 8  # more than any real wheel has at the top of its packages
@@ -111,9 +115,12 @@ def _read_archive(source: ByteSource, size: int, tail: bytes) -> Archive:
     end = _end_record(source, size, tail)
     members, faults = read_directory(read(end.directory_offset, end.directory_size), end)
     found = [ArchiveFault("directory", fault.message, fault.member) for fault in faults]
-    for a, b in overlaps(members, end.directory_offset):
+    shared = overlaps(members, end.directory_offset)
+    for a, b in shared[:MOST_FAULTS]:
         what = f"{a.name} and {b.name} share bytes" if b else f"{a.name} runs into the central directory"
         found.append(ArchiveFault("overlap", what, a.name))
+    if len(shared) > MOST_FAULTS:
+        found.append(ArchiveFault("overlap", f"and {len(shared) - MOST_FAULTS:,} more pairs of members"))
     return Archive(end, tuple(members), tuple(found))
 
 
@@ -157,9 +164,10 @@ def _read(
     metadata_name, wheel_name, record_name = (f"{dist_info}/{file}" for file in ("METADATA", "WHEEL", "RECORD"))
     variant_name = f"{dist_info}/{VARIANT_MEMBER}"
     version_names = _version_members(archive.members)
-    wanted = [metadata_name, wheel_name, variant_name, *version_names]
+    wanted = {metadata_name: LARGEST_METADATA, wheel_name: LARGEST_WHEEL_FILE, variant_name: _LARGEST_VARIANT}
+    wanted |= dict.fromkeys(version_names, LARGEST_VERSION_FILE)
     skip_record = _record_is_too_dear(source, request, archive, [*wanted, record_name])
-    read = read_members(source, archive, wanted if skip_record else [*wanted, record_name])
+    read = read_members(source, archive, wanted if skip_record else wanted | {record_name: LARGEST_RECORD})
     archive = replace(archive, faults=archive.faults + read.faults, local_headers_read=read.headers_read)
     metadata = read.parse(metadata_name, parse_core_metadata)
     record = read.parse(record_name, parse_record) if skip_record is None else skip_record

@@ -10,7 +10,7 @@ import struct
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.zip.directory import MAX_ENTRIES, REBUILD, EndRecord
 
-MAX_DIRECTORY_SIZE = 64 * 1024 * 1024
+MAX_DIRECTORY_SIZE = 32 * 1024 * 1024
 
 _END = struct.Struct("<4s4H2IH")  # 4.3.16: signature, disks and entries, size, offset, comment length
 _LOCATOR = struct.Struct("<4sIQI")  # 4.3.15

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wheel_checks.errors import WheelproofError
+from wheel_checks.facts.archive.inflation import absurd, absurd_together
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.formats.zip.directory import MOST_FAULTS
 from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need
 from wheel_checks.registry import rule
 
 _REBUILD = Fix("Build the wheel again with a current build backend, and compare its size and hash after the upload.")
 _FETCH_AGAIN = Fix("Fetch or upload the file again, and compare its size and sha256 with the original's.")
 _METHODS = {0: "stored", 8: "deflate"}
-_BOMB_RATIO = 400  # uncompressed over compressed bytes; shared objects of real wheels stay below 60
-_BOMB_SIZE = 64 * 1024 * 1024  # bytes; below this a member is harmless whatever its ratio
 
 
 @rule(
@@ -122,17 +122,24 @@ def content(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL007",
-    "no member inflates to an absurd size",
-    why="A small download that fills a disk stops an install half-way, or is meant to.",
-    example="200 kB that inflate to 180 MB of zeros",
-    fix="Find out what the member is; do not install the wheel before.",
+    "no member, and no group of members, inflates to an absurd size",
+    why="A small download that fills a disk stops an install half-way, or is meant to. Such members are not unpacked "
+    "here, at any depth.",
+    example="200 kB that inflate to 180 MB of zeros; 24 members of 60 kB that inflate to 63 MB each",
+    fix="Find out what the members are; do not install the wheel before.",
 )
 def bombs(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """No ratio above 400 among members above 64 MiB."""
-    for member in need(wheel.archive).members:
-        if member.size > _BOMB_SIZE and member.size > _BOMB_RATIO * max(1, member.compressed_size):
-            message = f"{member.name} inflates {member.compressed_size:,} bytes to {member.size:,}"
-            yield Finding(message, location=Location(member=member.name))
+    """No ratio above 400 among members above 64 MiB; those above 100 have at most 256 MiB together."""
+    members = need(wheel.archive).members
+    alone, together = absurd(members), absurd_together(members)
+    for member in alone[:MOST_FAULTS]:
+        message = f"{member.name} inflates {member.compressed_size:,} bytes to {member.size:,}"
+        yield Finding(message, location=Location(member=member.name))
+    if len(together) > min(len(alone), MOST_FAULTS):
+        packed, size = sum(m.compressed_size for m in together), sum(m.size for m in together)
+        largest = max(together, key=lambda member: member.size)
+        evidence = (Evidence("largest", f"{largest.compressed_size:,} bytes to {largest.size:,}", largest.name),)
+        yield Finding(f"{len(together)} members inflate {packed:,} bytes to {size:,}", evidence)
 
 
 @rule(
