@@ -9,16 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
-from packaging.utils import canonicalize_name
-
 from wheel_checks.errors import FormatError
+from wheel_checks.formats.file_names import SDIST_SUFFIXES, VARIANTS_SUFFIX, WHEEL_SUFFIX
 from wheel_checks.formats.html_tags import start_tags
 from wheel_checks.formats.json_spans import Span, elements, members, value
 from wheel_checks.formats.remote_links import why_refused
-
-WHEEL_SUFFIX = ".whl"
-VARIANTS_SUFFIX = "-variants.json"  # index-level metadata of variant wheels (PEP 825)
-SDIST_SUFFIXES = (".tar.gz", ".zip", ".tar.bz2", ".tar.xz", ".tgz", ".tar")
 
 _LISTED = (WHEEL_SUFFIX, VARIANTS_SUFFIX, *SDIST_SUFFIXES)  # what an HTML page is searched for
 
@@ -90,34 +85,6 @@ class IndexPage(NamedTuple):
 
     files: tuple[IndexFile, ...]
     refused: tuple[Refused, ...] = ()
-
-
-def sdist_version(file_name: str, project: str) -> str | None:
-    """The text after ``project-`` in the name of a source archive, None for any other file.
-
-    Names that predate PEP 625 may hold dashes in both parts, so the project tells where its name ends.
-    """
-    suffix = next((suffix for suffix in SDIST_SUFFIXES if file_name.endswith(suffix)), None)
-    if suffix is None:
-        return None
-    stem, name = file_name.removesuffix(suffix), canonicalize_name(project)
-    for dash in re.finditer("-", stem):
-        if canonicalize_name(stem[: dash.start()]) == name:
-            return stem[dash.end() :]
-    return None
-
-
-def is_file_of(file_name: str, project: str) -> bool:
-    """True when ``file_name`` is a wheel or a source archive of ``project``, whose name need not be normalised."""
-    if file_name.endswith(WHEEL_SUFFIX):
-        return canonicalize_name(file_name.partition("-")[0]) == canonicalize_name(project)
-    return sdist_version(file_name, project) is not None
-
-
-def is_variants_file_of(file_name: str, project: str) -> bool:
-    """True for ``{project}-{version}-variants.json``; neither part has a dash when it is normalised for a file name."""
-    stem = file_name.removesuffix(VARIANTS_SUFFIX)
-    return stem != file_name and canonicalize_name(stem.rpartition("-")[0]) == canonicalize_name(project)
 
 
 def file_from_url(url: str, index: str) -> IndexFile | None:

@@ -16,7 +16,8 @@ from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile,
 from wheel_checks.facts.release_expectation import ExpectedPlatform, ReleaseExpectation
 from wheel_checks.facts.wheel.dependencies import Dependencies
 from wheel_checks.facts.wheel.facts import Depth
-from wheel_checks.formats.index_page import IndexFile, is_variants_file_of
+from wheel_checks.formats.file_names import is_variants_file_of
+from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
