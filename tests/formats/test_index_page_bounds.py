@@ -74,8 +74,22 @@ def test_a_requires_python_of_absurd_length_is_refused(kind: str) -> None:
     condition = ",".join([">=3.8"] * 200)
     json_page = page_of(1, "json", **{"requires-python": condition})
     html_page = f'<a href="demo-1.0-py3-none-any.whl" data-requires-python="{condition}">'.encode()
-    with pytest.raises(FormatError, match="lists a Requires-Python of 1,199 characters; expected at most 1,000"):
+    with pytest.raises(FormatError, match="lists a Requires-Python of 1,199 characters; expected at most 300"):
         parse(json_page if kind == "json" else html_page, kind)
+
+
+def test_too_many_conditions_are_refused() -> None:
+    def page(count: int) -> bytes:
+        names = (f"demo-1.{number}-py3-none-any.whl" for number in range(2 * count))
+        files = [
+            {"filename": name, "url": name, "requires-python": f">=3.{number % count}"}
+            for number, name in enumerate(names)
+        ]
+        return json.dumps({"files": files}).encode()
+
+    assert len(parse(page(1000)).files) == 2000
+    with pytest.raises(FormatError, match="lists more than 1,000 different Requires-Python"):
+        parse(page(1001))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.growth import assert_at_most_doubles, cost_of
@@ -19,6 +19,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(), VALUES), st.sampled_from([None, 1, "\t"]), st.booleans())
 def test_values_are_those_of_json(document: dict[str, object], indent: int | str | None, ascii_only: bool) -> None:
     data = json.dumps(document, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
@@ -28,6 +29,7 @@ def test_values_are_those_of_json(document: dict[str, object], indent: int | str
     assert found == json.loads(data.decode("utf-8", "replace"))
 
 
+@settings(max_examples=40)
 @given(st.lists(VALUES), st.sampled_from([None, 2]))
 def test_elements_are_those_of_the_list(items: list[object], indent: int | None) -> None:
     data = json.dumps({"items": items}, indent=indent).encode()

@@ -25,7 +25,8 @@ _LONGEST_NAME = 255  # characters in a file name, as in the file systems that fi
 MOST_FILES = 100_000
 """Files of one page that are read. The pages with most files have 15,000 of them, in 7 MB."""
 _LONGEST_ENTRY = 65_536  # bytes of a file's JSON, and characters of a link in HTML
-_LONGEST_CONDITION = 1_000  # characters of Requires-Python, which is parsed for every file
+_LONGEST_CONDITION = 300  # characters of Requires-Python
+_MOST_CONDITIONS = 1_000  # of these on one page: each is parsed
 _MOST_REFUSED = 20  # links of one page that are named
 _BLANKS = "".join(map(chr, range(0x21)))  # around an address they do not count, nor do line breaks in it (WHATWG URL)
 _BASE = re.compile(rb"<base[\s/>]", re.IGNORECASE)
@@ -180,7 +181,6 @@ def _json_file(entry: dict[str, Any], url: str, index: str) -> IndexFile | Refus
         return linked._replace(file_name=file_name)
     if linked is None:
         return None
-    _check_condition(_text(entry.get("requires-python")), index)
     size, yanked = entry.get("size"), entry.get("yanked")
     hashes = entry.get("hashes")
     sidecar = entry.get("core-metadata", entry.get("dist-info-metadata"))
@@ -255,7 +255,6 @@ def _html_file(anchor: Mapping[str, str | None], base: str, page: str, index: st
         return None
     if isinstance(linked, Refused):
         return linked
-    _check_condition(anchor.get("data-requires-python") or "", index)
     sidecar = anchor.get("data-core-metadata", anchor.get("data-dist-info-metadata", "false"))
     return IndexFile(
         linked.file_name,
@@ -274,20 +273,27 @@ def _html_file(anchor: Mapping[str, str | None], base: str, page: str, index: st
 def _page(listed: Iterable[IndexFile | Refused | None], index: str) -> IndexPage:
     files: list[IndexFile] = []
     refused: list[Refused] = []
+    conditions: set[str] = set()
     for item in listed:
         if isinstance(item, IndexFile):
             if len(files) == MOST_FILES:
                 what = f"{index} lists more than {MOST_FILES:,} files on one page"
                 raise FormatError(what, expected="the files of one project")
+            if item.requires_python not in conditions:
+                conditions.add(item.requires_python)
+                _check_conditions(conditions, item.requires_python, index)
             files.append(item)
         elif item is not None and len(refused) < _MOST_REFUSED:
             refused.append(item)
     return IndexPage(tuple(files), tuple(refused))
 
 
-def _check_condition(requires_python: str, index: str) -> None:
-    if len(requires_python) > _LONGEST_CONDITION:
-        raise _too_long(index, "a Requires-Python", len(requires_python), _LONGEST_CONDITION)
+def _check_conditions(known: set[str], newest: str, index: str) -> None:
+    if len(newest) > _LONGEST_CONDITION:
+        raise _too_long(index, "a Requires-Python", len(newest), _LONGEST_CONDITION)
+    if len(known) > _MOST_CONDITIONS:
+        what = f"{index} lists more than {_MOST_CONDITIONS:,} different Requires-Python"
+        raise FormatError(what, expected="those of the releases of one project")
 
 
 def _too_long(index: str, what: str, length: int, limit: int) -> FormatError:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
+from tests.support.growth import assert_at_most_doubles
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.wheel.core_metadata import METADATA_VERSIONS, parse_core_metadata
+from wheel_checks.formats.wheel.core_metadata import MAX_REQUIREMENTS, METADATA_VERSIONS, parse_core_metadata
 
 MINIMAL = "Metadata-Version: 2.4\nName: demo\nVersion: 1.0\n"
 
@@ -129,3 +132,40 @@ def test_absurd_sizes_are_refused() -> None:
     for fields in ("".join(f"X-{i}: 1\n" for i in range(300)), "Classifier: a\n" * 30_000):
         with pytest.raises(FormatError, match="METADATA has over 20000 lines or 200 kinds of field"):
             parse_core_metadata(MINIMAL + fields)
+
+
+def test_the_requirements_together_are_bounded() -> None:
+    marker = " or ".join(["python_version == '3.9'"] * 100)
+    line = f"Requires-Dist: demo; {marker}\n"
+    fitting = MAX_REQUIREMENTS // len(line.removeprefix("Requires-Dist: ").strip())
+    assert len(parse_core_metadata(MINIMAL + line * fitting).requirements) == fitting
+    with pytest.raises(
+        FormatError, match=r"METADATA has \d+,\d+ characters of Requires-Dist; expected at most 524,288"
+    ):
+        parse_core_metadata(MINIMAL + line * (fitting + 2))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "Requires-Dist: demo; {many} == '1'\n",
+        "Requires-Dist: demo ({many})\n",
+        "Requires-Dist: demo[{many}]\n",
+        "Requires-Dist: demo @ https://example.org/{many}\n",
+        "Requires-Python: >=3.{many}\n",
+        "Version: 1.{many}\n",
+        "Version: 1{dots}\n",
+        "Name: {many}\n",
+        "License-Expression: {brackets}\n",
+        "Provides-Extra: {many}\n",
+    ],
+)
+def test_fields_of_absurd_length_cost_little(lines: str) -> None:
+    def make(size: int) -> str:
+        return lines.format(many="1" * size, dots=".1" * size, brackets="(" * size)
+
+    def run(text: str) -> None:
+        with contextlib.suppress(FormatError):
+            parse_core_metadata(MINIMAL + text)
+
+    assert_at_most_doubles(make, run, 20_000)

@@ -16,7 +16,7 @@ from wheel_checks.errors import FormatError
 MAX_ENTRIES = 250_000
 """Members of an archive. Real wheels have up to 58,000 (homeassistant 2026.11), in a directory of 6 MB."""
 
-MOST_FAULTS = 100
+MOST_FAULTS = 50
 """Faults of one kind that are named; more of them are counted."""
 
 DEFLATE_LIMIT = 1032  # bytes that one byte of deflate can become: 258 for two bits

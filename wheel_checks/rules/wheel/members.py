@@ -16,6 +16,7 @@ from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, need
 from wheel_checks.registry import rule
 
+_SHOWN = 5  # names that one finding shows
 _REBUILD = Fix("Remove the member from the source tree or the build configuration, and build the wheel again.")
 
 
@@ -83,7 +84,8 @@ def collisions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             message = f"{names[0]} stands {len(names)} times in the archive"
             yield Finding(message, fix=_REBUILD, location=Location(names[0]))
         else:
-            message = f"{' and '.join(names)} collide where case or Unicode form does not count"
+            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+            message = f"{' and '.join(names[:_SHOWN])}{more} collide where case or Unicode form does not count"
             yield Finding(message, fix=_REBUILD, location=Location(names[0]), severity=Severity.WARNING)
 
 
@@ -114,7 +116,7 @@ def dist_info(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Exactly one, with the file name's distribution and version."""
     need(wheel.archive)
     fix = Fix("Delete build/ and *.egg-info, and build the wheel again.")
-    evidence = tuple(Evidence("folder", folder, "central directory") for folder in wheel.dist_infos)
+    evidence = tuple(Evidence("folder", folder, "central directory") for folder in wheel.dist_infos[:_SHOWN])
     if len(wheel.dist_infos) != 1:
         count = len(wheel.dist_infos) or "no"
         yield Finding(f"the wheel has {count} dist-info folders, expected one", evidence, fix)

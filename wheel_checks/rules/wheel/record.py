@@ -39,8 +39,8 @@ def parses(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Three columns, sizes are numbers, hashes are well-formed."""
     record = wheel.record
     if isinstance(record, Unavailable):
-        archive = need(wheel.archive)
-        if not any(m.name in {f"{folder}/RECORD" for folder in wheel.dist_infos} for m in archive.members):
+        records = {f"{folder}/RECORD" for folder in wheel.dist_infos}
+        if records.isdisjoint(member.name for member in need(wheel.archive).members):
             yield Finding("the wheel has no RECORD", fix=_REBUILD)
         elif record.hint:  # there, but dear to read from afar
             need(record)
