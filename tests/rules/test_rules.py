@@ -6,7 +6,7 @@ from itertools import chain
 
 import pytest
 
-from tests.rules import choice_cases, file_record_cases, fleet_cases, indexes_cases, matrix_cases, stack_cases
+from tests.rules import choice_cases, fleet_cases, matrix_cases, stack_cases
 from tests.rules.case import Case
 from tests.rules.host import container_cases as doctor_container_cases
 from tests.rules.host import driver_cases as doctor_driver_cases
@@ -23,6 +23,7 @@ from tests.rules.kernels import kernel_cases
 from tests.rules.pins import change_cases as pin_change_cases
 from tests.rules.pins import guard_cases as pin_guard_cases
 from tests.rules.pins import requirement_cases as pin_cases
+from tests.rules.provenance import file_record_cases, indexes_cases
 from tests.rules.release import parity_cases, release_cases
 from tests.rules.variants import coverage_cases as variant_coverage_cases
 from tests.rules.variants import variant_cases

@@ -13,7 +13,7 @@ from wheel_checks.errors import FormatError
 from wheel_checks.formats.file_names import SDIST_SUFFIXES, VARIANTS_SUFFIX, WHEEL_SUFFIX
 from wheel_checks.formats.html_tags import start_tags
 from wheel_checks.formats.json_spans import Span, elements, members, value
-from wheel_checks.formats.remote_links import why_refused
+from wheel_checks.formats.remote_links import Refused, why_refused
 
 _LISTED = (WHEEL_SUFFIX, VARIANTS_SUFFIX, *SDIST_SUFFIXES)  # what an HTML page is searched for
 
@@ -65,20 +65,6 @@ class OtherListing(NamedTuple):
 
     file: IndexFile
     may_take: bool
-
-
-class Refused(NamedTuple):
-    """A file that the page of ``listed_by`` may not lead to: its name, its resolved address, and why."""
-
-    file_name: str
-    url: str
-    why: str
-    listed_by: str = ""
-
-    @property
-    def followed(self) -> bool:
-        """True for an address that installers would follow."""
-        return self.url.partition(":")[0].lower() in {"file", "http", "https"}
 
 
 class IndexPage(NamedTuple):

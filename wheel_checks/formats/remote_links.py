@@ -6,12 +6,27 @@ import functools
 import ipaddress
 import re
 import socket
+from typing import NamedTuple
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[^:]*://([^/?#]*)")
 _PORT = re.compile(r":\d*$")
 _REMOTE = ("http", "https")
 _LOOPBACK = "the loopback of this machine"
+
+
+class Refused(NamedTuple):
+    """A file that the page of ``listed_by`` may not lead to: its name, its resolved address, and why."""
+
+    file_name: str
+    url: str
+    why: str
+    listed_by: str = ""
+
+    @property
+    def followed(self) -> bool:
+        """True for an address that installers would follow."""
+        return self.url.partition(":")[0].lower() in {"file", "http", "https"}
 
 
 def why_refused(link: str, page: str) -> str:

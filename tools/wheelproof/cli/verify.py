@@ -120,7 +120,7 @@ def _recording(arguments: argparse.Namespace) -> Recording | None:
     """What is to be compared and written. Raises UsageError when a record cannot be read, or written to its place."""
     if not arguments.record and not arguments.same_as:
         return None
-    from wheel_checks.facts.record import AskedFor
+    from wheel_checks.facts.provenance.record import AskedFor
     from wheel_checks.sources.http.credentials import redact_text
     from wheelproof.verify.recording import Recording, read_record
 

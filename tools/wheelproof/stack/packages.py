@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.accelerator.signals import CPU, GPU
-from wheel_checks.facts.indexes import ProjectOffers
+from wheel_checks.facts.provenance.indexes import ProjectOffers
 from wheel_checks.facts.stack import (
     NO_FILE,
     SDIST,

@@ -13,7 +13,7 @@ from typing import TextIO
 from wheel_checks.decode import Policy, decode
 from wheel_checks.errors import UsageError
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.record import SCHEMA, AskedFor, Record, RecordedFile, Sameness, Tool, compare_with
+from wheel_checks.facts.provenance.record import SCHEMA, AskedFor, Record, RecordedFile, Sameness, Tool, compare_with
 from wheel_checks.formats.documents import parse_json
 from wheel_checks.model import Outcome, Report, Subject, Verdict
 from wheel_checks.runner import run_rules

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.indexes import ProjectOffers
+from wheel_checks.facts.provenance.indexes import ProjectOffers
 from wheel_checks.model import Outcome, Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient

@@ -9,7 +9,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from wheel_checks.facts.indexes import IndexUse, ProjectOffers, described, find_offers, same_named, summarised_offers
+from wheel_checks.facts.provenance.indexes import (
+    IndexUse,
+    ProjectOffers,
+    described,
+    find_offers,
+    same_named,
+    summarised_offers,
+)
 from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.model import Outcome, Subject

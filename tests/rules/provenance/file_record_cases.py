@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.rules.case import NOTE, WARNING, Case
-from wheel_checks.facts.record import SCHEMA, Record, RecordComparison, RecordedFile, Tool, compare_with
+from wheel_checks.facts.provenance.record import SCHEMA, Record, RecordComparison, RecordedFile, Tool, compare_with
 from wheel_checks.model import Verdict
 
 NAME, OTHER = "demo-1.0-py3-none-any.whl", "demo-2.0-py3-none-any.whl"

@@ -1,0 +1,1 @@
+"""Where files come from: what several indexes offer, and what was judged before."""

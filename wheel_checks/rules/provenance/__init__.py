@@ -1,0 +1,1 @@
+"""The rules about where files come from."""
