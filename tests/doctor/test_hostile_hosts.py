@@ -15,12 +15,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
 from tests.doctor.test_explain import FRAGMENTS
 from tests.support.hostile import HEAD, HOSTILE, TAIL, faults, texts_of, vectors, with_texts
-from tests.support.hosts import healthy, replaced, with_packages, with_variables
+from tests.support.hosts import cuda_fails, healthy, hgx, replaced, with_variables
 from tests.support.scenarios import scenarios
 from wheel_checks.catalogue import select_rules
 from wheel_checks.commands import Command, Export, NoCommand, Options, Pipe, Step, Unset, WriteFile
@@ -38,7 +39,6 @@ from wheel_checks.runner import run_rules
 from wheelproof.doctor.report import examine
 
 SAMPLE = 3  # hostile texts for each host
-TORCH = ("torch", "torchvision", "torchaudio")
 MARK = f"{HEAD}x{TAIL}"
 PLACES: dict[str, Callable[[str], str]] = {
     "behind": lambda text: text + MARK,
@@ -80,10 +80,9 @@ def hosts() -> list[Host]:
     crashing = replaced(healthy(), "interpreter", fault="it was ended by SIGSEGV")
     found.append(Host("DOC200", "DOC200", with_variables(crashing, PYTHONPATH="/opt/a:/opt/b")))
     found.append(Host("DOC200-without-variables", "DOC200", crashing))
-    return [
-        *found,
-        Host("DOC002", "DOC002", with_packages(replaced(healthy(), "installed", torch=None), without=TORCH)),
-    ]
+    no_manager = replaced(cuda_fails(hgx(), 802), "services", processes=(), fabric_manager="")
+    found.append(Host("DOC401-without-the-package", "DOC401", no_manager))
+    return [*found, Host("DOC002", "DOC002", replaced(healthy(), "installed", torch=None))]
 
 
 def hostile_host(host: Host, place: str) -> tuple[HostFacts, int]:
@@ -134,6 +133,12 @@ def dangers(step: Step, hostile: str) -> Iterator[str]:
         yield f"{step} writes what a stranger chose"
 
 
+def words_of(step: Step) -> list[str]:
+    """The words of a step's vectors, and the value of a variable."""
+    words = [word for argv in vectors(step) for word in argv]
+    return [*words, step.value] if isinstance(step, Export) and isinstance(step.value, str) else words
+
+
 def judge(results: tuple[CheckResult, ...], hostile: str, seen: Counter[str]) -> list[str]:
     found = []
     for result in results:
@@ -147,7 +152,7 @@ def judge(results: tuple[CheckResult, ...], hostile: str, seen: Counter[str]) ->
                 found.append(f"{result.rule}: {step!r} is no step")
                 continue
             seen["steps"] += 1
-            seen["steps with a hostile value"] += any(HEAD in word for word in texts_of(step))
+            seen["steps with a hostile value"] += any(HEAD in word for word in words_of(step))
             found += [f"{result.rule}: {fault}" for fault in dangers(step, hostile)]
         for line in fix_lines(result.fix) if result.fix else ():
             if not line.text.isprintable():
@@ -204,6 +209,48 @@ def test_facts_that_came_by_a_file_are_judged_alike() -> None:
         for step in result.fix.commands
     ]
     assert any(isinstance(step, NoCommand) for step in steps)
+
+
+PTXAS = "/opt/env/lib/python3.12/site-packages/triton/backends/nvidia/bin/ptxas"
+LIBGOMP = "/opt/env/lib/python3.12/site-packages/torch/lib/libgomp-d22c30c5.so.1.0.0"
+LIBCUDA = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
+CACHE = "/home/user/.triton/cache"
+CDI = "/etc/cdi/nvidia.yaml"
+
+CONFINED = [
+    ("DOC503", CDI, ("/etc/passwd", "/etc/cdi/../passwd", "/etc/cdi/../nvidia.yaml", "/etc/cdi/-o.yaml", "n.yaml")),
+    ("DOC812", PTXAS, ("/etc/shadow", f"{PTXAS}/../../../../../../../../../../etc/shadow", "ptxas", "-R")),
+    ("DOC817", CACHE, ("/", "/home/user", f"{CACHE}/../..", "~/.triton/cache", "", "/x/.triton/cache/")),
+    ("DOC818", LIBCUDA, ("/usr/lib/../../etc/libcuda.so.1", "libcuda.so.1", "-f/libcuda.so.1", "//x/libcuda.so.1")),
+    ("DOC217", LIBGOMP, ("/tmp/evil.so", "evil.so", "/opt/env/../../tmp/a.so", "/usr/lib/a.so:/tmp/a.so", "/x.py")),
+    ("DOC315", "video", ("-R", "root,video", "a b", "$(id)")),
+    ("DOC305", "6.8.0-63-generic", ("-6.8", "../6.8", "6.8;id", "6.8 x")),
+    ("DOC402", "580.159.04", ("580.159.04;id", "-580", "580.159.04 x", "580.x")),
+]
+"""Of each rule: what its fix names, and what it must not name in its place."""
+
+
+@pytest.mark.parametrize(("rule", "own", "strange"), CONFINED, ids=[rule for rule, _, _ in CONFINED])
+def test_what_root_writes_or_a_fix_deletes_is_confined(rule: str, own: str, strange: tuple[str, ...]) -> None:
+    host = next(
+        host for host in HOSTS if host.rule == rule and own.removesuffix(".1") in " ".join(named(host.facts, rule))
+    )
+
+    for other in strange:
+        facts: HostFacts = with_texts(host.facts, partial(exchanged, own, other))
+        assert fires(rule, facts)
+        assert not [word for word in named(facts, rule) if (other or "/") in word and not word.startswith("--tmpdir")]
+
+
+def exchanged(own: str, other: str, text: str) -> str:
+    return text.replace(own, other)
+
+
+def named(facts: HostFacts, rule: str) -> list[str]:
+    """Every word of the steps of a rule's fixes."""
+    results = run_rules([one for one in select_rules(KIND) if one.id == rule], facts, Expectations())
+    steps = [step for result in results if result.fix for step in result.fix.commands]
+    return [word for step in steps for word in words_of(step)]
 
 
 # Logs

@@ -182,6 +182,21 @@ def test_only_what_lies_in_site_packages_is_deleted(path: str, command: str) -> 
     assert in_words(step) == command if command else isinstance(step, NoCommand)
 
 
+@pytest.mark.parametrize("prefix", ["env", "git+https://example.org/x.git", "-p", "$CONDA_PREFIX"])
+def test_the_environment_of_conda_is_a_whole_path(prefix: str) -> None:
+    facts = replaced(installed_by("conda"), "interpreter", prefix=prefix)
+
+    assert isinstance(uninstall(facts, "torch"), NoCommand)
+
+
+def test_without_an_interpreter_conda_takes_the_environment_that_is_named_or_active() -> None:
+    unknown = replace(installed_by("conda"), interpreter=Unavailable("it hangs"), variables={})
+    named = with_variables(unknown, CONDA_PREFIX="/opt/conda/envs/a b")
+
+    assert lines(uninstall(named, "torch")) == ["conda remove --prefix '/opt/conda/envs/a b' --force pytorch"]
+    assert lines(uninstall(unknown, "torch")) == ["conda remove --force pytorch"]
+
+
 def test_a_build_of_pytorchs_index_is_named_to_uv_whoever_installed_torch() -> None:
     wanted = f"uv pip install --python {PYTHON} --torch-backend=cu126 torch==2.11.0"
 
