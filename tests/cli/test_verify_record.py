@@ -179,7 +179,10 @@ def test_a_record_appears_whole_or_not_at_all_and_with_a_verdict_that_fails(whee
         ("demo", "--same-as", "missing.json"),
         ("demo", "--record", "missing/record.json"),
         ("demo", "--record", "-"),
+        ("demo", "--record", "symlink.json"),
+        ("demo", "--record", "dangling.json"),
         ("demo", "--record", "record.json", "--same-as", "link.json"),
+        ("demo", "--record", "record.json", "--same-as", "symlink.json"),
         ("demo", "--record", "record.json", "--same-as", "./record.json"),
         ("--installed", "--record", "record.json"),
         ("--installed", "--same-as", "record.json"),
@@ -189,9 +192,12 @@ def test_a_record_appears_whole_or_not_at_all_and_with_a_verdict_that_fails(whee
 def test_wrong_usage_is_said_before_anything_is_read(wheelproof: Wheelproof, arguments: tuple[str, ...]) -> None:
     Path("record.json").write_text("{}")
     Path("link.json").hardlink_to("record.json")
+    Path("symlink.json").symlink_to("record.json")
+    Path("dangling.json").symlink_to("victim.json")
     run = wheelproof("verify", *arguments, "--index-url", "http://127.0.0.1:9/simple")
     assert (run.status, run.out) == (2, "")
     assert Path("record.json").read_text() == "{}"
+    assert not Path("victim.json").exists()
 
 
 def test_a_tree_sets_neither_option(wheelproof: Wheelproof) -> None:

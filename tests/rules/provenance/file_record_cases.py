@@ -6,12 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.rules.case import NOTE, WARNING, Case
-from wheel_checks.facts.provenance.record import SCHEMA, Record, RecordComparison, RecordedFile, Tool, compare_with
+from wheel_checks.facts.provenance.record import (
+    SCHEMA,
+    AskedFor,
+    Record,
+    RecordComparison,
+    RecordedFile,
+    Tool,
+    compare_with,
+)
 from wheel_checks.model import Verdict
 
 NAME, OTHER = "demo-1.0-py3-none-any.whl", "demo-2.0-py3-none-any.whl"
 INDEX, MIRROR = "https://index.example/simple", "https://mirror.example/simple"
 A, B = "a" * 64, "b" * 64
+ASKED = AskedFor(("demo",), ("all",), ("3.12",))
 
 
 def file(name: str = NAME, **fields: Any) -> RecordedFile:
@@ -27,7 +36,7 @@ def against(
     before: Sequence[RecordedFile], now: Sequence[RecordedFile], *, is_complete: bool = True
 ) -> RecordComparison:
     """The files of a run compared with those of a record."""
-    record = Record(SCHEMA, Tool("wheelproof", "0"), "2026-11-23T00:00:00Z", Verdict.PASS, tuple(before))
+    record = Record(SCHEMA, Tool("wheelproof", "0"), "2026-11-23T00:00:00Z", Verdict.PASS, tuple(before), ASKED)
     return compare_with(record, now, is_complete=is_complete)
 
 
@@ -72,7 +81,7 @@ CASES = [
         "a newer release is taken",
         lambda: against([stated(A)], [stated(B, OTHER)]),
         (f"no longer taken: {NAME}",),
-        evidence=(f"sha256={A}, 7 bytes", OTHER),
+        evidence=(f"sha256={A}, 7 bytes", OTHER, "demo --platform all --python 3.12"),
     ),
     Case("WHL412", "a file more", lambda: against([stated(A)], [stated(A), stated(B, OTHER)])),
     Case(

@@ -128,6 +128,9 @@ def _recording(arguments: argparse.Namespace) -> Recording | None:
         check_output("--record", arguments.record)
         if arguments.record == "-":
             raise UsageError("--record - would mix the record with the report", expected="a file")
+        if Path(arguments.record).is_symlink():
+            what = f"--record {arguments.record} is a link: whoever made it would choose the file that is replaced"
+            raise UsageError(what, expected="a file")
         if arguments.same_as and _is_same(Path(arguments.record), Path(arguments.same_as)):
             what = "--record would replace the record that --same-as compares with"
             raise UsageError(what, expected="two files", hint="move the new record when its changes are meant")

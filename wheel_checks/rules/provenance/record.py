@@ -67,9 +67,15 @@ def gone(comparison: RecordComparison, _: Expectations) -> Iterable[Finding]:
     evidence = tuple(_of(file, abbreviated(file.name)) for file in comparison.gone[:_SHOWN])
     if taken := [abbreviated(file.name, 200) for file in comparison.new]:
         evidence += (Evidence("not in the record", summarised(taken, _SHOWN, grouping="")),)
+    asked = comparison.record.asked
+    words = [*asked.targets, *(f"--platform {p}" for p in asked.platforms), *(f"--python {p}" for p in asked.pythons)]
+    evidence += (Evidence("the record is of", abbreviated(" ".join(words), 200) or "a run that does not say"),)
     listed = summarised(names, 3, grouping="")
     if comparison.is_complete:
-        fix = Fix("Name the versions that were judged, or judge what is taken now and write a new record.")
+        fix = Fix(
+            "Name the versions that were judged, or judge what is taken now and write a new record. A record is "
+            "compared with a run of the same targets."
+        )
         yield Finding(f"no longer taken: {listed}", evidence, fix)
     else:
         yield Finding(f"not met, and not every target could be read: {listed}", evidence, undecided=True)
