@@ -1,0 +1,49 @@
+"""The page of limits states those of the program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wheel_checks.facts.archive import inflation
+from wheel_checks.formats import index_page
+from wheel_checks.formats.wheel import core_metadata, record, wheel_file, wheel_name
+from wheel_checks.formats.zip import directory, end_record
+from wheel_checks.runner import MAX_FINDINGS
+from wheel_checks.sources.http import cache_database, download, pace, pages
+
+MIB = 1 << 20
+TEXT = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
+
+STATED = {
+    "a whole status line": [f"{pace.LARGEST_HEAD >> 10} KiB"],
+    "a body": [f"{pace.SLOWEST * 20 >> 10} KiB in every 20 s"],
+    "an index page": [f"{pages.LARGEST_PAGE // MIB} MiB unpacked", f"{index_page.MOST_FILES:,} files"],
+    "one entry, its": [
+        f"{index_page._LONGEST_ENTRY >> 10} KiB",
+        f"{index_page._LONGEST_CONDITION} characters",
+        f"{index_page._MOST_CONDITIONS:,} different",
+    ],
+    "METADATA beside a wheel": [f"{core_metadata.MAX_SIZE // MIB} MiB"],
+    "a download": [f"{download.LARGEST_DOWNLOAD // 10**9} GB", f"{download._SPARE // MIB} MiB"],
+    "a locked cache": [f"{cache_database._PATIENCE:g} s in a run"],
+    "members, central directory": [f"{directory.MAX_ENTRIES:,}", f"{end_record.MAX_DIRECTORY_SIZE // MIB} MiB"],
+    "one member that is larger than": [f"{inflation.ALONE_SIZE // MIB} MiB", f"{inflation.ALONE_RATIO} times"],
+    "members that inflate by more than": [f"{inflation.TOGETHER_RATIO},", f"{inflation.TOGETHER_SIZE // MIB} MiB"],
+    "a size that deflate": [f"{directory.DEFLATE_LIMIT} times"],
+    "METADATA, WHEEL, RECORD": [
+        ", ".join(str(size // MIB) for size in (core_metadata.MAX_SIZE, wheel_file.MAX_SIZE, record.MAX_SIZE)) + " MiB"
+    ],
+    "lines, kinds of fields": [f"{core_metadata._MAX_HEADER_LINES:,}; {core_metadata._MAX_FIELDS}"],
+    "one requirement, all": [f"{core_metadata._MAX_REQUIREMENT:,}; {core_metadata.MAX_REQUIREMENTS:,} characters"],
+    "rows of RECORD": [f"{record.MAX_ROWS:,}"],
+    "tags": [f"{wheel_name.MAX_TAGS:,}"],
+    "findings of one rule": [f"{MAX_FINDINGS},"],
+}
+
+
+@pytest.mark.parametrize("what", STATED)
+def test_a_limit_is_stated_as_it_is(what: str) -> None:
+    (row,) = [line for line in TEXT.splitlines() if line.startswith(f"| {what}")]
+    assert [stated for stated in STATED[what] if stated not in row] == []
