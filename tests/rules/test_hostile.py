@@ -2,75 +2,105 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from tests.rules.case import Case
-from tests.rules.test_rules import CASES
+from tests.rules.test_rules import CASES, NEVER_FAIL
+from tests.support import reports
 from tests.support.facts import judged
 from tests.support.hostile import HEAD, HOSTILE, faults, planted, texts_of, vectors
-from wheel_checks.commands import NoCommand
-from wheel_checks.model import CheckResult
+from tests.support.rendering import rendered, workflow_commands
+from wheel_checks.catalogue import all_rules
+from wheel_checks.commands import NoCommand, Options, decoded, shell
+from wheel_checks.model import Fix, Outcome, Report, Subject
+from wheel_checks.report import FORMATS
 from wheel_checks.report.wording import fix_lines
 
-SAMPLE = 40  # attacks on each case; `ci/hostile_rules.py` makes all of them
+SAMPLE = 24  # attacks on each case; `ci/hostile_rules.py` makes all of them
 HOWS = ("replaced", "appended", "inside")
 FAILING = [case for case in CASES if case.says]
+ACTING = re.compile("[\x00\x07\x1b\r\x9b\xad\u200b\u202e\u2066\ufe0f\ud800-\udfff]")
 Attack = tuple[str, str, str]
 
 
-def attacks(case: Case, facts: Any, results: tuple[CheckResult, ...]) -> Iterator[Attack]:
-    """Which text of the facts is replaced by which: first those that the commands and messages hold."""
+def attacks(case: Case, facts: Any) -> Iterator[Attack]:
+    """Which text of the facts is replaced by which, and how: those that the rule shows, or else all, at random."""
+    results = judged(case.rule, facts, **case.expectations)
     shown = [line for r in results if r.fix for line in (*r.fix.lines, r.fix.summary)] + [r.message for r in results]
     texts = [text for text in dict.fromkeys(texts_of(facts)) if text.strip()]
-    texts.sort(key=lambda text: not any(text in line for line in shown))
-    chosen = random.Random(case.id)
-    used = [text for text in texts if any(text in line for line in shown)]
-    everything = [(text, kind, how) for text in used or texts for kind in HOSTILE for how in HOWS]
-    chosen.shuffle(everything)
+    used = [text for text in texts if any(text in line for line in shown)] or texts
+    everything = [(text, kind, how) for text in used for kind in HOSTILE for how in HOWS]
+    random.Random(case.id).shuffle(everything)
     yield from everything
 
 
-def check(case: Case, facts: Any, attack: Attack, seen: Counter[str]) -> list[str]:
-    """The faults of one attack; ``seen`` counts what became of it."""
+def check(case: Case, facts: Any, attack: Attack, seen: Counter[str], *, formats: Sequence[str] = ()) -> list[str]:
+    """The faults of one attack, rendered in ``formats`` too; ``seen`` counts what became of it."""
     text, kind, how = attack
     hostile = HOSTILE[kind]
     results = judged(case.rule, planted(facts, text, hostile, how), **case.expectations)
     seen["attacks"] += 1
-    found = []
-    for result in results:
-        if "crashed" in result.message:
-            seen["crashed"] += 1
-        steps = result.fix.commands if result.fix else ()
-        for step in steps:
-            if isinstance(step, str):
-                seen["text"] += 1
-                continue
-            reached = any(HEAD in word for argv in vectors(step) for word in argv)
-            seen["commands"] += 1
-            seen["reached"] += reached
-            seen["refused"] += isinstance(step, NoCommand)
-            found += [f"{case.id}, {attack}: {fault}" for fault in faults(step, hostile)]
-        if result.fix:
-            for line in fix_lines(result.fix):
-                if not line.text.isprintable():
-                    found.append(f"{case.id}, {attack}: {line.text!r} is shown")
-    return found
+    seen["crashed"] += any("crashed" in result.message for result in results)
+    found: list[str] = []
+    for fix in filter(None, (result.fix for result in results)):
+        for step in fix.commands:
+            seen["steps"] += 1
+            seen["reached"] += any(HEAD in word for argv in vectors(step) for word in argv)
+            seen["without a command"] += isinstance(step, NoCommand)
+            found += faults(step, hostile)
+        found += _shown_wrongly(fix)
+    if formats:
+        seen["rendered"] += len(formats)
+        subject = Subject(hostile, "wheel", hostile, {"name": hostile, hostile: [hostile, {"a": hostile}]}, results)
+        report = reports.report(subject)
+        found += [fault for name in formats for fault in _obeyed(report, name)]
+    return [f"{case.id}, {attack}: {fault}" for fault in found]
+
+
+def _shown_wrongly(fix: Fix) -> Iterator[str]:
+    """A command is shown exactly, with all others, or not at all."""
+    lines = fix_lines(fix)
+    shown = [line.text for line in lines if line.for_shell and not line.text.startswith("# ")]
+    exact = [shell(step) for step in fix.commands if not isinstance(step, (Options, NoCommand))]
+    if shown not in ([], exact):
+        yield f"{shown} is shown, not {exact}"
+    yield from (f"{line.text!r} is shown" for line in lines if not line.text.replace("\u00a0", " ").isprintable())
+
+
+def _obeyed(report: Report, name: str) -> Iterator[str]:
+    """What a terminal, a page or a runner of GitHub would obey in this format."""
+    text = rendered(report, name, verbose=2)
+    if "##[" in text or ACTING.search(text):
+        yield f"{name} holds what acts: {text!r}"
+    problems = sum(r.outcome in (Outcome.FAIL, Outcome.ERROR) for s in report.subjects for r in s.results)
+    if len(workflow_commands(text)) != (problems if name == "github" else 0):
+        yield f"{name} has other workflow commands than its own: {text!r}"
+    if name == "json":
+        fixes = [r["fix"] for s in json.loads(text)["subjects"] for r in s["results"] if "fix" in r]
+        kept = [r.fix for s in report.subjects for r in s.results if r.fix]
+        short = all(len(line) < 10_000 for fix in kept for line in fix.lines)  # a longer argument is not read back
+        if short and [[*map(decoded, fix["steps"])] for fix in fixes] != [[*fix.commands] for fix in kept]:
+            yield f"{name} does not give the steps back: {fixes}"
 
 
 @pytest.mark.parametrize("case", FAILING, ids=lambda case: case.id)
 def test_no_value_leaves_its_argument(case: Case) -> None:
     facts = case.facts()
-    results = judged(case.rule, facts, **case.expectations)
     seen: Counter[str] = Counter()
     wrong = []
-    for number, attack in enumerate(attacks(case, facts, results)):
-        if number >= SAMPLE:
-            break
-        wrong += check(case, facts, attack, seen)
+    for number, attack in enumerate(islice(attacks(case, facts), SAMPLE)):
+        wrong += check(case, facts, attack, seen, formats=() if number else FORMATS)
     assert not wrong, wrong[0]
-    assert seen["attacks"], "no string of the facts was attacked"
+    assert seen["attacks"] == SAMPLE, "no string of the facts was attacked"
+
+
+def test_every_rule_is_attacked() -> None:
+    assert {case.rule for case in FAILING} == {rule.id for rule in all_rules()} - NEVER_FAIL

@@ -284,7 +284,7 @@ def _obstacle(line: str) -> str:
     if len(line) > _LONGEST_COMMAND:
         return f"one has {len(line):,} characters"
     if "##[" in line:
-        return "an argument holds ##["
+        return "an argument holds what GitHub takes for a command"
     if odd := next((character for character in line if not character.isprintable() or _UNSAFE.match(character)), ""):
         return f"an argument holds U+{ord(odd):04X}"
     return "one begins with ::" if _COMMAND.match(line) else ""
