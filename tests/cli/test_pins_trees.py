@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Run, Wheelproof
 from tests.support.trees import journals
+from wheelproof.cli import options
+from wheelproof.cli.pins import notes
 from wheelproof.pins.rewrite.finding import OLD_NAME
+from wheelproof.pins.rewrite.held import hold
 
 PIN = "six\ntorch==2.8.0\n"
 CHECK = ("pins", "check", "--installed", "none")
@@ -90,6 +94,40 @@ def test_what_only_reads_makes_no_state_folder(wheelproof: Wheelproof, clone: Pa
     for command in (("pins",), ("pins", "rewrite", "--dry-run"), CHECK, ("pins", "restore")):
         wheelproof(*command)
     assert not Path(os.environ["XDG_STATE_HOME"]).exists()
+
+
+@pytest.mark.parametrize("command", ["rewrite", "restore"])
+def test_a_second_run_says_that_it_waits(
+    command: str, wheelproof: Wheelproof, clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if command == "restore":
+        wheelproof("pins", "rewrite")
+    first, say = ExitStack(), options.note
+
+    def note(sentence: str, *, quiet: bool) -> None:
+        say(sentence, quiet=quiet)
+        first.close()
+
+    monkeypatch.setattr(notes, "note", note)
+    first.enter_context(hold(clone))
+    run = wheelproof("pins", command)
+    assert (run.status, run.err) == (0, f"note: waiting for another run in {clone}, 60 s at most\n")
+
+
+def test_a_run_that_waited_sees_what_the_other_one_left(
+    wheelproof: Wheelproof, clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = ExitStack()
+
+    def note(sentence: str, *, quiet: bool) -> None:
+        (clone / "docker/requirements.txt").write_text("six\ntorch==2.9.0\n")
+        first.close()
+
+    monkeypatch.setattr(notes, "note", note)
+    first.enter_context(hold(clone))
+    run = wheelproof("pins", "rewrite")
+    assert (run.status, "line 2: torch==2.9.0 removed" in run.out) == (0, True)
+    assert (clone / "docker/requirements.txt").read_text() == "six\n"
 
 
 # --- journals of strangers

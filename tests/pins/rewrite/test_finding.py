@@ -173,18 +173,20 @@ def test_a_named_journal_is_for_the_tree_in_which_the_user_is(top: Path, monkeyp
 
 def test_a_named_journal_does_not_choose_its_tree(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stranger's journal of "/", of the home, of a folder above: none reaches out of the clone."""
-    home, clone = top / "home", make(top / "home/clone")
+    home = top / "home"
+    clone = make(home / "src/clone")
     (clone / ".git").mkdir()
-    (home / ".bashrc").write_bytes(b"# known\n")
     monkeypatch.setenv("HOME", str(home))
-    for tree in (Path("/"), top, home):
-        path = clone / "journal"
-        path.write_bytes(a_journal(tree, str((home / ".bashrc").relative_to(tree)), b"evil\n", b"# known\n"))
-        path.chmod(0o600)
-        for folder in (clone, clone / "sub", home):
-            with pytest.raises((UsageError, FormatError)):
-                restore_at(folder, path)
-    assert (home / ".bashrc").read_bytes() == b"# known\n"
+    for victim in (home / ".bashrc", home / "src/requirements.txt"):
+        victim.write_bytes(b"# known\n")
+        for tree in (Path("/"), top, home, home / "src", victim.parent):
+            journal = clone / "journal"
+            journal.write_bytes(a_journal(tree, os.path.relpath(victim, tree), b"evil\n", b"# known\n"))
+            journal.chmod(0o600)
+            for folder in (clone, clone / "sub", home):
+                with pytest.raises((UsageError, FormatError)):
+                    restore_at(folder, journal)
+        assert victim.read_bytes() == b"# known\n"
 
 
 def a_journal(tree: Path, path: str, original: bytes, present: bytes) -> bytes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from wheel_checks.commands import in_words, option, run
 from wheel_checks.errors import NotFoundError, SourceError, UsageError, WheelproofError
 from wheel_checks.phrases import plural, summarised
 from wheelproof.pins.atomic import Folder, open_folder
@@ -141,7 +141,8 @@ def _digests(journal: Journal, root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _command(journal: Path, root: Path) -> str:
-    return f"`wheelproof pins restore --journal {shlex.quote(str(journal))} {shlex.quote(str(root))}`"
+    step = run("wheelproof", "pins", "restore", option("--journal", str(journal)), operands=[str(root)])
+    return f"`{in_words(step)}`"
 
 
 # --- journals of older versions, which are in the tree, where anyone may have put them
