@@ -233,6 +233,10 @@ def test_two_hundred_deaths_lose_nothing(in_memory: Path, monkeypatch: pytest.Mo
             assert dying(lambda: recover(project), chance.randint(1, 40), monkeypatch) in (DIED, SURVIVED)
 
 
+def force_back(project: Path) -> None:
+    give_back(project, force=True)
+
+
 def recover(project: Path) -> None:
     """What a user does after a crash."""
     with suppress(NotFoundError):  # it was too early for a journal
@@ -249,4 +253,21 @@ def test_after_a_death_the_rewriting_can_be_made_again(in_memory: Path, monkeypa
         recover(project)
         assert contents(project) == BEFORE
         step += 1
+    assert step > 30
+
+
+@forks
+def test_a_death_while_changes_are_merged_loses_nothing(in_memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = in_memory / "project"
+    step, status = 0, DIED
+    while status == DIED:
+        make(project)
+        rewrite(project)
+        (project / "requirements.txt").write_bytes(b"jax\nsix\n")
+        step += 1
+        status = dying(lambda: force_back(project), step, monkeypatch)
+        with suppress(NotFoundError):  # it died behind the last step
+            force_back(project)
+        assert contents(project) == {**BEFORE, "requirements.txt": b"jax\nsix\ntorch==2.8.0\n"}, step
+        assert not journals()
     assert step > 30

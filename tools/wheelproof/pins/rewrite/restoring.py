@@ -9,7 +9,7 @@ from pathlib import Path
 from wheel_checks.errors import FormatError, NotFoundError, WheelproofError
 from wheelproof.pins.model import Edit
 from wheelproof.pins.rewrite.held import HeldTree
-from wheelproof.pins.rewrite.journal import Record, digest, temporary_for
+from wheelproof.pins.rewrite.journal import Record, digest
 
 CONTEXT = 400  # bytes on each side by which a place is found again, at most
 
@@ -51,7 +51,7 @@ class _Undone:
         """The same for a journal, as if ``present`` had been made of ``content``."""
         present, content = self.present or b"", self.content or b""
         whole = (Edit(0, len(content), present),)
-        return Record(self.record.path, content, whole, digest(present), temporary_for(self.record.name))
+        return Record(self.record.path, content, whole, digest(present), self.record.temporary)
 
 
 def restore(tree: HeldTree, *, force: bool = False) -> Restored:
