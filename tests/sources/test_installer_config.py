@@ -11,6 +11,7 @@ import pytest
 from wheel_checks.errors import SourceError, UsageError
 from wheel_checks.sources import uv_binary
 from wheel_checks.sources.installer_config import FIRST_INDEX, MERGE, IndexConfig, configured_indexes
+from wheel_checks.sources.trust import Trust
 
 A, B, C = "https://a.example.org/simple/", "https://b.example.org/simple/", "https://c.example.org/simple/"
 
@@ -111,8 +112,11 @@ def test_named_indexes_of_a_pyproject_found_upwards(folder: Path) -> None:
         format = "flat"
         """,
     )
-    config = configured(folder, {"PIP_CONFIG_FILE": str(write(folder / "pip.conf", f"[global]\nindex-url = {C}"))})
-    assert (config.indexes, config.strategy) == ((A, B), FIRST_INDEX)
+    pip = {"PIP_CONFIG_FILE": str(write(folder / "pip.conf", f"[global]\nindex-url = {C}"))}
+    refused = configured(folder, pip)
+    assert (refused.indexes, [address.url for address in refused.refused]) == ((), [B, A])
+    config = configured(folder, pip, trust=Trust.parse(["a.example.org", "b.example.org"]))
+    assert (config.indexes, config.strategy, config.refused) == ((A, B), FIRST_INDEX, ())
     assert config.find_links == ((folder.parent / "dist").as_uri(),)
     assert config.origin[A] == str(path)
     assert config.notes == (f"the index private in {path} is explicit: it is not asked unless --index-url names it",)
@@ -217,3 +221,53 @@ def test_a_malformed_pip_file_is_named_and_not_quoted(folder: Path, content: str
 def test_a_named_file_that_is_not_there(folder: Path) -> None:
     with pytest.raises(UsageError, match=r"there is no file .*gone\.toml; expected the file that UV_CONFIG_FILE names"):
         configured(folder, {"UV_CONFIG_FILE": "gone.toml"})
+
+
+@pytest.mark.parametrize(
+    ("text", "indexes", "refused"),
+    [
+        (f'index-url = "{A}"', (), [A]),
+        (f'index-url = "{B}"', (B,), []),  # the user has configured it
+        (f'index-url = "{B}below/"', (f"{B}below/",), []),
+        (f'index-url = "{B[:-8]}/other/"', (), [f"{B[:-8]}/other/"]),
+        (f'index-url = "{B}../other/"', (), [f"{B}../other/"]),
+        (f'extra-index-url = ["{A}"]', (B,), [A]),
+        (f'[[index]]\nurl = "{A}"\nexplicit = true', (B,), []),
+        (
+            f'index-url = "https://b.example.org@evil.example{B[21:]}"',
+            (),
+            [f"https://b.example.org@evil.example{B[21:]}"],
+        ),
+        (f'index-url = "https://me:secret@{B[8:]}"', (B,), []),  # without the login of a stranger
+        (f'find-links = ["{A}"]', (B,), [A]),
+        ("no-index = true", (), []),
+    ],
+)
+def test_what_a_tree_names_counts_when_the_user_has_configured_it(
+    folder: Path, text: str, indexes: tuple[str, ...], refused: list[str]
+) -> None:
+    write(folder.parent.parent / "home" / ".config" / "uv" / "uv.toml", f'index-url = "{B}"')
+    write(folder / "uv.toml", text)
+    config = configured(folder)
+    assert (config.indexes, [address.url for address in config.refused]) == (indexes, refused)
+
+
+@pytest.mark.parametrize(("place", "inside"), [("dist", True), ("link", False), ("../..", False), ("/etc", False)])
+def test_folders_of_a_tree_are_read_and_others_are_not(folder: Path, place: str, inside: bool) -> None:
+    (folder.parent / ".git").mkdir()
+    (folder / "dist").mkdir()
+    (folder / "link").symlink_to("/etc")
+    write(folder / "uv.toml", f'index-url = "{B}"\nfind-links = ["{place}"]')
+    config = configured(folder, {"UV_DEFAULT_INDEX": A})
+    assert (len(config.find_links), len(config.refused)) == ((1, 0) if inside else (0, 1))
+
+
+def test_the_login_of_a_named_index_goes_to_the_users_own_alone(folder: Path) -> None:
+    login = {"UV_INDEX_MY_MIRROR_USERNAME": "me", "UV_INDEX_MY_MIRROR_PASSWORD": "s/cret"}
+    named = '[[index]]\nname = "my-mirror"\nurl = "{}"\ndefault = true\n'
+    user = write(folder.parent.parent / "home" / ".config" / "uv" / "uv.toml", named.format(B))
+    assert configured(folder, login).indexes == (f"https://me:s%2Fcret@{B[8:]}",)
+    assert configured(folder, {**login, "UV_INDEX": f"my-mirror={C}"}).indexes[0] == f"https://me:s%2Fcret@{C[8:]}"
+    user.write_text(f'index-url = "{B}"')
+    write(folder / "uv.toml", named.format(A))
+    assert configured(folder, login, trust=Trust.parse(["a.example.org"])).indexes == (A,)

@@ -19,6 +19,7 @@ from wheel_checks.targets.selection import Choice
 from wheel_checks.targets.target import Target
 
 WHEEL, SDIST, NO_FILE = "wheel", "sdist", "none"
+DECLARED = "declared"  # named by files of a tree, and not looked at
 
 
 @dataclass(frozen=True, slots=True)

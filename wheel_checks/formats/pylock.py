@@ -14,6 +14,7 @@ from wheel_checks.errors import FormatError
 from wheel_checks.formats.index_page import IndexFile, file_from_url
 
 MAX_SIZE = 32 << 20  # bytes; the lock of 200 packages has 100 kB
+VCS, DIRECTORY = "vcs", "directory"  # the sources of packages that are no file
 _MAX_PACKAGES = 20_000
 _SHORTEST_DIGEST = 32  # hexadecimal digits, of MD5
 
@@ -72,7 +73,7 @@ def _package(entry: object, where: str, folder: Path) -> LockedPackage:
         canonicalize_name(name),
         _text(table, "version", where),
         tuple(_file(file, place, folder) for file, place in entries),
-        next((key for key in ("vcs", "directory") if key in table), ""),
+        next((key for key in (VCS, DIRECTORY) if key in table), ""),
         "archive" in table,
         _text(table, "marker", where),
     )

@@ -11,6 +11,10 @@ taken whole from the first of these that sets it:
    ``[global]``;
 5. for the index: the default that uv's help names, which is pip's too.
 
+The files of uv upwards from the current folder are a tree's: an address that only they name is contacted when
+``--trust-index`` trusts it, or when it lies below one that the user has configured. Else it is ``refused``. All other
+files are the user's or the system's, the pip.conf of the active environment (VIRTUAL_ENV) included.
+
 So uv wins over pip where both say something. Nothing is merged across sources, not even what uv itself would
 concatenate. Extra indexes that uv's settings name are combined as uv does (the first index that knows a project is the
 only one that counts, extra indexes first, unless ``index-strategy`` is ``unsafe-best-match``), all others as pip does
@@ -19,25 +23,23 @@ only one that counts, extra indexes first, unless ``index-strategy`` is ``unsafe
 
 from __future__ import annotations
 
-import configparser
-import os
+import contextlib
 import re
-import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from wheel_checks.errors import UsageError
-from wheel_checks.sources.regular_file import read_start
+from wheel_checks.sources.file_urls import is_file_url, path_of
+from wheel_checks.sources.installer_files import TRUE, flag, pip_sections, uv_tables
+from wheel_checks.sources.trust import NO_TRUST, Address, Trust, UntrustedAddressError, is_inside
 
 MERGE = "merge"
 FIRST_INDEX = "first-index"
 
 _UV_STRATEGIES = {"first-index": FIRST_INDEX, "unsafe-first-match": FIRST_INDEX, "unsafe-best-match": MERGE}
-_LARGEST_FILE = 1 << 20  # bytes; a configuration has a page or two
-_TRUE = {"1", "true", "yes", "on", "y", "t"}
 _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):")
 _INDEX_NAME = re.compile(r"[\w.-]+=(?=\S+:)", re.ASCII)  # of "name=URL", as uv's variables may say
 
@@ -49,6 +51,7 @@ class IndexConfig:
     ``origin`` says for each URL where it was set ("--index-url", "PIP_INDEX_URL", "/etc/pip.conf"). ``strategy`` is
     "merge" (every index counts, as with pip) or "first-index" (the first one that knows the project counts, as with
     uv); ``indexes`` stand in the order in which they are asked. ``notes`` are sentences about what was left out.
+    ``refused`` are addresses that an installer would ask here and that only a tree names; ``trust`` decides about more.
     """
 
     indexes: tuple[str, ...]
@@ -56,11 +59,21 @@ class IndexConfig:
     origin: Mapping[str, str] = field(default_factory=dict)
     strategy: str = MERGE
     notes: tuple[str, ...] = ()
+    refused: tuple[Address, ...] = ()
+    trust: Trust = NO_TRUST
+
+    def require_trusted(self, subject: str) -> None:
+        """Raise UntrustedAddressError when ``subject`` could come from an address that is not contacted."""
+        if self.refused:
+            raise UntrustedAddressError(subject, self.refused)
 
 
 @dataclass(slots=True)
 class _Settings:
-    """What one source says: pairs of a URL and its origin. None: this source does not say."""
+    """What one source says: pairs of a URL and its origin. None: this source does not say.
+
+    ``tree`` is the root of the tree that the source is a file of; None for what the user or the system says.
+    """
 
     index: tuple[str, str] | None = None
     extra: list[tuple[str, str]] = field(default_factory=list)
@@ -69,6 +82,12 @@ class _Settings:
     strategy: str | None = None
     notes: list[str] = field(default_factory=list)
     of_uv: bool = False
+    tree: Path | None = None
+
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """Every place that it names."""
+        return [*filter(None, [self.index]), *self.extra, *self.find_links]
 
 
 def configured_indexes(
@@ -79,8 +98,11 @@ def configured_indexes(
     extra_index_urls: Sequence[str] = (),
     find_links: Sequence[str] = (),
     no_index: bool = False,
+    trust: Trust = NO_TRUST,
 ) -> IndexConfig:
     """The indexes that an installer would ask when started in ``cwd`` with ``environ`` and these flags.
+
+    ``trust`` is what ``--trust-index`` says.
 
     Raises UsageError for a configuration file that cannot be read, for a place that is no URL of a known kind, and when
     nothing names an index and uv, whose default would be used, is not installed.
@@ -91,34 +113,68 @@ def configured_indexes(
         find_links=_places(find_links, cwd, "--find-links"),
         no_index=True if no_index else (False if index_url else None),
     )
-    uv_files = [_uv_settings(table, path) for path, table in _uv_tables(environ, cwd)]
     sources = [
         flags,
         _uv_environment(environ, cwd),
         _pip_environment(environ, cwd),
-        *uv_files,
+        *(_uv_settings(table, path, tree, environ) for path, table, tree in uv_tables(environ, cwd)),
         _pip_files(environ, cwd),
     ]
+    index = next((source for source in sources if source.index), None)
     extra = next((source for source in sources if source.extra), flags)
-    links = next((source.find_links for source in sources if source.find_links), [])
-    notes = tuple(note for source in sources for note in source.notes)
-    strategy = MERGE
-    indexes: list[tuple[str, str]] = []
-    if not next((source.no_index for source in sources if source.no_index is not None), False):
-        index = next((source.index for source in sources if source.index), None) or _default_index()
+    links = next((source for source in sources if source.find_links), flags)
+    no_index = next((source.no_index for source in sources if source.no_index is not None), False)
+    configured = [url for source in sources if source.tree is None for url, _ in source.places]
+    default = _default_index() if index is None and not no_index else ("", "")
+    if index is not None and index.tree is not None:
+        with contextlib.suppress(UsageError):  # without uv its default is not known, and nothing else lacks it
+            configured.append(_default_index()[0])
+    door = _Door(trust.with_places([*configured, default[0]]))
+    strategy, asked = MERGE, list[tuple[str, str]]()
+    if not no_index:
+        first = door.let_in(index, [index.index]) if index and index.index else [default]
+        more = door.let_in(extra, extra.extra)
         if extra.of_uv:
             strategy = next((source.strategy for source in sources if source.strategy), FIRST_INDEX)
-        indexes = [index, *extra.extra] if strategy == MERGE else [*extra.extra, index]
+        asked = [*first, *more] if strategy == MERGE else [*more, *first]
+    linked = door.let_in(links, links.find_links, "find-links page")
     origin: dict[str, str] = {}
-    for url, where in (*indexes, *links):
+    for url, where in (*asked, *linked):
         origin.setdefault(url, where)
     return IndexConfig(
-        tuple(dict.fromkeys(url for url, _ in indexes)),
-        tuple(dict.fromkeys(url for url, _ in links)),
+        tuple(dict.fromkeys(url for url, _ in asked)),
+        tuple(dict.fromkeys(url for url, _ in linked)),
         origin,
         strategy,
-        notes,
+        tuple(note for source in sources for note in source.notes),
+        tuple(door.refused),
+        door.trust,
     )
+
+
+@dataclass(slots=True)
+class _Door:
+    """Lets in the places that may be asked; the others are ``refused``."""
+
+    trust: Trust
+    refused: list[Address] = field(default_factory=list)
+
+    def let_in(
+        self, source: _Settings, places: Sequence[tuple[str, str]], kind: str = "index"
+    ) -> list[tuple[str, str]]:
+        if source.tree is None:
+            return list(places)
+        found = []
+        for url, where in places:
+            if is_file_url(url):
+                allowed = url if is_inside(path_of(url), source.tree) else None
+            else:
+                allowed = self.trust.allowed(url)
+            if allowed is None:
+                self.refused.append(Address(url, where, kind))
+            else:
+                found.append((allowed, where))
+        return found
 
 
 def _default_index() -> tuple[str, str]:
@@ -131,12 +187,12 @@ def _default_index() -> tuple[str, str]:
 
 
 def _uv_environment(environ: Mapping[str, str], cwd: Path) -> _Settings:
-    settings = _Settings(of_uv=True, no_index=_flag(environ, "UV_NO_INDEX"))
+    settings = _Settings(of_uv=True, no_index=flag(environ, "UV_NO_INDEX"))
     for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL"):
         if environ.get(name) and settings.index is None:
-            settings.index = (_place(_INDEX_NAME.sub("", environ[name], count=1), cwd, name), name)
+            settings.index = (_named_place(environ[name], cwd, name, environ), name)
     for name in ("UV_INDEX", "UV_EXTRA_INDEX_URL"):
-        settings.extra += _places((_INDEX_NAME.sub("", item, 1) for item in environ.get(name, "").split()), cwd, name)
+        settings.extra += [(_named_place(item, cwd, name, environ), name) for item in environ.get(name, "").split()]
     settings.find_links = _places(environ.get("UV_FIND_LINKS", "").split(","), cwd, "UV_FIND_LINKS")
     if environ.get("UV_INDEX_STRATEGY"):
         settings.strategy = _strategy(environ["UV_INDEX_STRATEGY"], "UV_INDEX_STRATEGY")
@@ -152,47 +208,21 @@ def _pip_environment(environ: Mapping[str, str], cwd: Path) -> _Settings:
     return _pip_settings(values, cwd)
 
 
-def _flag(environ: Mapping[str, str], name: str) -> bool | None:
-    return environ[name].strip().lower() in _TRUE if environ.get(name) else None
-
-
 # uv's files (its documentation: "Configuration files", "Package indexes")
 
 
-def _uv_tables(environ: Mapping[str, str], cwd: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    if _flag(environ, "UV_NO_CONFIG"):
-        return
-    if environ.get("UV_CONFIG_FILE"):
-        path = cwd / environ["UV_CONFIG_FILE"]
-        table = _read_toml(path)
-        if table is None:
-            raise UsageError(f"there is no file {path}", expected="the file that UV_CONFIG_FILE names")
-        yield path, table
-        return
-    for folder in (cwd, *cwd.parents):
-        table = _read_toml(folder / "uv.toml")
-        if table is not None:
-            yield folder / "uv.toml", table
-            break
-        tool = (_read_toml(folder / "pyproject.toml") or {}).get("tool")
-        if isinstance(tool, dict) and isinstance(tool.get("uv"), dict):
-            yield folder / "pyproject.toml", tool["uv"]
-            break
-    of_system = [*_xdg_folders(environ), Path("/etc")]
-    for folders in ([_user_folder(environ)], of_system):
-        found = ((folder / "uv" / "uv.toml", _read_toml(folder / "uv" / "uv.toml")) for folder in folders)
-        yield from ((path, table) for path, table in found if table is not None)
-
-
-def _uv_settings(table: dict[str, Any], path: Path) -> _Settings:
-    settings = _Settings(of_uv=True)
+def _uv_settings(table: dict[str, Any], path: Path, tree: Path | None, environ: Mapping[str, str]) -> _Settings:
+    settings = _Settings(of_uv=True, tree=tree)
     of_pip = table.get("pip", {})
     values = {**table, **(of_pip if isinstance(of_pip, dict) else {})}  # [tool.uv.pip] is for "uv pip", and wins there
     origin, folder = str(path), path.parent
     for entry in _typed(values, "index", list, path) or ():
         if not isinstance(entry, dict) or not isinstance(entry.get("url"), str):
             raise UsageError(f'an entry of "index" in {path} has no url', expected='[[index]] with url = "https://..."')
-        place = (_place(entry["url"], folder, origin), origin)
+        url = _place(entry["url"], folder, origin)
+        if tree is None:  # or a tree could name an index as the user does, and get the login
+            url = _with_login(url, str(entry.get("name", "")), environ)
+        place = (url, origin)
         if entry.get("explicit"):
             name = entry.get("name", "without a name")
             settings.notes.append(
@@ -213,6 +243,23 @@ def _uv_settings(table: dict[str, Any], path: Path) -> _Settings:
     strategy = _typed(values, "index-strategy", str, path)
     settings.strategy = _strategy(strategy, origin) if strategy else None
     return settings
+
+
+def _named_place(text: str, cwd: Path, origin: str, environ: Mapping[str, str]) -> str:
+    """The place in a variable of uv, which may have a name in front of it ("name=URL")."""
+    named = _INDEX_NAME.match(text)
+    place = _place(text[named.end() :] if named else text, cwd, origin)
+    return _with_login(place, named[0].removesuffix("="), environ) if named else place
+
+
+def _with_login(url: str, name: str, environ: Mapping[str, str]) -> str:
+    """The URL of a named index with the login that uv's variables have for it (UV_INDEX_NAME_USERNAME)."""
+    variable = f"UV_INDEX_{re.sub(r'[^A-Z0-9]', '_', name.upper())}"
+    user, password = (quote(environ.get(f"{variable}_{part}", ""), safe="") for part in ("USERNAME", "PASSWORD"))
+    parts = urlsplit(url)
+    if not name or not (user or password) or "@" in parts.netloc:
+        return url
+    return urlunsplit(parts._replace(netloc=f"{user}:{password}@{parts.netloc}"))
 
 
 def _typed(values: Mapping[str, Any], key: str, kind: type, path: Path) -> Any:
@@ -239,22 +286,7 @@ def _strategy(text: str, origin: str) -> str:
 
 
 def _pip_files(environ: Mapping[str, str], cwd: Path) -> _Settings:
-    named = environ.get("PIP_CONFIG_FILE")
-    if named == os.devnull:
-        return _Settings()
-    home = Path(environ.get("HOME") or Path.home())
-    site = Path(environ.get("VIRTUAL_ENV") or sys.prefix)
-    paths = [*(folder / "pip" / "pip.conf" for folder in reversed(_xdg_folders(environ))), Path("/etc/pip.conf")]
-    paths += [home / ".pip" / "pip.conf", _user_folder(environ) / "pip" / "pip.conf"]
-    if sys.platform == "darwin":
-        support = Path("Library") / "Application Support" / "pip" / "pip.conf"
-        paths += ["/" / support, home / support]
-    paths += [site / "pip.conf", *([cwd / named] if named else [])]
-    sections: dict[str, dict[str, tuple[str, str]]] = {"global": {}, "install": {}}
-    for path in paths:  # from the weakest to the strongest
-        for section, values in _read_ini(path):
-            if section in sections:
-                sections[section].update(values)
+    sections = pip_sections(environ, cwd)
     return _pip_settings({**sections["global"], **sections["install"]}, cwd)
 
 
@@ -268,58 +300,8 @@ def _pip_settings(values: Mapping[str, tuple[str, str]], cwd: Path) -> _Settings
     links, origin = values.get("find-links", ("", ""))
     settings.find_links = _places(links.split(), cwd, origin)
     no_index = values.get("no-index", ("", ""))[0].strip().lower()
-    settings.no_index = no_index in _TRUE if no_index else None
+    settings.no_index = no_index in TRUE if no_index else None
     return settings
-
-
-# Files and places
-
-
-def _user_folder(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME") or Path.home()) / ".config")
-
-
-def _xdg_folders(environ: Mapping[str, str]) -> list[Path]:
-    return [Path(folder) for folder in (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep) if folder]
-
-
-def _read(path: Path) -> str | None:
-    """The text of a configuration file, None when there is no such file."""
-    try:
-        if not path.is_file():
-            return None
-        content = read_start(path, _LARGEST_FILE + 1)
-        text = content.decode()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the configuration file {path} cannot be read: {error}", expected="text in UTF-8") from error
-    if len(content) > _LARGEST_FILE:
-        raise UsageError(f"the configuration file {path} is too long", expected=f"at most {_LARGEST_FILE} bytes")
-    return text
-
-
-def _read_toml(path: Path) -> dict[str, Any] | None:
-    text = _read(path)
-    try:
-        return None if text is None else tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(
-            f"{path} is no valid TOML: {error}", hint="uv would refuse it too; mend or remove it"
-        ) from error
-
-
-def _read_ini(path: Path) -> Iterator[tuple[str, dict[str, tuple[str, str]]]]:
-    text = _read(path)
-    if text is None:
-        return
-    parser = configparser.RawConfigParser()
-    try:
-        parser.read_string(text, source=str(path))
-    except configparser.Error as error:
-        # the text of the error quotes the file, which may hold a password
-        line = getattr(error, "lineno", None) or next((number for number, _ in getattr(error, "errors", ())), "?")
-        raise UsageError(f"{path} is no valid pip configuration (see line {line})", hint="mend or remove it") from error
-    for section in parser.sections():
-        yield section, {key.replace("_", "-"): (value, str(path)) for key, value in parser.items(section)}
 
 
 def _places(values: Iterator[str] | Sequence[str], folder: Path, origin: str) -> list[tuple[str, str]]:

@@ -64,12 +64,21 @@ class Listing:
 
 
 class SimpleIndex:
-    """The indexes and find-links places of a configuration, asked at once."""
+    """The indexes and find-links places of a configuration, asked at once.
 
-    def __init__(self, client: HttpClient, config: IndexConfig) -> None:
+    ``pinned`` maps names of packages to the one index that each comes from.
+    """
+
+    def __init__(self, client: HttpClient, config: IndexConfig, pinned: Mapping[str, str] | None = None) -> None:
         self._client = client
         self._config = config
+        self._pinned = {canonicalize_name(name): url for name, url in (pinned or {}).items()}
         self._silent: dict[str, str] = {}  # indexes that are passed over and did not answer, and why
+
+    @property
+    def config(self) -> IndexConfig:
+        """The indexes that are asked for what is not pinned."""
+        return self._config
 
     @property
     def strategy(self) -> str:
@@ -82,17 +91,21 @@ class SimpleIndex:
         ``every`` also reads the indexes that the strategy passes over: their places do not count.
 
         Raises NotFoundError when no place knows it, SourceError or FormatError when one of those that count does not
-        answer as it should: an installer would stop too, since the file to take might be there. Raises UsageError for a
-        name that no project can have, and when there is no place to ask.
+        answer as it should: an installer would stop too, since the file to take might be there. Raises
+        UntrustedAddressError when one that counts is named by a tree alone, UsageError for a name that no project can
+        have, and when there is no place to ask.
         """
         if not _PROJECT.fullmatch(project):
             raise UsageError(
                 f"{project!r} cannot be the name of a project", expected="letters, digits, and . _ - between them"
             )
-        config = self._config
+        name, config = canonicalize_name(project), self._config
+        if name in self._pinned:
+            alone = replace(config, indexes=(self._pinned[name],), find_links=(), refused=())
+            return SimpleIndex(self._client, alone).files(project, every=every)
+        config.require_trusted(project)
         if not config.indexes and not config.find_links:
             raise UsageError("there is no index to ask", hint="give --index-url or --find-links")
-        name = canonicalize_name(project)
         with ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="index") as pool:
             links = [pool.submit(self._find_links, place, name) for place in config.find_links]
             asked = [index for index in config.indexes if redact(index) not in self._silent]

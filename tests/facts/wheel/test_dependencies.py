@@ -373,26 +373,3 @@ def test_served_metadata_with_another_hash_than_stated_is_told_and_not_followed(
         (toolkit.file_name, f"sha256={'0' * 64}")
     ]
     assert alone.wrong_metadata == ()
-
-
-def test_a_url_that_a_wheel_requires_is_not_read(tmp_path: Path) -> None:
-    local = nvidia("nvidia_cublas").write(tmp_path)
-    requires = [f"nvidia-cublas @ {local.as_uri()}", "six>=1"]
-    with opened(pages(WheelBuilder("six")), Resolved((Requirement("six==1.0"),))) as one:
-        found = one.link(demo("libcublas.so.13", requires=requires))
-
-    assert one.asked == [["six>=1"]]
-    assert statuses(found)["libcublas.so.13"] is Status.MISSING
-    assert isinstance(found.absent, tuple)
-    assert [(a.name, a.why) for a in found.absent] == [
-        ("nvidia-cublas", "it is required from a URL, and no URL of a wheel is followed")
-    ]
-
-
-def test_without_any_other_requirement_no_resolver_is_asked() -> None:
-    with opened({}, None) as one:
-        found = one.link(
-            demo("libcublas.so.13", requires=["nvidia-cublas @ http://127.0.0.1:9/x-1.0-py3-none-any.whl"])
-        )
-
-    assert statuses(found)["libcublas.so.13"] is Status.MISSING

@@ -21,6 +21,7 @@ from wheel_checks.errors import DeadlineError, OfflineError, SourceError, UsageE
 from wheel_checks.formats.pylock import LockedPackage
 from wheel_checks.sources import uv_binary
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
+from wheel_checks.sources.trust import Address, UntrustedAddressError
 from wheel_checks.sources.uv import own_configuration
 from wheel_checks.sources.uv.resolver import NoSolutionError, Resolution, python_platform, resolve
 from wheel_checks.targets.target import Target
@@ -82,20 +83,33 @@ def test_the_files_are_those_that_fit_the_target() -> None:
         assert list(file.hashes) == ["sha256"]
 
 
-def test_files_constraints_and_pre_releases(tmp_path: Path) -> None:
-    listed = tmp_path / "requirements.txt"
-    listed.write_text("other  # what we need\n")
-    project = tmp_path / "pyproject.toml"
-    project.write_text('[project]\nname = "mine"\nversion = "1"\ndependencies = ["demo<3"]\n')
+def test_constraints_and_pre_releases() -> None:
     wheels = [WheelBuilder("demo", version) for version in ("1.0", "2.0", "3.0")]
     wheels += [WheelBuilder("other", version) for version in ("1.0", "2.0a1")]
     with RangeServer(simple_index(*wheels)) as server:
         config = IndexConfig((server.url("/simple"),))
-        both = resolve([], AARCH64, config, files=[listed, project])
+        both = resolve(["other", "demo<3"], AARCH64, config)
         assert names(both) == [("demo", "2.0"), ("other", "1.0")]
         bounded = resolve(["demo"], AARCH64, config, constraints=["demo<2"])
         assert names(bounded) == [("demo", "1.0")]
         assert names(resolve(["other"], AARCH64, config, pre=True)) == [("other", "2.0a1")]
+
+
+def test_a_package_of_one_index_and_one_that_is_left_out() -> None:
+    ours = [WheelBuilder("demo", "1.0"), WheelBuilder("base", "1.0").metadata(requires=["gone"])]
+    with RangeServer(simple_index(*ours)) as server, RangeServer(simple_index(WheelBuilder("demo", "0.5"))) as other:
+        config, pinned = IndexConfig((server.url("/simple"),)), {"demo": other.url("/simple")}
+        found = resolve(["Demo", "base"], AARCH64, config, pinned=pinned, left_out=["Gone"])
+        assert names(found) == [("base", "1.0"), ("demo", "0.5")]
+        assert {request.path for request in other.requests} <= {"/simple/demo/", "/files/demo-0.5-py3-none-any.whl"}
+
+
+def test_an_index_that_only_a_tree_names_is_not_contacted() -> None:
+    with RangeServer(simple_index(WheelBuilder("demo"))) as server:
+        config = IndexConfig((server.url("/simple"),), refused=(Address("https://tree.example/simple", "uv.toml"),))
+        with pytest.raises(UntrustedAddressError, match=r"the index https://tree.example/simple \(uv.toml\)"):
+            resolve(["demo"], AARCH64, config)
+        assert server.requests == []
 
 
 def test_find_links_without_an_index(tmp_path: Path) -> None:
@@ -171,13 +185,7 @@ def test_a_requirement_that_is_none(text: str) -> None:
         resolve([text], AARCH64, IndexConfig(()))
 
 
-def test_a_file_that_does_not_parse_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "requirements.txt"
-    path.write_text("demo bar\n")
-    with pytest.raises(UsageError, match=r"Couldn't parse requirement in .*requirements\.txt"):
-        resolve([], AARCH64, IndexConfig(()), files=[path])
-    with pytest.raises(UsageError, match="there is no file"):
-        resolve([], AARCH64, IndexConfig(()), files=[tmp_path / "none.txt"])
+def test_nothing_to_resolve() -> None:
     with pytest.raises(UsageError, match="there is nothing to resolve"):
         resolve([], AARCH64, IndexConfig(()))
 

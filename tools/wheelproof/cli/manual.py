@@ -34,7 +34,7 @@ METAVARS = {
     "CPU": CPUS,
     "PLATFORM": Values(Kind.WORD, ("x86_64", "aarch64", "all")),
     **dict.fromkeys(
-        ("FOLDERS", "GLOB", "HOSTS", "LABEL", "N", "NAME", "NAME==VERSION", "SECONDS", "SIZE", "SONAME"), FREE
+        ("FOLDERS", "GLOB", "HOST", "HOSTS", "LABEL", "N", "NAME", "NAME==VERSION", "SECONDS", "SIZE", "SONAME"), FREE
     ),
     **dict.fromkeys(("SPEC", "URL", "VERSION", "WHAT"), FREE),
 }

@@ -121,6 +121,9 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     allow_tree(parser, ADDS, "select", "ignore")
     group = parser.add_argument_group("run")
     group.add_argument("--offline", action="store_true", help="use no network: only local files and what was cached")
+    add_list(
+        group, "--trust-index", "HOST", "contact HOST (or *.HOST, or a URL and all below) where only files name it"
+    )
     group.add_argument(
         "--config", metavar="FILE", help="obey FILE as your own configuration, and no other file (/dev/null: none)"
     )
@@ -137,13 +140,15 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
 class OutputOptions(Selection):
     """The shared options of one run. ``color`` is None when the terminal decides; ``output`` is "-" or a path.
 
-    ``also`` holds a format and a path of each further report.
+    ``also`` holds a format and a path of each further report. ``trust_index`` are the addresses of a tree that may be
+    contacted.
     """
 
     format: str = "text"
     output: str = "-"
     also: tuple[tuple[str, str], ...] = ()
     offline: bool = False
+    trust_index: tuple[str, ...] = ()
     quiet: bool = False
     verbose: int = 0
     color: bool | None = None
@@ -164,6 +169,7 @@ class OutputOptions(Selection):
             ignore=tuple(arguments.ignore),
             tree=getattr(arguments, "tree", TreeRules()),
             offline=arguments.offline,
+            trust_index=tuple(arguments.trust_index),
             quiet=arguments.quiet,
             verbose=arguments.verbose,
             color=arguments.color,

@@ -74,6 +74,7 @@ def open_sources(
     from wheel_checks.sources.http.download import LARGEST_DOWNLOAD
     from wheel_checks.sources.installer_config import configured_indexes
     from wheel_checks.sources.simple_index import SimpleIndex
+    from wheel_checks.sources.trust import Trust
 
     config = configured_indexes(
         os.environ,
@@ -82,6 +83,7 @@ def open_sources(
         extra_index_urls=arguments.extra_index_url,
         find_links=arguments.find_links,
         no_index=arguments.no_index,
+        trust=Trust.parse(output.trust_index),
     )
     for sentence in filter(None, (*config.notes, assumed)):
         note(sentence, quiet=output.quiet)

@@ -20,7 +20,8 @@ from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 class Request:
     """What is to be run. ``source`` names the matrix; ``deadline`` holds for every cell, None for each cell's own.
 
-    ``work`` is the work folder, ``cache`` the matrix's folder in the cache.
+    ``work`` is the work folder, ``cache`` the matrix's folder in the cache. ``trust_index``
+    are the addresses that may be contacted though only the tree names them.
     """
 
     source: str
@@ -33,6 +34,7 @@ class Request:
     offline: bool = False
     fresh: bool = False
     selection: Selection = EVERY_RULE
+    trust_index: tuple[str, ...] = ()
 
     def tasks(self, run: str) -> list[Task]:
         """One for each cell."""
@@ -48,6 +50,7 @@ class Request:
                 self.fresh,
                 self.selection.asked,
                 self.selection.ignore,
+                self.trust_index,
             )
             for cell in self.cells
         ]

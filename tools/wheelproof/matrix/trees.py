@@ -19,7 +19,13 @@ from typing import Any
 from wheel_checks.errors import DeadlineError, SourceError
 from wheel_checks.formats.pylock import LockedPackage
 from wheel_checks.sources.installer_config import IndexConfig
-from wheel_checks.sources.uv.own_configuration import configuration, private_folder, run_uv_alone, write_private
+from wheel_checks.sources.uv.own_configuration import (
+    config_options,
+    configuration,
+    private_folder,
+    run_uv_alone,
+    write_private,
+)
 from wheel_checks.sources.uv.resolver import python_platform
 from wheel_checks.targets.target import Target
 from wheelproof.matrix.folders import make_folder, only_writer
@@ -136,7 +142,7 @@ def _install(lock: Lock, target: Target, config: IndexConfig, folder: Path, *, o
         arguments += ["--require-hashes", "--python", sys.executable, "--python-platform", python_platform(target)]
         arguments += ["--python-version", ".".join(map(str, target.python))]
         arguments += ["--requirements", str(write_private(private / "requirements.txt", lock.requirements()))]
-        arguments += ["--config-file", str(write_private(private / "uv.toml", configuration(config)))]
+        arguments += config_options(private, configuration(config, os.environ))
         answer = run_uv_alone([*arguments, *(["--offline"] if offline else [])], os.environ, deadline)
     if answer.status:
         words = " ".join(answer.words.split())

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import Requirement
+
 import wheel_checks
 import wheelproof
 from wheel_checks.facts.gpu.compile_targets import parse_target
 from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
+from wheel_checks.sources.trust import Trust, allowed_requirement
 from wheel_checks.sources.uv.resolver import resolve
 from wheelproof.matrix.commands import run_command
 from wheelproof.matrix.executors.base import Executor
@@ -36,7 +39,8 @@ class Task:
     """One cell, and how it is to go its way. ``run`` names the run, ``fresh`` does again what was done.
 
     ``work`` is the work folder of the run, ``cache`` the matrix's folder in the cache, ``deadline`` the seconds that
-    the cell may take. ``select`` and ``ignore`` are prefixes of rules.
+    the cell may take. ``select`` and ``ignore`` are prefixes of rules. ``trust_index`` are the addresses that may be
+    contacted though only the tree names them.
     """
 
     cell: Cell
@@ -49,6 +53,7 @@ class Task:
     fresh: bool = False
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    trust_index: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -72,9 +77,11 @@ def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _st
     ``heard`` is told the name of each step as it begins.
     """
     steps = Steps(make_folder(task.folder), task.run, task.deadline, task.fresh, heard)
-    indexes, trees = configured_indexes(os.environ, Path.cwd()), Trees(task.cache / "trees")
+    indexes = configured_indexes(os.environ, Path.cwd(), trust=Trust.parse(task.trust_index))
+    trees = Trees(task.cache / "trees")
     cell = task.cell
     resolving = [cell.requirements, cell.target.id, [redact_text(url) for url in indexes.indexes], indexes.find_links]
+    resolving += [task.trust_index, [str(address) for address in indexes.refused]]
     resolved = steps.take(RESOLVE, resolving, lambda: _resolve(task, indexes, steps), keep_for=FRESH_INDEX)
     if resolved is None:
         return
@@ -94,7 +101,8 @@ def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _st
 
 def _resolve(task: Task, indexes: IndexConfig, steps: Steps) -> dict[str, Any]:
     cell = task.cell
-    found = resolve(cell.requirements, cell.target, indexes, offline=task.offline, timeout=steps.left)
+    allowed = [allowed_requirement(Requirement(text), indexes.trust, "the matrix") for text in cell.requirements]
+    found = resolve(allowed, cell.target, indexes, offline=task.offline, timeout=steps.left)
     return {"packages": Lock.of(found.packages).as_json()}
 
 
@@ -110,6 +118,7 @@ def _judge(task: Task, steps: Steps, step: str, arguments: Sequence[str]) -> dic
     command = [sys.executable, "-P", "-m", "wheelproof", "verify", *arguments, "--format", "json"]
     command += ["--fail-on", "never", "--config", os.devnull, "--quiet"]
     command += ["--offline"] if task.offline else []
+    command += ["--trust-index", ",".join(task.trust_index)] if task.trust_index else []
     for option, values in (("--gpu", _gpus(task.cell)), ("--select", task.select), ("--ignore", task.ignore)):
         command += [option, ",".join(values)] if values else []
     ours = {name: value for name, value in os.environ.items() if not name.startswith("WHEELPROOF_") or name in _KEPT}

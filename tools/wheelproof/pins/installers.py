@@ -1,5 +1,6 @@
 """Runs pip and uv as a user would, in the user's own configuration, and reads what their dry runs say.
 
+Neither reads a file of the current folder: uv gets the settings that are given, and pip is not taken from there.
 Nothing is built unless that is asked for, so no code of a package runs: wheels alone are considered, and an install
 that needs a source archive is undecided.
 """
@@ -68,7 +69,9 @@ def run_pip(command: Sequence[str], variables: Mapping[str, str], timeout: float
 def uv_dry_run(
     arguments: Sequence[str], variables: Mapping[str, str], timeout: float = DEFAULT_TIMEOUT, *, build: bool = False
 ) -> DryRun:
-    """What ``uv pip install ARGUMENTS`` would change. Its text is read: the JSON is a preview, and younger.
+    """What ``uv pip install ARGUMENTS`` would change, ``--config-file`` among them.
+
+    Its text is read: the JSON is a preview, and younger.
 
     ``build`` lets uv build source archives, which runs their code. Raises SourceError when uv gives no answer.
     """

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from packaging.requirements import Requirement
 
 from wheel_checks.errors import UsageError, WheelproofError
-from wheel_checks.facts.stack import StackFacts, StackPackage
+from wheel_checks.facts.stack import DECLARED, StackFacts, StackPackage
 from wheel_checks.formats.digests import WrongMetadataError
+from wheel_checks.formats.pylock import DIRECTORY, LockedPackage
 from wheel_checks.formats.wheel.variant_label import is_variant
-from wheel_checks.model import CheckResult, Report, Rule, Severity, Subject
+from wheel_checks.model import CheckResult, Report, Rule, Severity, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.http.credentials import redact_text
@@ -32,6 +33,7 @@ from wheelproof.stack.packages import (
 )
 from wheelproof.stack.table import headline, package_facts, table
 from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.handing import hand_over
 from wheelproof.wheels.indexes import KnownIndexes, with_offers
 from wheelproof.wheels.judging import (
     compare_siblings,
@@ -74,7 +76,7 @@ class StackRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Resolved:
-    """The resolution for one target, with the wheel of each package.
+    """The resolution for one target, with the wheel of each package. ``left_out`` are packages that were not looked at.
 
     Where packages have variants there is one for each ``machine``, with what it gets of them, and what was
     ``read`` of them on the indexes.
@@ -83,6 +85,8 @@ class _Resolved:
     target: Target
     resolution: Resolution
     picks: tuple[Pick, ...]
+    indexes: KnownIndexes
+    left_out: Mapping[str, WheelproofError]
     machine: Machine | None = None
     choices: tuple[MachineChoice, ...] = ()
     read: tuple[ReleaseVariants, ...] = ()
@@ -102,13 +106,12 @@ def judge_stack(
     progress = progress or Silent()
     opened = OpenReport("stack")
     rules = judgement.selection.rules_by_kind(KINDS)
-    indexes = KnownIndexes(SimpleIndex(client, config))
     variants = variant_files(client) if request.machines else None
     subjects: list[Subject] = []
     resolved: list[_Resolved] = []
     for target in request.targets:
         try:
-            resolved += _for_machines(request, _resolve(request, target, config, indexes), variants)
+            resolved += _for_machines(request, _resolve(request, target, config, client), variants)
         except UsageError:
             raise
         except NoSolutionError as error:
@@ -119,7 +122,7 @@ def judge_stack(
             subjects.append(_stack_subject(request, facts, rules["stack"], judgement, []))
         except WheelproofError as error:
             subjects.append(unreadable(_stack_id(request, target), "stack", error))
-    every = [indexes.with_others(pick.wheel) for item in resolved for pick in item.picks if pick.wheel]
+    every = [item.indexes.with_others(pick.wheel) for item in resolved for pick in item.picks if pick.wheel]
     wheels = list({(wheel.file_name, wheel.target): wheel for wheel in every}.values())  # machines share most of them
     progress.planned(len(wheels))
     judged = _judge(wheels, judgement, rules, client, progress, variants)
@@ -127,15 +130,18 @@ def judge_stack(
     for item in resolved:
         own = {p.package.name: by_wheel[p.wheel.file_name, p.wheel.target] for p in item.picks if p.wheel}
         gpus = request.gpus if item.machine is None else tuple(filter(None, [item.machine.gpu]))
-        facts = build_facts(request.asked, item.target, item.resolution, item.picks, own, indexes, gpus)
+        facts = build_facts(request.asked, item.target, item.resolution, item.picks, own, item.indexes, gpus)
         offers = {
-            p.name: offers_of(p, own[p.name].planned, indexes, pre=request.pre) for p in facts.packages if p.name in own
+            p.name: offers_of(p, own[p.name].planned, item.indexes, pre=request.pre)
+            for p in facts.packages
+            if p.name in own
         }
         own = {name: with_offers(wheel, offers.get(name)) for name, wheel in own.items()}
         packages = [_package_subject(p, own.get(p.name), rules["package"], judgement) for p in facts.packages]
+        packages += [_not_looked_at(name, item.target, error) for name, error in sorted(item.left_out.items())]
         told = {subject.id for subject in subjects} if item.machine else set()
         subjects.append(_stack_subject(request, facts, rules["stack"], judgement, packages, item.machine))
-        subjects += indexes.judge(offers.values(), judgement, f" for {item.target.label}")
+        subjects += item.indexes.judge(offers.values(), judgement, f" for {item.target.label}")
         subjects += machine_subjects(item.choices, judgement)
         subjects += [subject for subject in packages if subject.id not in told]
     read = [index for item in resolved for reader in item.read for index in reader.read]
@@ -143,18 +149,26 @@ def judge_stack(
     return opened.close(subjects, judgement.selection, cost=client.cost, local=local_bytes(judged))
 
 
-def _resolve(request: StackRequest, target: Target, config: IndexConfig, indexes: KnownIndexes) -> _Resolved:
-    resolution = resolve(
-        request.asked.requirements,
-        target,
-        config,
-        files=request.asked.files,
-        pre=request.pre,
-        offline=request.offline,
-        timeout=request.timeout,
-        leave_out_unusable=True,
-    )
-    return _Resolved(target, resolution, tuple(pick_wheels(resolution, target, indexes)))
+def _resolve(request: StackRequest, target: Target, config: IndexConfig, client: HttpClient) -> _Resolved:
+    handed = hand_over(request.asked, target, config)
+    resolution = Resolution(())
+    if handed.requirements:
+        resolution = resolve(
+            handed.requirements,
+            target,
+            handed.config,
+            constraints=handed.constraints,
+            pinned=handed.pinned,
+            left_out=(*handed.left_out, *(project.name for project in handed.projects)),
+            pre=request.pre or handed.pre,
+            offline=request.offline,
+            timeout=request.timeout,
+            leave_out_unusable=True,
+        )
+    own = [LockedPackage(project.name, project.version, (), DIRECTORY) for project in handed.projects]
+    resolution = replace(resolution, packages=(*resolution.packages, *own))
+    indexes = KnownIndexes(SimpleIndex(client, handed.config, handed.pinned))
+    return _Resolved(target, resolution, tuple(pick_wheels(resolution, target, indexes)), indexes, handed.left_out)
 
 
 def _for_machines(request: StackRequest, item: _Resolved, variants: VariantFiles | None) -> list[_Resolved]:
@@ -210,6 +224,13 @@ def _package_subject(
     results = () if wheel.facts is None else run_rules(rules, package, judgement.expectations)
     results += tuple(map(_as_advice, wheel.subject.results))
     return replace(wheel.subject, facts={**wheel.subject.facts, **facts}, results=results)
+
+
+def _not_looked_at(name: str, target: Target, error: WheelproofError) -> Subject:
+    """A package that only an address of the tree would give: declared, and undecided."""
+    facts = package_facts(StackPackage(name, "", target, DECLARED, Unavailable(error.what)))
+    subject = unreadable(f"{name} for {target.label}", "package", error)
+    return replace(subject, headline="declared, not looked at", facts=facts)
 
 
 def _as_advice(result: CheckResult) -> CheckResult:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from wheel_checks.facts.stack import SDIST, WHEEL, StackFacts, StackPackage
+from wheel_checks.facts.stack import DECLARED, SDIST, WHEEL, StackFacts, StackPackage
 from wheel_checks.model import FailOn, Report, Subject
 from wheel_checks.phrases import joined, plural
 
@@ -42,7 +42,10 @@ def headline(facts: StackFacts, rows: Sequence[dict[str, Any]]) -> str:
         return "cannot be resolved"
     kinds = Counter(package.distribution for package in facts.packages)
     parts = [plural(len(rows), "package")]
-    if rest := len(rows) - kinds[WHEEL]:
+    declared = sum(row["distribution"] == DECLARED for row in rows)
+    if declared:
+        parts.append(f"{declared} not looked at")
+    if rest := len(rows) - declared - kinds[WHEEL]:
         parts.append(f"{rest} without a wheel ({kinds[SDIST]} as source)")
     torch = facts.package("torch")
     if torch is not None and torch.known_accelerator is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,20 +11,25 @@ from packaging.requirements import InvalidRequirement, Requirement
 from wheel_checks.errors import UsageError
 from wheel_checks.phrases import summarised
 from wheel_checks.sources.http.credentials import redact_text
-from wheel_checks.sources.requirement_files import check_included
+from wheelproof.wheels.declared import Declared, read_declared
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """The requirements by themselves, and the files that hold more (requirements.txt, pyproject.toml).
 
-    ``known`` are the requirements with those that could be read from the files, for telling who demands what: the
-    installer reads the files itself, with all that they may include.
+    ``declared`` is what the files ask for, with all that they include: no installer reads a file of a tree itself.
     """
 
     requirements: tuple[str, ...]
     files: tuple[Path, ...]
-    known: tuple[Requirement, ...]
+    parsed: tuple[Requirement, ...]
+    declared: Declared
+
+    @property
+    def known(self) -> tuple[Requirement, ...]:
+        """The requirements with those of the files, to say who demands what; constraints demand nothing."""
+        return (*self.parsed, *(line.requirement for line in self.declared.lines if not line.constraint))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,15 +45,14 @@ class Asked:
 def parse_asked(
     requirements: Sequence[str],
     files: Sequence[Path],
-    known_of: Callable[[Sequence[Path]], Iterable[Requirement]],
     *,
-    example: str,
-    expected: str,
+    example: str = "vllm==0.20.0 or -r requirements.txt",
+    expected: str = "a requirement, or -r requirements.txt",
 ) -> Asked:
-    """What the requirements and the files ask for; ``known_of`` reads the requirements of files.
+    """What the requirements and the files ask for.
 
     Raises UsageError for what is no requirement (of which ``example`` is one), when nothing is asked for (``expected``
-    says what could be), and what ``known_of`` raises.
+    says what could be), and for a file that cannot be read.
     """
     try:
         parsed = [Requirement(text) for text in requirements]
@@ -57,5 +61,4 @@ def parse_asked(
         raise UsageError(what, expected=f"for example {example}") from None
     if not parsed and not files:
         raise UsageError("nothing was asked for", expected=expected)
-    check_included(files)
-    return Asked(tuple(requirements), tuple(files), (*parsed, *known_of(files)))
+    return Asked(tuple(requirements), tuple(files), tuple(parsed), read_declared(files))

@@ -19,7 +19,7 @@ from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import AbsentPackage, LaidOutWheel, LinkFacts, lay_out, link
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.reading import read_archive
-from wheel_checks.facts.wheel.resolution import Pins, active_with_extras, is_pinned, metadata_reader, resolve_pins
+from wheel_checks.facts.wheel.resolution import Pins, is_pinned, metadata_reader, resolve_pins
 from wheel_checks.formats.digests import WrongHash
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
@@ -41,11 +41,13 @@ class Resolved:
 
 
 Resolver = Callable[[Sequence[Requirement], Target], Resolved]
-"""Resolves requirements for a target, by uv; raises SourceError and UsageError."""
+"""Resolves requirements for a target, by uv; raises SourceError and UsageError.
+
+A direct URL is the choice of who made the wheel: the resolver decides whether it is followed.
+"""
 
 _AT_ONCE = 8  # dependencies read in parallel, of all wheels together; also the client's bound on connections
 _PINS, _RESOLVED = "exact pins of METADATA", "uv"
-_ELSEWHERE = "it is required from a URL, and no URL of a wheel is followed"
 _NOT_ASKED = Unavailable("requirements were not followed: no library needs another wheel")
 
 T = TypeVar("T")
@@ -131,15 +133,11 @@ class Dependencies:
         )
 
     def _resolved(self, requirements: Sequence[Requirement], target: Target) -> list[Choice]:
-        active = active_with_extras(requirements, target.markers())
-        # A wheel that names a place does not decide where we read, be it this machine or another.
-        elsewhere = [Choice(r, target, explanation=_ELSEWHERE) for r in active if r.url]
-        named = [requirement for requirement in requirements if not requirement.url]
-        resolved = self._resolver(named, target) if named else Resolved(())
+        resolved = self._resolver(requirements, target)
         wanted = [*resolved.pins, *map(Requirement, resolved.unusable)]
         listings = self._pool.map(lambda requirement: self._files(requirement.name), wanted)
         choices = [choose(requirement, files, target) for requirement, files in zip(wanted, listings, strict=True)]
-        return [*elsewhere, *(c if c.requirement.name not in resolved.unusable else _left_out(c) for c in choices)]
+        return [c if c.requirement.name not in resolved.unusable else _left_out(c) for c in choices]
 
     def _link(self, own: LaidOutWheel, choices: Sequence[Choice], target: Target, pins: Pins, how: str) -> LinkFacts:
         project = canonicalize_name(own.file_name.partition("-")[0])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
+from wheel_checks.sources.uv.user_settings import reaching_settings
 from wheel_checks.sources.uv_binary import Answer, run_uv
 
 # What uv may still take from the environment: how to reach servers, and its cache. Everything else (indexes,
@@ -35,11 +36,22 @@ def write_private(path: Path, text: str) -> Path:
     return path
 
 
-def configuration(config: IndexConfig) -> str:
-    """The text of a uv.toml with these indexes and nothing else. It holds what credentials the URLs hold."""
+def toml_text(values: Mapping[str, Any]) -> str:
+    """A TOML document with these values."""
     import tomlkit
 
-    values: dict[str, Any] = {"index-strategy": FIRST_INDEX if config.strategy == FIRST_INDEX else "unsafe-best-match"}
+    return tomlkit.dumps(values)
+
+
+def config_options(folder: Path, text: str) -> list[str]:
+    """The options that make uv read this configuration, written to ``folder``, and no file of a tree."""
+    return ["--no-config", "--config-file", str(write_private(folder / "uv.toml", text))]
+
+
+def configuration(config: IndexConfig, environ: Mapping[str, str]) -> str:
+    """The text of a uv.toml with these indexes and the user's ways to reach servers. It holds what logins URLs hold."""
+    values = reaching_settings(environ, Path.cwd())
+    values["index-strategy"] = FIRST_INDEX if config.strategy == FIRST_INDEX else "unsafe-best-match"
     if config.find_links:
         values["find-links"] = list(config.find_links)
     if not config.indexes:
@@ -47,7 +59,21 @@ def configuration(config: IndexConfig) -> str:
     # uv asks its default index last; when the first index that knows a project wins, ours stand in the order to ask.
     default = len(config.indexes) - 1 if config.strategy == FIRST_INDEX else 0
     values["index"] = [{"url": url, "default": number == default} for number, url in enumerate(config.indexes)]
-    return tomlkit.dumps(values)
+    return toml_text(values)
+
+
+def pinning_project(requirements: Sequence[str], pinned: Mapping[str, str]) -> str:
+    """The text of a pyproject.toml with requirements, each package of ``pinned`` from that index alone.
+
+    uv has no option for this: only the sources of a project say it.
+    """
+    numbers = {url: f"index-{number}" for number, url in enumerate(dict.fromkeys(pinned.values()))}
+    uv = {
+        "sources": {name: {"index": numbers[url]} for name, url in pinned.items()},
+        "index": [{"name": name, "url": url, "explicit": True} for url, name in numbers.items()],
+    }
+    project = {"name": "wheelproof-asks", "version": "0", "dependencies": list(requirements)}
+    return toml_text({"project": project, "tool": {"uv": uv}})
 
 
 def run_uv_alone(arguments: Sequence[str], environ: Mapping[str, str], timeout: float) -> Answer:

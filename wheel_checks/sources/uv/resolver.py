@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -23,9 +23,15 @@ from wheel_checks.formats.digests import WrongHash, WrongMetadataError
 from wheel_checks.formats.pylock import MAX_SIZE, LockedPackage, parse_pylock
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.regular_file import read_start
-from wheel_checks.sources.requirement_files import refuse_builds
 from wheel_checks.sources.uv.explanation import Explanation, explain, unwrapped
-from wheel_checks.sources.uv.own_configuration import configuration, private_folder, run_uv_alone, write_private
+from wheel_checks.sources.uv.own_configuration import (
+    config_options,
+    configuration,
+    pinning_project,
+    private_folder,
+    run_uv_alone,
+    write_private,
+)
 from wheel_checks.sources.uv_binary import Answer
 
 UV_GLIBCS = (17, 28, *range(31, 41))
@@ -116,40 +122,54 @@ def resolve(
     target: Platform,
     config: IndexConfig,
     *,
-    files: Sequence[Path] = (),
     constraints: Sequence[str] = (),
+    pinned: Mapping[str, str] | None = None,
+    left_out: Iterable[str] = (),
     pre: bool = False,
     offline: bool = False,
     timeout: float = DEFAULT_TIMEOUT,
     leave_out_unusable: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> Resolution:
-    """What uv would install of ``requirements`` (PEP 508) and ``files`` (requirements.txt, pyproject.toml).
+    """What uv would install of ``requirements`` (PEP 508), which come from the indexes of ``config``.
 
-    ``leave_out_unusable`` goes on without a package that has no wheel for the target, and names it in the result.
-    ``timeout`` is in seconds, for each run of uv. Credentials in ``config`` reach uv in a file of mode 0600.
+    ``pinned`` maps names of packages to the one index that each comes from, ``left_out`` names packages that no
+    resolution may hold. ``leave_out_unusable`` goes on without a package that has no wheel for the target, and names it
+    in the result. ``timeout`` is in seconds, for each run of uv. Credentials reach uv in a file of mode 0600.
 
     Raises UsageError for requirements that do not parse, NoSolutionError, WrongMetadataError, OfflineError when
-    ``offline`` and uv's cache does not hold what is needed, DeadlineError, and SourceError when uv or an index does not
-    answer.
+    ``offline`` and uv's cache does not hold what is needed, DeadlineError, UntrustedAddressError when an index counts
+    that only a tree names, and SourceError when uv or an index does not answer.
     """
-    texts, bounds = _parsed(requirements), _parsed(constraints)
-    missing = next((path for path in files if not path.is_file()), None)
-    if missing is not None:
-        raise UsageError(f"there is no file {missing}", expected="a requirements.txt or a pyproject.toml")
-    if not texts and not files:
+    if not requirements:
         raise UsageError("there is nothing to resolve", expected="a requirement, or a file of them")
-    refuse_builds(files)
+    _parsed(requirements)
+    config.require_trusted("what is resolved")
     with private_folder() as folder:
-        arguments = ["pip", "compile", "--quiet", *(str(path.absolute()) for path in files)]
-        if texts:
-            arguments.append(str(write_private(folder / "requirements.in", "\n".join(texts) + "\n")))
-        if bounds:
-            path = write_private(folder / "constraints.txt", "\n".join(bounds) + "\n")
-            arguments += ["--constraints", str(path)]
+        arguments = ["pip", "compile", "--quiet", *input_files(folder, requirements, pinned or {})]
+        if constraints:
+            text = "\n".join(_parsed(constraints)) + "\n"
+            arguments += ["--constraints", str(write_private(folder / "constraints.txt", text))]
         arguments += _options(target, pre=pre, offline=offline)
-        arguments += ["--config-file", str(write_private(folder / "uv.toml", configuration(config)))]
-        return _run(arguments, folder, environ, timeout, leave_out_unusable=leave_out_unusable)
+        arguments += config_options(folder, configuration(config, environ))
+        run = _Run(arguments, folder, environ, timeout, frozenset(map(canonicalize_name, left_out)))
+        return run.resolve(leave_out_unusable=leave_out_unusable)
+
+
+def input_files(folder: Path, requirements: Sequence[str], pinned: Mapping[str, str]) -> list[str]:
+    """The files, written to ``folder``, that give uv these requirements, and each in ``pinned`` from its one index.
+
+    Raises UsageError for a requirement that does not parse: it could be an option of uv's.
+    """
+    bound = [text for text in _parsed(requirements) if canonicalize_name(Requirement(text).name) in pinned]
+    free = [text for text in _parsed(requirements) if text not in bound]
+    files = []
+    if free:
+        files.append(str(write_private(folder / "requirements.in", "\n".join(free) + "\n")))
+    if bound:
+        (folder / "pinned").mkdir()
+        files.append(str(write_private(folder / "pinned" / "pyproject.toml", pinning_project(bound, pinned))))
+    return files
 
 
 def _parsed(texts: Sequence[str]) -> list[str]:
@@ -170,31 +190,39 @@ def _options(target: Platform, *, pre: bool, offline: bool) -> list[str]:
     return [*options, *(["--offline"] if offline else [])]
 
 
-def _run(
-    arguments: list[str], folder: Path, environ: Mapping[str, str], timeout: float, *, leave_out_unusable: bool
-) -> Resolution:
-    unusable: dict[str, Unusable] = {}
-    while True:
-        run, lock = folder / str(len(unusable)), folder / str(len(unusable)) / "pylock.toml"
-        run.mkdir()
-        more = ["--output-file", str(lock)]
-        if unusable:
-            # An override whose marker never holds removes a package from everywhere, the user's own list included.
-            rows = "".join(f'{name} ; python_version < "0"\n' for name in unusable)
-            more += ["--overrides", str(write_private(run / "overrides.txt", rows))]
-        answer = run_uv_alone([*arguments, *more], environ, timeout)
-        if answer.status == 0 and lock.is_file():
-            packages = parse_pylock(read_start(lock, MAX_SIZE + 1), run)
-            return Resolution(packages, tuple(unusable.values()))
-        explanation = explain(answer.words)
-        if explanation is None:
-            raise _failure(answer, folder)
-        if any("not found in the cache" in sentence for sentence in explanation.sentences):
-            raise OfflineError(f"{explanation}", hint="run once without --offline")
-        named = {str(canonicalize_name(name)) for name in explanation.unusable} - unusable.keys()
-        if not leave_out_unusable or not named or len(unusable) + len(named) > MOST_UNUSABLE:
-            raise NoSolutionError(explanation)
-        unusable |= {name: Unusable(name, explanation) for name in sorted(named)}
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Runs uv until what it cannot use is left out."""
+
+    arguments: Sequence[str]
+    folder: Path
+    environ: Mapping[str, str]
+    timeout: float
+    left_out: frozenset[str]
+
+    def resolve(self, *, leave_out_unusable: bool) -> Resolution:
+        unusable: dict[str, Unusable] = {}
+        while True:
+            run, lock = self.folder / str(len(unusable)), self.folder / str(len(unusable)) / "pylock.toml"
+            run.mkdir()
+            more = ["--output-file", str(lock)]
+            if gone := sorted({*self.left_out, *unusable}):
+                # An override whose marker never holds removes a package from everywhere, the user's list included.
+                rows = "".join(f'{name} ; python_version < "0"\n' for name in gone)
+                more += ["--overrides", str(write_private(run / "overrides.txt", rows))]
+            answer = run_uv_alone([*self.arguments, *more], self.environ, self.timeout)
+            if answer.status == 0 and lock.is_file():
+                packages = parse_pylock(read_start(lock, MAX_SIZE + 1), run)
+                return Resolution(packages, tuple(unusable.values()))
+            explanation = explain(answer.words)
+            if explanation is None:
+                raise _failure(answer, self.folder)
+            if any("not found in the cache" in sentence for sentence in explanation.sentences):
+                raise OfflineError(f"{explanation}", hint="run once without --offline")
+            named = {str(canonicalize_name(name)) for name in explanation.unusable} - unusable.keys()
+            if not leave_out_unusable or not named or len(unusable) + len(named) > MOST_UNUSABLE:
+                raise NoSolutionError(explanation)
+            unusable |= {name: Unusable(name, explanation) for name in sorted(named)}
 
 
 def _failure(answer: Answer, folder: Path) -> SourceError | UsageError:

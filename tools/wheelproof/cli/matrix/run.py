@@ -61,6 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         offline=output.offline,
         fresh=arguments.fresh,
         selection=output,
+        trust_index=output.trust_index,
     )
     note(f"steps and logs are kept in {work}", quiet=output.quiet)
     with CellProgress(sum(len(step_names(cell)) for cell in cells), quiet=output.quiet) as progress:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import NotFoundError, UsageError
@@ -52,9 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan the install, look at what it would take, and print the report. Raises WheelproofError."""
-    from wheelproof.pins.asked import asked_of
     from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV
     from wheelproof.pins.predict.prediction import PredictRequest, predict
+    from wheelproof.wheels.asked import parse_asked
 
     output = OutputOptions.from_arguments(arguments)
     place = _place(arguments)
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     if output.offline and chosen != "uv":
         raise UsageError("pip cannot plan an install from its cache alone", hint="use --installer uv with --offline")
     request = PredictRequest(
-        asked_of(arguments.specs, arguments.requirement),
+        parse_asked(arguments.specs, [Path(name) for name in arguments.requirement]),
         place,
         {"uv": (UV,), "pip": (PIP,), "both": (UV, PIP)}[chosen],
         (*_installer_options(arguments), *(["--offline"] if output.offline else [])),

@@ -19,7 +19,10 @@ _BACKEND = re.compile(r"^\s*torch-backend\s*=\s*[\"']([\w.]+)[\"']", re.MULTILIN
 
 
 def read_indexes(environ: Mapping[str, str], folder: Path) -> tuple[IndexSetting, ...] | Unavailable:
-    """What an installer that is started in ``folder`` would use; the default index of pip is no setting."""
+    """What an installer that is started in ``folder`` would use; the default index of pip is no setting.
+
+    Nothing is contacted. An index that only files of a tree name is a "declared-index": a cause, and no advice.
+    """
     try:
         config = configured_indexes(environ, folder)
     except WheelproofError as error:
@@ -27,6 +30,7 @@ def read_indexes(environ: Mapping[str, str], folder: Path) -> tuple[IndexSetting
     main = config.indexes[0 if config.strategy == MERGE else -1] if config.indexes else ""
     found = [_setting(config.origin[url], "index" if url == main else "extra-index", url) for url in config.indexes]
     found += [_setting(config.origin[url], "find-links", url) for url in config.find_links]
+    found += [_setting(address.where, "declared-index", address.url) for address in config.refused]
     named = [setting for setting in found if not setting.source.startswith("the default")]
     if len(config.indexes) > 1:
         named.append(IndexSetting("pip" if config.strategy == MERGE else "uv", "strategy", config.strategy, ""))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,9 +27,19 @@ from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.http.credentials import redact_text
-from wheel_checks.sources.requirement_files import is_built, refuse_builds
+from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.requirement_files import is_built
 from wheel_checks.sources.simple_index import SimpleIndex
+from wheel_checks.sources.trust import UntrustedAddressError
+from wheel_checks.sources.uv.own_configuration import (
+    config_options,
+    pinning_project,
+    private_folder,
+    toml_text,
+    write_private,
+)
 from wheel_checks.sources.uv.resolver import python_platform
+from wheel_checks.sources.uv.user_settings import uv_settings
 from wheel_checks.targets.selection import choose
 from wheel_checks.targets.target import Target
 from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV, DryRun, pip_dry_run, uv_dry_run
@@ -38,6 +47,7 @@ from wheelproof.pins.predict.demands import DemandSearch
 from wheelproof.pins.predict.environment import TORCH, WATCHED, describe
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.handing import Handed, hand_over
 from wheelproof.wheels.judging import read_planned, unreadable
 from wheelproof.wheels.model import PlannedWheel
 
@@ -93,7 +103,9 @@ def predict(request: PredictRequest, client: HttpClient, index: SimpleIndex) -> 
 
 def _judge(installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> list[Subject]:
     rules = request.selection.rules_by_kind(("planned-install", "planned-change"))
-    planned = plan(installer, request)
+    handed = _handed(installer, request, index.config)
+    index = SimpleIndex(client, handed.config, handed.pinned)
+    planned = plan(installer, request, handed)
     changes = changes_of(installer, planned, request, client, index)
     where = request.place.target.label
     results = run_rules(rules["planned-install"], planned.conflict, Expectations())
@@ -123,40 +135,74 @@ def _judge(installer: str, request: PredictRequest, client: HttpClient, index: S
     return subjects
 
 
-def plan(installer: str, request: PredictRequest) -> DryRun:
-    """The dry run of one installer. Raises SourceError when it gives no answer, UsageError as :func:`predict` does."""
-    place = request.place
-    if not request.build:
-        _refuse_builds(request.asked, installer)
-    arguments = [*request.options, *(["--upgrade"] if request.upgrade else [])]
-    arguments += [option for path in request.asked.files for option in ("-r", str(path))]
-    arguments += ["--", *request.asked.requirements] if request.asked.requirements else []
-    if not place.described:
-        if installer == UV:
-            return uv_dry_run(
-                ["--python", place.python, *arguments], request.variables, request.timeout, build=request.build
-            )
-        packages = {name: package.version for name, package in place.packages.items()}
-        return pip_dry_run(arguments, packages, place.python, request.variables, request.timeout, build=request.build)
-    if installer == PIP:
+def _handed(installer: str, request: PredictRequest, config: IndexConfig) -> Handed:
+    """What the installer is given. Raises SourceError when a package is left out: it could demand another torch."""
+    if installer == PIP and request.place.described:
         raise UsageError(
             "pip cannot tell what it would do elsewhere: it evaluates the markers of this machine",
             hint="use --installer uv",
         )
-    version = ".".join(map(str, place.target.python))
-    with tempfile.TemporaryDirectory(prefix="wheelproof-") as folder:
-        describe(Path(folder), {name: package.version for name, package in place.packages.items()})
-        there = ["--target", folder, "--python", sys.executable, "--python-version", version]
-        there += ["--python-platform", python_platform(place.target)]
+    handed = hand_over(request.asked, request.place.target, config)
+    if handed.left_out:
+        raise next(iter(handed.left_out.values()))
+    for project in handed.projects:
+        if project.name in WATCHED:
+            raise SourceError(f"{project.name} would be built from a folder of the tree, and nothing is built")
+    texts = (*handed.requirements, *handed.constraints) if installer == PIP and not request.build else ()
+    built = next(filter(is_built, texts), None)
+    if built is not None:
+        raise SourceError(f"pip would build `{redact_text(built)}`, which runs its code", hint="--build lets it")
+    return handed
+
+
+def plan(installer: str, request: PredictRequest, handed: Handed) -> DryRun:
+    """The dry run of one installer. Raises SourceError when it gives no answer."""
+    place = request.place
+    with private_folder() as folder:
+        arguments = [*request.options, *(["--upgrade"] if request.upgrade else [])]
+        arguments += _files(handed, folder, installer)
+        arguments += ["--", *request.asked.requirements] if request.asked.requirements else []
+        if installer == PIP:
+            packages = {name: package.version for name, package in place.packages.items()}
+            return pip_dry_run(
+                arguments, packages, place.python, request.variables, request.timeout, build=request.build
+            )
+        arguments = [*_settings(request, handed.config, folder), *arguments]
+        if not place.described:
+            there = ["--python", place.python]
+        else:
+            (folder / "there").mkdir()
+            describe(folder / "there", {name: package.version for name, package in place.packages.items()})
+            there = ["--target", str(folder / "there"), "--python", sys.executable]
+            there += ["--python-version", ".".join(map(str, place.target.python))]
+            there += ["--python-platform", python_platform(place.target)]
         return uv_dry_run([*there, *arguments], request.variables, request.timeout, build=request.build)
 
 
-def _refuse_builds(asked: Asked, installer: str) -> None:
-    """Raise SourceError for what the installer would build although it is told to build nothing."""
-    refuse_builds(asked.files, pip=installer == PIP)
-    built = next(filter(is_built, asked.requirements if installer == PIP else ()), None)
-    if built is not None:
-        raise SourceError(f"pip would build `{redact_text(built)}`, which runs its code", hint="--build lets it")
+def _files(handed: Handed, folder: Path, installer: str) -> list[str]:
+    """The options that give an installer what the files of a tree ask for, in files that we write."""
+    of_files = handed.lines(pinned=installer == PIP)
+    options = ["-r", str(write_private(folder / "requirements.txt", of_files))] if of_files else []
+    if handed.constraints:
+        text = "".join(f"{line}\n" for line in handed.constraints)
+        options += ["-c", str(write_private(folder / "constraints.txt", text))]
+    if handed.pinned and installer == UV:
+        (folder / "pinned").mkdir()
+        text = pinning_project(handed.pinned_requirements, handed.pinned)
+        options += ["-r", str(write_private(folder / "pinned" / "pyproject.toml", text))]
+    return options
+
+
+def _settings(request: PredictRequest, config: IndexConfig, folder: Path) -> list[str]:
+    """The options that give uv the user's settings. Raises UntrustedAddressError for an index of a tree that counts."""
+    settings = uv_settings(request.variables, Path.cwd(), config.trust)
+    if settings.refused and "--no-index" not in request.options:
+        raise UntrustedAddressError(request.asked.label, settings.refused)
+    if settings.builds and not request.build:  # uv builds these in spite of --no-build
+        raise SourceError(
+            "no-binary in the settings of uv asks for builds, which run code", hint="--build lets uv build"
+        )
+    return config_options(folder, toml_text(settings.table))
 
 
 def changes_of(

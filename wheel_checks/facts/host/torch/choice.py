@@ -119,8 +119,10 @@ def companions(version: str, installed: Installed | Unavailable) -> tuple[str, .
 
 def names_torch_index(setting: IndexSetting) -> bool:
     """Whether a setting of an installer names an index of PyTorch's: its address has a folder ``whl``, or it is uv's
-    choice of a backend.
+    choice of a backend. One that only a tree declares is not the user's.
     """
+    if setting.name == "declared-index":
+        return False
     return "torch-backend" in setting.name.lower().replace("_", "-") or "/whl" in setting.value
 
 

@@ -1,0 +1,297 @@
+"""What the files of a tree ask an installer for, read as data: uv and pip get what we write, and never such a file.
+
+An installer that reads the file contacts what it names (indexes, direct URLs, repositories, other files), expands
+``${TOKEN}`` in it, and builds the projects of it, which runs their code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from packaging.markers import Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from wheel_checks.errors import FormatError, SourceError, WheelproofError
+from wheel_checks.formats.requirements_lines import logical_lines, setting, split_options
+from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
+from wheel_checks.sources.file_urls import is_file_url, path_of
+from wheel_checks.sources.requirement_files import MOST, read_requirements_file
+from wheel_checks.sources.trust import REPOSITORY, Address, UntrustedAddressError, is_inside, tree_of
+
+_HASH = re.compile(r"--hash[=\s]\s*(\S+)")
+_LOCAL = re.compile(r"(?P<path>[^\[\]]+)(?:\[(?P<extras>[^\]]*)\])?")
+_REPOSITORY = re.compile(r"(?:git|hg|svn|bzr)\+|git:|ssh:|[\w.-]+@[\w.-]+:(?!//)", re.IGNORECASE)
+_SWITCHES = {"--no-index", "--pre", "--prefer-binary", "--require-hashes"}
+_IGNORED = {
+    "--only-binary",
+    "--trusted-host",
+    "--use-feature",
+    "--no-use-feature",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UvSource:
+    """One table of [tool.uv.sources]: where a package comes from on the targets where ``marker`` holds.
+
+    An address of the kind "index" is that of an index, of the kind "file" that of a wheel.
+    """
+
+    address: Address
+    marker: Marker | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A requirement and where it stands ("requirements.txt:3"). Its URL, if any, is as the tree has it."""
+
+    requirement: Requirement
+    where: str
+    constraint: bool = False
+    hashes: tuple[str, ...] = ()
+    sources: tuple[UvSource, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The normalised name of the package."""
+        return str(canonicalize_name(self.requirement.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project of the tree that is asked for: an installer would build it. Its requirements are lines."""
+
+    name: str
+    version: str
+
+
+@dataclass(slots=True)
+class Declared:
+    """What files ask for.
+
+    ``index``, ``extra`` and ``find_links`` are as they stand there, but for local folders, which are file URLs.
+    ``not_built`` maps the packages that are wanted as source archives to where that is said. ``open_ends`` leave the
+    whole answer open: what is asked for is known only to who fetches or builds. ``faults`` are sentences about what an
+    installer would refuse.
+    """
+
+    lines: list[Line] = field(default_factory=list)
+    projects: list[Project] = field(default_factory=list)
+    index: Address | None = None
+    extra: list[Address] = field(default_factory=list)
+    find_links: list[Address] = field(default_factory=list)
+    without_index: bool = False
+    pre: bool = False
+    not_built: dict[str, str] = field(default_factory=dict)
+    open_ends: list[WheelproofError] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+def read_declared(paths: Sequence[Path]) -> Declared:
+    """What ``paths`` (requirements files, pyproject.toml) and the files that they include ask for.
+
+    Included files, local wheels and projects count only inside the tree of the file that the user named. Raises
+    UsageError when one of ``paths`` cannot be read.
+    """
+    reading = _Reading()
+    for path in paths:
+        reading.take(path, read_requirements_file(path), tree_of(path.parent), constraint=False)
+        while reading.front:
+            reading.front.pop(0)()
+    return reading.found
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A requirement as a file has it; ``is_path`` behind -e, where a bare name is a folder."""
+
+    bare: str
+    where: str
+    constraint: bool
+    hashes: tuple[str, ...]
+    is_path: bool
+
+
+@dataclass(slots=True)
+class _Reading:
+    """``front`` are the files and projects that are still to be read, however deep they are nested."""
+
+    found: Declared = field(default_factory=Declared)
+    seen: set[tuple[Path, object]] = field(default_factory=set)
+    front: list[Callable[[], None]] = field(default_factory=list)
+
+    def take(self, path: Path, data: bytes, tree: Path, *, constraint: bool) -> None:
+        """Read one file, once as requirements and once as constraints."""
+        if self._is_done(path, constraint):
+            return
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            self.found.faults.append(f"{path.name} is not valid UTF-8 ({error.reason})")
+            return
+        if path.suffix == ".lock" or (path.name.startswith("pylock") and path.suffix == ".toml"):
+            what = f"{path.name} is a lock, and the addresses in it are not contacted"
+            hint = "name its requirements: uv export --format requirements.txt writes them, with hashes"
+            self.found.open_ends.append(SourceError(what, hint=hint))
+        elif path.suffix == ".toml":
+            self._project(path, text, tree)
+        elif path.name in ("setup.cfg", "setup.py"):
+            self._built(path.name)
+        else:
+            for line in logical_lines(text):
+                self._line(path, tree, line.text, f"{path.name}:{line.number}", constraint=constraint)
+
+    def _is_done(self, path: Path, how: object) -> bool:
+        """Whether a file was read in this way, or is one too many; if not, it counts as read from now on."""
+        key = (path.resolve(), how)
+        if key not in self.seen and len(self.seen) >= MOST:
+            self.found.open_ends.append(SourceError(f"{path} is one file more than the limit of {MOST}"))
+            return True
+        done = key in self.seen
+        self.seen.add(key)
+        return done
+
+    def _line(self, path: Path, tree: Path, text: str, where: str, *, constraint: bool) -> None:
+        found = self.found
+        option, value = setting(text) if text.startswith("-") else ("", "")
+        if option in ("", "-e", "--editable"):
+            bare, options = split_options(value if option else text)
+            if _HASH.sub("", options).strip():
+                found.faults.append(f"{where} has options that are no hashes: {options.strip()[:200]!r}")
+            line = _Text(bare, where, constraint, tuple(_HASH.findall(options)), is_path=bool(option))
+            self._requirement(path.parent, tree, line)
+        elif option in ("-r", "--requirement", "-c", "--constraint"):
+            self._include(path, tree, value, where, constraint=constraint or option in ("-c", "--constraint"))
+        elif option in ("-i", "--index-url"):
+            found.index = Address(value, where)
+        elif option == "--extra-index-url":
+            found.extra.append(Address(value, where))
+        elif option in ("-f", "--find-links"):
+            self._find_links(path.parent, tree, value, where)
+        elif option in _SWITCHES and not value:
+            found.without_index |= option == "--no-index"
+            found.pre |= option == "--pre"
+        elif option == "--no-binary":
+            names = (name.strip() for name in value.split(","))
+            found.not_built |= {name and str(canonicalize_name(name)): where for name in names if name != ":none:"}
+        elif option not in _IGNORED:
+            found.faults.append(f"{where} is no line of a requirements file: {text[:200]!r}")
+
+    def _include(self, path: Path, tree: Path, value: str, where: str, *, constraint: bool) -> None:
+        included = path.parent / value
+        if "://" in value:
+            self.found.open_ends.append(UntrustedAddressError(where, [Address(value, where, REPOSITORY)]))
+        elif not is_inside(included, tree):
+            self._outside(where, value, tree, "name that file yourself if it is meant: -r FILE")
+        else:
+            try:
+                data = read_requirements_file(included)
+            except WheelproofError as error:
+                self.found.faults.append(f"{where} includes a file: {error.what}")
+            else:
+                self.front.append(lambda: self.take(included, data, tree, constraint=constraint))
+
+    def _requirement(self, folder: Path, tree: Path, line: _Text) -> None:
+        local, _, marker = line.bare.partition(" ;")
+        is_path = line.is_path or local.startswith((".", "/", "~", "file:")) or local.endswith(".whl") or "/" in local
+        try:
+            if is_path and "@" not in local and (is_file_url(local) or "://" not in local):
+                self._local(folder, tree, local, marker, line.where)
+                return
+            if _REPOSITORY.match(line.bare) or "://" in line.bare.partition("@")[0]:
+                requirement = _named_by_url(line.bare)
+                if requirement is None:
+                    address = Address(line.bare, line.where, REPOSITORY)
+                    self.found.open_ends.append(UntrustedAddressError(line.where, [address]))
+                    return
+            else:
+                requirement = Requirement(line.bare)
+            self._add(folder, tree, Line(requirement, line.where, line.constraint, line.hashes))
+        except (InvalidRequirement, FormatError, SourceError, ValueError):
+            self.found.faults.append(f"{line.where} is no requirement: {line.bare[:200]!r}")
+
+    def _local(self, folder: Path, tree: Path, text: str, marker: str, where: str) -> None:
+        """A wheel of the tree, or a project: of that one its pyproject.toml is read. Raises FormatError, ValueError."""
+        match = _LOCAL.fullmatch(text.strip())
+        path = match["path"] if match else text.strip()
+        place = path_of(path.partition("#")[0]) if is_file_url(path) else folder / path
+        extras = [part.strip() for part in (match["extras"] or "").split(",")] if match else []
+        if not is_inside(place, tree):
+            self._outside(where, text, tree, "name the wheel itself, or a folder of wheels with --find-links")
+        elif place.suffix == ".whl":
+            name = parse_wheel_name(place.name).distribution
+            condition = f" ; {marker}" if marker.strip() else ""
+            self.found.lines.append(Line(Requirement(f"{name} @ {place.resolve().as_uri()}{condition}"), where))
+        else:
+            if not (place / "pyproject.toml").exists():
+                self._built(where)
+                return
+            try:
+                text = read_requirements_file(place / "pyproject.toml").decode("utf-8-sig")
+            except (WheelproofError, UnicodeDecodeError) as error:
+                self.found.faults.append(f"{where} names a project: {error}")
+            else:
+                wanted = tuple(filter(None, extras))
+                self.front.append(lambda: self._project(place / "pyproject.toml", text, tree, wanted, where))
+
+    def _add(self, folder: Path, tree: Path, line: Line, local: str = "") -> None:
+        """Note a requirement, or what its local path stands for. Raises FormatError, SourceError, ValueError."""
+        url = local or line.requirement.url or ""
+        if url and (is_file_url(url) or not ("://" in url or _REPOSITORY.match(url))):
+            self._local(folder, tree, url, str(line.requirement.marker or ""), line.where)
+        else:
+            self.found.lines.append(line)
+
+    def _find_links(self, folder: Path, tree: Path, value: str, where: str) -> None:
+        """A page, or a folder of the tree: relative to the file that names it, else to the current folder."""
+        if "://" in value and not is_file_url(value):
+            self.found.find_links.append(Address(value, where, "find-links page"))
+            return
+        beside = path_of(value) if is_file_url(value) else folder / value
+        place = beside if beside.exists() else Path.cwd() / value
+        if is_inside(place, tree):
+            self.found.find_links.append(Address(place.resolve().as_uri(), where, "find-links folder"))
+        else:
+            self._outside(where, value, tree, "name that folder yourself if it is meant: --find-links FOLDER")
+
+    def _project(self, path: Path, text: str, tree: Path, extras: tuple[str, ...] = (), asked_at: str = "") -> None:
+        """The requirements of a project, and with ``asked_at``, where it is asked for, the project itself."""
+        from wheelproof.wheels.declared_project import read_project  # few requirements files name one
+
+        if self._is_done(path, (extras, bool(asked_at))):
+            return
+        project = read_project(path, text, extras)
+        self.found.faults += project.faults
+        if project.is_open:
+            self._built(asked_at or path.name)
+        for line, local in project.lines:
+            try:
+                self._add(path.parent, tree, line, local)
+            except (FormatError, SourceError, ValueError) as error:
+                self.found.faults.append(f"{line.where} cannot be read: {error}")
+        if asked_at and project.name and project.name not in {known.name for known in self.found.projects}:
+            self.found.projects.append(Project(project.name, project.version))
+
+    def _outside(self, where: str, value: str, tree: Path, hint: str) -> None:
+        what = f"{where} names {value[:200]!r}, which leads out of the tree {tree}: not read"
+        self.found.open_ends.append(SourceError(what, hint=hint))
+
+    def _built(self, where: str) -> None:
+        what = f"{where}: the requirements are known only by building the project, and nothing is built"
+        hint = "name its requirements (-r FILE), or write them into project.dependencies"
+        self.found.open_ends.append(SourceError(what, hint=hint))
+
+
+def _named_by_url(text: str) -> Requirement | None:
+    """The requirement that a bare URL stands for: by its ``#egg=``, or its wheel; None when neither names a package."""
+    url, _, marker = text.partition(" ;")
+    parts = urlsplit(url.strip())
+    egg = parse_qs(parts.fragment).get("egg", [""])[0]
+    file_name = unquote(parts.path.rpartition("/")[2])
+    name = egg or (parse_wheel_name(file_name).distribution if file_name.endswith(".whl") else "")
+    return Requirement(f"{name} @ {url.strip()}{f' ; {marker}' if marker.strip() else ''}") if name else None

@@ -1,0 +1,136 @@
+"""What a pyproject.toml asks for: [project], and where [tool.uv.sources] says that its packages come from."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from packaging.markers import InvalidMarker, Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidName, canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.sources.trust import REPOSITORY, Address
+from wheelproof.wheels.declared import Line, UvSource
+
+
+@dataclass(slots=True)
+class ProjectRequirements:
+    """``name`` is "" when the file does not say it. ``is_open``: only a build would say what is required.
+
+    ``lines`` are requirements, each with the local path that it stands for, "" for none.
+    """
+
+    name: str = ""
+    version: str = ""
+    is_open: bool = False
+    lines: list[tuple[Line, str]] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+def read_project(path: Path, text: str, extras: tuple[str, ...]) -> ProjectRequirements:
+    """The requirements of the project at ``path``, whose text is given, with those of its ``extras``."""
+    found = ProjectRequirements()
+    try:
+        document: Any = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found.faults.append(f"{path.name} is not valid TOML: {error}")
+        return found
+    project = document.get("project")
+    if not isinstance(project, dict) or not isinstance(project.get("name"), str):
+        found.is_open = True
+        return found
+    try:
+        found.name = str(canonicalize_name(project["name"], validate=True))
+        found.version = (
+            str(Version(version)) if isinstance(version := project.get("version", ""), str) and version else ""
+        )
+    except (InvalidName, InvalidVersion):
+        found.faults.append(f"project in {path.name} has no valid name and version")
+        return found
+    dynamic = project.get("dynamic")
+    left_open = {str(key) for key in dynamic} if isinstance(dynamic, list) else set()
+    if left_open & {"dependencies", *(["optional-dependencies"] if extras else [])}:
+        found.is_open = True
+        return found
+    sources = _uv_sources(document, path)
+    for where, text_of in _texts(project, found.name, extras):
+        try:
+            requirement = Requirement(text_of)
+        except (InvalidRequirement, TypeError):
+            found.faults.append(f"{path.name}, {where} has no requirement: {str(text_of)[:200]!r}")
+            continue
+        rows = sources.get(str(canonicalize_name(requirement.name)), [])
+        local = next((place for _, place in rows if place), "")
+        of_uv = tuple(source for source, place in rows if not place)
+        found.lines.append((Line(requirement, f"{path.name}, {where}", sources=of_uv), local))
+    return found
+
+
+def _texts(project: Mapping[str, Any], name: str, extras: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """The requirements of a project and of its extras, each with its key; what names more of its extras is followed."""
+    optional = project.get("optional-dependencies")
+    groups = optional if isinstance(optional, dict) else {}
+    front: list[tuple[str, Any]] = [("project.dependencies", project.get("dependencies", []))]
+    taken, wanted = set[str](), list(extras)
+    while front or wanted:
+        if not front:
+            extra = canonicalize_name(wanted.pop())
+            rows = [(key, texts) for key, texts in groups.items() if canonicalize_name(key) == extra]
+            front = [] if extra in taken else [(f"project.optional-dependencies.{key}", texts) for key, texts in rows]
+            taken.add(extra)
+            continue
+        where, texts = front.pop()
+        for text in texts if isinstance(texts, list) else [texts]:
+            itself = isinstance(text, str) and _itself(text, name)
+            if itself:
+                wanted += itself
+            else:
+                yield where, text
+
+
+def _itself(text: str, name: str) -> list[str]:
+    """The extras that a requirement on the project itself names; [] for one on another project."""
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        return []
+    return sorted(requirement.extras) if canonicalize_name(requirement.name) == name else []
+
+
+def _uv_sources(document: Mapping[str, Any], path: Path) -> dict[str, list[tuple[UvSource, str]]]:
+    """The sources of each package that count here: of no extra and no group. Each with its local path, "" for none."""
+    tool = document.get("tool")
+    uv = tool.get("uv") if isinstance(tool, dict) else None
+    tables = uv.get("sources") if isinstance(uv, dict) else None
+    if not isinstance(uv, dict) or not isinstance(tables, dict):
+        return {}
+    listed = uv.get("index")
+    named = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    indexes = {str(row.get("name")): row.get("url") for row in named}
+    found: dict[str, list[tuple[UvSource, str]]] = {}
+    for name, value in tables.items():
+        rows = value if isinstance(value, list) else [value]
+        entries = [row for row in rows if isinstance(row, dict) and not {"extra", "group"} & row.keys()]
+        found[str(canonicalize_name(name))] = [source for row in entries for source in _uv_source(row, indexes, path)]
+    return found
+
+
+def _uv_source(row: Mapping[str, Any], indexes: Mapping[str, Any], path: Path) -> Iterator[tuple[UvSource, str]]:
+    try:
+        marker = Marker(row["marker"]) if isinstance(row.get("marker"), str) else None
+    except InvalidMarker:
+        marker = None  # it counts everywhere: nothing is taken from elsewhere by mistake
+    if isinstance(row.get("index"), str):
+        where = f'{path.name}, index "{row["index"][:80]}"'
+        yield UvSource(Address(str(indexes.get(row["index"], row["index"])), where), marker), ""
+    elif isinstance(row.get("path"), str):
+        yield UvSource(Address(row["path"], f"{path.name}, tool.uv.sources", "folder"), marker), row["path"]
+    elif isinstance(row.get("url"), str):
+        yield UvSource(Address(row["url"], f"{path.name}, tool.uv.sources", "file"), marker), ""
+    else:
+        value = row.get("git", "the workspace")
+        yield UvSource(Address(str(value), f"{path.name}, tool.uv.sources", REPOSITORY), marker), ""

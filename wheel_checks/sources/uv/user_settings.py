@@ -1,0 +1,194 @@
+"""The settings of uv that hold when it plans an install: the user's own, and of a tree's what only changes the answer.
+
+uv would read the files of a tree itself, and take from them which indexes it asks, where its cache is, which Python it
+starts. So it reads none: it gets one file with these settings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from wheel_checks.sources.file_urls import is_file_url, path_of
+from wheel_checks.sources.installer_files import uv_tables
+from wheel_checks.sources.trust import Address, Trust, is_inside, with_url
+
+# What a tree may say of a resolution: versions, never places, programs, credentials or certificates.
+_OF_A_TREE = {
+    "build-constraint-dependencies",
+    "constraint-dependencies",
+    "dependency-metadata",
+    "environments",
+    "exclude-dependencies",
+    "exclude-newer",
+    "exclude-newer-package",
+    "fork-strategy",
+    "index-strategy",
+    "no-binary",
+    "no-binary-package",
+    "no-build-isolation",
+    "no-build-isolation-package",
+    "no-deps",
+    "no-index",
+    "override-dependencies",
+    "prerelease",
+    "required-environments",
+    "require-hashes",
+    "resolution",
+}
+_REACHING = {
+    "allow-insecure-host",
+    "cache-dir",
+    "concurrent-downloads",
+    "keyring-provider",
+    "native-tls",
+    "no-cache",
+    "system-certs",
+}
+_PLACES = ("index-url", "extra-index-url", "find-links")
+_ADDRESS = re.compile(r"://|^file:|\bgit\+|@\s*[./~]")
+
+
+@dataclass(slots=True)
+class UvSettings:
+    """``table`` is the content of a uv.toml. ``refused`` are addresses of a tree that would count."""
+
+    table: dict[str, Any] = field(default_factory=dict)
+    refused: list[Address] = field(default_factory=list)
+
+    @property
+    def builds(self) -> bool:
+        """Whether they want packages as source archives."""
+        tables = (self.table, self.table.get("pip"))
+        keys = ("no-binary", "no-binary-package")
+        return any(isinstance(table, Mapping) and any(table.get(key) for key in keys) for table in tables)
+
+
+def uv_settings(environ: Mapping[str, str], cwd: Path, trust: Trust) -> UvSettings:
+    """The settings with which uv runs in ``cwd``, as its files say them, the nearest first.
+
+    Raises UsageError for a file that cannot be read.
+    """
+    found = UvSettings()
+    for path, table, tree in uv_tables(environ, cwd):
+        own = (
+            _with_places(table, path.parent) if tree is None else _OfTree(path, tree, trust, found.refused).take(table)
+        )
+        found.table = _merged(found.table, own)
+    return found
+
+
+def reaching_settings(environ: Mapping[str, str], cwd: Path) -> dict[str, Any]:
+    """What the user's and the system's files of uv say of how servers are reached, and of its cache."""
+    found: dict[str, Any] = {}
+    for _, table, tree in uv_tables(environ, cwd):
+        if tree is None:
+            found = _merged(found, {key: value for key, value in table.items() if key in _REACHING})
+    return found
+
+
+def _merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """As uv merges its files: lists are joined, tables merged, and of single values the first counts."""
+    merged = dict(first)
+    for key, value in second.items():
+        known = merged.get(key)
+        if isinstance(known, list) and isinstance(value, list):
+            merged[key] = [*known, *value]
+        elif isinstance(known, Mapping) and isinstance(value, Mapping):
+            merged[key] = _merged(known, value)
+        else:
+            merged.setdefault(key, value)
+    return merged
+
+
+def _with_places(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The user's table with absolute places: its relative ones start at its own folder."""
+    found = dict(table)
+    if isinstance(found.get("pip"), Mapping):
+        found["pip"] = _with_places(found["pip"], folder)
+    for key in _PLACES:
+        if isinstance(found.get(key), str):
+            found[key] = _absolute(found[key], folder)
+        elif isinstance(found.get(key), list):
+            found[key] = [_absolute(place, folder) if isinstance(place, str) else place for place in found[key]]
+    if isinstance(found.get("index"), list):
+        rows = found["index"]
+        found["index"] = [
+            {**row, "url": _absolute(row["url"], folder)}
+            if isinstance(row, dict) and isinstance(row.get("url"), str)
+            else row
+            for row in rows
+        ]
+    return found
+
+
+def _absolute(place: str, folder: Path) -> str:
+    is_url = "://" in place or is_file_url(place)
+    return place if is_url else (folder / Path(place).expanduser()).absolute().as_uri()
+
+
+@dataclass(frozen=True, slots=True)
+class _OfTree:
+    path: Path
+    tree: Path
+    trust: Trust
+    refused: list[Address]
+
+    def take(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """What of a tree's table reaches uv."""
+        found = {key: self._checked(value, key) for key, value in table.items() if key in _OF_A_TREE}
+        found |= {key: list(self._allowed(key, table[key])) for key in _PLACES[1:] if isinstance(table.get(key), list)}
+        if isinstance(table.get("index-url"), str):
+            for url in self._allowed("index-url", [table["index-url"]]):
+                found["index-url"] = url
+        rows = table.get("index")
+        counted = (
+            [row for row in rows if isinstance(row, dict) and not row.get("explicit")] if isinstance(rows, list) else []
+        )
+        for row in counted:
+            for url in self._allowed("index", [row.get("url")]):
+                kept = {key: row[key] for key in ("default", "format") if key in row}
+                found.setdefault("index", []).append({"url": url, **kept})
+        if isinstance(table.get("pip"), Mapping):
+            found["pip"] = self.take(table["pip"])
+        if isinstance(table.get("torch-backend"), str):
+            self.refused.append(
+                Address(f"torch-backend {table['torch-backend'][:80]}", str(self.path), "choice of index")
+            )
+        return found
+
+    def _allowed(self, key: str, places: Sequence[Any]) -> Iterator[str]:
+        kind = "find-links page" if key == "find-links" else "index"
+        for place in places:
+            text = str(place)
+            url = self.trust.allowed(text)
+            if url is None and ("://" not in text or is_file_url(text)):
+                local = path_of(text) if is_file_url(text) else self.path.parent / text
+                url = local.resolve().as_uri() if is_inside(local, self.tree) else None
+            if url is None:
+                self.refused.append(Address(text, str(self.path), kind))
+            else:
+                yield url
+
+    def _checked(self, value: Any, key: str) -> Any:
+        """A value whose requirements name no address that may not be contacted."""
+        if isinstance(value, Mapping):
+            return {name: self._checked(item, key) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self._checked(item, key) for item in value]
+        if not isinstance(value, str) or not _ADDRESS.search(value):
+            return value
+        try:
+            requirement = Requirement(value)
+            url = self.trust.allowed(requirement.url or "")
+        except InvalidRequirement:
+            url = None
+        if url is None:
+            self.refused.append(Address(value, f"{self.path}, {key}", "requirement"))
+            return value
+        return with_url(requirement, url)
