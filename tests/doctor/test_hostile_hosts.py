@@ -223,6 +223,7 @@ CONFINED = [
     ("DOC817", CACHE, ("/", "/home/user", f"{CACHE}/../..", "~/.triton/cache", "", "/x/.triton/cache/")),
     ("DOC818", LIBCUDA, ("/usr/lib/../../etc/libcuda.so.1", "libcuda.so.1", "-f/libcuda.so.1", "//x/libcuda.so.1")),
     ("DOC217", LIBGOMP, ("/tmp/evil.so", "evil.so", "/opt/env/../../tmp/a.so", "/usr/lib/a.so:/tmp/a.so", "/x.py")),
+    ("DOC209", "~orch", ("numpy", "x/../numpy")),
     ("DOC315", "video", ("-R", "root,video", "a b", "$(id)")),
     ("DOC305", "6.8.0-63-generic", ("-6.8", "../6.8", "6.8;id", "6.8 x")),
     ("DOC402", "580.159.04", ("580.159.04;id", "-580", "580.159.04 x", "580.x")),

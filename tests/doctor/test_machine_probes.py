@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -180,5 +181,6 @@ def test_this_machine_is_read_without_a_fault() -> None:
     assert system.kernel == os.uname().release
     assert system.page_size == os.sysconf("SC_PAGESIZE")
     assert system.memory_bytes > 0
+    assert system.user == pwd.getpwuid(os.geteuid()).pw_name
     assert read_driver().version_line == "" or read_driver().version
     assert isinstance(read_services().processes, tuple)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.hosts import healthy, replaced, torch_import_fails, with_variables
 from wheel_checks.facts.host.codec import from_json, to_json
+from wheel_checks.facts.host.machine import System
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.facts.host.redaction import redact
 from wheel_checks.facts.host.software import Installed
@@ -42,6 +43,18 @@ def text_of(*arguments: str, **variables: str) -> str:
 )
 def test_a_secret_is_gone(value: str, secret: str) -> None:
     assert secret not in text_of(NCCL_DEBUG_FILE=value)
+
+
+@pytest.mark.parametrize("user", ["alice", "bo", "user"])
+def test_the_user_of_the_system_is_not_saved(user: str) -> None:
+    facts = with_variables(replaced(healthy(), "system", user=user), NCCL_DEBUG_FILE="/scratch/alice/nccl.log")
+    clean = redact(facts)
+
+    assert isinstance(clean.system, System)
+    assert clean.system.user == ""
+    assert clean.variables["NCCL_DEBUG_FILE"] == (
+        "/scratch/USER/nccl.log" if user == "alice" else "/scratch/alice/nccl.log"
+    )
 
 
 @pytest.mark.parametrize(

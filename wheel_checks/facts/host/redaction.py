@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from wheel_checks.facts.host.facts import HostFacts
@@ -31,10 +32,13 @@ _VERSION_BEFORE = re.compile(r"(?i)(?:version|driver|nvidia|cuda|v|==|[-_])\s*$"
 
 
 def redact(facts: HostFacts, *, users: tuple[str, ...] = (), hosts: tuple[str, ...] = ()) -> HostFacts:
-    """``facts`` with every string redacted; ``users`` and ``hosts`` are names to look for besides those of home
-    paths.
+    """``facts`` with every string redacted, and without the name of the user; ``users`` and ``hosts`` are names to look
+    for besides that and those of home paths.
     """
-    return _walk(facts, _redactor(facts, users, hosts))  # type: ignore[no-any-return]  # as it came, so it goes
+    redactor = _redactor(facts, users, hosts)
+    if isinstance(facts.system, System):
+        facts = replace(facts, system=replace(facts.system, user=""))
+    return _walk(facts, redactor)  # type: ignore[no-any-return]  # as it came, so it goes
 
 
 def _redactor(facts: HostFacts, users: tuple[str, ...], hosts: tuple[str, ...]) -> Callable[[str], str]:

@@ -100,7 +100,7 @@ def label_denies(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                 "Start this container without labels; or allow all containers to use devices.",
                 (
                     Options(PODMAN, ("--security-opt", "label=disable")),
-                    Command(("sudo", "setsebool", "-P", "container_use_devices", "1"), "or so, for all containers"),
+                    Command(("sudo", "setsebool", "-P", "container_use_devices", "1"), "for all containers instead"),
                 ),
             ),
         )

@@ -128,7 +128,7 @@ def mps_without_daemon(facts: HostFacts, _expectations: Any) -> Iterator[Finding
     daemon: tuple[Step, ...] = (Command(("nvidia-cuda-mps-control", "-d")),)
     fix = Fix("Start the daemon.", daemon)
     if "CUDA_MPS_PIPE_DIRECTORY" in facts.variables:
-        without = Unset(("CUDA_MPS_PIPE_DIRECTORY",), "or so, to do without it")
+        without = Unset(("CUDA_MPS_PIPE_DIRECTORY",), "to do without it instead")
         fix = Fix("Start the daemon, or do without it.", (*daemon, without))
     yield Finding(
         f"CUDA wants to go through MPS and cannot reach its daemon (cuInit {cuda.code})",

@@ -29,7 +29,7 @@ cause = causes_in(Layer.CONTAINER)
 
 def start_with_gpu(kind: str) -> tuple[Step, ...]:
     """What starts a container of this kind with its GPUs, that of CDI last."""
-    docker = Options(DOCKER, WITH_GPUS), Options(DOCKER, WITH_CDI, "or so, with CDI")
+    docker = Options(DOCKER, WITH_GPUS), Options(DOCKER, WITH_CDI, "with CDI instead")
     return _START_WITH_GPU.get(kind, docker)
 
 

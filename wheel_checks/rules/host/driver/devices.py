@@ -182,5 +182,5 @@ def _give_access(facts: HostFacts, group: str) -> Fix:
     user = "" if isinstance(facts.system, Unavailable) else facts.system.user
     add: Step = NoCommand("the user, or the group of the nodes, has no plain name")
     if _NAME.fullmatch(user) and _NAME.fullmatch(group):
-        add = Command(("sudo", "usermod", "-aG", group, user), "then log in again")
+        add = Command(("sudo", "usermod", "-aG", group, user), "it counts from the next login on")
     return Fix(f"Add this user to the group {group}.", (add,))

@@ -124,7 +124,7 @@ def _out_of_configuration(folder: str) -> tuple[Step, ...]:
         option("--regexp", folder),
         "/etc/ld.so.conf",
         "/etc/ld.so.conf.d",
-        note="the file that names it",
+        note="shows the file that names it",
     )
     return search, Command(("sudo", "ldconfig"), "when the folder is no longer in that file")
 

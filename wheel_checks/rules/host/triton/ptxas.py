@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from wheel_checks.commands import NoCommand, Step, Unset, export, in_words, run
+from wheel_checks.commands import Command, NoCommand, Step, Unset, export, run, shell
 from wheel_checks.facts.host.advice import newer_driver, newer_ptxas
 from wheel_checks.facts.host.commands import install, is_whole
 from wheel_checks.facts.host.facts import HostFacts
@@ -249,8 +249,10 @@ def ptxas_not_executable(facts: HostFacts, _expectations: Any) -> Iterator[Findi
         elif "Exec format" in one.error:
             fix = Fix("Install the Triton for this machine.", install(facts, f"triton=={triton.version}", force=True))
         else:
-            again = ", then ".join(map(in_words, install(facts, f"triton=={triton.version}", force=True, no_deps=True)))
-            fix = Fix(f"Give the bit back; else reinstall: {again}", (_make_executable(triton, one.path),))
+            again = install(facts, f"triton=={triton.version}", force=True, no_deps=True)
+            shown = ", then ".join(f"`{shell(step)}`" for step in again if isinstance(step, Command))
+            summary = "Give the bit back; else reinstall Triton" + (f": {shown}." if shown else ".")
+            fix = Fix(summary, (_make_executable(triton, one.path),))
         yield Finding(
             f"{one.path} cannot be executed, and Triton needs it",
             (_ptxas_evidence(one), *kernel_error(facts)),

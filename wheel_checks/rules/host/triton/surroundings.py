@@ -258,7 +258,9 @@ def noexec(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             Fix(
                 "Put it on a mount that allows it.",
                 (
-                    Command(("findmnt", "--target", LARGE_TEMPORARY, "-no", "OPTIONS"), "has to be without noexec"),
+                    Command(
+                        ("findmnt", "--target", LARGE_TEMPORARY, "-no", "OPTIONS"), "its options must be without noexec"
+                    ),
                     Export("TRITON_CACHE_DIR", _empty_folder("triton", LARGE_TEMPORARY)),
                 ),
             ),
