@@ -144,10 +144,15 @@ def test_a_folder_that_becomes_a_link_before_it_is_restored(project: Path) -> No
         give_back(project)
     assert (project / "requirements.txt").read_bytes() == AFTER["requirements.txt"]
     assert (victim / "constraints.txt").read_bytes() == AFTER["sub/constraints.txt"]
+    done = give_back(project, force=True)  # the others, at least
+    assert done.left == (project / "sub/constraints.txt",)
+    assert (project / "requirements.txt").read_bytes() == BEFORE["requirements.txt"]
+    assert (victim / "constraints.txt").read_bytes() == AFTER["sub/constraints.txt"]
     (project / "sub").unlink()
     victim.rename(project / "sub")
     give_back(project)
     assert contents(project) == BEFORE
+    assert not journals()
 
 
 @pytest.mark.parametrize("moment", ["folder_of", "exchange"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 from pathlib import Path
 
@@ -113,6 +115,16 @@ def test_trees_whose_common_folder_holds_the_home_are_not_written(top: Path, mon
         tree_to_write(paths)
     assert tree_to_write([top / "plain"]).root == top / "plain"
     assert tree_of(paths).root == top  # to read is another thing
+
+
+def test_a_link_that_is_replaced_while_it_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "link").symlink_to("elsewhere")
+
+    def readlink(*_: object, **__: object) -> str:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))  # as it is no link any more
+
+    monkeypatch.setattr(os, "readlink", readlink)
+    assert real(tmp_path / "link") == tmp_path / "link"
 
 
 @pytest.mark.parametrize("name", ["loop", "loop/x", "a\0b", "x" * 5000])

@@ -19,7 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--journal", metavar="FILE", help="the journal (default: the tree's own, in the state folder)")
     parser.add_argument(
-        "--force", action="store_true", help="also where a file has changed since: put back what was removed from it"
+        "--force",
+        action="store_true",
+        help="also where a file has changed since: put back what was removed from it; leave what cannot be read",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing")
     parser.add_argument("-v", "--verbose", action="count", default=0, help="-vv adds tracebacks of bugs")
@@ -45,6 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
         done = restore(tree, force=arguments.force)
     if not arguments.quiet:
         with open_output("-") as stream:
-            for word, files in (("restored", done.restored), ("merged", done.merged), ("unchanged", done.untouched)):
+            for word, files in (
+                ("restored", done.restored),
+                ("merged", done.merged),
+                ("unchanged", done.untouched),
+                ("left", done.left),
+            ):
                 write(stream, "".join(f"{word} {neutral(str(file))}\n" for file in files))
     return 0

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wheel_checks.errors import FormatError, NotFoundError, WheelproofError
+from wheel_checks.errors import FormatError, NotFoundError, SourceError, WheelproofError
 from wheelproof.pins.model import Edit
 from wheelproof.pins.rewrite.held import HeldTree
-from wheelproof.pins.rewrite.journal import Record, digest
+from wheelproof.pins.rewrite.journal import Journal, Record, digest
 
 CONTEXT = 400  # bytes on each side by which a place is found again, at most
 
@@ -22,11 +22,15 @@ class ChangedSinceError(WheelproofError):
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restoration did: the files that were given back, those merged into, and those that needed nothing."""
+    """What a restoration did: the files that were given back, those merged into, and those that needed nothing.
+
+    ``left`` are those that could not be read, such as behind a folder that is a link now; the journal keeps them.
+    """
 
     restored: tuple[Path, ...] = ()
     merged: tuple[Path, ...] = ()
     untouched: tuple[Path, ...] = ()
+    left: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ def restore(tree: HeldTree, *, force: bool = False) -> Restored:
     A journal of another tree, of which this one is a copy, stays. Everything is planned before the first file is
     touched. Raises NotFoundError without a journal; ChangedSinceError, with nothing written, when a file has been
     changed since; SourceError when one cannot be read or written. With ``force`` what was removed is put back into
-    changed files where its surroundings are still there; FormatError where they are not.
+    changed files where its surroundings are still there, else it raises FormatError; what cannot be read is left.
     """
     root = tree.root.path
     journal = tree.journal.read(root)
@@ -68,29 +72,46 @@ def restore(tree: HeldTree, *, force: bool = False) -> Restored:
         raise NotFoundError(
             f"there is no journal {tree.journal.path}", hint="nothing was rewritten here; see --journal"
         )
-    undone = [_undone(chain, tree.read(path), root / path, force=force) for path, chain in journal.records.items()]
+    undone, left = _planned(tree, journal, force=force)
     changed = [root / found.record.path for found in undone if found.changed]
     if changed and not force:
         raise ChangedSinceError(
             f"changed since it was rewritten: {', '.join(map(str, changed))}; nothing was restored",
             hint="--force puts what was removed back where its surroundings are still there",
         )
-    for transaction in journal.transactions:
-        for record in transaction:
+    for found in undone:
+        for record in journal.records[found.record.path]:
             tree.clean(record)
     writing = [found for found in undone if found.is_written]
     of_a_copy = journal.tree != root and journal.tree.exists()
+    kept = tuple(tuple(chain) for chain in left)
     if changed and writing and not of_a_copy:  # what a merge makes is nowhere yet: a death now must lose nothing
-        tree.journal.write(replace(journal, transactions=(tuple(found.as_record for found in writing),)))
+        tree.journal.write(replace(journal, transactions=(*kept, tuple(found.as_record for found in writing))))
     for found in writing:
         tree.put(found.record, found.content or b"", None if found.present is None else digest(found.present))
     if not of_a_copy:
-        tree.journal.write(replace(journal, transactions=()))
+        tree.journal.write(replace(journal, transactions=kept))
     return Restored(
         tuple(root / found.record.path for found in writing if not found.changed),
         tuple(root / found.record.path for found in writing if found.changed),
         tuple(root / found.record.path for found in undone if not found.is_written),
+        tuple(root / chain[0].path for chain in left),
     )
+
+
+def _planned(tree: HeldTree, journal: Journal, *, force: bool) -> tuple[list[_Undone], list[list[Record]]]:
+    """What the files are to hold, and with ``force`` the records of those that cannot be read."""
+    undone, left = [], []
+    for path, chain in journal.records.items():
+        try:
+            present = tree.read(path)
+        except SourceError:
+            if not force:
+                raise
+            left.append(chain)
+        else:
+            undone.append(_undone(chain, present, tree.root.path / path, force=force))
+    return undone, left
 
 
 def _undone(chain: Sequence[Record], present: bytes | None, path: Path, *, force: bool) -> _Undone:

@@ -61,7 +61,7 @@ def real(path: Path) -> Path:
     """The path with every link resolved, as far as that goes: a link in a loop stays as it is. Never raises."""
     try:
         return Path(os.path.realpath(path))
-    except ValueError:  # a null character in a name
+    except (OSError, ValueError):  # a link that is replaced right now; a null character in a name
         return path.absolute()
 
 
