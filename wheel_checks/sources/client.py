@@ -62,6 +62,13 @@ class HttpClient:
         """What all pages and files of this client have cost; local files are not counted."""
         return self._session.meter.cost
 
+    def time_left(self, at_most: float) -> float:
+        """Seconds until the deadline, ``at_most`` when that is later. Raises DeadlineError when it has passed.
+
+        For what else reads the network in the same run, such as uv.
+        """
+        return self._session.deadline.remaining(at_most)
+
     def get_page(self, url: str, headers: Mapping[str, str] | None = None, largest: int = LARGEST_PAGE) -> Page:
         """The document at ``url``, at most ``largest`` bytes, unpacked; for a file URL of a folder its ``index.html``.
 

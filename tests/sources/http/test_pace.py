@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.sources.conftest import MakeClient
 from tests.support.patience import PATIENCE
@@ -16,6 +17,11 @@ from tests.support.range_server import RangeServer, Resource, redirect
 from wheel_checks.errors import DeadlineError, SourceError
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.http.pace import LARGEST_HEAD
+from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.simple_index import SimpleIndex
+from wheel_checks.sources.uv.resolver import Resolution
+from wheel_checks.targets.target import this_machine
+from wheelproof.wheels import dependencies
 
 PAUSE = 0.01  # seconds before each byte of what drips
 DRIPS = 400  # bytes that drip; then the answer goes on as it should, so that a reader without a limit succeeds
@@ -175,6 +181,27 @@ def test_a_connection_that_comes_too_late_is_closed(make_client: MakeClient, mon
         with connection:
             connection.settimeout(PATIENCE)
             assert connection.recv(1) == b""  # closed without a request
+
+
+def test_the_time_that_is_left_is_that_of_the_deadline(make_client: MakeClient) -> None:
+    assert make_client().time_left(300) == 300
+    assert 0 < make_client(deadline=200).time_left(300) <= 200
+    with pytest.raises(DeadlineError):
+        make_client(deadline=0).time_left(300)
+
+
+def test_uv_has_the_time_that_is_left(make_client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def resolve(*_: object, timeout: float, **__: object) -> Resolution:
+        given.append(timeout)
+        return Resolution(())
+
+    monkeypatch.setattr(dependencies, "resolve", resolve)
+    client, config = make_client(deadline=PATIENCE / 3), IndexConfig(())
+    with dependencies.dependency_reader(client, SimpleIndex(client, config), config) as reader:
+        reader._resolver([Requirement("demo")], this_machine().target)
+    assert 0 < given[0] <= PATIENCE / 3
 
 
 @pytest.mark.parametrize(

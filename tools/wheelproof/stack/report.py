@@ -162,7 +162,7 @@ def _resolve(request: StackRequest, target: Target, config: IndexConfig, client:
             left_out=(*handed.left_out, *(project.name for project in handed.projects)),
             pre=request.pre or handed.pre,
             offline=request.offline,
-            timeout=request.timeout,
+            timeout=client.time_left(request.timeout),
             leave_out_unusable=True,
         )
     own = [LockedPackage(project.name, project.version, (), DIRECTORY) for project in handed.projects]

@@ -14,7 +14,7 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.trust import allowed_requirement
-from wheel_checks.sources.uv.resolver import resolve
+from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, resolve
 from wheel_checks.targets.target import Target
 
 
@@ -33,7 +33,8 @@ def dependency_reader(
         # A direct URL in METADATA is the choice of who made the wheel, and not of the user.
         active = [r for r in requirements if not r.url or active_with_extras([r], target.markers())]
         texts = [allowed_requirement(r, config.trust, "METADATA of the wheel") for r in active]
-        resolution = resolve(texts, target, config, offline=offline, leave_out_unusable=True)
+        timeout = client.time_left(DEFAULT_TIMEOUT)
+        resolution = resolve(texts, target, config, offline=offline, timeout=timeout, leave_out_unusable=True)
         pins = tuple(Requirement(f"{package.name}=={package.version}") for package in resolution.packages)
         return Resolved(pins, tuple(package.name for package in resolution.unusable))
 

@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import OfflineError, SourceError, UsageError
 from wheel_checks.formats.digests import WrongHash, WrongMetadataError
 from wheel_checks.formats.pylock import MAX_SIZE, LockedPackage, parse_pylock
+from wheel_checks.sources.http.retry import Deadline
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.regular_file import read_start
 from wheel_checks.sources.uv.explanation import Explanation, explain, unwrapped
@@ -135,7 +136,7 @@ def resolve(
 
     ``pinned`` maps names of packages to the one index that each comes from, ``left_out`` names packages that no
     resolution may hold. ``leave_out_unusable`` goes on without a package that has no wheel for the target, and names it
-    in the result. ``timeout`` is in seconds, for each run of uv. Credentials reach uv in a file of mode 0600.
+    in the result. ``timeout`` is in seconds, for all runs of uv. Credentials reach uv in a file of mode 0600.
 
     Raises UsageError for requirements that do not parse, NoSolutionError, WrongMetadataError, OfflineError when
     ``offline`` and uv's cache does not hold what is needed, DeadlineError, UntrustedAddressError when an index counts
@@ -202,6 +203,7 @@ class _Run:
 
     def resolve(self, *, leave_out_unusable: bool) -> Resolution:
         unusable: dict[str, Unusable] = {}
+        deadline = Deadline(self.timeout)
         while True:
             run, lock = self.folder / str(len(unusable)), self.folder / str(len(unusable)) / "pylock.toml"
             run.mkdir()
@@ -210,7 +212,8 @@ class _Run:
                 # An override whose marker never holds removes a package from everywhere, the user's list included.
                 rows = "".join(f'{name} ; python_version < "0"\n' for name in gone)
                 more += ["--overrides", str(write_private(run / "overrides.txt", rows))]
-            answer = run_uv_alone([*self.arguments, *more], self.environ, self.timeout)
+            left = deadline.remaining(self.timeout) if unusable else self.timeout
+            answer = run_uv_alone([*self.arguments, *more], self.environ, left)
             if answer.status == 0 and lock.is_file():
                 packages = parse_pylock(read_start(lock, MAX_SIZE + 1), run)
                 return Resolution(packages, tuple(unusable.values()))

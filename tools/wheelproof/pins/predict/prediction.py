@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -105,7 +105,7 @@ def _judge(installer: str, request: PredictRequest, client: HttpClient, index: S
     rules = request.selection.rules_by_kind(("planned-install", "planned-change"))
     handed = _handed(installer, request, index.config)
     index = SimpleIndex(client, handed.config, handed.pinned)
-    planned = plan(installer, request, handed)
+    planned = plan(installer, replace(request, timeout=client.time_left(request.timeout)), handed)
     changes = changes_of(installer, planned, request, client, index)
     where = request.place.target.label
     results = run_rules(rules["planned-install"], planned.conflict, Expectations())
