@@ -1,4 +1,6 @@
-"""Attack every rule with every hostile text, and count what became of it: ``python ci/hostile_rules.py [RULE-PREFIX]``.
+"""Attack every rule with every hostile text, and count what became of it.
+
+``python ci/hostile_rules.py [RULE-PREFIX] [MOST]``: the rules, and the most attacks on a case.
 
 The tests make a sample of this (tests/rules/test_hostile.py). Exits with 1 when a value has left its argument.
 """
@@ -15,11 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.rules.test_hostile import FAILING, attacks, check
 
-MOST = 5_000  # attacks on one case
 
-
-def main(prefix: str = "") -> int:
-    """Attack the rules whose ids begin with ``prefix``, and print the counts and the first faults."""
+def main(prefix: str = "", most: str = "5000") -> int:
+    """Attack the rules whose ids begin with ``prefix``, each case up to ``most`` times; print the counts and faults."""
     begun, seen = time.monotonic(), Counter[str]()
     reached: dict[str, bool] = {}
     advised: dict[str, bool] = {}
@@ -27,7 +27,7 @@ def main(prefix: str = "") -> int:
     cases = [case for case in FAILING if case.rule.startswith(prefix)]
     for case in cases:
         facts, own = case.facts(), Counter[str]()
-        for attack in islice(attacks(case, facts), MOST):
+        for attack in islice(attacks(case, facts), int(most)):
             wrong += check(case, facts, attack, own)
         advised[case.rule] = advised.get(case.rule, False) or bool(own["steps"])
         reached[case.rule] = reached.get(case.rule, False) or bool(own["reached"] or own["without a command"])
@@ -40,4 +40,4 @@ def main(prefix: str = "") -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:2]))
+    sys.exit(main(*sys.argv[1:3]))

@@ -11,6 +11,7 @@ from wheel_checks.commands import Command
 from wheel_checks.facts.kernels.facts import InstallationFacts, KernelFacts, TargetFacts
 
 PYTHON = "/opt/venv/bin/python"
+NEWER = {"argv": ["pip", "install", "triton>=3.7.1"], "note": ""}
 REPLAY = Command(("wheelproof", "smoke", "--device", "cuda", "--level", "full", "--only", "norm", "--seed", "123"))
 
 
@@ -247,7 +248,7 @@ CASES = [
                     name,
                     "sm_121",
                     "fail",
-                    [fault("unknown_to_ptxas", "ptxas does not know sm_121", "pip install 'triton>=3.7.1'")],
+                    [fault("unknown_to_ptxas", "ptxas does not know sm_121", NEWER)],
                     registers=None,
                 )
                 for name in ("norm", "mm")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from wheel_checks.commands import in_words, path, run
 from wheel_checks.errors import NotFoundError, SourceError
 from wheel_checks.process import find_program
 from wheel_checks.sources.environment import Environment, find_environment
@@ -68,8 +69,9 @@ def _same(one: str, other: str) -> bool:
 
 
 def _no_torch(*looked_at: str) -> NotFoundError:
+    install = run(path(looked_at[0]), "-m", "pip", "install", "torch", "triton")
     return NotFoundError(
         f"torch is missing: {' and '.join(looked_at)} {'has' if len(looked_at) == 1 else 'have'} none",
         expected="an interpreter that has torch and triton, which the kernels need",
-        hint=f"name it (--python PATH), or install them here: {looked_at[0]} -m pip install torch triton",
+        hint=f"name it (--python PATH), or install them here: {in_words(install)}",
     )

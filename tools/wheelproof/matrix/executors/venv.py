@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from wheel_checks.commands import in_words
+from wheel_checks.commands import run as command
 from wheel_checks.errors import SourceError
 from wheel_checks.model import Unavailable
 from wheel_checks.process import Ended
@@ -70,7 +72,7 @@ class VenvExecutor:
         if cell.needs_gpu and not NVIDIA_CONTROL.exists():
             return Unavailable("the cell needs a GPU, and the driver of none is loaded here")
         if find_python(cell.python) is None:
-            return Unavailable(f"there is no Python {cell.python} here", f"uv python install {cell.python}")
+            return Unavailable(f"there is no Python {cell.python} here", _how_to_get(cell))
         return None
 
     @contextlib.contextmanager
@@ -78,7 +80,7 @@ class VenvExecutor:
         """The place of ``cell``: a temporary folder with an environment, which is removed. Raises SourceError."""
         python = find_python(cell.python)
         if python is None:
-            raise SourceError(f"there is no Python {cell.python} here", hint=f"uv python install {cell.python}")
+            raise SourceError(f"there is no Python {cell.python} here", hint=_how_to_get(cell))
         with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
             _make_environment(python, folder / "venv")
@@ -101,6 +103,10 @@ def find_python(version: str) -> str | None:
     options = ("--no-python-downloads", "--no-project", "--no-config", "--system")
     answer = run_uv(["python", "find", *options, version], os.environ, _PATIENCE)
     return answer.output.strip() or None if answer.status == 0 else None
+
+
+def _how_to_get(cell: Cell) -> str:
+    return in_words(command("uv", "python", "install", operands=[cell.python]))
 
 
 def _make_environment(python: str, folder: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from wheel_checks.commands import in_words, option, run
 from wheel_checks.errors import SourceError
 from wheel_checks.model import Unavailable
 from wheel_checks.process import Ended
@@ -135,7 +136,8 @@ class DockerExecutor:
         if image.startswith(OUR_IMAGE):
             hint = f"{BUILD_COMMAND} {architecture}"
         else:
-            hint = f"docker pull --platform linux/{architecture} {image}"
+            pull = run("docker", "pull", option("--platform", f"linux/{architecture}"), operands=[image])
+            hint = in_words(pull)
         with answering(f"looking for the image {image}"):
             try:
                 found = client.inspect_image(image)["Architecture"]  # type: ignore[no-untyped-call]  # so in the stubs
