@@ -142,9 +142,10 @@ def faults(step: Step, hostile: str) -> Iterator[str]:
     if not isinstance(step, (Options, NoCommand)) and read_by_a_shell(step) != intended(step):
         yield f"{shell(step)!r} is not {intended(step)}"
     start = hostile[: hostile.index(HEAD) + len(HEAD)]
+    folders = tuple(hostile[:at] for at, character in enumerate(hostile) if character == "/")  # of a path of this name
     for argv in vectors(step):
         for index, word in enumerate(argv):
-            if (HEAD.lower() in word.lower()) != (TAIL.lower() in word.lower()):
+            if (HEAD.lower() in word.lower()) != (TAIL.lower() in word.lower()) and not word.endswith(folders):
                 yield f"{word!r} of {argv} has a part of a value"
             if start.startswith("-") and word.startswith(start) and "--" not in argv[:index]:
                 yield f"{word!r} of {argv} has become an option"
