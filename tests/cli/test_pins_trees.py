@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -63,6 +64,17 @@ def test_what_the_hook_rewrites_is_restored_from_any_folder(
     run = wheelproof("pins", "restore")
     assert run.out == f"restored {clone}/docker/requirements.txt\nrestored {clone}/requirements.txt\n"
     assert (clone / "docker/requirements.txt").read_text() == PIN
+
+
+def test_the_command_that_gives_it_back(wheelproof: Wheelproof, clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is shown: from where the user is, with the journal that was named."""
+    monkeypatch.chdir(clone.parent)
+    for named in ((), ("--journal", "a journal")):
+        shown = wheelproof("pins", "rewrite", str(clone), *named).out.splitlines()[-1]
+        command = shlex.split(shown.split("`")[1])
+        assert command[1:] == ["pins", "restore", *named, str(clone)]
+        assert wheelproof(*command[1:]).status == 0
+        assert (clone / "docker/requirements.txt").read_text() == PIN
 
 
 @pytest.mark.parametrize("state", ["/proc/nowhere", "/dev/null", "/dev/null/state"])

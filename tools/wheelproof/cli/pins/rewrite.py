@@ -67,10 +67,11 @@ def run(arguments: argparse.Namespace) -> int:
     )
     dry = arguments.dry_run or getattr(arguments, "summary", False)
     planned = plan(paths, policy, skip_vendored=arguments.skip_vendored)
-    place = ""
+    undo = ""
     if not dry:
         show_old_journals(paths, below=False)
     if planned.changed and not dry:
+        from wheelproof.pins.rewrite.finding import restore_command
         from wheelproof.pins.rewrite.held import hold
         from wheelproof.pins.rewrite.replace import write
         from wheelproof.pins.rewrite.tree import tree_to_write
@@ -80,7 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
         with hold(root, named, on_wait=lambda: say_waiting(root)) as tree:
             planned = plan(paths, policy, skip_vendored=arguments.skip_vendored)  # as it is now that no other run is in
             write(planned, tree)
-            place = str(tree.journal.path)
+        command = restore_command(named, None if Path.cwd().is_relative_to(root) else root)
+        undo = f"{command} gives it back (journal: {tree.journal.path})"
     color = arguments.color
     if color is None:
         color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -88,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             stream.write(wording.plain_json(as_json(planned, written=not dry)))
         else:
-            shown = as_text(planned, place, written=not dry, diff=arguments.dry_run, color=color)
+            shown = as_text(planned, undo, written=not dry, diff=arguments.dry_run, color=color)
             wording.write(stream, "" if arguments.quiet and not arguments.dry_run else shown)
     if arguments.quiet and not arguments.json:
         from wheelproof.pins.rewrite.summary import warnings_of

@@ -54,7 +54,7 @@ def find_journal(path: Path, named: Path | None = None) -> FoundJournal:
     if len(moved) == 1:
         return moved[0]
     below = [str(journal.tree) for _, journal in known if journal.tree.is_relative_to(folder)]
-    commands = [_command(file, place) for file, _, place in here]
+    commands = [restore_command(file, place) for file, _, place in here]
     hint = "nothing was rewritten here"
     if commands:
         hint = f"for a copy of a tree: {' or '.join(commands)}" if not moved else f"name one: {' or '.join(commands)}"
@@ -87,7 +87,7 @@ def _named(folder: Path, named: Path) -> FoundJournal:
     else:
         raise UsageError(
             f"{named} is the journal of the tree {journal.tree}, and {folder} is not in it, nor a copy of it",
-            hint=f"name the tree: {_command(named, journal.tree)}",
+            hint=f"name the tree: {restore_command(named, journal.tree)}",
         )
     if repository_of(found) is None and holds_home(found):
         raise UsageError(f"{found} is no tree, but holds your home", hint="name the tree behind the journal")
@@ -140,9 +140,10 @@ def _digests(journal: Journal, root: Path) -> Iterator[tuple[str, str]]:
             yield path, "" if content is None else digest(content)
 
 
-def _command(journal: Path, root: Path) -> str:
-    step = run("wheelproof", "pins", "restore", option("--journal", str(journal)), operands=[str(root)])
-    return f"`{in_words(step)}`"
+def restore_command(journal: Path | None, root: Path | None) -> str:
+    """The command that restores a tree, in backticks. None: the journal that it finds, the tree of the current folder."""
+    named = [option("--journal", str(journal))] if journal else []
+    return f"`{in_words(run('wheelproof', 'pins', 'restore', *named, operands=[str(root)] if root else []))}`"
 
 
 # --- journals of older versions, which are in the tree, where anyone may have put them
@@ -178,4 +179,4 @@ def as_shown(journal: Path) -> Iterator[str]:
         return
     names = [f"{path!r} ({plural(len(chain[0].original), 'byte')})" for path, chain in chains.items()]
     yield f"it would restore, in {root}: {summarised(names, _SHOWN)}"
-    yield f"if it is yours: {_command(journal, root)}"
+    yield f"if it is yours: {restore_command(journal, root)}"

@@ -15,14 +15,14 @@ SCHEMA = "wheelproof.pins-plan/1"
 _COLORS = {"-": "31", "+": "32", "@": "36"}
 
 
-def as_text(plan: Plan, journal: str, *, written: bool, diff: bool, color: bool) -> str:
-    """The summary, then each file with its changes (or the diff), then the warnings."""
+def as_text(plan: Plan, undo: str, *, written: bool, diff: bool, color: bool) -> str:
+    """The summary, then each file with its changes (or the diff), then the warnings, then how to ``undo`` it."""
     lines = [_headline(plan, written=written)]
     for file in plan.changed:
         lines += _diff(file, color=color) if diff else _changes(file)
     lines += (line.rstrip("\n") for line in warnings_of(plan))
     if written and plan.changed:
-        lines.append(neutral(f"`wheelproof pins restore` gives it back (journal: {journal})"))
+        lines.append(neutral(undo))
     return "".join(f"{line}\n" for line in lines)
 
 
