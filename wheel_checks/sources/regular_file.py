@@ -11,6 +11,7 @@ import io
 import os
 import re
 import stat
+from pathlib import Path
 
 _PIECE = 1 << 20  # bytes
 _KINDS = {
@@ -65,6 +66,17 @@ def read_end(path: str | os.PathLike[str], length: int) -> bytes:
     with open_regular(path) as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - length))
         return file.read(length)
+
+
+def real_path(path: Path) -> Path:
+    """The path with every link resolved, as far as that goes: a link in a loop stays as it is.
+
+    Never raises, other than ``Path.resolve``, which a link in a tree can make raise: reading the path gives the reason.
+    """
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):  # a link that is replaced right now; a null character in a name
+        return path.absolute()
 
 
 def descriptor_of(path: str | os.PathLike[str], *, given: bool = False) -> int:

@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from wheel_checks.errors import SourceError, UsageError
 from wheel_checks.phrases import and_more
 from wheel_checks.sources.http.credentials import redact
+from wheel_checks.sources.regular_file import real_path
 
 EXPECTED = "HOST, HOST:PORT, *.HOST, or the beginning of a URL such as https://HOST/PATH"
 REPOSITORY = "repository"  # the kind of an address that needs git or another version control system
@@ -201,10 +202,10 @@ def allowed_requirement(requirement: Requirement, trust: Trust, where: str) -> s
 
 def tree_of(folder: Path) -> Path:
     """The root of the tree that a folder belongs to: the nearest one above with a ``.git``, else the folder itself."""
-    folder = folder.resolve()
+    folder = real_path(folder)
     return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
 
 
 def is_inside(path: Path, tree: Path) -> bool:
     """Whether a path leads into ``tree`` once its links are followed."""
-    return path.resolve().is_relative_to(tree.resolve())
+    return real_path(path).is_relative_to(real_path(tree))

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from wheel_checks.errors import UsageError
-from wheelproof.pins.rewrite.tree import Tree, real, tree_of, tree_to_write
+from wheel_checks.sources.regular_file import real_path
+from wheelproof.pins.rewrite.tree import Tree, tree_of, tree_to_write
 
 
 @pytest.fixture
@@ -124,11 +125,11 @@ def test_a_link_that_is_replaced_while_it_is_followed(tmp_path: Path, monkeypatc
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))  # as it is no link any more
 
     monkeypatch.setattr(os, "readlink", readlink)
-    assert real(tmp_path / "link") == tmp_path / "link"
+    assert real_path(tmp_path / "link") == tmp_path / "link"
 
 
 @pytest.mark.parametrize("name", ["loop", "loop/x", "a\0b", "x" * 5000])
 def test_odd_paths(name: str, tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
 
-    assert real(tmp_path / name).is_absolute()
+    assert real_path(tmp_path / name).is_absolute()

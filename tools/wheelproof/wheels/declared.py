@@ -20,6 +20,7 @@ from wheel_checks.errors import FormatError, SourceError, WheelproofError
 from wheel_checks.formats.requirements_lines import logical_lines, setting, split_options
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.sources.file_urls import is_file_url, path_of
+from wheel_checks.sources.regular_file import real_path
 from wheel_checks.sources.requirement_files import MOST, read_requirements_file
 from wheel_checks.sources.trust import REPOSITORY, Address, UntrustedAddressError, is_inside, tree_of
 
@@ -148,7 +149,7 @@ class _Reading:
 
     def _is_done(self, path: Path, how: object) -> bool:
         """Whether a file was read in this way, or is one too many; if not, it counts as read from now on."""
-        key = (path.resolve(), how)
+        key = (real_path(path), how)
         if key not in self.seen and len(self.seen) >= MOST:
             self.found.open_ends.append(SourceError(f"{path} is one file more than the limit of {MOST}"))
             return True
@@ -226,7 +227,7 @@ class _Reading:
         elif place.suffix == ".whl":
             name = parse_wheel_name(place.name).distribution
             condition = f" ; {marker}" if marker.strip() else ""
-            self.found.lines.append(Line(Requirement(f"{name} @ {place.resolve().as_uri()}{condition}"), where))
+            self.found.lines.append(Line(Requirement(f"{name} @ {real_path(place).as_uri()}{condition}"), where))
         else:
             if not (place / "pyproject.toml").exists():
                 self._built(where)
@@ -255,7 +256,7 @@ class _Reading:
         beside = path_of(value) if is_file_url(value) else folder / value
         place = beside if beside.exists() else Path.cwd() / value
         if is_inside(place, tree):
-            self.found.find_links.append(Address(place.resolve().as_uri(), where, "find-links folder"))
+            self.found.find_links.append(Address(real_path(place).as_uri(), where, "find-links folder"))
         else:
             self._outside(where, value, tree, "name that folder yourself if it is meant: --find-links FOLDER")
 

@@ -16,6 +16,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.installer_files import uv_tables
+from wheel_checks.sources.regular_file import real_path
 from wheel_checks.sources.trust import Address, Trust, is_inside, with_url
 
 # What a tree may say of a resolution: versions, never places, programs, credentials or certificates.
@@ -169,7 +170,7 @@ class _OfTree:
             url = self.trust.allowed(text)
             if url is None and ("://" not in text or is_file_url(text)):
                 local = path_of(text) if is_file_url(text) else self.path.parent / text
-                url = local.resolve().as_uri() if is_inside(local, self.tree) else None
+                url = real_path(local).as_uri() if is_inside(local, self.tree) else None
             if url is None:
                 self.refused.append(Address(text, str(self.path), kind))
             else:

@@ -11,12 +11,13 @@ from pathlib import Path
 from wheel_checks.commands import in_words, option, run
 from wheel_checks.errors import NotFoundError, SourceError, UsageError, WheelproofError
 from wheel_checks.phrases import plural, summarised
+from wheel_checks.sources.regular_file import real_path
 from wheelproof.pins.atomic import Folder, open_folder
 from wheelproof.pins.rewrite.discovery import ALWAYS_SKIPPED
 from wheelproof.pins.rewrite.held import journal_name, read_below
 from wheelproof.pins.rewrite.journal import TEMPORARY, Journal, JournalFile, digest, parse_journal
 from wheelproof.pins.rewrite.state import existing_state
-from wheelproof.pins.rewrite.tree import ancestors, holds_home, real, repository_of, tree_of
+from wheelproof.pins.rewrite.tree import ancestors, holds_home, repository_of, tree_of
 
 OLD_NAME = ".wheelproof-pins.json"  # of a journal that an older version left in the tree
 _LARGEST_SHOWN = 4 * 1024 * 1024  # bytes of a journal that is shown and not obeyed
@@ -39,7 +40,7 @@ def find_journal(path: Path, named: Path | None = None) -> FoundJournal:
     NotFoundError when there is no such journal, or more than one; SourceError when the state folder or ``named`` is not
     this user's; FormatError and UsageError when ``named`` is no journal for this tree.
     """
-    folder = real(path) if path.is_dir() else real(path.parent)
+    folder = real_path(path) if path.is_dir() else real_path(path.parent)
     if named is not None:
         return _named(folder, named)
     with existing_state() as state:
@@ -69,7 +70,7 @@ def _named(folder: Path, named: Path) -> FoundJournal:
     One of the first version says nothing of its tree: when it lies in a nested tree, it is for that one.
     """
     root = tree_of([folder]).root
-    place = real(named.parent)
+    place = real_path(named.parent)
     with open_folder(place) as opened:
         file = JournalFile(opened, named.name)
         journal = file.read(root)
@@ -141,7 +142,7 @@ def _digests(journal: Journal, root: Path) -> Iterator[tuple[str, str]]:
 
 
 def restore_command(journal: Path | None, root: Path | None) -> str:
-    """The command that restores a tree, in backticks. None: the journal that it finds, the tree of the current folder."""
+    """The command that restores a tree, in backticks; None stands for what it finds by itself."""
     named = [option("--journal", str(journal))] if journal else []
     return f"`{in_words(run('wheelproof', 'pins', 'restore', *named, operands=[str(root)] if root else []))}`"
 
@@ -151,7 +152,7 @@ def restore_command(journal: Path | None, root: Path | None) -> str:
 
 def old_journals(path: Path, *, below: bool) -> Iterator[Path]:
     """The journals of an older version in the tree of ``path``: upwards from there and, with ``below``, downwards."""
-    folder = real(path) if path.is_dir() else real(path.parent)
+    folder = real_path(path) if path.is_dir() else real_path(path.parent)
     root = tree_of([folder]).root
     yield from (
         parent / OLD_NAME

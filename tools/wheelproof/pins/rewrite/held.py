@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wheel_checks.errors import NotFoundError, SourceError
+from wheel_checks.sources.regular_file import real_path
 from wheelproof.pins.atomic import Folder, open_folder
 from wheelproof.pins.documents.source import LARGEST
 from wheelproof.pins.rewrite.journal import JournalFile, Record
 from wheelproof.pins.rewrite.lock import WAIT, only_run
 from wheelproof.pins.rewrite.state import open_state
-from wheelproof.pins.rewrite.tree import real
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def hold(
             folder = lock_folder = stack.enter_context(open_state())
             name, lock = journal_name(root), LOCK
         else:
-            folder = lock_folder = stack.enter_context(open_folder(real(journal.parent)))
+            folder = lock_folder = stack.enter_context(open_folder(real_path(journal.parent)))
             name, lock = journal.name, f"{journal.name}.{LOCK}"
             with contextlib.suppress(SourceError):  # with a journal that is named, the state folder is not needed
                 lock_folder, lock = stack.enter_context(open_state()), LOCK

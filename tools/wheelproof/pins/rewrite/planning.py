@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from wheel_checks.errors import NotFoundError, SourceError, WheelproofError
+from wheel_checks.sources.regular_file import real_path
 from wheelproof.pins.documents.items import remove_items
 from wheelproof.pins.documents.reading import read_document
 from wheelproof.pins.model import (
@@ -26,7 +27,7 @@ from wheelproof.pins.model import (
 from wheelproof.pins.policy import CONDA, WIDE, Mode, Policy
 from wheelproof.pins.rewrite.discovery import LINKED_FOLDER, find_files
 from wheelproof.pins.rewrite.proof import prove
-from wheelproof.pins.rewrite.tree import Tree, real, tree_of
+from wheelproof.pins.rewrite.tree import Tree, tree_of
 from wheelproof.pins.rewrite.wording import replacement
 
 
@@ -52,7 +53,7 @@ def outside_notice(path: Path, tree: Tree, consequence: str) -> Notice | None:
     """A notice about a file that does not lie in the tree, links resolved; None about one that does."""
     if tree.holds(path):
         return None
-    target = real(path)
+    target = real_path(path)
     leads = f"{path} leads to {target}," if path.is_symlink() else f"{path} is"
     return Notice("outside-tree", f"{leads} outside of the tree {tree.root}: {consequence}")
 
@@ -74,7 +75,7 @@ def read_all(
     seen: set[Path] = set()
     while waiting:
         path, kind, constraint, included = waiting.pop(0)
-        target = real(path)
+        target = real_path(path)
         if target in seen:
             continue
         seen.add(target)
@@ -84,7 +85,7 @@ def read_all(
                     tell(outside)
                 else:
                     on_error(path, SourceError(outside.message, hint=f"name {target} itself, if it is meant"))
-            elif on_error is not None and not any(target.is_relative_to(real(named)) for named in paths):
+            elif on_error is not None and not any(target.is_relative_to(real_path(named)) for named in paths):
                 linked = find_files([path], skip_vendored=skip_vendored)  # only read: `pins rewrite` keeps to the paths
                 waiting[:0] = [(found, kind, False, False) for found, kind in linked]
             continue
@@ -133,7 +134,7 @@ def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
     edits = _edits(document, changes, [index.span for index in orphans])
     rewritten = apply(document.source.data, edits)
     told = (*notices, *_standing_notices(document, policy, changes, {index.place for index in orphans}))
-    file = FilePlan(path, real(path), document, rewritten, edits, tuple(changes), told)
+    file = FilePlan(path, real_path(path), document, rewritten, edits, tuple(changes), told)
     prove(file)
     return file
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from wheel_checks.errors import UsageError
 from wheel_checks.phrases import joined
+from wheel_checks.sources.regular_file import real_path
 
 VERSION_CONTROL = (".git", ".hg", ".svn", ".jj")  # in a worktree and in a submodule .git is a file
 
@@ -22,7 +23,7 @@ class Tree:
 
     def holds(self, path: Path) -> bool:
         """Whether the file at ``path``, links resolved, lies in the tree and not in a folder of version control."""
-        found = real(path)
+        found = real_path(path)
         return any(
             found.is_relative_to(folder) and not _of_version_control(found.relative_to(folder).parts)
             for folder in self.within
@@ -54,15 +55,7 @@ def tree_to_write(paths: Sequence[Path]) -> Tree:
 
 def holds_home(folder: Path) -> bool:
     """Whether a folder is the user's home or above it: much more than a tree."""
-    return real(Path("~").expanduser()).is_relative_to(folder)
-
-
-def real(path: Path) -> Path:
-    """The path with every link resolved, as far as that goes: a link in a loop stays as it is. Never raises."""
-    try:
-        return Path(os.path.realpath(path))
-    except (OSError, ValueError):  # a link that is replaced right now; a null character in a name
-        return path.absolute()
+    return real_path(Path("~").expanduser()).is_relative_to(folder)
 
 
 def ancestors(path: Path) -> Iterator[Path]:
@@ -78,14 +71,14 @@ def repository_of(folder: Path) -> Path | None:
 
 def _root_of(path: Path) -> Path:
     """A link that leads out of the repository in which it lies does not change the tree."""
-    here = Path(path.anchor) if path.is_absolute() else real(Path())
+    here = Path(path.anchor) if path.is_absolute() else real_path(Path())
     for part in path.parts[path.is_absolute() :]:
         target = here / part
-        following = real(target)
+        following = real_path(target)
         if target.is_symlink() and (repository := repository_of(here)) and not following.is_relative_to(repository):
             return repository
         here = following
-    folder = here if here.is_dir() else real(path.parent)
+    folder = here if here.is_dir() else real_path(path.parent)
     return repository_of(folder) or folder
 
 
