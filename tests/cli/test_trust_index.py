@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ from tests.conftest import Run, Wheelproof
 from tests.support.elf import AARCH64, Elf
 from tests.support.fake_torch import World
 from tests.support.index import simple_index
+from tests.support.matrix import MatrixWorld, steps_of, torch_wheel
 from tests.support.range_server import RangeServer, Resource
 from tests.support.wheels import WheelBuilder
 
@@ -242,6 +245,23 @@ def test_what_does_not_depend_on_it_is_judged(servers: Servers, wheelproof: Whee
     assert '(pyproject.toml, index "theirs"); only the tree names it' in run.out
 
 
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        (SETTINGS["index"], "the index http://"),
+        ('torch-backend = "cu130"\n', "the choice of index torch-backend cu130"),
+    ],
+)
+def test_uv_would_also_count_what_a_tree_adds_to_the_users_variables(
+    servers: Servers, wheelproof: Wheelproof, monkeypatch: pytest.MonkeyPatch, text: str, needs: str
+) -> None:
+    monkeypatch.setenv("UV_INDEX", servers.mine.url("/simple"))
+    Path("uv.toml").write_text(servers.fill(text))
+    run = wheelproof(*PREDICT, "demo")
+    undecided(run, servers)
+    assert f"demo needs {needs}" in run.out
+
+
 def test_a_url_of_the_command_line_is_the_users(servers: Servers, wheelproof: Wheelproof) -> None:
     url = servers.fill("{url}/files/" + WHEEL)
     assert wheelproof("verify", url).status == 0
@@ -334,3 +354,32 @@ def test_the_users_own_configuration_trusts(servers: Servers, wheelproof: Wheelp
     own.write_text(f'trust-index = ["http://{servers.host}"]\n')
     assert wheelproof("verify", "demo").status == 0
     assert wheelproof("verify", "demo", "--config", os.devnull).status == 3
+
+
+@pytest.mark.parametrize("form", ["a URL of the matrix", "an index of the tree"])
+def test_a_cell_of_a_matrix(tmp_path: Path, form: str) -> None:
+    ours = simple_index(torch_wheel("cpu"), WheelBuilder("demo", "1.0"))
+    with RangeServer(ours) as mine, RangeServer(THEIRS) as theirs:
+        servers = Servers(mine, theirs)
+        world = MatrixWorld.create(tmp_path, mine)
+        direct = form == "a URL of the matrix"
+        package = servers.fill("demo @ {url}/files/" + WHEEL) if direct else "demo"
+        world.write(f"accelerator = 'cpu'\npackages = ['{package}']")
+        if not direct:
+            (tmp_path / "uv.toml").write_text(servers.fill(SETTINGS["index"]))
+        report = world.run(status=3)
+        assert servers.theirs.requests == []
+        assert f"--trust-index http://{servers.host}" in json.dumps(report)
+        # A lock of a cell names no URLs, so that a direct one is resolved and not installed.
+        steps = steps_of(world.run("--trust-index", servers.host, status=3 if direct else 0))
+        assert "failure" not in steps["resolve"]
+        assert f"/files/{WHEEL}" in {request.path for request in servers.theirs.requests}
+
+
+@pytest.mark.parametrize("command", [("doctor", "--python", sys.executable), ("pins", "check"), ("pins", "explain")])
+def test_commands_that_only_look(servers: Servers, wheelproof: Wheelproof, command: tuple[str, ...]) -> None:
+    for text in (SETTINGS["index"], SETTINGS["find-links"]):
+        Path("uv.toml").write_text(servers.fill(text))
+        write_tree(servers, LINES["extra-index-url"] + LINES["direct"])
+        wheelproof(*command)
+        assert servers.theirs.requests == []

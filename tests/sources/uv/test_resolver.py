@@ -209,7 +209,9 @@ def test_credentials_reach_the_index_and_no_message(monkeypatch: pytest.MonkeyPa
         assert names(resolve(["base"], AARCH64, IndexConfig((url,)))) == [("base", "1.0")]
         with pytest.raises(NoSolutionError) as error:
             resolve(["stack"], AARCH64, IndexConfig((url,)))
-    assert len(started) == 2
+    runs = [command for command in started if Path(command[0]).name == "uv"]  # the first child also starts the guard
+    assert len(runs) == 2
+    assert all({"--no-config", "--config-file"} <= set(command) for command in runs)  # no file of a tree is read
     assert "hunter2" not in str(error.value) + str(started)
 
 
