@@ -10,10 +10,13 @@ from typing import NamedTuple
 
 import pytest
 
+from kernels_smoke.suite import start
 from tests.hostile.trap_tree import REFUSED, SHARED_KEYS, WHEEL, contents, plant
 from tests.support.patience import PATIENCE
+from wheelproof.kernels import BOOTSTRAP, MODULE, package_folder
 
 HERE = sys.executable
+KERNELS_PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read now: tests run without it in their environment
 COMMANDS = {
     "doctor": "doctor",
     "doctor --full": f"doctor --full --python {HERE}",
@@ -107,3 +110,28 @@ def test_the_traps_are_armed(site: Site, tmp_path: Path) -> None:
         subprocess.run([HERE, *command], cwd=tree, capture_output=True, check=False, timeout=PATIENCE)
     subprocess.run(["./uv"], cwd=tree, check=True, timeout=PATIENCE)
     assert {"torch", "importlib", "setup", "uv"} <= set(witness.read_text().split())
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("command", ["smoke --device interpret --only rms_norm", "doctor"])
+def test_a_real_torch_is_imported_and_not_that_of_the_tree(site: Site, command: str) -> None:
+    before = precious(site)
+    ended = run_in(site, f"{command} --python {KERNELS_PYTHON}")
+    assert "torch 2." in ended.stdout
+    assert not site.witness.exists(), site.witness.read_text()
+    assert precious(site) == before
+
+
+def test_the_suite_leaves_the_current_folder_before_it_imports_anything(site: Site) -> None:
+    """Also where nobody starts it in another folder."""
+    for program in ([BOOTSTRAP, str(package_folder()), MODULE], [start.BOOTSTRAP, str(start.PACKAGE), MODULE]):
+        ended = subprocess.run(
+            [HERE, "-c", *program, "--help"],
+            cwd=site.tree,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=PATIENCE,
+        )
+        assert ended.stdout.startswith("usage: ")
+    assert not site.witness.exists(), site.witness.read_text()
