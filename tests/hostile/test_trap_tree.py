@@ -13,6 +13,7 @@ import pytest
 from kernels_smoke.suite import start
 from tests.hostile.trap_tree import REFUSED, SHARED_KEYS, WHEEL, contents, plant
 from tests.support.patience import PATIENCE
+from wheel_checks.sources.uv_binary import find_uv
 from wheelproof.kernels import BOOTSTRAP, MODULE, package_folder
 
 HERE = sys.executable
@@ -33,6 +34,11 @@ COMMANDS = {
     "pins predict with pip": f"pins predict six --python {HERE} --installer pip --no-index",
     "pins predict what is built": f"pins predict -r r.txt --python {HERE} --installer both --no-index",
     "pins predict a project": f"pins predict -r pyproject.toml --python {HERE} --installer both --no-index",
+    "pins predict a source archive": f"pins predict evilpkg --python {HERE} --installer both --no-index --find-links .",
+    "pins predict --no-binary": f"pins predict -r no-binary.txt --python {HERE} --no-index --find-links .",
+    "pins predict nested options": f"pins predict -r nested.txt --python {HERE} --no-index --find-links .",
+    "stack of a source archive": "stack evilpkg --no-index --find-links .",
+    "stack --no-binary": "stack -r no-binary.txt --no-index --find-links .",
     "pins guard --check": f"pins guard --check --python {HERE}",
     "stack": "stack -r r.txt --offline",
     "stack of a project": "stack pyproject.toml --offline",
@@ -101,15 +107,26 @@ def test_nothing_of_a_tree_is_executed_and_nothing_written(site: Site, name: str
         assert named == {*SHARED_KEYS, *(f"{KEYS[name]}.{key}" for key in REFUSED[KEYS[name]])}
 
 
-def test_the_traps_are_armed(site: Site, tmp_path: Path) -> None:
-    """Python, started in the tree as users start it, runs into them: else the tests above would show nothing."""
+def test_the_traps_are_armed(tmp_path: Path) -> None:
+    """Python, uv and pip, started in the tree as users start them, run into them: else the tests would show nothing."""
     tree, witness = tmp_path / "tree", tmp_path / "witness"
     tree.mkdir()
     plant(tree, witness)
-    for command in (["-c", "import torch"], ["-m", "pip"], ["setup.py"]):
-        subprocess.run([HERE, *command], cwd=tree, capture_output=True, check=False, timeout=PATIENCE)
-    subprocess.run(["./uv"], cwd=tree, check=True, timeout=PATIENCE)
-    assert {"torch", "importlib", "setup", "uv"} <= set(witness.read_text().split())
+    offline = ["--no-index", "--find-links", "."]
+    pip = [HERE, "-P", "-m", "pip", "install", "--dry-run", "--only-binary", ":all:", *offline]
+    uv = [find_uv(), "pip", "install", "--dry-run", "--no-cache", "--no-build", "--python", HERE, *offline]
+    for command, trap in {
+        (HERE, "-c", "import torch"): "torch",
+        (HERE, "-m", "pip"): "importlib",
+        (HERE, "setup.py"): "setup",
+        ("./uv",): "uv",
+        (*uv, "evilpkg"): "backend",
+        (*pip, "-r", "no-binary.txt"): "backend",
+        (*pip, "-r", "nested.txt"): "backend",
+    }.items():
+        subprocess.run(command, cwd=tree, capture_output=True, check=False, timeout=PATIENCE)
+        assert trap in witness.read_text().split(), command
+        witness.unlink()
 
 
 @pytest.mark.kernels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tarfile
 from pathlib import Path
 
 from tests.support.wheels import WheelBuilder
@@ -61,7 +62,9 @@ BACKEND = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-pat
 UV = """\
 [tool.uv]
 no-binary = true
-index-url = "http://127.0.0.1:9/simple"
+no-build = false
+[tool.uv.pip]
+no-binary = [":all:"]
 [tool.uv.sources]
 six = { path = ".", editable = true }
 """
@@ -101,13 +104,19 @@ def plant(tree: Path, witness: Path) -> None:
     (tree / "ci/matrix.toml").write_text(MATRIX)
     (tree / "wheelproof.toml").write_text(configuration())
     (tree / "pyproject.toml").write_text(f'{BACKEND}[project]\nname = "x"\ndynamic = ["version", "dependencies"]\n{UV}')
-    (tree / "uv.toml").write_text('index-url = "http://127.0.0.1:9/simple"\n')
+    (tree / "uv.toml").write_text('[pip]\nno-binary = ["evilpkg"]\n')
     (tree / "pip.conf").write_text("[global]\nindex-url = http://127.0.0.1:9/simple\n")
     (tree / ".python-version").write_text(".venv/bin/python\n")
     (tree / ".env").write_text("WHEELPROOF_OUTPUT=victim.txt\nUV_INDEX_URL=http://127.0.0.1:9/simple\n")
     (tree / "requirements.txt").write_text("torch==2.8.0\n")
     (tree / "r.txt").write_text("-e .\n")
+    # Each was seen to make pip, or uv, build in spite of the option that forbids it.
+    (tree / "no-binary.txt").write_text("--no-binary evilpkg\nevilpkg\n")
+    (tree / "nested.txt").write_text('six --no-binary evilpkg\n--pre -e .\n--pre "-e" .\n./project\n-c r.txt\n')
     (tree / "facts.json").write_text("{}")
+    with tarfile.open(tree / "evilpkg-1.0.tar.gz", "w:gz") as archive:
+        for name in ("pyproject.toml", "backend.py", "setup.py"):
+            archive.add(tree / name, f"evilpkg-1.0/{name}")
     (tree / "job.log").write_text("RuntimeError: CUDA error: no kernel image is available for execution\n")
     WheelBuilder().write(tree)
 
