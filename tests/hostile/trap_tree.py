@@ -112,7 +112,7 @@ def plant(tree: Path, witness: Path) -> None:
     (tree / "r.txt").write_text("-e .\n")
     # Each was seen to make pip, or uv, build in spite of the option that forbids it.
     (tree / "no-binary.txt").write_text("--no-binary evilpkg\nevilpkg\n")
-    (tree / "nested.txt").write_text('six --no-binary evilpkg\n--pre -e .\n--pre "-e" .\n./project\n-c r.txt\n')
+    (tree / "nested.txt").write_text('evilpkg --no-binary evilpkg\n--pre "-e" .\n')
     (tree / "facts.json").write_text("{}")
     with tarfile.open(tree / "evilpkg-1.0.tar.gz", "w:gz") as archive:
         for name in ("pyproject.toml", "backend.py", "setup.py"):
