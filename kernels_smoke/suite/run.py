@@ -7,7 +7,6 @@ import os
 import platform
 import random
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from kernels_smoke.suite.probes.answer import Answer, Outcome
 from kernels_smoke.suite.probes.answer import record as probe_record
 from kernels_smoke.suite.probes.installation import not_importable
 from kernels_smoke.suite.registry import Entry
+from kernels_smoke.suite.scratch_folder import scratch_folder
 from kernels_smoke.suite.units import work_units
 from kernels_smoke.suite.verdict import verdict
 
@@ -113,8 +113,8 @@ def _cache_for(options: Options) -> Iterator[dict[str, str]]:
     if not options.compile_only:
         yield environment
         return
-    with tempfile.TemporaryDirectory(prefix="kernels-smoke-") as folder:
-        yield environment | {"TRITON_CACHE_DIR": folder, "TRITON_DISABLE_LINE_INFO": "1"}
+    with scratch_folder() as folder:
+        yield environment | {"TRITON_CACHE_DIR": str(folder), "TRITON_DISABLE_LINE_INFO": "1"}
 
 
 # The three kinds of run

@@ -31,6 +31,7 @@ EXCEPTIONS = {
     "wheel_checks/report/html_report.py": "a resource of the package",
     "wheel_checks/sources/http/cache_database.py": "a lock file of its own, opened for writing, which waits for nobody",
     "wheel_checks/sources/regular_file.py": "this is the one",
+    "wheel_checks/sources/scratch_folder.py": "folders, and files by O_NONBLOCK, to lock them",
     "wheel_checks/sources/uv/own_configuration.py": "a file that it creates",
 }
 

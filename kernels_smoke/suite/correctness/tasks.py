@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -17,6 +15,7 @@ from kernels_smoke.suite.correctness.mutants import broken
 from kernels_smoke.suite.error_texts import CRASHES, NOT_ON_THIS_GPU
 from kernels_smoke.suite.model import LEVELS, Case, Emit, Kernel, Level, Mutant, Speed, Where, runs
 from kernels_smoke.suite.probes.answer import first_line
+from kernels_smoke.suite.scratch_folder import scratch_folder
 
 
 def cases(
@@ -45,7 +44,7 @@ def mutants(
     subjects = [registry.load(registry.entry(name)) for name in kernels]
     faults = {} if skip else {kernel.name: _fault(emit, kernel, device, seed) for kernel in subjects}
     items = [(kernel, mutant) for kernel in subjects for mutant in kernel.mutants]
-    with tempfile.TemporaryDirectory(prefix="kernels-smoke-") as folder:
+    with scratch_folder() as folder:
         for kernel, mutant in planned(emit, items, skip):
             start = time.monotonic()
             record = {"kind": "mutant", "kernel": kernel.name, "mutant": mutant.name, "caught_by": ""}
@@ -55,7 +54,7 @@ def mutants(
             if fault := faults.get(kernel.name):
                 emit(record | {"outcome": "error", "message": fault, "seconds": 0.0})
                 continue
-            found, crashed = _caught(emit, kernel, broken(kernel, mutant, Path(folder)), device, seed)
+            found, crashed = _caught(emit, kernel, broken(kernel, mutant, folder), device, seed)
             emit(record | found | {"seconds": time.monotonic() - start})
             if crashed:
                 return

@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +20,7 @@ import torch
 from kernels_smoke.suite import start
 from kernels_smoke.suite.advice import command, docker_run
 from kernels_smoke.suite.probes.answer import Answer
+from kernels_smoke.suite.scratch_folder import scratch_folder
 
 DEADLINE = 45.0  # seconds for all ranks together: importing torch, connecting, reducing
 SMALL, LARGE = 1000, 16 << 20  # float32 numbers: NCCL takes other algorithms for 64 MiB than for 4 KB
@@ -50,17 +50,19 @@ def all_reduce(world: int, *, backend: str, device: str, what: str, deadline: fl
     """The answer of ``world`` processes that reduce together over ``backend`` of torch.distributed."""
     environment = {"NCCL_DEBUG": "WARN", **os.environ}  # so that a rank's last words name the cause
     settings = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
-    with tempfile.TemporaryDirectory(prefix="kernels-smoke-") as folder:
+    with scratch_folder() as folder:
         ranks = []
         for rank in range(world):
-            program = start.command("suite.probes.nccl", str(rank), str(world), folder, backend, device, str(deadline))
-            with Path(folder, f"{rank}.words").open("wb") as file:
+            program = start.command(
+                "suite.probes.nccl", str(rank), str(world), str(folder), backend, device, str(deadline)
+            )
+            with (folder / f"{rank}.words").open("wb") as file:
                 ranks.append(
                     subprocess.Popen(program, stdout=file, stderr=file, stdin=subprocess.DEVNULL, env=environment)
                 )
         late = _wait(ranks, deadline)
-        found = [_answer_of(Path(folder), rank) for rank in range(world)]
-        words = {f"rank {rank}": _words(Path(folder), rank) for rank in range(world) if found[rank] is None}
+        found = [_answer_of(folder, rank) for rank in range(world)]
+        words = {f"rank {rank}": _words(folder, rank) for rank in range(world) if found[rank] is None}
     evidence = settings | {name: text for name, text in words.items() if text}
     if late:
         message = (

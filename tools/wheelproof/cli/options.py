@@ -254,11 +254,18 @@ def open_output(output: str) -> Iterator[TextIO]:
         raise WheelproofError(f"the report could not be written to {where}: {error.strerror or error}") from error
 
 
+_UNFINISHED = ".wheelproof-report"  # what a killed process leaves beside its --output; the next one removes it
+
+
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[TextIO]:
-    temporary = path.with_name(f".wheelproof-{os.urandom(8).hex()}.tmp")
+    from wheel_checks.sources.scratch_folder import lock_file, prefix_of, sweep  # --help writes no file
+
+    sweep(_UNFINISHED, path.parent, seconds=60)
+    temporary = path.with_name(f"{prefix_of(_UNFINISHED)}{os.urandom(8).hex()}")
     try:
         with temporary.open("x", encoding="utf-8", errors="backslashreplace") as stream:
+            lock_file(stream.fileno())
             yield stream
         if path.exists():
             temporary.chmod(path.stat().st_mode)

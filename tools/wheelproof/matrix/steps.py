@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -97,7 +96,7 @@ def read_record(path: Path) -> Record | None:
 
 def write_record(path: Path, record: Record) -> None:
     """Write a record whole or not at all. Raises SourceError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.tmp")  # one run has the folder: what a killed one left is written over
     try:
         temporary.write_text(json.dumps({"schema": SCHEMA, **asdict(record)}, indent=1) + "\n", encoding="utf-8")
         temporary.replace(path)

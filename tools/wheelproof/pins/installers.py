@@ -11,7 +11,6 @@ import contextlib
 import json
 import re
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from wheel_checks.facts.stack import Conflict
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.process import LARGEST_OUTPUT, StartError
 from wheel_checks.sources.regular_file import read_start
+from wheel_checks.sources.scratch_folder import scratch_folder
 from wheel_checks.sources.uv.explanation import explain
 from wheel_checks.sources.uv_binary import Answer, run_installer, run_uv
 
@@ -201,5 +201,5 @@ def _needs_build(names: str) -> SourceError:
 
 @contextlib.contextmanager
 def _temporary_file() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="wheelproof-") as folder:
-        yield Path(folder) / "report.json"
+    with scratch_folder() as folder:
+        yield folder / "report.json"

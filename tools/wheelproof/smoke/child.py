@@ -10,16 +10,15 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 import termios
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 from wheel_checks.errors import SourceError
 from wheel_checks.process import StartError, run
 from wheel_checks.sources.regular_file import read_start
+from wheel_checks.sources.scratch_folder import scratch_folder
 from wheelproof.kernels import BOOTSTRAP, MODULE, package_folder
 
 GRACE = 5.0  # seconds that an interrupted suite has to end its own children
@@ -46,8 +45,8 @@ def run_suite(python: str, options: Sequence[str], *, deadline: float, quiet: bo
     What it says on the way is shown on standard error when that is a terminal, unless ``quiet``. Raises SourceError
     when it cannot be started. When this process is interrupted, everything that the suite has started is ended first.
     """
-    with tempfile.TemporaryDirectory(prefix="wheelproof-") as folder, _words(quiet=quiet) as words:
-        output = Path(folder, "report.json")
+    with scratch_folder() as folder, _words(quiet=quiet) as words:
+        output = folder / "report.json"
         command = [python, "-c", BOOTSTRAP, str(package_folder()), MODULE, *options]
         try:
             ended = run(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
+from wheel_checks.sources.scratch_folder import scratch_folder
 from wheel_checks.sources.uv.user_settings import reaching_settings
 from wheel_checks.sources.uv_binary import Answer, run_uv
 
@@ -25,8 +25,8 @@ _KEPT = re.compile(
 @contextlib.contextmanager
 def private_folder() -> Iterator[Path]:
     """A temporary folder that only this user can read: what is written there may hold credentials."""
-    with tempfile.TemporaryDirectory(prefix="wheelproof-") as name:  # created with mode 0700
-        yield Path(name)
+    with scratch_folder() as folder:
+        yield folder
 
 
 def write_private(path: Path, text: str) -> Path:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, KernelProb
 from wheel_checks.facts.host.visible import expected_devices
 from wheel_checks.model import Unavailable
 from wheel_checks.process import end_all
+from wheel_checks.sources.scratch_folder import scratch_folder
 from wheelproof.doctor.answers import INSIDE, TORCH_PROGRAM, Answer
 from wheelproof.doctor.children import TIME_IS_OVER, Budget, run_child
 
@@ -203,8 +203,8 @@ def _private_cache(environment: Mapping[str, str]) -> Iterator[Mapping[str, str]
     existing = next((folder for folder in (place, *place.parents) if folder.is_dir()), Path("/"))
     with contextlib.ExitStack() as stack:
         try:
-            folder = tempfile.TemporaryDirectory(prefix="wheelproof-", dir=existing, ignore_cleanup_errors=True)
+            folder = stack.enter_context(scratch_folder(where=existing))
         except OSError:
             yield environment
         else:
-            yield {**environment, "TRITON_CACHE_DIR": stack.enter_context(folder)}
+            yield {**environment, "TRITON_CACHE_DIR": str(folder)}

@@ -6,8 +6,6 @@ import contextlib
 import functools
 import os
 import platform
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +15,14 @@ from wheel_checks.commands import run as command
 from wheel_checks.errors import SourceError
 from wheel_checks.model import Unavailable
 from wheel_checks.process import Ended
+from wheel_checks.sources.scratch_folder import scratch_folder, sweep
 from wheel_checks.sources.uv_binary import run_uv
 from wheelproof.matrix.commands import run_command
 from wheelproof.matrix.executors.base import Mount
 from wheelproof.matrix.model import Cell
 
 NVIDIA_CONTROL = Path("/dev/nvidiactl")  # made by the driver
-_PREFIX = "wheelproof-place-"
+_KIND = "wheelproof-place"
 _PATIENCE = 60.0  # seconds for uv to find an interpreter, and to make an environment of it
 
 
@@ -81,20 +80,13 @@ class VenvExecutor:
         python = find_python(cell.python)
         if python is None:
             raise SourceError(f"there is no Python {cell.python} here", hint=_how_to_get(cell))
-        with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as name:
-            folder = Path(name)
+        with scratch_folder(_KIND) as folder:
             _make_environment(python, folder / "venv")
             yield VenvPlace(folder, tuple(mounts))
 
     def sweep(self) -> Sequence[str]:
         """Remove the folders of processes that are gone."""
-        removed = []
-        for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-            owner = path.name.removeprefix(_PREFIX).partition("-")[0]
-            if owner.isdecimal() and not Path(f"/proc/{owner}").exists() and _is_ours(path):
-                shutil.rmtree(path, ignore_errors=True)
-                removed.append(path.name)
-        return removed
+        return sweep(_KIND)
 
 
 @functools.cache
@@ -114,10 +106,3 @@ def _make_environment(python: str, folder: Path) -> None:
     answer = run_uv(["venv", *options, str(folder)], os.environ, _PATIENCE)
     if answer.status:
         raise SourceError(f"uv could not make an environment: {' '.join(answer.words.split())[-500:]}")
-
-
-def _is_ours(path: Path) -> bool:
-    try:
-        return path.is_dir() and not path.is_symlink() and path.stat().st_uid == os.getuid()
-    except OSError:
-        return False

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from wheel_checks.errors import SourceError
+from wheel_checks.sources.scratch_folder import scratch_folder
 from wheel_checks.sources.uv_binary import run_uv
 from wheelproof.pins.installers import DEFAULT_TIMEOUT
 
@@ -29,8 +28,8 @@ def read_uv(variables: Mapping[str, str]) -> UvAbilities:
     """Ask the uv that would be used. Raises SourceError when there is none, or when it does not tell its keys."""
     plain = {name: value for name, value in variables.items() if not name.startswith("UV_")}
     version = run_uv(["--version"], plain, DEFAULT_TIMEOUT).output.split()
-    with tempfile.TemporaryDirectory(prefix="wheelproof-") as folder:
-        config = Path(folder) / "uv.toml"
+    with scratch_folder() as folder:
+        config = folder / "uv.toml"
         config.write_text(f"{_UNKNOWN} = 1\n", encoding="utf-8")
         words = run_uv(["cache", "dir", "--config-file", str(config)], plain, DEFAULT_TIMEOUT).words
     told = _EXPECTED.search(words)
