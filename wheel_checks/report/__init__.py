@@ -6,6 +6,7 @@ import importlib
 from typing import Any, TextIO
 
 from wheel_checks.errors import UsageError
+from wheel_checks.formats.secrets import redacted
 from wheel_checks.model import Report
 
 _MODULES = {
@@ -22,7 +23,9 @@ FORMATS = tuple(_MODULES)
 
 
 def render(report: Report, stream: TextIO, format: str, **options: Any) -> None:  # noqa: A002  # the option's own name
-    """Write ``report`` to ``stream`` in one of ``FORMATS``; the renderer's module is imported only now.
+    """Write ``report`` to ``stream`` in one of ``FORMATS``, without the secrets that got into it.
+
+    The renderer's module is imported only now.
 
     ``options`` are those of :func:`wheel_checks.report.text.render` (color, width, quiet, verbose); they say how much
     people want to see and how, so every other format ignores them. Raises UsageError for an unknown format.
@@ -30,7 +33,7 @@ def render(report: Report, stream: TextIO, format: str, **options: Any) -> None:
     if format not in _MODULES:
         raise UsageError(f"no report format is called {format!r}", expected=f"one of {', '.join(FORMATS)}")
     renderer = importlib.import_module(f"wheel_checks.report.{_MODULES[format]}")
-    renderer.render(report, stream, **(options if format == "text" else {}))
+    renderer.render(redacted(report), stream, **(options if format == "text" else {}))
 
 
 def schema() -> dict[str, Any]:

@@ -16,8 +16,8 @@ from urllib.parse import unquote
 from packaging.requirements import Requirement
 
 from wheel_checks.errors import SourceError, UsageError
+from wheel_checks.formats.secrets import redact
 from wheel_checks.phrases import and_more
-from wheel_checks.sources.http.credentials import redact
 from wheel_checks.sources.regular_file import real_path
 
 EXPECTED = "HOST, HOST:PORT, *.HOST, or the beginning of a URL such as https://HOST/PATH"

@@ -256,7 +256,7 @@ def test_show_config_tells_every_value_and_its_origin(tmp_path: Path, capsys: py
     assert answer is None
     assert "format = 'json'  # flag" in shown
     assert "limit = 4  # environment variable WHEELPROOF_LIMIT" in shown
-    assert f"index-url = 'https://***@example.org/simple'  # judge.index-url in {file}" in shown
+    assert f"index-url = 'https://example.org/simple'  # judge.index-url in {file}" in shown
     assert "platform = 'x86_64'  # default" in shown
 
 

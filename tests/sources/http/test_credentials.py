@@ -9,7 +9,8 @@ import pytest
 from tests.sources.conftest import MakeClient
 from tests.support.range_server import RangeServer, Resource, basic_auth, redirect
 from wheel_checks.errors import AuthenticationError
-from wheel_checks.sources.http.credentials import Credentials, Login, redact, split_login
+from wheel_checks.formats.secrets import redact
+from wheel_checks.sources.http.credentials import Credentials, Login, split_login
 
 BODY = b"wheel " * 1000
 

@@ -60,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as bug:  # noqa: BLE001  # the outermost frame: a bug becomes a message, not a wall of text
         _say("internal error: ", f"{type(bug).__name__}: {bug}", hint=ISSUES)
         if _wants_traceback(arguments):
-            sys.excepthook(type(bug), bug, bug.__traceback__)
+            _show_traceback(bug)
         return COULD_NOT_CHECK
     return status
 
@@ -171,3 +171,13 @@ def _say(label: str, what: str, *, expected: str = "", hint: str = "") -> None:
     for name, text in (("expected", expected), ("hint", hint)):
         if text:
             say(f"  {name}: {text}")
+
+
+def _show_traceback(bug: BaseException) -> None:
+    """Write a traceback to standard error: it quotes exceptions of others, which quote URLs and commands."""
+    import traceback
+
+    from wheel_checks.formats.secrets import redact_text
+
+    if sys.stderr is not None:
+        sys.stderr.write(redact_text("".join(traceback.format_exception(bug))))

@@ -204,11 +204,12 @@ def warn(sentences: Iterable[str]) -> None:
 
 
 def say(line: str) -> None:
-    """Write a line to standard error: no value in it can break it, or command a terminal or a runner of GitHub."""
-    from wheel_checks.report.wording import neutral, write  # most runs have nothing to say
+    """Write a line to standard error: no value shows a secret, breaks it or commands a terminal or GitHub's runner."""
+    from wheel_checks.formats.secrets import redact_text  # most runs have nothing to say
+    from wheel_checks.report.wording import neutral, write
 
     if sys.stderr is not None:
-        write(sys.stderr, f"{neutral(line)}\n")
+        write(sys.stderr, f"{neutral(redact_text(line))}\n")
 
 
 def emit(report: Report, options: OutputOptions) -> int:

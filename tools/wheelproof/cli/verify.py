@@ -121,7 +121,7 @@ def _recording(arguments: argparse.Namespace) -> Recording | None:
     if not arguments.record and not arguments.same_as:
         return None
     from wheel_checks.facts.provenance.record import AskedFor
-    from wheel_checks.sources.http.credentials import redact_text
+    from wheel_checks.formats.secrets import redact_text
     from wheelproof.verify.recording import Recording, read_record
 
     if arguments.record:

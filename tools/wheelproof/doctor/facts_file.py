@@ -18,7 +18,7 @@ LARGEST = 16 << 20  # bytes; a host with eight GPUs and a hundred packages has 6
 def facts_text(facts: HostFacts) -> str:
     """The text of the file: users, hosts, tokens, UUIDs and home folders are replaced."""
     users = {os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER")} - {""}
-    clean = redact(facts, users=tuple(sorted(users)), hosts=(os.uname().nodename,))
+    clean = redact(facts, users=tuple(sorted(users)), hosts=(os.uname().nodename,), servers=True)
     return json.dumps(to_json(clean), indent=1) + "\n"
 
 

@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 import wheel_checks
 import wheelproof
 from wheel_checks.facts.gpu.compile_targets import parse_target
-from wheel_checks.sources.http.credentials import redact_text
+from wheel_checks.formats.secrets import redact_text
 from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
 from wheel_checks.sources.trust import Trust, allowed_requirement
 from wheel_checks.sources.uv.resolver import resolve

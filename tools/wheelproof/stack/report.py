@@ -12,11 +12,11 @@ from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.stack import DECLARED, StackFacts, StackPackage
 from wheel_checks.formats.digests import WrongMetadataError
 from wheel_checks.formats.pylock import DIRECTORY, LockedPackage
+from wheel_checks.formats.secrets import redact_text
 from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.model import CheckResult, Report, Rule, Severity, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, NoSolutionError, Resolution, resolve

@@ -10,10 +10,10 @@ from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledE
 from wheel_checks.facts.installed.reading import Reading, read_installed
 from wheel_checks.facts.installed.summary import headline, summarize, summarize_distribution
 from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.formats.secrets import redact_text
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.environment import Environment, find_environment
-from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.targets.target import this_machine
 from wheelproof.reporting import OpenReport
 from wheelproof.wheels.model import Judgement

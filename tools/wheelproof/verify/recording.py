@@ -15,10 +15,10 @@ from wheel_checks.errors import UsageError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.provenance.record import SCHEMA, AskedFor, Record, RecordedFile, Sameness, Tool, compare_with
 from wheel_checks.formats.documents import parse_json
+from wheel_checks.formats.secrets import redact
 from wheel_checks.model import Outcome, Report, Subject, Verdict
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.http.credentials import redact
 from wheel_checks.sources.regular_file import open_regular, read_start
 from wheelproof.reporting import EVERY_RULE
 from wheelproof.wheels.model import JudgedWheel

@@ -10,10 +10,10 @@ from packaging.requirements import Requirement
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.provenance.indexes import ProjectOffers
+from wheel_checks.formats.secrets import redact_text
 from wheel_checks.model import Outcome, Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
-from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import Choice
 from wheelproof.reporting import OpenReport

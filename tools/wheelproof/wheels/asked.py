@@ -9,8 +9,8 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import UsageError
+from wheel_checks.formats.secrets import redact_text
 from wheel_checks.phrases import summarised
-from wheel_checks.sources.http.credentials import redact_text
 from wheelproof.wheels.declared import Declared, read_declared
 
 

@@ -13,11 +13,11 @@ from wheel_checks.facts.variants.described_machine import describe_machines
 from wheel_checks.facts.variants.reading import variants_on_index
 from wheel_checks.facts.wheel.variant import VariantIndex
 from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.secrets import redact_text
 from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.model import Subject, Unavailable
 from wheel_checks.runner import run_rules
-from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.variant_files import VariantFiles
 from wheel_checks.targets.selection import Choice
 from wheel_checks.targets.target import parse_platform

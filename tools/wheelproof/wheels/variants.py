@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from wheel_checks.facts.variants.reading import variants_in_folder, variants_on_index
 from wheel_checks.facts.wheel.variant import VariantIndex
+from wheel_checks.formats.secrets import redact_text
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.model import Subject, Unavailable
 from wheel_checks.runner import run_rules
-from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.variant_files import VariantFiles
 
 if TYPE_CHECKING:

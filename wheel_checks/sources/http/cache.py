@@ -6,15 +6,17 @@ Last-Modified), and the length. Every piece carries a checksum, so damage on dis
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import threading
 import time
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from wheel_checks.formats.secrets import redact
 from wheel_checks.sources.http.cache_database import CacheDatabase, Statement
-from wheel_checks.sources.http.credentials import redact
 
 DEFAULT_BOUND = 512 << 20
 """Bytes that a cache holds unless it is told otherwise."""
@@ -88,6 +90,10 @@ def default_cache_path() -> Path:
     return Path(folder) / f"bytes-{_VERSION}.sqlite3"
 
 
+# Parameters of a URL that name no other file: they change from one listing to the next, or from one user to the next.
+_SIGNATURE = re.compile(r"(?i)[\w-]*(?:token|signature|credential|password|passwd|secret)=|(?:sig|auth|api_?key)=")
+
+
 class ByteCache:
     """A cache in the sqlite file ``path`` of about ``max_bytes`` at most, the least recently used thrown out first.
 
@@ -104,13 +110,13 @@ class ByteCache:
     def identity(self, url: str, expected_hash: str = "") -> FileIdentity | None:
         """The newest state known of the file at ``url`` with this hash ("sha256=...", or "" when none is known)."""
         rows = self._database.query(
-            "SELECT size, etag, last_modified FROM file WHERE url = ? AND hash = ?", (redact(url), expected_hash)
+            "SELECT size, etag, last_modified FROM file WHERE url = ? AND hash = ?", (_name(url), expected_hash)
         )
         return FileIdentity(*rows[0]) if rows else None
 
     def remember(self, url: str, expected_hash: str, identity: FileIdentity) -> None:
         """Make ``identity`` the newest state known of the file."""
-        values = (time.time(), redact(url), expected_hash, identity.size, identity.etag, identity.last_modified)
+        values = (time.time(), _name(url), expected_hash, identity.size, identity.etag, identity.last_modified)
         self._database.write([("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", values)])
 
     def read(self, url: str, expected_hash: str, identity: FileIdentity, offset: int, length: int) -> bytes | None:
@@ -149,7 +155,7 @@ class ByteCache:
         rows = self._database.query(
             "SELECT id, checksum, data, content_type, final_url, etag, last_modified, fresh_until, fetched"
             " FROM page WHERE url = ? AND accept = ?",
-            (redact(url), accept),
+            (_name(url), accept),
         )
         if not rows or not _is_intact(rows[0][2], rows[0][1]):
             return None
@@ -160,7 +166,7 @@ class ByteCache:
         """Keep a page instead of the one stored before."""
         if len(page.body) > self._max_bytes // 4:
             return
-        key = (redact(url), accept, redact(page.final_url))
+        key = (_name(url), accept, redact(page.final_url))
         answer = (page.content_type, page.etag, page.last_modified, page.fresh_until, page.fetched)
         self._store(
             "INSERT OR REPLACE INTO page (used, length, url, accept, final_url, content_type, etag, last_modified,"
@@ -216,10 +222,20 @@ class ByteCache:
         self._database.query("PRAGMA incremental_vacuum")
 
 
+def _name(url: str) -> str:
+    """The name of ``url`` in the cache, which holds no secret and is the same whatever the signature of a URL is."""
+    shown = redact(url)
+    _, mark, query = url.partition("?")
+    if not mark:
+        return shown
+    named = "&".join(sorted(pair for pair in re.split("[&;]", query) if not _SIGNATURE.match(pair)))
+    return f"{shown} {hashlib.sha256(named.encode()).hexdigest()}"
+
+
 def _key(url: str, expected_hash: str, identity: FileIdentity) -> str:
     """Names one state of one file. A hash names the content, so what the server calls it does not matter then."""
     state = (expected_hash,) if expected_hash else (identity.etag, identity.last_modified)
-    return "\n".join((redact(url), str(identity.size), *state))
+    return "\n".join((_name(url), str(identity.size), *state))
 
 
 def _is_intact(data: object, checksum: object) -> bool:

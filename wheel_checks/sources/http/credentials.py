@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import threading
 from base64 import b64encode
 from collections.abc import Mapping
@@ -19,9 +18,6 @@ HINT = "credentials are looked for in the URL, in netrc ($NETRC, ~/.netrc) and w
 
 _log = logging.getLogger(__name__)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_SECRET_PARAMETER = re.compile(
-    r"(?i)((?:^|[?&;])(?:[\w-]*(?:token|signature|credential|password|passwd|secret)|sig|auth|api_?key)=)[^&;#]*"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +31,6 @@ class Login:
     def header(self) -> str:
         """The value of an Authorization header (RFC 7617, UTF-8)."""
         return "Basic " + b64encode(f"{self.user}:{self.password}".encode()).decode("ascii")
-
-
-def redact(url: str) -> str:
-    """``url`` fit for messages and for the cache: no user, no password, no value of a secret query parameter."""
-    try:
-        _ = urlsplit(url).port
-        clean = split_login(url)[0]
-    except ValueError:  # a password with a raw slash makes the port unreadable: cut at the last @
-        clean = re.sub(r"//.*@", "//", url)
-    return _SECRET_PARAMETER.sub(r"\1****", clean)
-
-
-def redact_text(text: str) -> str:
-    """``text`` with every URL in it fit for messages."""
-    return re.sub(r"[a-zA-Z][a-zA-Z0-9+.-]*://\S+", lambda match: redact(match[0]), text)
 
 
 def split_login(url: str) -> tuple[str, Login | None]:
@@ -110,7 +91,7 @@ class Credentials:
             self._asked.add(origin)
             known = self._logins.get(origin)
             user = known.user if known is not None and known.user else "__token__"
-            login = self._from_keyring((redact(url), urlsplit(url).netloc), user, seconds)
+            login = self._from_keyring((url, urlsplit(url).netloc), user, seconds)
             if login is not None:
                 self._logins[origin] = login
             return login

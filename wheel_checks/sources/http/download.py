@@ -9,8 +9,8 @@ import tempfile
 from typing import IO, TYPE_CHECKING
 
 from wheel_checks.errors import ChangedFileError, SourceError
+from wheel_checks.formats.secrets import redact
 from wheel_checks.phrases import human_bytes
-from wheel_checks.sources.http.credentials import redact
 from wheel_checks.sources.http.ranges import content_length
 from wheel_checks.sources.http.session import Session
 from wheel_checks.sources.local import LocalFile

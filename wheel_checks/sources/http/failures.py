@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 from urllib3 import exceptions as wire
 
 from wheel_checks.errors import AuthenticationError, NotFoundError, SourceError
-from wheel_checks.sources.http.credentials import HINT, redact
+from wheel_checks.formats.secrets import redact
+from wheel_checks.sources.http.credentials import HINT
 from wheel_checks.sources.http.pace import LARGEST_HEAD, HeadTooLongError, StalledError
 from wheel_checks.sources.http.retry import TransientError
 

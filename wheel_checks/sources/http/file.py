@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import ChangedFileError, RangesUnsupportedError, SourceError
+from wheel_checks.formats.secrets import redact
 from wheel_checks.sources.byte_source import Cost
 from wheel_checks.sources.http.cache import FileIdentity
-from wheel_checks.sources.http.credentials import redact
 from wheel_checks.sources.http.download import download
 from wheel_checks.sources.http.ranges import (
     content_length,

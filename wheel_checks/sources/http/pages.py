@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import SourceError
+from wheel_checks.formats.secrets import redact
 from wheel_checks.sources.byte_source import Cost
 from wheel_checks.sources.http.cache import CachedPage
-from wheel_checks.sources.http.credentials import redact
 from wheel_checks.sources.http.retry import TransientError
 from wheel_checks.sources.http.session import Session
 from wheel_checks.sources.meter import Meter

@@ -8,8 +8,9 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, TypeVar
 
 from wheel_checks.errors import OfflineError, SourceError
+from wheel_checks.formats.secrets import redact
 from wheel_checks.sources.http.cache import ByteCache
-from wheel_checks.sources.http.credentials import Credentials, origin_of, redact, split_login
+from wheel_checks.sources.http.credentials import Credentials, origin_of, split_login
 from wheel_checks.sources.http.options import SessionOptions
 from wheel_checks.sources.http.retry import Deadline, RetryPolicy
 from wheel_checks.sources.meter import Meter

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheel_checks.formats.secrets import redact_text
 from wheel_checks.report.wording import neutral
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def shown(
         if key in tree.origins:
             value = [*value, *getattr(tree, action.dest)] if hasattr(tree, action.dest) else value
             origin = f"{origin}, {tree.origins[key]}" if key in origins else tree.origins[key]
-        told = re.sub(r"://[^/\s]*@", "://***@", repr(value))
+        told = redact_text(repr(value))
         yield f"{key} = {neutral(told)}  # {neutral(origin)}\n"
     for refusal in tree.refused:
         yield f"# {neutral(str(refusal))}\n"

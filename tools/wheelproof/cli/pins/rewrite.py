@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from wheel_checks.formats.secrets import redact_text
 from wheelproof.cli.options import open_output
 from wheelproof.cli.pins.notes import say_waiting, show_old_journals
 from wheelproof.cli.pins.options import add_name_options
@@ -88,12 +89,12 @@ def run(arguments: argparse.Namespace) -> int:
         color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     with open_output("-") as stream:
         if arguments.json:
-            stream.write(wording.plain_json(as_json(planned, written=not dry)))
+            stream.write(wording.plain_json(redact_text(as_json(planned, written=not dry))))
         else:
             shown = as_text(planned, undo, written=not dry, diff=arguments.dry_run, color=color)
-            wording.write(stream, "" if arguments.quiet and not arguments.dry_run else shown)
+            wording.write(stream, "" if arguments.quiet and not arguments.dry_run else redact_text(shown))
     if arguments.quiet and not arguments.json:
         from wheelproof.pins.rewrite.summary import warnings_of
 
-        wording.write(sys.stderr, "".join(warnings_of(planned)))
+        wording.write(sys.stderr, redact_text("".join(warnings_of(planned))))
     return 0

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.host.software import IndexSetting
+from wheel_checks.formats.secrets import redact
 from wheel_checks.model import Unavailable
-from wheel_checks.sources.http.credentials import redact
 from wheel_checks.sources.installer_config import MERGE, configured_indexes
 from wheel_checks.sources.regular_file import read_start
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-from wheel_checks.sources.http.credentials import redact_text
+from wheel_checks.formats.secrets import is_secret_name, redact_text
 
 NAMES = {
     *("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES", "PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME"),
@@ -25,7 +24,6 @@ PREFIXES: tuple[str, ...] = (
     "PYTHON",
 )
 PREFIXES += ("SLURM_", "UV_", "PIP_")
-_SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|(^|_)KEY(_|$)|API_?KEY|AUTH", re.IGNORECASE)
 LONGEST = 4096  # characters of a value; a PATH has a few hundred
 HIDDEN = "(hidden)"
 
@@ -41,4 +39,4 @@ def matters(name: str) -> bool:
 
 
 def _shown(name: str, value: str) -> str:
-    return HIDDEN if _SECRET.search(name) else redact_text(value[:LONGEST])
+    return HIDDEN if is_secret_name(name) else redact_text(value[:LONGEST])

@@ -22,11 +22,11 @@ from wheel_checks.facts.pins.changes import Fate, PackageChange
 from wheel_checks.facts.stack import LinkedPackage
 from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.index_page import file_from_url
+from wheel_checks.formats.secrets import redact_text
 from wheel_checks.model import Report, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
-from wheel_checks.sources.http.credentials import redact_text
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.requirement_files import is_built
 from wheel_checks.sources.simple_index import SimpleIndex

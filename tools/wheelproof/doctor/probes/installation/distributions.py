@@ -18,9 +18,9 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import SourceError
 from wheel_checks.facts.host.software import Package, ShadowModule
+from wheel_checks.formats.secrets import redact_text
 from wheel_checks.formats.wheel.record import MAX_SIZE as LARGEST_RECORD
 from wheel_checks.sources.file_tree import FileTree
-from wheel_checks.sources.http.credentials import redact_text
 
 FOLDERS = ("torch", "triton", "nvidia")  # looked into even when no RECORD names them
 SUFFIXES = (".dist-info", ".egg-info")
