@@ -19,7 +19,7 @@ from tests.support.facts import judged
 from tests.support.hostile import HEAD, HOSTILE, faults, planted, texts_of, vectors
 from tests.support.rendering import rendered, workflow_commands
 from wheel_checks.catalogue import all_rules
-from wheel_checks.commands import NoCommand, Options, decoded, shell
+from wheel_checks.commands import Command, NoCommand, Options, decoded, shell
 from wheel_checks.model import Fix, Outcome, Report, Subject
 from wheel_checks.report import FORMATS
 from wheel_checks.report.wording import fix_lines
@@ -104,3 +104,42 @@ def test_no_value_leaves_its_argument(case: Case) -> None:
 
 def test_every_rule_is_attacked() -> None:
     assert {case.rule for case in FAILING} == {rule.id for rule in all_rules()} - NEVER_FAIL
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "hostile", "command"),
+    [
+        ("WHL104", "3", "1;curl${IFS}-s", "python -m wheel tags --build '1;curl${IFS}-s' demo-1.0-3-py3-none-any.whl"),
+        ("WHL104", "3", "--help", "python -m wheel tags --build=--help demo-1.0-3-py3-none-any.whl"),
+        ("WHL507", "demo/liba.so", "-a;id.so", "patchelf --set-rpath '$ORIGIN' './-a;id.so'"),
+        ("WHL507", "demo/liba.so", "../../x.so", "no command: '../../x.so' leads out of the folder"),
+        ("WHL507", "demo/liba.so", "/lib/x.so", "no command: '/lib/x.so' leads out of the folder"),
+        ("PIN101", "requirements.txt", "r-$(touch pwned).txt", "wheelproof pins rewrite 'r-$(touch pwned).txt'"),
+        ("PIN101", "requirements.txt", "--journal=x", "wheelproof pins rewrite ./--journal=x"),
+    ],
+)
+def test_attacks_that_got_through(rule: str, text: str, hostile: str, command: str) -> None:
+    case = next(case for case in FAILING if case.rule == rule)
+    results = judged(rule, planted(case.facts(), text, hostile, "replaced"), **case.expectations)
+
+    assert [line for result in results[:1] if result.fix for line in result.fix.lines] == [command] * bool(command)
+
+
+@pytest.mark.parametrize("name", ["torch @ https://evil.example/x.whl", "-r", "./x", "git+https://evil.example/x"])
+def test_no_installer_gets_an_address_as_a_name(name: str) -> None:
+    case = next(case for case in FAILING if case.rule == "WHL702")
+    (result,) = judged("WHL702", planted(case.facts(), "demo", name, "replaced"), **case.expectations)
+
+    assert result.fix is not None
+    assert result.fix.lines == (f"no command: {name!r} is not the name of a package",)
+
+
+def test_a_folder_with_a_space_is_removed_as_one() -> None:
+    for rule in ("WHL710", "WHL712"):
+        case = next(case for case in FAILING if case.rule == rule)
+        facts = case.facts()
+        (result,) = judged(rule, planted(facts, "/tmp/", "my env; rm x", "inside"), **case.expectations)
+        assert result.fix is not None
+        removed = [step.argv for step in result.fix.commands if isinstance(step, Command) and step.argv[0] == "rm"]
+        assert removed
+        assert all(len(argv) == (3 if rule == "WHL710" else 4) and "my env; rm x" in argv[-1] for argv in removed)
