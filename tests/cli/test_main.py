@@ -159,6 +159,21 @@ def test_the_debug_variable_shows_the_traceback_of_a_bug(
     assert "Traceback (most recent call last)" in wheelproof("fail").err
 
 
+def test_no_message_and_no_traceback_shows_a_secret(
+    failing_command: Callable[[BaseException], None], wheelproof: Wheelproof, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "cannot reach https://me:s3cret@example.org/simple?key=s3cret with password=s3cret"
+    failing_command(WheelproofError(words, expected=words, hint=words))
+    run = wheelproof("fail")
+    assert "cannot reach https://example.org/simple?key=****" in run.err
+    assert "s3cret" not in run.err
+    monkeypatch.setenv("WHEELPROOF_DEBUG", "1")
+    failing_command(RuntimeError(words))
+    run = wheelproof("fail")
+    assert "Traceback (most recent call last)" in run.err
+    assert "s3cret" not in run.err
+
+
 def test_help_imports_nothing_that_makes_it_slow() -> None:
     child = in_child(
         "import sys; before = set(sys.modules)\n"

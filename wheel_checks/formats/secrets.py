@@ -7,6 +7,7 @@ hashes, versions, markers, paths.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -98,6 +99,7 @@ def redact(url: str) -> str:
     return _TOKEN.sub(HIDDEN, urlunsplit(clean))
 
 
+@functools.lru_cache(maxsize=4096)  # a report has the same words many times
 def redact_text(text: str) -> str:
     """``text`` without the secrets in it."""
     if not _WORTH_A_LOOK.search(text):

@@ -14,7 +14,7 @@ from wheel_checks.facts.host.codec import from_json, to_json
 from wheel_checks.facts.host.machine import System
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.facts.host.redaction import redact
-from wheel_checks.facts.host.software import Installed
+from wheel_checks.facts.host.software import IndexSetting, Installed
 
 UUID = "GPU-7f3a9c21-1111-4222-8333-0123456789ab"
 OTHER = "GPU-7f3a9c21-1111-4222-8333-0123456789ac"
@@ -112,3 +112,28 @@ def test_redacted_facts_are_read_again() -> None:
 def test_no_home_survives_wherever_it_stands(name: str) -> None:
     facts = with_variables(healthy(), PYTHONPATH=f"/home/{name}/src:/home/{name}/lib", CC=f"/home/{name}")
     assert f"/home/{name}/" not in json.dumps(to_json(redact(facts))) or name == "USER"
+
+
+def test_the_host_of_a_private_index_is_one_word_everywhere() -> None:
+    facts = with_variables(
+        healthy(),
+        PIP_EXTRA_INDEX_URL="https://me:hunter2@pypi.corp.test:8443/team/whl/cu128 https://other.corp.test/simple",
+        PIP_TRUSTED_HOST="pypi.corp.test",
+        NCCL_DEBUG_FILE="from https://PyPI.corp.test/x, see https://docs.nvidia.com/cuda",
+    )
+    indexes = (
+        IndexSetting("pip", "extra-index-url", "https://pypi.corp.test:8443/team/whl/cu128", "PIP_EXTRA_INDEX_URL"),
+        IndexSetting("uv", "index-url", "https://default.test/simple", "the default of uv"),
+    )
+    shared = redact(replace(facts, indexes=indexes), servers=True)
+    text = json.dumps(to_json(shared))
+    assert "corp.test" not in text.lower()
+    assert shared.variables["PIP_TRUSTED_HOST"] in shared.variables["PIP_EXTRA_INDEX_URL"]
+    assert isinstance(shared.indexes, tuple)
+    host = shared.variables["PIP_TRUSTED_HOST"]
+    assert [one.value for one in shared.indexes] == [
+        f"https://{host}:8443/team/whl/cu128",  # the path, by which a diagnosis goes
+        "https://default.test/simple",
+    ]
+    assert "https://docs.nvidia.com/cuda" in text
+    assert redact(shared, servers=True) == shared

@@ -91,6 +91,29 @@ def test_no_credentials_reach_the_disk(path: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize("name", ["key", "jwt", "pwd", "private_key", "X-Amz-Signature", "anything"])
+def test_no_value_of_a_query_reaches_the_disk(path: Path, name: str) -> None:
+    cache = ByteCache(path)
+    url = f"https://example.org/demo.whl?{name}=s3cret"
+    cache.remember(url, "", STATE)
+    cache.store(url, "", STATE, 0, b"abc")
+    cache.store_page(url, "", CachedPage(b"x", "", url))
+    assert cache.read(url, "", STATE, 0, 3) == b"abc"
+    cache.close()
+    assert not any(b"s3cret" in file.read_bytes() for file in path.parent.iterdir())
+
+
+def test_two_queries_are_two_files(path: Path) -> None:
+    cache = ByteCache(path)
+    signed = "https://example.org/get?file={}&X-Amz-Signature={}".format
+    cache.remember(signed("one", "a"), "", STATE)
+    cache.store(signed("one", "a"), "", STATE, 0, b"one")
+    assert cache.identity(signed("two", "a")) is None
+    assert cache.read(signed("two", "a"), "", STATE, 0, 3) is None
+    assert cache.read(signed("one", "b"), "", STATE, 0, 3) == b"one"  # another listing of the same file
+    cache.close()
+
+
 def test_the_least_recently_used_is_thrown_out(path: Path) -> None:
     cache = ByteCache(path, max_bytes=10_000)
     for number in range(9):
