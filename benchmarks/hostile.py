@@ -128,10 +128,10 @@ def _(folder: Path, _: str) -> Iterator[Argv]:
     yield [str(wheel(folder, metadata="Classifier: A :: B\n" * 100_000))]
 
 
-@case("RECORD of 450,000 rows")
+@case("RECORD of 240,000 rows")
 def _(folder: Path, _: str) -> Iterator[Argv]:
     digest = "sha256=" + "A" * 43
-    yield [str(wheel(folder, record="".join(f"d/{number},{digest},1\n" for number in range(450_000))))]
+    yield [str(wheel(folder, record="".join(f"d/{number},{digest},1\n" for number in range(240_000))))]
 
 
 @case("METADATA of 60 MiB of zeros")
