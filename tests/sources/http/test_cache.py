@@ -270,8 +270,9 @@ def messages_of(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("opened", [False, True], ids=["before it is opened", "afterwards"])
 def test_a_locked_cache_is_waited_for_once(
-    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    opened: bool, path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with contextlib.closing(ByteCache(path)) as made:
         made.store("https://example.org/other", "", STATE, 0, b"abc")
@@ -283,10 +284,13 @@ def test_a_locked_cache_is_waited_for_once(
         sleep(seconds)
 
     monkeypatch.setattr(time, "sleep", note)
+    cache = ByteCache(path)
+    if opened:
+        cache.identity(URL)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("PRAGMA locking_mode=EXCLUSIVE")
-        other.execute("BEGIN EXCLUSIVE")
-        cache = ByteCache(path)
+        other.execute("BEGIN IMMEDIATE" if opened else "PRAGMA locking_mode=EXCLUSIVE")
+        if not opened:
+            other.execute("BEGIN EXCLUSIVE")
         use(cache)
         cache.close()
     assert messages_of(caplog) == [f"the cache {path} is not used: other processes keep it locked"]

@@ -61,12 +61,7 @@ def read_native_members(
         originals.setdefault(_content(member, whole=whole), member)
     read = read_member_elfs(source, archive, list(originals.values()), parts, effort=effort, stream=stream)
     elfs = dict(zip(originals, read, strict=True))
-    found = [
-        _as(member, elfs[_content(member, whole=whole)])
-        if id(member) in readable
-        else MemberElf(member, _NOT_READ, Way.HEAD, 0)
-        for member in wanted
-    ]
+    found = [_as(member, elfs.get(_content(member, whole=whole))) for member in wanted]
     return tuple(item for item in found if is_library(item.member.name) or not isinstance(item.facts, Unavailable))
 
 
@@ -76,6 +71,8 @@ def _content(member: Member, *, whole: bool) -> tuple[int, ...]:
     return (*content, member.header_offset) if whole else content
 
 
-def _as(member: Member, elf: MemberElf) -> MemberElf:
-    """What is known of ``member``, of which ``elf`` is a copy, or is it itself."""
+def _as(member: Member, elf: MemberElf | None) -> MemberElf:
+    """What is known of ``member``, of which ``elf`` is a copy, or is it itself; None when it was not read."""
+    if elf is None:
+        return MemberElf(member, _NOT_READ, Way.HEAD, 0)
     return elf if elf.member is member else replace(elf, member=member, bytes_read=0)
