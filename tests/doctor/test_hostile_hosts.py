@@ -21,7 +21,15 @@ import pytest
 
 from tests.doctor.test_explain import FRAGMENTS
 from tests.support.hostile import HEAD, HOSTILE, TAIL, faults, texts_of, vectors, with_texts
-from tests.support.hosts import cuda_fails, healthy, hgx, replaced, with_variables
+from tests.support.hosts import (
+    cuda_fails,
+    healthy,
+    hgx,
+    kernel_fails,
+    replaced,
+    torch_import_fails,
+    with_variables,
+)
 from tests.support.scenarios import scenarios
 from wheel_checks.catalogue import select_rules
 from wheel_checks.commands import Command, Export, NoCommand, Options, Pipe, Step, Unset, WriteFile
@@ -209,6 +217,16 @@ def test_facts_that_came_by_a_file_are_judged_alike() -> None:
         for step in result.fix.commands
     ]
     assert any(isinstance(step, NoCommand) for step in steps)
+
+
+@pytest.mark.parametrize("word", ["x", "ImportError: ", "version `GLIBCXX_3' ", "/a.so: cannot allocate ", " \n"])
+def test_what_a_child_said_costs_its_length_and_not_the_square_of_it(word: str) -> None:
+    """A megabyte, with which the patterns that were square in it took hours."""
+    said = word * ((1 << 20) // len(word))
+
+    for facts in (torch_import_fails(healthy(), said), kernel_fails(healthy(), said)):
+        results = examine(replaced(facts, "loader", error=said)).results
+        assert not [result for result in results if "crashed" in result.message]
 
 
 PTXAS = "/opt/env/lib/python3.12/site-packages/triton/backends/nvidia/bin/ptxas"

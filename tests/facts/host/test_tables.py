@@ -165,6 +165,10 @@ def test_the_capability_that_a_name_tells(name: str, capability: int) -> None:
     assert capability_of(name) == capability
 
 
+def test_a_name_of_a_megabyte_costs_its_length_and_not_the_square_of_it() -> None:
+    assert capability_of("NVIDIA H100 80GB HBM3" + " a b" * 250_000) == 90  # in the square it would take hours
+
+
 @given(st.sampled_from(sorted(load("pci")["devices"])))
 def test_the_names_of_pci_devices_tell_no_other_capability_than_the_products(device: str) -> None:
     capability = capability_of(name_of(device))

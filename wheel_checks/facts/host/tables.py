@@ -109,8 +109,9 @@ def capability_of(name: str) -> int:
     The longest name of the table wins: an RTX 6000 Ada is no Quadro RTX 6000.
     """
     words = tuple(word for word in re.findall(r"[a-z0-9]+", name.lower()) if word not in _MAKERS)
-    for length in range(len(words), 0, -1):
-        if sm := _capabilities().get(words[:length]):
+    known = _capabilities()
+    for length in range(min(len(words), max(map(len, known))), 0, -1):  # a saved host can have a name of megabytes
+        if sm := known.get(words[:length]):
             return sm
     return 0
 

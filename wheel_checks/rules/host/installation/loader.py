@@ -28,9 +28,9 @@ from wheel_checks.rules.host.installation.search import PAGE_SIZE
 from wheel_checks.rules.host.observed import library_path, variable_shown, without_entries
 
 _OF_LIBSTDCXX = re.compile(r"(?:GLIBCXX|CXXABI)_[\d.]+")
-_REFUSED = re.compile(r"(\S+?): version [`']((?:GLIBCXX|CXXABI)_[\d.]+)' not found \(required by (\S+?)\)")
+_REFUSED = re.compile(r"(?<!\S)(\S+?): version [`']((?:GLIBCXX|CXXABI)_[\d.]+)' not found \(required by (\S+?)\)")
 _LIBRARY = re.compile(r"/[^\s:]*\.so(?:\.\d+)*")
-_STATIC_TLS = re.compile(r"(\S+?): cannot allocate memory in static TLS block")
+_STATIC_TLS = re.compile(r"(?<!\S)(\S+?): cannot allocate memory in static TLS block")
 _TOOLKIT = re.compile(r"cuda|cudnn|nccl|cublas", re.IGNORECASE)
 _OF_DRIVER = re.compile(r"/(?:compat|stubs)(?:/|$)")
 _HOOKS = re.compile(r"cuda|nccl|nvidia|jemalloc|tcmalloc|mimalloc|gomp|omp|hook|stub|vgpu|fake", re.IGNORECASE)

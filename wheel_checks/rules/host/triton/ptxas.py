@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -198,14 +197,15 @@ def _major(version: str) -> int:
 def ptx_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """What torch or the kernel say."""
     computed = "" if isinstance(facts.torch, Unavailable) else facts.torch.computes or ""
-    said = re.search(r".*(?:unsupported toolchain|UNSUPPORTED_PTX_VERSION).*", f"{computed}\n{kernel_words(facts)}")
+    lines = f"{computed}\n{kernel_words(facts)}".splitlines()
+    said = next((line for line in lines if "unsupported toolchain" in line or "UNSUPPORTED_PTX_VERSION" in line), "")
     driver = driver_cuda(facts)
     if said:
         supported = f", which supports CUDA {driver.version}" if driver else ""
         yield Finding(
             f"the driver{supported}, refuses PTX of a newer CUDA (222)",
             (
-                Evidence("said", said[0].strip()),
+                Evidence("said", said.strip()),
                 *((Evidence("driver", driver.version, driver.source),) if driver else ()),
             ),
             Fix("Install a newer driver.", newer_driver(facts)),

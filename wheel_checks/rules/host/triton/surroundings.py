@@ -354,14 +354,14 @@ def _without_cache(cache: str) -> Step:
 def links_with_lcuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """The linker said so."""
     triton, loader = need(facts.triton), need(facts.loader)
-    said = re.search(r".*cannot find -lcuda\b.*", kernel_words(facts))
+    said = next((line for line in kernel_words(facts).splitlines() if re.search(r"cannot find -lcuda\b", line)), "")
     if triton is None or not said:
         return
     drivers = [one for one in loader.cuda_libraries if one.name == "libcuda.so.1" and one.kind == "driver"]
     links = tuple(_link(one.path) for one in drivers[:1])
     yield Finding(
         f"Triton {triton.version} links with -lcuda, and there is no libcuda.so beside libcuda.so.1",
-        (Evidence("linker", said[0].strip()), *(Evidence(one.name, one.path, one.where) for one in drivers[:1])),
+        (Evidence("linker", said.strip()), *(Evidence(one.name, one.path, one.where) for one in drivers[:1])),
         Fix("Make the link.", links),
     )
 
