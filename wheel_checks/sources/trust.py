@@ -19,6 +19,7 @@ from wheel_checks.errors import SourceError, UsageError
 from wheel_checks.formats.secrets import redact
 from wheel_checks.phrases import and_more
 from wheel_checks.sources.regular_file import real_path
+from wheel_checks.sources.repository import repository_of
 
 EXPECTED = "HOST, HOST:PORT, *.HOST, or the beginning of a URL such as https://HOST/PATH"
 REPOSITORY = "repository"  # the kind of an address that needs git or another version control system
@@ -201,9 +202,9 @@ def allowed_requirement(requirement: Requirement, trust: Trust, where: str) -> s
 
 
 def tree_of(folder: Path) -> Path:
-    """The root of the tree that a folder belongs to: the nearest one above with a ``.git``, else the folder itself."""
+    """The root of the tree that a folder belongs to: its repository, else the folder itself."""
     folder = real_path(folder)
-    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+    return repository_of(folder) or folder
 
 
 def is_inside(path: Path, tree: Path) -> bool:

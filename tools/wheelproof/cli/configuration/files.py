@@ -1,6 +1,6 @@
 """The files that hold settings: the user's own, one that the user names, and that of the tree around a folder.
 
-The tree is the repository around the folder (.git or .hg), and without one the folders above it, up to the home folder,
+The tree is the repository around the folder, and without one the folders above it, up to the home folder,
 to a folder that anybody may write to, to one of another user, and to another file system, all excluded. What lies
 above a tree decides nothing: settings for several trees are the user's own.
 """
@@ -15,11 +15,11 @@ from typing import Any
 
 from wheel_checks.errors import UsageError
 from wheel_checks.sources.regular_file import open_regular, read_start
+from wheel_checks.sources.repository import repository_of
 from wheelproof.cli.configuration.ownership import dubious, is_shared
 
 LARGEST_FILE = 1 << 20  # bytes; a configuration is a page, and anything much longer is not one
 NAME = "wheelproof.toml"
-_REPOSITORIES = (".git", ".hg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,9 @@ def find_config(folder: Path, home: str, trusted: Collection[int]) -> TreeFile:
 
     A file of users who are not ``trusted`` is read all the same, for what would be missing without it.
     """
-    root = _repository(folder)
+    root = repository_of(folder)
+    if root is not None and root.stat().st_dev != folder.stat().st_dev:
+        root = None
     for place in _places(folder, root, home, trusted):
         for path in (place / NAME, place / "pyproject.toml"):
             if not path.is_file():
@@ -96,17 +98,6 @@ def _of_tree(path: Path, root: Path, trusted: Collection[int]) -> TreeFile | Non
         return None
     table = _table_of(path, content)
     return None if table is None else TreeFile(path, table, root, dubious(path, found, trusted), is_shared(found[-1]))
-
-
-def _repository(folder: Path) -> Path | None:
-    """The root of the repository around a folder, on its file system."""
-    device = folder.stat().st_dev
-    for place in (folder, *folder.parents):
-        if place.stat().st_dev != device:
-            return None
-        if any(os.path.lexists(place / name) for name in _REPOSITORIES):
-            return place
-    return None
 
 
 def _places(folder: Path, root: Path | None, home: str, trusted: Collection[int]) -> Iterator[Path]:

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.errors import FormatError, SourceError
+from wheel_checks.sources.repository import VERSION_CONTROL
 from wheelproof.pins.atomic import Folder
 from wheelproof.pins.documents.source import LARGEST
 from wheelproof.pins.model import Edit, apply
 from wheelproof.pins.rewrite.state import check_own
-from wheelproof.pins.rewrite.tree import VERSION_CONTROL
 
 SCHEMA, FIRST_SCHEMA = "wheelproof.pins-journal/2", "wheelproof.pins-journal/1"
 LARGEST_JOURNAL = 32 * 1024 * 1024  # bytes

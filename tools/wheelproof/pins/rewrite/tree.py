@@ -10,8 +10,7 @@ from pathlib import Path
 from wheel_checks.errors import UsageError
 from wheel_checks.phrases import joined
 from wheel_checks.sources.regular_file import real_path
-
-VERSION_CONTROL = (".git", ".hg", ".svn", ".jj")  # in a worktree and in a submodule .git is a file
+from wheel_checks.sources.repository import VERSION_CONTROL, repository_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +63,6 @@ def ancestors(path: Path) -> Iterator[Path]:
     yield from path.parents
 
 
-def repository_of(folder: Path) -> Path | None:
-    """The nearest folder, upwards from the real path ``folder``, that is a repository or a checkout of one."""
-    return next((parent for parent in ancestors(folder) if _is_repository(parent)), None)
-
-
 def _root_of(path: Path) -> Path:
     """A link that leads out of the repository in which it lies does not change the tree."""
     here = Path(path.anchor) if path.is_absolute() else real_path(Path())
@@ -80,10 +74,6 @@ def _root_of(path: Path) -> Path:
         here = following
     folder = here if here.is_dir() else real_path(path.parent)
     return repository_of(folder) or folder
-
-
-def _is_repository(folder: Path) -> bool:
-    return any(os.path.lexists(f"{folder}/{name}") for name in VERSION_CONTROL)
 
 
 def _of_version_control(parts: Sequence[str]) -> bool:
