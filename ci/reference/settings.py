@@ -75,9 +75,9 @@ run goes on.
 - Files that a tree names are relative to the folder of its configuration, and must lie in the tree.
 - `installed` of `pins check` stands for a torch that is not there: where the environment has one, that one counts.
 
-The tree is the repository around the current folder (`.git`, `.hg`, `.svn`, `.jj`). Without one the search goes up to your home
-folder, to a folder where all users make files (`/tmp`), to one of another user, and to another file system, all of
-them excluded.
+The tree is the repository around the current folder (`.git`, `.hg`, `.svn`, `.jj`). Without one the search goes up to
+your home folder, to a folder where all users make files (`/tmp`), to one of another user, and to another file system,
+all of them excluded.
 
 ## Files of other users
 

@@ -100,6 +100,38 @@ def test_one_run_writes_several_formats(tmp_path: Path, capsys: pytest.CaptureFi
     assert json.loads(file.read_text(encoding="utf-8"))["summary"]["verdict"] == "fail"
 
 
+@pytest.mark.parametrize("flag", ["--output", "--also"])
+def test_a_report_is_not_written_through_a_link_that_leads_out_of_a_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: str
+) -> None:
+    (tmp_path / "repo/.git").mkdir(parents=True)
+    (tmp_path / "repo/folder").mkdir()
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine")
+    monkeypatch.chdir(tmp_path / "repo/folder")
+    Path("report.txt").symlink_to("../../mine.txt")
+    Path("inner.txt").symlink_to("../inner.txt")
+    Path("loop.txt").symlink_to("loop.txt")
+    prefix = "text=" if flag == "--also" else ""
+    with pytest.raises(UsageError, match=r"report\.txt is a link that leads out of .*repo, to .*mine\.txt"):
+        options_of(flag, f"{prefix}report.txt")
+    with pytest.raises(UsageError), open_output("report.txt"):
+        pass
+    assert mine.read_text() == "mine"
+    options_of(flag, f"{prefix}inner.txt")
+    with open_output("inner.txt") as stream:
+        stream.write("inner")
+    assert Path("../inner.txt").read_text() == "inner"
+    with open_output("loop.txt") as stream:  # leads nowhere, so that the report takes its place
+        stream.write("kept")
+    assert Path("loop.txt").read_text() == "kept"
+    monkeypatch.chdir(tmp_path)
+    Path("report.txt").symlink_to("mine.txt")
+    with open_output("report.txt") as stream:  # no repository: the link is the user's
+        stream.write("changed")
+    assert mine.read_text() == "changed"
+
+
 def test_standard_output_carries_the_report_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     assert emit(report_of(Outcome.PASS), options_of("--format", "json")) == 0
     captured = capsys.readouterr()

@@ -72,9 +72,8 @@ def test_a_refused_key_has_no_effect_and_is_named_with_its_remedy(
     lines = capsys.readouterr().err.splitlines()
     own_place = tree.parent / ".config/wheelproof/wheelproof.toml"
     assert lines == [
-        f"wheelproof: {key} in {file} is not obeyed: the file of a tree decides only what is judged and what is "
-        f"expected; use --{flag}, or set it in {own_place}"
-        for key, flag in (("output", "output"), ("judge.run", "run"))
+        f"wheelproof: output and judge.run in {file} are not obeyed: a checkout decides only what is judged and what "
+        f"is expected; use --output, --run, or your own {own_place}"
     ]
     assert set(options.tree.refused) == {"output", "run"}
 

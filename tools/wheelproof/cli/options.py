@@ -226,6 +226,28 @@ def check_output(flag: str, name: str) -> None:
     path = Path(name)
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise UsageError(f"{flag} {name} cannot be written", expected="a file in a folder that exists")
+    _check_link(path)
+
+
+def _real(path: Path) -> Path:
+    from wheel_checks.sources.regular_file import real_path  # --help writes no file
+
+    return real_path(path)
+
+
+def _check_link(path: Path) -> None:
+    """Raise UsageError for a link in a repository that leads out of it: whoever made the repository chose the file."""
+    if not path.is_symlink():
+        return
+    from wheel_checks.sources.repository import repository_of  # a link is rare
+
+    repository, target = repository_of(_real(path.parent)), _real(path)
+    if repository is not None and not target.is_relative_to(repository):
+        raise UsageError(
+            f"{path} is a link that leads out of {repository}, to {target}: nothing was written",
+            expected="a file, or a link within the repository",
+            hint=f"if {target} is meant, name it",
+        )
 
 
 @contextlib.contextmanager
@@ -246,7 +268,8 @@ def open_output(output: str) -> Iterator[TextIO]:
             with path.open("w", encoding="utf-8", errors="backslashreplace") as stream:
                 yield stream
         else:
-            with _replacing(path.resolve()) as stream:
+            _check_link(path)
+            with _replacing(_real(path)) as stream:
                 yield stream
     except BrokenPipeError:
         raise

@@ -26,7 +26,7 @@ from typing import Any
 from wheel_checks.errors import UsageError
 from wheelproof.cli.configuration.files import ConfigFile, TreeFile, find_config, read_config, read_own
 from wheelproof.cli.configuration.ownership import is_safe, trusted_owners
-from wheelproof.cli.configuration.tree import Run, TreeSettings, folders_of, merge_tree, not_ours
+from wheelproof.cli.configuration.tree import Run, TreeSettings, folders_of, merge_tree, not_ours, warnings
 from wheelproof.cli.configuration.values import Setting, convert
 from wheelproof.cli.options import CommandParser, add_output_options, open_output, warn
 
@@ -93,7 +93,7 @@ def parse_arguments(
             named_options = {key: options[key] for key in configured}
             write(stream, "".join(shown(named_options, namespace, origins, own.path, tree)))
         return None
-    warn(map(str, tree.refused))
+    warn(warnings(tree.refused, environment))
     missing = [f"--{key}" for key in required if key not in origins and key not in tree.origins]
     if missing:
         parser.error(f"the following arguments are required: {', '.join(missing)}")

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wheel_checks.errors import UsageError
+from wheel_checks.phrases import joined
 from wheelproof.cli.configuration.files import TreeFile, own_place
 from wheelproof.cli.configuration.rights import Effect, Right, right_of
 from wheelproof.cli.configuration.values import Setting, convert
 from wheelproof.cli.options import CommandParser
 from wheelproof.reporting import TreeRules
 
-ONLY_EXPECTS = "the file of a tree decides only what is judged and what is expected"
+ONLY_EXPECTS = "a checkout decides only what is judged and what is expected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,20 @@ class Refusal:
 
     def __str__(self) -> str:
         return f"{self.place} is not obeyed: {self.why}; {self.remedy}"
+
+
+def warnings(refused: Iterable[Refusal], environment: Mapping[str, str]) -> Iterator[str]:
+    """A line for each reason why keys are not obeyed, with all keys that it concerns."""
+    by_reason: dict[str, list[Refusal]] = {}
+    for refusal in refused:
+        by_reason.setdefault(refusal.why, []).append(refusal)
+    for why, found in by_reason.items():
+        if len(found) == 1:
+            yield str(found[0])
+        else:
+            file = found[0].place.partition(" in ")[2]
+            names = joined([refusal.place.partition(" in ")[0] for refusal in found])
+            yield f"{names} in {file} are not obeyed: {why}; {_remedy(environment, *(one.key for one in found))}"
 
 
 @dataclass(slots=True)
@@ -98,7 +113,7 @@ def _merge(run: Run, file: TreeFile, made: TreeSettings, action: argparse.Action
     if right.effect is Effect.RAISES:
         held = getattr(namespace, name, run.defaults[name])
         if right.order.index(value) < right.order.index(held):
-            raise _RefusedError(f"{value!r} is weaker than {held!r}, and the file of a tree may only ask for more")
+            raise _RefusedError(f"{value!r} is weaker than {held!r}, and a checkout may only ask for more")
         if value == held:
             return False
     elif hasattr(namespace, name):
@@ -133,9 +148,13 @@ def folders_of(file: TreeFile) -> tuple[Path, ...]:
 
 
 def _refusal(run: Run, key: str, setting: Setting, why: str) -> Refusal:
-    own = own_place(run.environment)
-    remedy = f"use --{key}, or set it in {own}" if own else f"use --{key}"
-    return Refusal(key, setting.origin, why, remedy)
+    return Refusal(key, setting.origin, why, _remedy(run.environment, key))
+
+
+def _remedy(environment: Mapping[str, str], *keys: str) -> str:
+    """What makes these keys hold."""
+    own = own_place(environment)
+    return f"use {', '.join(f'--{key}' for key in keys)}{f', or your own {own}' if own else ''}"
 
 
 def _confined(value: Any, file: TreeFile) -> Any:
