@@ -1,6 +1,6 @@
 """Commands as data: what a fix asks for is a vector of arguments, and one renderer quotes it for a shell.
 
-A rule builds its commands with :func:`run`, from words of its own and from values that it was given. Such a value is
+A rule builds its commands with :func:`run`, from constant words and from values that it was given. Such a value is
 always one argument, and never an option: :func:`path`, :func:`package`, :func:`requirement` and :func:`option` make
 words of values, and ``operands`` come after ``--`` when they begin with a dash. What cannot be passed safely becomes a
 :class:`NoCommand` with the reason, so that no rule fails on a hostile name.
@@ -289,7 +289,7 @@ def commented(step: Runnable) -> str:
 
 
 def decoded(value: Any) -> Step:
-    """The step that a document of another program holds; a NoCommand with the reason for what is none, or is unsafe."""
+    """The step that a document of another program holds; a NoCommand with the reason for any other or unsafe one."""
     try:
         return decode(_Held, {"step": value}, _WHOLE).step
     except FormatError as error:

@@ -53,7 +53,7 @@ def pages() -> dict[str, str]:
 
 
 def _schema_page(name: str, schema: Mapping[str, Any]) -> str:
-    link = f"The [JSON Schema]({name}.schema.json) itself is the reference; this page tells what it says."
+    link = f"The [JSON Schema]({name}.schema.json) itself is the reference; this page explains it."
     places = [("", schema), *schema.get("$defs", {}).items()]
     sections = [_section(title, part) for place, top in places for title, part in _objects(place, top)]
     values = table(

@@ -25,7 +25,7 @@ STATED = {
         f"{index_page._LONGEST_CONDITION} characters",
         f"{index_page._MOST_CONDITIONS:,} different",
     ],
-    "METADATA beside a wheel": [f"{core_metadata.MAX_SIZE // MIB} MiB"],
+    "METADATA served with a wheel": [f"{core_metadata.MAX_SIZE // MIB} MiB"],
     "a download": [f"{download.LARGEST_DOWNLOAD // 10**9} GB", f"{download._SPARE // MIB} MiB"],
     "a locked cache": [f"{cache_database._PATIENCE:g} s in a run"],
     "members, central directory": [f"{directory.MAX_ENTRIES:,}", f"{end_record.MAX_DIRECTORY_SIZE // MIB} MiB"],

@@ -129,7 +129,7 @@ ANYWHERE = [
     "-----BEGIN RSA PRIVATE KEY-----\n{secret}\n-----END RSA PRIVATE KEY-----",
 ]
 AROUND = ["{}", "line 1\n{}\nline 3", "E   requests.exceptions.HTTPError: {}", '  File "a.py", line 3, in x\n    {}']
-# Begins with a letter and holds both kinds, as generated secrets do; a word or a number alone is none in "key=value".
+# Begins with a letter and holds both kinds, as generated secrets do; a mere word or number is not one in "key=value".
 SECRETS = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{9,20}[0-9][a-zA-Z]", fullmatch=True)
 TEXTS = st.one_of(
     st.tuples(st.sampled_from(QUERY), st.sampled_from(NAMES)),

@@ -144,7 +144,7 @@ def test_a_real_torch_is_imported_and_not_that_of_the_tree(site: Site, command: 
 
 
 def test_the_suite_leaves_the_current_folder_before_it_imports_anything(site: Site) -> None:
-    """Also where nobody starts it in another folder."""
+    """Also where it is not started in another folder."""
     for program in ([BOOTSTRAP, str(package_folder()), MODULE], [start.BOOTSTRAP, str(start.PACKAGE), MODULE]):
         ended = subprocess.run(
             [HERE, "-c", *program, "--help"],

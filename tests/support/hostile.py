@@ -121,7 +121,7 @@ def intended(step: Runnable) -> list[str]:
 
 
 def read_by_a_shell(step: Runnable) -> list[str]:
-    """The words of the step's text; what is special to a shell and not quoted is a word of its own."""
+    """The words of the step's text; what is special to a shell and not quoted is a word alone."""
     if isinstance(step, Export) and not isinstance(step.value, str):
         return shlex.split(shell(step))
     lexer = shlex.shlex(shell(step), posix=True, punctuation_chars="()|&;<>")

@@ -14,7 +14,7 @@ SDIST_SUFFIXES = (".tar.gz", ".zip", ".tar.bz2", ".tar.xz", ".tgz", ".tar")
 def sdist_version(file_name: str, project: str) -> str | None:
     """The text after ``project-`` in the name of a source archive, None for any other file.
 
-    Names that predate PEP 625 may hold dashes in both parts, so the project tells where its name ends.
+    Names that predate PEP 625 may hold dashes in both parts, so the project says where its name ends.
     """
     suffix = next((suffix for suffix in SDIST_SUFFIXES if file_name.endswith(suffix)), None)
     if suffix is None:

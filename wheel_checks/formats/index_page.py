@@ -144,7 +144,7 @@ def _parse_json(body: bytes, url: str, index: str) -> IndexPage:
 
 
 def _no_object(body: bytes) -> dict[str, Span]:
-    """Nothing for another JSON value. Raises ValueError and RecursionError for what is none."""
+    """Nothing for another JSON value. Raises ValueError and RecursionError for what is not JSON."""
     value(body, (0, min(len(body), _LONGEST_ENTRY)))
     return {}
 

@@ -62,7 +62,7 @@ BUNDLED = (("3.6.0", "12.9"), ("3.7.1", "13.1"), ("3.9.0", "13.4"))
 
 
 def triton_for(target: Target | None) -> tuple[str, ...]:
-    """What to give to `pip install` for a Triton that knows ``target``; of one that nobody knows, the newest may."""
+    """What to give to `pip install` for a Triton that knows ``target``; the newest where none is known to."""
     enough = (version for version, cuda in BUNDLED if target and _number(cuda) >= _number(target.cuda or "0"))
     version = next(enough, "") if target else ""
     return (f"triton>={version}",) if version else ("--upgrade", "triton")

@@ -239,7 +239,7 @@ class TestSidecar:
     def test_not_offered(self) -> None:
         (result,) = judged("WHL109", facts_of(WheelBuilder()))
 
-        assert result.message == "the index offers no METADATA beside the wheel (PEP 658)"
+        assert result.message == "the index offers no METADATA separate from the wheel (PEP 658)"
 
     def test_another_hash_than_stated_is_not_used(self) -> None:
         wrong = listed(core_metadata={"sha256": "0" * 64})
@@ -269,7 +269,7 @@ class TestSidecar:
 
         assert (result.outcome, result.message) == (
             "skip",
-            "the METADATA beside the wheel cannot be fetched: there is no demo.whl.metadata",
+            "the METADATA that the index offers for the wheel cannot be fetched: there is no demo.whl.metadata",
         )
 
 

@@ -1,4 +1,4 @@
-"""Every rule of wheels, on wheels with more and more of one thing: the cost is linear, and what is told is bounded."""
+"""Every rule of wheels, on wheels with more and more of one thing: the cost is linear, the report bounded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_TOLD = 400_000  # characters of all results together, of which some quote n
 
 
 def with_members(name: Callable[[int], str], **options: Any) -> Callable[[int], WheelBuilder]:
-    """A maker of wheels with as many members as it is told."""
+    """A maker of wheels with as many members as it is asked for."""
 
     def make(count: int) -> WheelBuilder:
         wheel = WheelBuilder()
@@ -69,7 +69,7 @@ SHAPES: dict[str, Callable[[int], WheelBuilder]] = {
     "long names": with_members(lambda n: f"demo/{n}/" + "x" * 300),
     "packages with a version": with_members(lambda n: f"p{n}/version.py"),
     "path files": with_members(lambda n: f"p{n}.pth"),
-    "libraries that are none": with_members(lambda n: f"demo/lib{n}.so"),
+    "files that are not libraries": with_members(lambda n: f"demo/lib{n}.so"),
     "links": with_links,
     "encrypted members": with_members(lambda n: f"demo/{n}.bin", flags=0x1),
     "unknown methods": with_members(lambda n: f"demo/{n}.bin", method=93),

@@ -278,7 +278,7 @@ def open_output(output: str) -> Iterator[TextIO]:
         raise WheelproofError(f"the report could not be written to {where}: {error.strerror or error}") from error
 
 
-_UNFINISHED = ".wheelproof-report"  # what a killed process leaves beside its --output; the next one removes it
+_UNFINISHED = ".wheelproof-report"  # what a killed process leaves next to its --output; the next one removes it
 
 
 @contextlib.contextmanager

@@ -34,7 +34,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option: its flags (``-q``, ``--quiet``), its help, and its value; ``values`` is None when it takes none.
+    """An option: its flags (``-q``, ``--quiet``), its help, and its value; ``values`` is None when it takes no value.
 
     ``tree`` says what the configuration file of a tree does to it, "" for nothing.
     """

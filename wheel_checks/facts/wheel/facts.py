@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.facts.links.linking import LinkFacts
     from wheel_checks.facts.wheel.variant import VariantFacts
 
-NO_SIDECAR = Unavailable("the index offers no METADATA beside the wheel (PEP 658)")
+NO_SIDECAR = Unavailable("the index offers no METADATA separate from the wheel (PEP 658)")
 _NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
 _NO_LINKS = Unavailable("what libraries link to is not followed at depth quick", "--depth links")
 _NO_GPU_CODE = Unavailable("GPU code is not read at this depth", "--depth gpu")
@@ -70,7 +70,7 @@ class WheelFacts:
     ``listing`` is what the index says of it, ``other_listings`` what other indexes say of a file of that name.
     ``target`` is the platform and Python for which markers were evaluated (None: no single target is meant).
     ``dist_infos`` are the names of all top-level ``*.dist-info`` folders; ``sidecar`` is the METADATA that the index
-    serves beside the wheel (PEP 658), ``sidecar_hash`` its hash as stated and as it is, and ``sidecar_difference`` the
+    serves next to the wheel (PEP 658), ``sidecar_hash`` its hash as stated and as it is, and ``sidecar_difference`` the
     first line in which it differs from the wheel's own, of both, None when they are equal; ``wrong_metadata`` is
     METADATA that indexes serve of required wheels with another hash than they state; ``hash_faults`` are
     ``(member, sentence)`` of contents that match neither RECORD nor CRC; ``content_sha256`` is the digest of the file

@@ -53,7 +53,7 @@ T = TypeVar("T")
 class Request:
     """Which wheel to read: its file name, what the index says of it, for which target, and how deep.
 
-    ``read_sidecar`` fetches the METADATA that the index serves beside the wheel (PEP 658), None when it serves none.
+    ``read_sidecar`` fetches the METADATA that the index serves next to the wheel (PEP 658), None when it serves none.
     ``read_variants`` tells what the place of a variant wheel says of the variants of its release.
     ``gpu_code`` asks for the GPU code at any depth: exact from depth gpu on, else what few bytes tell.
     """
@@ -301,7 +301,7 @@ def _with_sidecar(facts: WheelFacts, read_sidecar: Callable[[], bytes], own: byt
     try:
         data = read_sidecar()
     except SourceError as error:
-        missing = Unavailable(f"the METADATA beside the wheel cannot be fetched: {error}")
+        missing = Unavailable(f"the METADATA that the index offers for the wheel cannot be fetched: {error}")
         return replace(facts, sidecar=missing, sidecar_hash=missing, sidecar_difference=missing)
     facts = replace(facts, bytes_read=len(data), requests=1)
     stated = facts.listing.core_metadata if facts.listing else None

@@ -201,7 +201,7 @@ def _unicode_path(extra: bytes, raw_name: bytes) -> bytes | None:
 
 
 def apart(members: Iterable[Member]) -> list[Member]:
-    """The members that share no byte with one before them in the archive, as far as the directory tells, in its order.
+    """The members that share no byte with one before them in the archive, as far as the directory says, in its order.
 
     Whoever reads these alone reads no byte of the archive twice.
     """

@@ -77,7 +77,7 @@ def url_requirements(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL109",
     "the METADATA that the index serves is the wheel's",
-    why="uv and pip resolve by the METADATA that the index serves beside the wheel (PEP 658) and install the wheel's "
+    why="uv and pip resolve by the METADATA that the index serves next to the wheel (PEP 658) and install the wheel's "
     "own: where they differ, what was resolved is not what is installed.",
     example="an index that serves nvidia requirements for a wheel that has none",
     fix="Have the index extract the METADATA again.",

@@ -34,7 +34,7 @@ class ConfigFile:
 class TreeFile(ConfigFile):
     """That of a tree, whose folder is ``root``. ``fault`` says why it is not the user's, "" when it is.
 
-    ``shared`` is True when it lies in a folder where anybody makes files: then nobody has asked for what it says.
+    ``shared`` is True when it lies in a folder where anybody makes files: then no one has asked for what it says.
     """
 
     root: Path = Path("/")

@@ -24,7 +24,7 @@ def trusted_owners(environment: Mapping[str, str]) -> frozenset[int]:
 
 
 def is_shared(folder: os.stat_result) -> bool:
-    """True for a folder in which anybody makes files and nobody removes those of others, such as /tmp."""
+    """True for a folder in which anybody makes files and no one removes those of others, such as /tmp."""
     return bool(folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH)
 
 

@@ -126,7 +126,7 @@ def not_ours(run: Run, file: TreeFile, settings: Mapping[str, Setting] | None, *
     """What is left of the file of another user's tree: nothing. ``settings`` is None when it makes no sense.
 
     Raises UsageError when ``stop`` and something in it would hold: a verdict without that says less than was asked.
-    In a folder that all users share nobody has asked for it, so that the run goes on.
+    In a folder that all users share no one has asked for it, so that the run goes on.
     """
     assert file.path is not None  # noqa: S101  # for mypy: it has a fault
     needed = settings is None or any(

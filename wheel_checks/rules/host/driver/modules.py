@@ -270,5 +270,5 @@ def uvm_stale(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         "cuInit gives 999 although NVML, the module nvidia_uvm and its node are there: most often it is stale after a "
         "suspend",
         (Evidence("cuInit", "999"), *kernel_said(facts, "(?i)uvm|suspend|resume", 2)),
-        Fix("Load the module anew.", (Command((*_UNLOAD, "nvidia_uvm")), Command(("sudo", "modprobe", "nvidia_uvm")))),
+        Fix("Reload the module.", (Command((*_UNLOAD, "nvidia_uvm")), Command(("sudo", "modprobe", "nvidia_uvm")))),
     )

@@ -367,7 +367,7 @@ def links_with_lcuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 
 def _link(library: str) -> Step:
-    """Root makes the link, so it has to lie beside a libcuda.so.1 by its whole path."""
+    """Root makes the link, so it has to lie next to a libcuda.so.1 by its whole path."""
     folder, _, name = library.rpartition("/")
     if not is_whole(library) or name != "libcuda.so.1":
         return NoCommand(f"{library!a} is not the whole path of libcuda.so.1")
