@@ -45,12 +45,19 @@ HEALTHY = document(
     ],
 )
 SLOW = "200.0 us instead of at most 151.3: 1.60 times the floor (125.0 us)"
+INSTALL_GCC = {"argv": ["apt-get", "install", "gcc"]}
 SICK = document(
     verdict="fail",
     calibration=CALIBRATION,
     probes=[
         probe("torch"),
-        probe("c_compiler", "fail", "there is no C compiler", fix=["apt-get install gcc"], evidence={"CC": "not set"}),
+        probe(
+            "c_compiler",
+            "fail",
+            "there is no C compiler",
+            fix=[{"argv": ["apt-get", "install", "gcc"]}],
+            evidence={"CC": "not set"},
+        ),
     ],
     cases=[
         case("fused_add_rms_norm"),

@@ -121,7 +121,7 @@ def test_a_release_of_many_variants_costs_one_request_more_than_its_wheels(wheel
         (None, "", f"lists no {DOCUMENT}"),
         (b"<html>404</html>", "", f"{DOCUMENT} is not valid JSON: Expecting value"),
         (b"[" * 200_000, "", f"{DOCUMENT} is nested too deeply to be read; expected an object of five levels"),
-        (b" " * 5_000_000, "", f"{DOCUMENT} has 5,000,000 bytes; expected at most 4,194,304"),
+        (b" " * 5_000_000, "", f"{DOCUMENT} is too large; expected at most 4,194,304 bytes"),
         (
             document({f"v{number}": CU13[:1] for number in range(10_000)}),
             "",

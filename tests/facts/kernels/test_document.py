@@ -93,7 +93,7 @@ def test_a_report_beyond_all_reason_is_not_read(monkeypatch: pytest.MonkeyPatch)
         ({"speeds": [speed("a", bar_met="yes")]}, r"speeds\[0\].bar_met is 'yes'; expected true or false"),
         ({"speeds": [speed("a", ratio=True)]}, r"speeds\[0\].ratio is true; expected a number"),
         ({"compiled": [compiled("a", faults=[fault("odd", "")])]}, r"faults\[0\].fault is 'odd'; expected one of"),
-        ({"probes": [probe("a", fix="reboot")]}, r"probes\[0\].fix is 'reboot'; expected a list of strings"),
+        ({"probes": [probe("a", fix="reboot")]}, r"probes\[0\].fix is 'reboot'; expected a list of values"),
         ({"environment": {"gpus": [{"name": 8}]}}, r"environment.gpus\[0\].name is 8; expected a string"),
         ({"probes": [probe("a", evidence="odd")]}, r"probes\[0\].evidence is 'odd'; expected an object"),
     ],

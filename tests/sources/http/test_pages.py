@@ -54,10 +54,10 @@ def test_a_page_may_come_compressed(client: HttpClient) -> None:
         (Resource(PAGE, headers={"Content-Encoding": "gzip"}), "does not unpack as gzip"),
         (Resource(gzip.compress(PAGE)[:-9], headers={"Content-Encoding": "gzip"}), "in the middle of its gzip"),
         (Resource(PAGE, headers={"Content-Encoding": "br"}), "encoded as 'br'"),
-        (Resource(behave=[endless()]), "is too large; expected at most 100000 bytes"),
+        (Resource(behave=[endless()]), "is too large; expected at most 100,000 bytes"),
         (
             Resource(gzip.compress(bytes(1 << 20)), headers={"Content-Encoding": "gzip"}),
-            "is too large; expected at most 100000 bytes",
+            "is too large; expected at most 100,000 bytes",
         ),
         (Resource(behave=[fail(204)]), "answers HTTP 204"),
         (Resource(behave=[fail(418)]), "answers HTTP 418"),

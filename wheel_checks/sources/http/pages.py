@@ -117,7 +117,7 @@ def _body(response: Response, largest: int) -> bytes:
         except zlib.error as error:
             raise SourceError(f"{redact(response.url)} is damaged: it does not unpack as gzip") from error
         if len(body) > largest:
-            raise SourceError(f"{redact(response.url)} is too large", expected=f"at most {largest} bytes")
+            raise SourceError(f"{redact(response.url)} is too large", expected=f"at most {largest:,} bytes")
     if unpacker is not None and not unpacker.eof:
         raise TransientError(SourceError(f"{redact(response.url)} ended in the middle of its gzip stream"))
     return bytes(body)
