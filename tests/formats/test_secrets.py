@@ -254,7 +254,9 @@ def test_names_of_other_things(name: str) -> None:
 
 
 def test_values_of_all_kinds_are_walked_and_kept_when_they_are_clean() -> None:
-    clean = {"a": ("x", ["y"]), "b": Evidence("label", "value")}
+    seen = "".join(["seen ", "before"])
+    redact_text("seen before")
+    clean = {"a": ("x", ["y", seen]), "b": Evidence("label", "value")}
     assert redacted(clean) is clean
     dirty = {"a": ("https://u:p@h/", ["y"]), "b": Evidence("label", "password=x"), "token=abc1defg": 1}
     assert redacted(dirty) == {

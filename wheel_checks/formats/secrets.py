@@ -122,7 +122,8 @@ def is_secret_name(name: str) -> bool:
 def redacted(value: Any, clean: Callable[[str], str] = redact_text) -> Any:
     """``value`` with every string in it cleaned: those of dataclasses, lists, tuples and mappings, names included."""
     if isinstance(value, str):
-        return clean(value) if type(value) is str else value
+        text = clean(value) if type(value) is str else value
+        return value if text == value else text  # the cleaner may remember an equal one
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         old = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
         new = {name: redacted(item, clean) for name, item in old.items()}
