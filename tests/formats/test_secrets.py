@@ -254,7 +254,7 @@ def test_names_of_other_things(name: str) -> None:
 
 
 def test_values_of_all_kinds_are_walked_and_kept_when_they_are_clean() -> None:
-    seen = "".join(["seen ", "before"])
+    seen = b"seen before".decode()  # equal to the next one, and not the same object
     redact_text("seen before")
     clean = {"a": ("x", ["y", seen]), "b": Evidence("label", "value")}
     assert redacted(clean) is clean
