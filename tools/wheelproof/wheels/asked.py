@@ -11,7 +11,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from wheel_checks.errors import UsageError
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.phrases import summarised
-from wheelproof.wheels.declared import Declared, read_declared
+from wheelproof.wheels.declared import read_declared
+from wheelproof.wheels.declared_model import Declared
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
@@ -23,6 +22,8 @@ from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.regular_file import real_path
 from wheel_checks.sources.requirement_files import MOST, read_requirements_file
 from wheel_checks.sources.trust import REPOSITORY, Address, UntrustedAddressError, is_inside, tree_of
+from wheelproof.wheels.declared_model import Declared, Line, Project
+from wheelproof.wheels.declared_project import read_project
 
 _HASH = re.compile(r"--hash[=\s]\s*(\S+)")
 _LOCAL = re.compile(r"(?P<path>[^\[\]]+)(?:\[(?P<extras>[^\]]*)\])?")
@@ -34,63 +35,6 @@ _IGNORED = {
     "--use-feature",
     "--no-use-feature",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class UvSource:
-    """One table of [tool.uv.sources]: where a package comes from on the targets where ``marker`` holds.
-
-    An address of the kind "index" is that of an index, of the kind "file" that of a wheel.
-    """
-
-    address: Address
-    marker: Marker | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A requirement and where it stands ("requirements.txt:3"). Its URL, if any, is as the tree has it."""
-
-    requirement: Requirement
-    where: str
-    constraint: bool = False
-    hashes: tuple[str, ...] = ()
-    sources: tuple[UvSource, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The normalised name of the package."""
-        return str(canonicalize_name(self.requirement.name))
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """A project of the tree that is asked for: an installer would build it. Its requirements are lines."""
-
-    name: str
-    version: str
-
-
-@dataclass(slots=True)
-class Declared:
-    """What files ask for.
-
-    ``index``, ``extra`` and ``find_links`` are as they stand there, but for local folders, which are file URLs.
-    ``not_built`` maps the packages that are wanted as source archives to where that is said. ``open_ends`` leave the
-    whole answer open: what is asked for is known only to who fetches or builds. ``faults`` are sentences about what an
-    installer would refuse.
-    """
-
-    lines: list[Line] = field(default_factory=list)
-    projects: list[Project] = field(default_factory=list)
-    index: Address | None = None
-    extra: list[Address] = field(default_factory=list)
-    find_links: list[Address] = field(default_factory=list)
-    without_index: bool = False
-    pre: bool = False
-    not_built: dict[str, str] = field(default_factory=dict)
-    open_ends: list[WheelproofError] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
 
 
 def read_declared(paths: Sequence[Path]) -> Declared:
@@ -262,8 +206,6 @@ class _Reading:
 
     def _project(self, path: Path, text: str, tree: Path, extras: tuple[str, ...] = (), asked_at: str = "") -> None:
         """The requirements of a project, and with ``asked_at``, where it is asked for, the project itself."""
-        from wheelproof.wheels.declared_project import read_project  # few requirements files name one
-
         if self._is_done(path, (extras, bool(asked_at))):
             return
         project = read_project(path, text, extras)

@@ -14,7 +14,7 @@ from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.sources.trust import REPOSITORY, Address
-from wheelproof.wheels.declared import Line, UvSource
+from wheelproof.wheels.declared_model import Line, UvSource
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.trust import REPOSITORY, Address, Trust, UntrustedAddressError, with_url
 from wheel_checks.targets.target import Target
 from wheelproof.wheels.asked import Asked
-from wheelproof.wheels.declared import Declared, Line, Project
+from wheelproof.wheels.declared_model import Declared, Line, Project
 
 _FLAG = "--index-url"
 
