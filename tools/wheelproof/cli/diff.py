@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import NotFoundError
-from wheelproof.cli.configuration.rights import SETS, allow_tree
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, open_output
+from wheelproof.cli.rights import SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
 
 if TYPE_CHECKING:

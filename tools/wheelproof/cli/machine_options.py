@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from wheelproof.cli.configuration.rights import SETS, allow_tree
 from wheelproof.cli.options import add_list
+from wheelproof.cli.rights import SETS, allow_tree
 
 if TYPE_CHECKING:  # only a run that describes a machine needs the tables
     from wheel_checks.facts.gpu.targets import Product

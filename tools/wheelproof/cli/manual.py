@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from wheel_checks.report import FORMATS
 from wheelproof import __version__
-from wheelproof.cli.configuration.rights import Effect, right_of
 from wheelproof.cli.main import COMMANDS
 from wheelproof.cli.options import CommandParser, ListAction, make_parser
+from wheelproof.cli.rights import Effect, right_of
 from wheelproof.manual.model import Argument, Command, Kind, Manual, Option, Values
 
 FILE, FOLDER, FREE = Values(Kind.FILE), Values(Kind.FOLDER), Values()

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TextIO
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.model import FailOn, Report
 from wheel_checks.report import FORMATS, render
-from wheelproof.cli.configuration.rights import ADDS, allow_tree, raises
+from wheelproof.cli.rights import ADDS, allow_tree, raises
 from wheelproof.reporting import Selection, TreeRules
 
 

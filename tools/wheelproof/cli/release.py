@@ -6,8 +6,8 @@ import argparse
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wheelproof.cli.configuration.rights import NAMES_FILES, SETS, allow_tree
 from wheelproof.cli.options import OutputOptions, add_output_options, open_output
+from wheelproof.cli.rights import NAMES_FILES, SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
 
 

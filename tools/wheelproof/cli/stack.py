@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from wheelproof.cli.configuration.rights import NAMES_FILES, SETS, allow_tree
 from wheelproof.cli.machine_options import add_machine_options, add_platform_option, described_by
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
+from wheelproof.cli.rights import NAMES_FILES, SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
-from wheelproof.cli.configuration.rights import SETS, allow_tree
 from wheelproof.cli.machine_options import add_machine_options, add_platform_option, described_by
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, check_output, emit, note, open_output
 from wheelproof.cli.progress import Progress
+from wheelproof.cli.rights import SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import Any
 from wheel_checks.errors import UsageError
 from wheel_checks.phrases import joined
 from wheelproof.cli.configuration.files import TreeFile, own_place
-from wheelproof.cli.configuration.rights import Effect, Right, right_of
 from wheelproof.cli.configuration.values import Setting, convert
 from wheelproof.cli.options import CommandParser
+from wheelproof.cli.rights import Effect, Right, right_of
 from wheelproof.reporting import TreeRules
 
 ONLY_EXPECTS = "a checkout decides only what is judged and what is expected"

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 from wheel_checks.errors import NotFoundError
-from wheelproof.cli.configuration.rights import SETS, allow_tree, raises
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
 from wheelproof.cli.pins.options import add_name_options
+from wheelproof.cli.rights import SETS, allow_tree, raises
 from wheelproof.reporting import OpenReport
 
 

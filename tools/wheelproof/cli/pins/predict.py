@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import NotFoundError, UsageError
-from wheelproof.cli.configuration.rights import SETS, allow_tree
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
+from wheelproof.cli.rights import SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
 
 if TYPE_CHECKING:  # not for --help
