@@ -91,7 +91,9 @@ class Selection:
         return Unavailable(f"silenced by {self.tree.file}")
 
     def _silent(self, rule: Rule) -> Rule:
-        def check(_facts: object, _expectations: object) -> Iterable[Finding]:
+        def check(facts: object, expectations: object) -> Iterable[Finding]:
+            if _answers(rule, facts, expectations):
+                return rule.check(facts, expectations)
             raise FactUnavailableError(self._reason)
 
         return replace(rule, check=check)
@@ -99,6 +101,22 @@ class Selection:
     def rules_by_kind(self, kinds: Iterable[str]) -> dict[str, list[Rule]]:
         """The selected rules for each of these kinds. Raises UsageError for a prefix that means nothing."""
         return {kind: self.rules(kind) for kind in kinds}
+
+
+def _answers(rule: Rule, facts: object, expectations: object) -> bool:
+    """Whether a rule says something else because of what is expected: no tree silences the answer to a question."""
+    from wheel_checks.facts.expectations import Expectations  # not for --help
+
+    if not isinstance(expectations, Expectations):
+        return False
+    return _said(rule, facts, expectations) != _said(rule, facts, Expectations())
+
+
+def _said(rule: Rule, facts: object, expectations: object) -> object:
+    try:
+        return list(rule.check(facts, expectations))
+    except Exception as error:  # noqa: BLE001  # why nothing is decided; a fault of the rule is reported where it is run
+        return repr(error)
 
 
 def _longest(prefixes: Iterable[str], rule: str) -> int:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.conftest import Run, Wheelproof
-from tests.support.wheels import WheelBuilder
+from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.catalogue import all_rules
 from wheel_checks.errors import UsageError
 from wheel_checks.model import CheckResult, Outcome, Severity, Subject
@@ -178,3 +178,16 @@ def test_results_that_were_made_before_are_silenced_alike(says: dict[str, Any], 
 def test_a_misspelt_prefix_of_a_tree_is_found_with_no_prefix_of_the_user() -> None:
     with pytest.raises(UsageError):
         Selection(tree=TreeRules("t", ("XYZ",))).rules("wheel")
+
+
+@pytest.mark.parametrize("says", ['select = ["WHL1"]', 'ignore = ["WHL"]'])
+def test_a_tree_does_not_silence_the_answer_to_what_is_asked(wheelproof: Wheelproof, says: str) -> None:
+    wheel = torch_like("cpu", "2.10.0", machine="aarch64").write(Path.cwd())
+    Path("wheelproof.toml").write_text(f"{says}\n")
+    run = wheelproof("verify", str(wheel), "--expect", "cuda")
+    assert run.status == 1
+    assert "WHL201" in run.out
+    assert "rules silenced by wheelproof.toml" in run.out
+    run = wheelproof("verify", str(wheel))
+    assert run.status != 1
+    assert "error  WHL201" not in run.out
