@@ -14,8 +14,9 @@ from tests.support.wheels import WheelBuilder, torch_like
 from tests.support.zips import ZipEntry, write_zip
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.wheel.contents import QUICK_BYTES, TAIL
 from wheel_checks.facts.wheel.facts import Depth
-from wheel_checks.facts.wheel.reading import QUICK_BYTES, TAIL, Request, read_wheel
+from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.facts.wheel.summary import headline, summarize
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.record import Record

@@ -17,8 +17,8 @@ from wheel_checks.facts.elf.native_members import read_native_members
 from wheel_checks.facts.elf.reading import THRIFTY
 from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import AbsentPackage, LaidOutWheel, LinkFacts, lay_out, link
+from wheel_checks.facts.wheel.contents import read_archive
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.facts.wheel.reading import read_archive
 from wheel_checks.facts.wheel.resolution import Pins, is_pinned, metadata_reader, resolve_pins
 from wheel_checks.formats.digests import WrongHash
 from wheel_checks.formats.index_page import IndexFile

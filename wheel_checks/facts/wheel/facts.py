@@ -25,9 +25,9 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.facts.wheel.variant import VariantFacts
 
 NO_SIDECAR = Unavailable("the index offers no METADATA separate from the wheel (PEP 658)")
-_NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
+NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
 _NO_LINKS = Unavailable("what libraries link to is not followed at depth quick", "--depth links")
-_NO_GPU_CODE = Unavailable("GPU code is not read at this depth", "--depth gpu")
+NO_GPU_CODE = Unavailable("GPU code is not read at this depth", "--depth gpu")
 
 
 class Depth(enum.StrEnum):
@@ -96,9 +96,9 @@ class WheelFacts:
     other_listings: tuple[OtherListing, ...] = ()
     target: Target | None = None
     siblings: tuple[Sibling, ...] = ()
-    elfs: tuple[MemberElf, ...] | Unavailable = _NO_ELFS
+    elfs: tuple[MemberElf, ...] | Unavailable = NO_ELFS
     links: LinkFacts | Unavailable = _NO_LINKS
-    gpu_code: GpuCodeFacts | Unavailable = _NO_GPU_CODE
+    gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE
     variant: VariantFacts | None = None
     content_sha256: str = ""
     wrong_metadata: tuple[WrongHash, ...] = ()

@@ -1,0 +1,261 @@
+"""What the bytes of a wheel say, and nothing else: the same for every target, index, command and expectation.
+
+:mod:`wheel_checks.facts.wheel.reading` makes ``WheelFacts`` of these contents and of what was asked.
+A fact belongs here when it follows from the file alone. Its reader is a step of :func:`read_contents`, or a function
+that takes contents and returns them with one more fact, like :func:`with_gpu_code`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from wheel_checks.errors import FormatError
+from wheel_checks.facts.archive.content import verify_content
+from wheel_checks.facts.archive.facts import Archive, ArchiveFault
+from wheel_checks.facts.archive.members import MemberContents, ranges_of, read_members
+from wheel_checks.facts.wheel.facts import NO_ELFS, NO_GPU_CODE, Depth
+from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
+from wheel_checks.formats.wheel.record import MAX_SIZE as LARGEST_RECORD
+from wheel_checks.formats.wheel.record import Record, parse_record
+from wheel_checks.formats.wheel.variant_label import VARIANT_MEMBER
+from wheel_checks.formats.wheel.version_file import MAX_SIZE as LARGEST_VERSION_FILE
+from wheel_checks.formats.wheel.version_file import VersionFile, parse_version_file
+from wheel_checks.formats.wheel.wheel_file import MAX_SIZE as LARGEST_WHEEL_FILE
+from wheel_checks.formats.wheel.wheel_file import WheelFile, parse_wheel_file
+from wheel_checks.formats.wheel.wheel_name import WheelName
+from wheel_checks.formats.zip.directory import MOST_FAULTS, EndRecord, Member, overlaps, read_directory
+from wheel_checks.formats.zip.end_record import EndRecordTruncatedError, find_end_record
+from wheel_checks.formats.zip.file_signature import describe_head
+from wheel_checks.model import Unavailable
+from wheel_checks.sources.byte_source import ByteSource
+
+if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF files and GPU code
+    from wheel_checks.facts.elf.reading import MemberElf
+    from wheel_checks.facts.gpu.code import GpuCodeFacts
+    from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
+
+TAIL = 64 * 1024  # bytes; holds the end record, and the whole directory of most wheels
+QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
+VERSION_FILES = 8  # more than any real wheel has at the top of its packages
+_LARGEST_VARIANT = 8 << 20  # bytes; its reader says how many it takes
+_HEAD = 512  # bytes that tell what a file is that is no archive
+_NO_METADATA = Unavailable("the wheel has no METADATA")
+_NOT_COMPARED = Unavailable("contents are not compared at depth quick", "--depth full reads every byte")
+
+
+@dataclass(frozen=True, slots=True)
+class WheelContents:
+    """What the bytes of one wheel say. What could not be had is ``Unavailable``, with the reason.
+
+    ``size`` is in bytes, ``depth`` how deep the file was read. ``broken`` is the sentence that says why the archive
+    cannot be read at all ("" when it can). ``dist_infos`` are the names of all top-level ``*.dist-info`` folders;
+    ``metadata_bytes`` is METADATA as it is, to compare it with what an index serves. ``variant`` is None where there is
+    no ``variant.json``, ``variant_member`` the path where it is or should be. ``elfs``, ``gpu_code``, ``hash_faults``
+    and ``content_sha256`` are as in ``WheelFacts``.
+    """
+
+    size: int
+    depth: Depth
+    archive: Archive | Unavailable
+    metadata: CoreMetadata | Unavailable
+    metadata_bytes: bytes | Unavailable
+    wheel_file: WheelFile | Unavailable
+    record: Record | Unavailable
+    dist_infos: tuple[str, ...] = ()
+    version_files: tuple[VersionFile, ...] = ()
+    variant_member: str = ""
+    variant: VariantMetadata | Unavailable | None = None
+    elfs: tuple[MemberElf, ...] | Unavailable = NO_ELFS
+    gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE
+    hash_faults: tuple[tuple[str, str], ...] | Unavailable = _NOT_COMPARED
+    content_sha256: str = ""
+    broken: str = ""
+
+
+def read_contents(source: ByteSource, name: WheelName | Unavailable, depth: Depth) -> WheelContents:
+    """What the file says, read as deep as ``depth``; a file that is no readable archive has ``broken`` set.
+
+    ``name`` is that of the file: of several dist-info folders the one that bears it is read.
+    Raises SourceError when bytes cannot be had.
+    """
+    size, tail = source.read_tail(TAIL)
+    try:
+        archive = _read_archive(source, size, tail)
+        contents = _read_small_members(source, size, archive, name, depth)
+        if depth.includes(Depth.LINKS):
+            contents = _with_elfs(contents, source, name)
+        if depth.includes(Depth.GPU):
+            contents = with_gpu_code(contents, source, exact=True)
+        return _with_hashes(contents, source) if depth is Depth.FULL else contents
+    except FormatError as error:
+        looks = describe_head(tail[:_HEAD] if len(tail) == size else source.read(0, _HEAD))
+        unreadable = Unavailable("the archive cannot be read", "see WHL001")
+        return WheelContents(
+            size=size,
+            depth=depth,
+            archive=unreadable,
+            metadata=unreadable,
+            metadata_bytes=unreadable,
+            wheel_file=unreadable,
+            record=unreadable,
+            hash_faults=unreadable,
+            broken=f"{error.what}; it looks like {looks}" if size else "the file is empty",
+        )
+
+
+def with_gpu_code(contents: WheelContents, source: ByteSource, *, exact: bool) -> WheelContents:
+    """The contents with the GPU code; unless it is to be ``exact``, only what few bytes say. As they are when broken.
+
+    Raises SourceError when bytes cannot be had.
+    """
+    if isinstance(contents.archive, Unavailable):
+        return contents
+    from wheel_checks.facts.gpu.reading import read_gpu_code
+
+    elfs = None if isinstance(contents.elfs, Unavailable) else contents.elfs
+    return replace(contents, gpu_code=read_gpu_code(source, contents.archive, elfs, exact=exact))
+
+
+def read_archive(source: ByteSource) -> Archive:
+    """The archive as its central directory describes it, and nothing else. Raises FormatError and SourceError."""
+    return _read_archive(source, *source.read_tail(TAIL))
+
+
+def _read_archive(source: ByteSource, size: int, tail: bytes) -> Archive:
+    start = size - len(tail)
+
+    def read(offset: int, length: int) -> bytes:
+        """Bytes of the file, of which the tail is at hand already."""
+        if offset >= start:
+            return tail[offset - start : offset - start + length]
+        return source.read(offset, min(length, start - offset)) + tail[: max(0, offset + length - start)]
+
+    end = _end_record(source, size, tail)
+    members, faults = read_directory(read(end.directory_offset, end.directory_size), end)
+    found = [ArchiveFault("directory", fault.message, fault.member) for fault in faults]
+    shared = overlaps(members, end.directory_offset)
+    for a, b in shared[:MOST_FAULTS]:
+        what = f"{a.name} and {b.name} share bytes" if b else f"{a.name} runs into the central directory"
+        found.append(ArchiveFault("overlap", what, a.name))
+    if len(shared) > MOST_FAULTS:
+        found.append(ArchiveFault("overlap", f"and {len(shared) - MOST_FAULTS:,} more pairs of members"))
+    return Archive(end, tuple(members), tuple(found))
+
+
+def _end_record(source: ByteSource, size: int, tail: bytes) -> EndRecord:
+    try:
+        return find_end_record(tail, size)
+    except EndRecordTruncatedError as more:
+        missing = size - len(tail) - more.needed_offset
+        return find_end_record(source.read(more.needed_offset, missing) + tail, size)
+
+
+def _read_small_members(
+    source: ByteSource, size: int, archive: Archive, name: WheelName | Unavailable, depth: Depth
+) -> WheelContents:
+    """What depth quick reads: METADATA, WHEEL, RECORD, ``variant.json`` and the version files."""
+    dist_infos = _dist_infos(archive)
+    dist_info = _own_dist_info(dist_infos, name)
+    metadata_name, wheel_name, record_name = (f"{dist_info}/{file}" for file in ("METADATA", "WHEEL", "RECORD"))
+    variant_name = f"{dist_info}/{VARIANT_MEMBER}"
+    version_names = _version_members(archive.members)
+    wanted = {metadata_name: LARGEST_METADATA, wheel_name: LARGEST_WHEEL_FILE, variant_name: _LARGEST_VARIANT}
+    wanted |= dict.fromkeys(version_names, LARGEST_VERSION_FILE)
+    skip_record = _record_is_too_dear(source, archive, [*wanted, record_name], depth)
+    read = read_members(source, archive, wanted if skip_record else wanted | {record_name: LARGEST_RECORD})
+    return WheelContents(
+        size=size,
+        depth=depth,
+        archive=replace(archive, faults=archive.faults + read.faults, local_headers_read=read.headers_read),
+        metadata=read.parse(metadata_name, parse_core_metadata),
+        metadata_bytes=read.contents.get(metadata_name, _NO_METADATA),
+        wheel_file=read.parse(wheel_name, parse_wheel_file),
+        record=read.parse(record_name, parse_record) if skip_record is None else skip_record,
+        dist_infos=dist_infos,
+        version_files=_version_files(read, version_names),
+        variant_member=variant_name,
+        variant=_variant(read, variant_name),
+    )
+
+
+def _variant(read: MemberContents, member: str) -> VariantMetadata | Unavailable | None:
+    if member not in read.contents:
+        return None
+    from wheel_checks.formats.wheel.variant_metadata import parse_variant_metadata
+
+    return read.parse(member, parse_variant_metadata)
+
+
+def _with_elfs(contents: WheelContents, source: ByteSource, name: WheelName | Unavailable) -> WheelContents:
+    """With what the loader goes by; of a variant, which may claim a level of the CPU, also the level that is marked."""
+    from wheel_checks.facts.elf.native_members import read_native_members
+    from wheel_checks.formats.elf.file import LOADER_PARTS, Part
+
+    if isinstance(contents.archive, Unavailable):
+        return contents
+    is_variant = contents.variant is not None or (not isinstance(name, Unavailable) and bool(name.variant))
+    parts = LOADER_PARTS | {Part.ISA_LEVEL} if is_variant else LOADER_PARTS
+    whole = contents.depth is Depth.FULL
+    return replace(contents, elfs=read_native_members(source, contents.archive, whole=whole, parts=parts))
+
+
+def _with_hashes(contents: WheelContents, source: ByteSource) -> WheelContents:
+    """With what reading every byte finds."""
+    archive = contents.archive
+    if isinstance(archive, Unavailable):
+        return contents
+    content = verify_content(source, contents.size, archive, contents.record)
+    faults = dict.fromkeys(archive.faults + content.faults)  # a member read on its own before is told once
+    return replace(
+        contents,
+        archive=replace(archive, faults=tuple(faults), local_headers_read=content.headers_read),
+        hash_faults=content.hash_faults,
+        content_sha256=content.sha256,
+    )
+
+
+def _dist_infos(archive: Archive) -> tuple[str, ...]:
+    folders = (member.name.partition("/") for member in archive.members)
+    return tuple(dict.fromkeys(folder for folder, slash, _ in folders if slash and folder.endswith(".dist-info")))
+
+
+def _own_dist_info(dist_infos: tuple[str, ...], name: WheelName | Unavailable) -> str:
+    """The dist-info folder that an installer would read: the only one, or the one that bears the wheel's name."""
+    if not isinstance(name, Unavailable):
+        for folder in dist_infos:
+            if canonicalize_name(folder.partition("-")[0]) == canonicalize_name(name.distribution):
+                return folder
+    return dist_infos[0] if dist_infos else "*.dist-info"
+
+
+def _version_members(members: tuple[Member, ...]) -> list[str]:
+    """``*/version.py`` at the top of the wheel's packages."""
+    found = [
+        m.name
+        for m in members
+        if m.name.endswith("/version.py") and m.name.count("/") == 1 and m.size <= LARGEST_VERSION_FILE
+    ]
+    return found[:VERSION_FILES]
+
+
+def _version_files(read: MemberContents, names: list[str]) -> tuple[VersionFile, ...]:
+    parsed = [read.parse(name, partial(parse_version_file, name)) for name in names]
+    return tuple(file for file in parsed if not isinstance(file, Unavailable))
+
+
+def _record_is_too_dear(source: ByteSource, archive: Archive, wanted: list[str], depth: Depth) -> Unavailable | None:
+    """Why RECORD is not read: a remote wheel at depth quick must stay below QUICK_BYTES. None when it is read."""
+    if not source.remote or depth is Depth.FULL:
+        return None
+    by_name = {member.name: member for member in archive.members}
+    chosen = [by_name[name] for name in wanted if name in by_name]
+    planned = sum(length for _, length in ranges_of(archive.members, chosen, archive.end.directory_offset))
+    if max(TAIL, archive.end.directory_size) + planned <= QUICK_BYTES:
+        return None
+    size = by_name[wanted[-1]].compressed_size if wanted[-1] in by_name else 0
+    return Unavailable(f"RECORD ({size:,} bytes) is not read from afar at depth quick", "--depth full reads it")
