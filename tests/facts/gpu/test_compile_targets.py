@@ -54,7 +54,6 @@ def test_every_product_is_among_those_of_its_target() -> None:
     assert all(product.name in products_of(parse_target(product.name)) for product in products())
 
 
-def test_the_rules_about_cuda_wheels_do_not_know_what_is_no_cuda() -> None:
-    with pytest.raises(UsageError):
-        parse_gpu("MI300X")
+def test_amd_products_are_no_products_of_nvidia() -> None:
+    assert (parse_gpu("Instinct MI300X").gfx, parse_gpu("MI300X").sm) == ("gfx942", 0)
     assert not [product for product in products() if product.name.startswith("MI")]

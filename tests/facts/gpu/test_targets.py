@@ -186,7 +186,7 @@ def test_a_list_of_products() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("GB20", "no GPU 'GB20' is known; expected a product such as GB200, .*did you mean GB200"),
+        ("GB20", "no GPU 'GB20' is known; expected a product such as GB200 or MI300X, .*did you mean GB200"),
         ("H1000", "did you mean H100"),
         ("sm_90a", "no GPU 'sm_90a' is known"),
         ("", "no GPU '' is known"),
@@ -244,3 +244,30 @@ def test_the_table_is_consistent() -> None:
 )
 def test_capabilities_of_products(capability: str, names: str) -> None:
     assert {parse_gpu(name).capability for name in names.split()} == {capability}
+
+
+@pytest.mark.parametrize(
+    ("code", "runs", "refused"),
+    [
+        ("gfx942", "MI300X MI300A gfx942", "MI250X MI350X MI100"),
+        ("gfx90a", "MI250X MI210", "MI300X"),
+        ("gfx90a:xnack-", "MI250X", "MI300X"),
+        ("gfx90a:xnack+", "", "MI250X"),  # only with HSA_XNACK=1
+        ("gfx90a:sramecc+:xnack-", "MI250X", "MI100"),
+        ("gfx942:sramecc-", "", "MI300X"),
+        ("gfx9-4-generic", "MI300X MI350X MI355X", "MI250X MI100"),
+        ("gfx11-generic", "RX-7900-XTX", "RX-9070-XT MI300X"),
+        ("gfx99-generic", "", "MI300X"),  # past the horizon of the table
+        ("gfx950", "MI350X", "MI300X"),  # no code runs on older or newer processors
+    ],
+)
+def test_code_objects_of_amd(code: str, runs: str, refused: str) -> None:
+    assert [gpu for gpu in runs.split() if runs_on([code], parse_gpu(gpu)).how != "native"] == []
+    assert [gpu for gpu in refused.split() if runs_on([code], parse_gpu(gpu)).how != "none"] == []
+
+
+def test_neither_maker_runs_the_code_of_the_other() -> None:
+    assert runs_on(["sm_90", "compute_50"], parse_gpu("MI300X")).how == "none"
+    assert runs_on(["gfx942", "gfx9-4-generic"], parse_gpu("H100")).how == "none"
+    assert runs_on(["sm_90", "gfx942"], parse_gpu("MI300X")).label == "gfx942"
+    assert "xnack" in runs_on(["gfx90a:xnack+"], parse_gpu("MI250X")).why.lower()

@@ -158,13 +158,14 @@ def _for_machines(
 
 def _gpus_by_wheel(choices: Iterable[MachineChoice]) -> dict[tuple[str, str], tuple[Product, ...]]:
     """The GPUs whose machines take each wheel: it need not run on the others."""
-    from wheel_checks.facts.gpu.targets import Product
+    from wheel_checks.facts.gpu.targets import parse_gpu
 
     found: dict[tuple[str, str], tuple[Product, ...]] = {}
     for made in choices:
         if made.choice.chosen is not None:
             key = (made.choice.chosen.file_name, made.choice.target.machine)
-            own = (Product(made.machine.gpu, made.machine.sm, made.machine.machine),) if made.machine.sm else ()
+            gpu, machine = made.machine.gpu, made.machine.machine
+            own = (replace(parse_gpu(gpu), machine=machine),) if gpu else ()
             found[key] = tuple(dict.fromkeys((*found.get(key, ()), *own)))
     return found
 

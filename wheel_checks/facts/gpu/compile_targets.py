@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 
-from wheel_checks.data import load
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.gpu.targets import parse_gpu, products
+from wheel_checks.facts.gpu.targets import amd_products, parse_gpu, products
 
 EXPECTED = "a product such as GB200 or MI300X, or a target such as sm_100 or gfx942"
 _TARGET = re.compile(r"sm_\d{2,3}|gfx[0-9a-f]{3,4}", re.ASCII)
-_MAKER = re.compile(r"^(?:amd)?(?:instinct)?")
 
 
 def parse_target(text: str) -> str:
@@ -23,20 +20,15 @@ def parse_target(text: str) -> str:
     name = text.strip()
     if _TARGET.fullmatch(name.lower()):
         return name.lower()
-    amd = {product.lower(): row["target"] for row in load("products")["amd"] for product in row["products"]}
-    key = _MAKER.sub("", re.sub(r"[^a-z0-9]", "", name.lower()))
-    if key in amd:
-        return str(amd[key])
     try:
-        return f"sm_{parse_gpu(name).sm}"
+        product = parse_gpu(name)
     except UsageError as error:
-        near = [product.upper() for product in difflib.get_close_matches(key, amd)]
-        hint = f"did you mean {' or '.join(near)}?" if near else error.hint
-        raise UsageError(error.what, expected=EXPECTED, hint=hint) from None
+        raise UsageError(error.what, expected=EXPECTED, hint=error.hint) from None
+    return product.gfx or f"sm_{product.sm}"
 
 
 def products_of(target: str) -> tuple[str, ...]:
     """The products that are this target, by the name that they are best known by; none for one that is not known."""
-    rows = load("products")["amd"]
-    nvidia = tuple(product.name for product in products() if target == f"sm_{product.sm}")
-    return nvidia or tuple(name for row in rows if row["target"] == target for name in row["products"])
+    return tuple(
+        product.name for product in (*products(), *amd_products()) if target == (product.gfx or f"sm_{product.sm}")
+    )

@@ -1,4 +1,4 @@
-"""Which GPUs a piece of GPU code runs on, by NVIDIA's rules of compatibility.
+"""Which GPUs a piece of GPU code runs on, by NVIDIA's and AMD's rules of compatibility.
 
 * Machine code for sm_XY runs on the same major version with the same or a higher minor one (CUDA Programming Guide,
   "Binary Compatibility"); on Tegra (Jetson Orin and older) only code for exactly that version runs, and nowhere else.
@@ -6,6 +6,8 @@
   ("Family-Specific Features", since CUDA 12.9).
 * PTX for compute_XY is compiled by the driver at first use, for the same or any newer version; with ``a`` and ``f`` it
   is as restricted as machine code.
+
+AMD's code objects are judged in ``amd.py``. Neither maker's code runs on the other's GPUs.
 
 What is a family, what is Tegra and what was renamed is in ``data/products.toml``.
 """
@@ -22,13 +24,14 @@ from typing import Literal
 
 from wheel_checks.data import load
 from wheel_checks.errors import UsageError
+from wheel_checks.facts.gpu import amd
 from wheel_checks.formats.gpu.fatbin import GpuCode, GpuEntry
 
 How = Literal["native", "jit", "none"]
 
 _LABEL = re.compile(r"(sm|compute)_(\d{2,3})([af]?)", re.ASCII)
 _CAPABILITY = re.compile(r"(?:sm_?)?(\d{2,3})|(\d{1,2})\.(\d)", re.ASCII)
-_MAKERS = re.compile(r"^(?:nvidia|geforce|tesla)+")
+_MAKERS = re.compile(r"^(?:nvidia|geforce|tesla|amd|instinct|radeon)+")
 _SUFFIX_ORDER = ("", "f", "a")  # from the most general to the most specific
 
 
@@ -36,17 +39,19 @@ _SUFFIX_ORDER = ("", "f", "a")  # from the most general to the most specific
 class Product:
     """A GPU: its ``name``, its compute capability as in sm_100, and the ``machine`` of the CPU beside it.
 
-    ``machine`` is "x86_64" or "aarch64", for a card the usual one; "" when only a capability was asked for.
+    ``machine`` is "x86_64" or "aarch64", for a card the usual one; "" when only a capability was asked for. An AMD GPU
+    has the target ``gfx`` ("gfx942") and no compute capability: ``sm`` is 0.
     """
 
     name: str
     sm: int
     machine: str = ""
+    gfx: str = ""
 
     @property
     def capability(self) -> str:
-        """The compute capability: "10.0"."""
-        return _capability(self.sm)
+        """The compute capability, "10.0", or the target of an AMD GPU, "gfx942"."""
+        return self.gfx or _capability(self.sm)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.capability})"
@@ -65,8 +70,15 @@ class RunsHow:
 
 
 def products() -> tuple[Product, ...]:
-    """Every product of the table, in its order: by compute capability. Other names of a product are left out."""
+    """Every NVIDIA product of the table, in its order: by compute capability. Other names are left out."""
     return tuple(Product(row["name"], row["capability"], row["machine"]) for row in load("products")["product"])
+
+
+def amd_products() -> tuple[Product, ...]:
+    """Every AMD product of the table, in its order."""
+    return tuple(
+        Product(name, 0, row["machine"], row["target"]) for row in load("products")["amd"] for name in row["products"]
+    )
 
 
 def parse_gpus(text: str) -> tuple[Product, ...]:
@@ -75,7 +87,8 @@ def parse_gpus(text: str) -> tuple[Product, ...]:
 
 
 def parse_gpu(text: str) -> Product:
-    """The product with this name ("GB200", "rtx 5090"), or any with this capability ("sm_100", "100", "10.0").
+    """The product with this name ("GB200", "rtx 5090", "MI300X"), or any with this capability ("sm_100", "100", "10.0")
+    or this target ("gfx942").
 
     Raises UsageError, with the nearest names, for what the table does not know.
     """
@@ -83,11 +96,13 @@ def parse_gpu(text: str) -> Product:
     if product := names.get(_key(text)):
         return product
     number = _CAPABILITY.fullmatch(text.strip().lower())
+    if number is None and (target := text.strip().lower()) in {product.gfx for product in amd_products()}:
+        return Product(target, 0, "", target)
     if number is None:
         near = [names[key].name for key in difflib.get_close_matches(_key(text), names)]
         raise UsageError(
             f"no GPU {text.strip()!r} is known",
-            expected="a product such as GB200, or a compute capability such as sm_100 or 10.0",
+            expected="a product such as GB200 or MI300X, or a target such as sm_100, 10.0 or gfx942",
             hint=f"did you mean {' or '.join(near)}?" if near else "",
         )
     sm, table = int("".join(number.groups(""))), load("products")
@@ -107,6 +122,8 @@ def runs_on(code: Iterable[str | GpuEntry], product: Product) -> RunsHow:
     not know never count.
     """
     labels = dict.fromkeys(entry if isinstance(entry, str) else entry.label for entry in code)
+    if product.gfx:
+        return _runs_on_amd(labels, product)
     targets = [_Target(match[0], match[1], int(match[2]), match[3]) for match in map(_LABEL.fullmatch, labels) if match]
     running = [target for target in targets if not target.refuses(product.sm)]
     if running:
@@ -119,6 +136,21 @@ def runs_on(code: Iterable[str | GpuEntry], product: Product) -> RunsHow:
     reasons: defaultdict[str, list[str]] = defaultdict(list)
     for target in sorted(targets, key=lambda target: (target.is_ptx, target.sm, target.suffix)):
         reasons[target.refuses(product.sm)].append(target.label)
+    said = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in reasons.items())
+    return RunsHow("none", "", f"nothing runs on {product}: {said}")
+
+
+def _runs_on_amd(labels: Iterable[str], product: Product) -> RunsHow:
+    refused = {label: amd.refuses(label, product.gfx) for label in labels}
+    running = [label for label, reason in refused.items() if not reason]
+    if running:
+        best = max(running, key=lambda label: (not amd.is_generic(label), label))
+        return RunsHow("native", best, f"{best} runs on {product}")
+    reasons: defaultdict[str, list[str]] = defaultdict(list)
+    for label, reason in sorted(refused.items()):
+        reasons[reason].append(label)
+    if not reasons:
+        return RunsHow("none", "", f"there is no GPU code that could run on {product}")
     said = "; ".join(f"{', '.join(labels)}: {reason}" for reason, labels in reasons.items())
     return RunsHow("none", "", f"nothing runs on {product}: {said}")
 
@@ -183,7 +215,7 @@ def _renamed() -> dict[int, int]:
 @cache
 def _names() -> dict[str, Product]:
     """Products by key, under all of their names."""
-    return {
+    return {_key(product.name): product for product in amd_products()} | {
         _key(name): Product(name, row["capability"], row["machine"])
         for row in load("products")["product"]
         for name in (row["name"], *row.get("aliases", ()))
