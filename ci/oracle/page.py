@@ -1,0 +1,62 @@
+"""The page of the readiness table, in Markdown."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any
+
+from ci.oracle.answers import GPUS
+from ci.oracle.comparison import Judgement, totals
+from ci.oracle.wheels import MACHINES
+
+_RUNS = {"native": "yes", "jit": "by PTX", "none": "no", "": ""}
+_INTRO = """# Readiness of accelerator packages
+
+What `wheelproof verify NAME --depth gpu --gpu ...` says about the newest releases on {date}, for CPython 3.12 on
+Linux. Made by `ci/readiness.py`. *By PTX*: the driver compiles the code at first use. An empty cell: the wheel has no
+GPU code.
+"""
+_CHECK = """
+## The check
+
+Each row was compared with a whole download of the file that pip takes, read by readelf and cuobjdump (`ci/oracle`):
+the file, the accelerator, the major version of CUDA by sonames, the code for each GPU, and the exit code.
+**{right} right, {wrong} wrong, {undecided} undecided**, of {all} wheels of {packages} packages.
+"""
+
+
+def render(rows: Sequence[dict[str, Any]], judged: Sequence[Judgement] | None) -> str:
+    """The whole page; with the totals of the check, and what is not right, when ``judged`` is there."""
+    parts = [_INTRO.format(date=dt.datetime.now(dt.UTC).date())]
+    if judged is not None:
+        counts, packages = totals(judged), len({row["package"] for row in rows})
+        figures = {name: counts[name] for name in ("right", "wrong", "undecided")}
+        parts.append(_CHECK.format(**figures, all=len(rows), packages=packages))
+        parts += _not_right(rows, judged)
+    for machine in MACHINES:
+        parts.append(_table(machine, [row for row in rows if row["machine"] == machine]))
+    return "\n".join(parts)
+
+
+def _not_right(rows: Sequence[dict[str, Any]], judged: Sequence[Judgement]) -> list[str]:
+    return [
+        f"- {row['package']} on {row['machine']}: {judgement.outcome}. {'; '.join(judgement.why)}"
+        for row, judgement in zip(rows, judged, strict=True)
+        if judgement.outcome != "right"
+    ]
+
+
+def _table(machine: str, rows: Sequence[dict[str, Any]]) -> str:
+    gpus = GPUS[machine]
+    head = ["package", "version", "accelerator", *gpus, "verdict", "certainty", "MB read", "seconds"]
+    lines = [f"\n## {machine}\n", f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    return "\n".join(lines + [f"| {' | '.join(_cells(row, gpus))} |" for row in rows]) + "\n"
+
+
+def _cells(row: dict[str, Any], gpus: Sequence[str]) -> list[str]:
+    if not row["file"]:
+        return [row["package"], "no wheel", "", *("" for _gpu in gpus), f"exit {row['exit']}", "", "", ""]
+    runs = [_RUNS.get(row["runs"].get(gpu, ""), row["runs"].get(gpu, "")) for gpu in gpus]
+    read = [f"{row['bytes'] / 1e6:.1f}", f"{row['seconds']:.1f}"]
+    return [row["package"], row["version"], row["headline"], *runs, row["verdict"], row["certainty"], *read]
