@@ -51,7 +51,11 @@ def answer(**fields: Any) -> dict[str, Any]:
     }
 
 
-CUDA_13: dict[str, Any] = {"needed": ["libcudart.so.13"], "gpu_sections": {".nv_fatbin": 9}, "sass": {"90": 1, "100": 1}}
+CUDA_13: dict[str, Any] = {
+    "needed": ["libcudart.so.13"],
+    "gpu_sections": {".nv_fatbin": 9},
+    "sass": {"90": 1, "100": 1},
+}
 
 
 def test_sections_of_gpu_code_are_found_by_name_with_their_place_in_the_file() -> None:
