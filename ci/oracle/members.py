@@ -31,6 +31,10 @@ _SECTION = re.compile(r"^\s*\[\s*\d+\]\s(\S+)\s+\S+\s+[0-9a-f]{8,16}\s+([0-9a-f]
 _DYNAMIC = re.compile(r"\((NEEDED|SONAME)\).*\[(.*)\]")
 _LISTED = re.compile(r"^(ELF|PTX) file\s+\d+:.*\.(?:sm|compute)_(\d+[a-z]?)\.(?:cubin|ptx)\s*$", re.MULTILINE)
 _CUT_AT_MOST = 64
+_ARCHITECTURES = (
+    *(50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, "90a", 100, "100a", 101, "101a", 103, "103a"),
+    *(110, "110a", 120, "120a", 121, "121a"),
+)
 
 
 @dataclass
@@ -132,16 +136,31 @@ def _read_elf(path: Path, member: Member) -> None:
 
 
 def _list(path: Path, cuobjdump: str) -> tuple[dict[str, int], dict[str, int], str]:
-    """What cuobjdump lists; of several, joined by ``:``, the first that does not fail: new ones refuse old cubins."""
+    """What cuobjdump lists: the first that does not fail of several, which ``:`` joins.
+
+    A new one refuses a file with code for a GPU that it has forgotten, and an old one knows no new GPU: when all fail,
+    each is asked for one architecture after the other.
+    """
     problem = ""
-    for program in cuobjdump.split(":"):
-        command = [program, "--list-elf", "--list-ptx", str(path)]
-        run = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
-        sass, ptx = listed(run.stdout)
+    programs = cuobjdump.split(":")
+    for program in programs:
+        run = _cuobjdump(program, path)
         if run.returncode == 0 or "does not contain device code" in run.stderr:
-            return sass, ptx, ""
+            return *listed(run.stdout), ""
         problem = run.stderr.strip()[-200:] or f"cuobjdump returned {run.returncode}"
-    return sass, ptx, problem
+    sass, ptx = Counter[str](), Counter[str]()
+    for arch in _ARCHITECTURES:
+        for program in programs:
+            run = _cuobjdump(program, path, "-arch", f"sm_{arch}")
+            if run.returncode == 0 and (found := listed(run.stdout)) != ({}, {}):
+                sass, ptx = sass + Counter(found[0]), ptx + Counter(found[1])
+                break
+    return dict(sass), dict(ptx), problem if not sass + ptx else ""
+
+
+def _cuobjdump(program: str, path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [program, "--list-elf", "--list-ptx", *options, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
 
 
 def _search(path: Path, member: Member, cuobjdump: str) -> None:
