@@ -8,6 +8,8 @@ import subprocess
 import sys
 from typing import Any
 
+from ci.oracle.summary import from_source
+
 GPUS = {"x86_64": ("H100", "B200"), "aarch64": ("GH200", "GB200")}
 CAPABILITIES = {"H100": "9.0", "GH200": "9.0", "B200": "10.0", "GB200": "10.0"}
 _RULES = "WHL2,WHL6"  # the accelerator and the GPU code; how a wheel was packed is another question
@@ -15,7 +17,7 @@ _RULES = "WHL2,WHL6"  # the accelerator and the GPU code; how a wheel was packed
 
 def ask(package: str, machine: str, truth: dict[str, Any] | None) -> dict[str, Any]:
     """Judge the newest release, or the one of the truth, so that both look at the same file."""
-    version = _version(truth["wheel"]) if truth and truth["wheel"] else ""
+    version = truth["wheel"].split("-")[1] if truth and not from_source(truth) else ""
     requirement = f"{package}=={version}" if version else package
     options = ["--platform", machine, "--python", "3.12", "--depth", "gpu", "--gpu", ",".join(GPUS[machine])]
     command = [sys.executable, "-m", "wheelproof", "verify", requirement, *options, "--select", _RULES]
@@ -25,10 +27,6 @@ def ask(package: str, machine: str, truth: dict[str, Any] | None) -> dict[str, A
         return row | _read(json.loads(run.stdout))
     except ValueError:
         return row | {"file": "", "said": [run.stderr.strip()[-300:]]}
-
-
-def _version(wheel: str) -> str:
-    return wheel.split("-")[1]
 
 
 def _read(report: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ci.oracle.answers import CAPABILITIES, GPUS
-from ci.oracle.summary import Truth, of_row
+from ci.oracle.summary import Truth, from_source, of_row
 
 Outcome = Literal["right", "wrong", "undecided", "unchecked"]
 _ORDER: tuple[Outcome, ...] = ("wrong", "undecided", "right")  # the worst first
@@ -32,7 +32,7 @@ def judge(answer: dict[str, Any], truth: dict[str, Any] | None, other: dict[str,
     """
     if truth is None:
         return Judgement("unchecked", ("no truth is known",))
-    if not truth["wheel"]:
+    if from_source(truth):
         return _without_wheel(answer)
     if answer["file"] != truth["wheel"]:
         outcome: Outcome = "wrong" if answer["exit"] != 3 else "undecided"
@@ -66,7 +66,7 @@ def _by_hand() -> dict[tuple[str, str, str], str]:
 
 
 def _without_wheel(answer: dict[str, Any]) -> Judgement:
-    """Where pip takes no wheel, PASS is wrong."""
+    """Where pip takes no wheel of the newest release, PASS is wrong."""
     if answer["exit"] == 0:
         return Judgement("wrong", (f"pip takes no wheel, and wheelproof passes {answer['file']}",))
     return Judgement("right")

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from packaging.version import Version
+
 # The runtime libraries that carry the major version of CUDA in their names, and those whose number differs from it.
 _MAJORS = re.compile(
     r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink|cupti|nvjpeg|npp[a-z]+)(?:-[0-9a-f]{8})?\.so\.(1\d)\b"
@@ -60,6 +62,14 @@ def of_row(row: dict[str, Any], capabilities: Iterable[str]) -> Truth:
         how={capability: _together(found.values()) for capability, found in libraries.items()},
         libraries=libraries,
     )
+
+
+def from_source(row: dict[str, Any]) -> bool:
+    """True where an installer builds a source archive: there is no wheel, or only one of an older release."""
+    if not row["wheel"]:
+        return True
+    version = Version(row["wheel"].split("-")[1])
+    return bool(row.get("newest_source")) and Version(row["newest_source"]) > version
 
 
 def is_own(package: str, path: str) -> bool:

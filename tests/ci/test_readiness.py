@@ -161,3 +161,11 @@ def test_the_page_has_a_row_for_each_answer_and_the_totals_of_the_check() -> Non
     assert "| torchcodec | 1.0 | CUDA 13.0 | yes | yes | pass | exact | 1.0 | 1.0 |" in text
     assert "- other on x86_64: undecided. no truth" in text
     assert comparison.exit_code(judged) == 3
+
+
+def test_a_wheel_older_than_the_newest_source_archive_is_not_what_an_installer_takes() -> None:
+    stale = {**truth(library(**CUDA_13)), "newest_source": "1.1"}
+
+    assert comparison.judge(answer(), stale).outcome == "wrong"
+    assert comparison.judge(answer(file="", exit=3), stale).outcome == "right"
+    assert comparison.judge(answer(), {**stale, "newest_source": "1.0"}).outcome == "right"
