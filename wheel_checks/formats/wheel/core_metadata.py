@@ -36,6 +36,7 @@ class CoreMetadata:
 
     ``requirements`` holds the Requires-Dist lines that parse, in their order; ``bad_requirements`` the texts of those
     that do not, each with the parser's reason. ``license`` is License-Expression, or else License.
+    ``dynamic`` names the fields that a build computes (PEP 643).
     """
 
     metadata_version: str
@@ -47,6 +48,7 @@ class CoreMetadata:
     provides_extra: tuple[str, ...]
     license: str
     faults: tuple[str, ...]
+    dynamic: tuple[str, ...] = ()
 
 
 def parse_core_metadata(data: bytes | str) -> CoreMetadata:
@@ -79,6 +81,7 @@ def parse_core_metadata(data: bytes | str) -> CoreMetadata:
         provides_extra=tuple(raw.get("provides_extra", ())),
         license=raw.get("license_expression") or raw.get("license", ""),
         faults=tuple(faults),
+        dynamic=tuple(raw.get("dynamic", ())),
     )
 
 

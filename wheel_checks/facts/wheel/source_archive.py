@@ -1,0 +1,206 @@
+"""A source archive (sdist), read without unpacking or building it: what it requires, and what a build of it needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from wheel_checks.errors import FormatError
+from wheel_checks.facts.archive.members import read_members
+from wheel_checks.facts.wheel.contents import read_archive
+from wheel_checks.formats.sdist.static_metadata import (
+    LARGEST_PYPROJECT,
+    PKG_INFO,
+    PYPROJECT,
+    BuildSystem,
+    StaticMetadata,
+    read_build_system,
+    read_static_metadata,
+)
+from wheel_checks.formats.sdist.tar_members import TarMember, gunzip, read_tar
+from wheel_checks.formats.wheel.core_metadata import MAX_SIZE
+from wheel_checks.model import Unavailable
+from wheel_checks.sources.byte_source import ByteSource
+
+READABLE = (".tar.gz", ".zip")
+"""The archives that uv takes; it refuses others, which PEP 625 ended."""
+
+MOST_BYTES = 32 << 20
+"""Bytes of an archive that are read for its metadata."""
+
+ENOUGH_BYTES = 8 << 20
+"""Bytes after which reading ends when the requirements are known and only the build system is missing."""
+
+_SETUP = "setup.py"
+_LIMITS = {PKG_INFO: MAX_SIZE, PYPROJECT: LARGEST_PYPROJECT, _SETUP: 1 << 20}
+_FIRST, _NEXT = 256 << 10, 2 << 20  # bytes that are read at once
+
+_KINDS = {  # by the suffix or the name of a member
+    ".cu": "CUDA sources (nvcc of a CUDA toolkit)",
+    ".hip": "HIP sources (hipcc of ROCm)",
+    ".cpp": "a C++ compiler",
+    ".cc": "a C++ compiler",
+    ".cxx": "a C++ compiler",
+    ".c": "a C compiler",
+    ".rs": "Rust (cargo)",
+    ".f90": "a Fortran compiler",
+    ".pyx": "Cython sources (a C compiler)",
+    "CMakeLists.txt": "CMake",
+}
+_NAMES_CUDA = re.compile(r"\b(?:CUDAExtension|CUDA_HOME|CUDA_PATH|nvcc)\b")
+_IMPORTS = re.compile(r"^[ \t]*(?:import|from)[ \t]+(torch|numpy|jax|tensorflow)\b", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceArchive:
+    """A source archive of a release. ``url`` has no credentials; ``size`` is in bytes, None when no index tells it.
+
+    ``metadata_of`` names the wheel for another machine whose METADATA stands for the archive's, as in uv's resolutions;
+    "" when the archive's own is used. ``sources`` says what kinds of source it holds, as far as it was read, and
+    ``imported`` which packages its setup.py imports although it does not say that its build requires them.
+    """
+
+    name: str
+    version: str
+    file_name: str
+    url: str = ""
+    size: int | None = None
+    metadata: StaticMetadata | Unavailable = field(default_factory=lambda: Unavailable("it was not read"))
+    build: BuildSystem | Unavailable = field(default_factory=lambda: Unavailable("it was not read"))
+    metadata_of: str = ""
+    sources: tuple[str, ...] = ()
+    imported: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Such as "deepspeed 0.18.2"."""
+        return f"{self.name} {self.version}"
+
+    @property
+    def requirements(self) -> tuple[Requirement, ...]:
+        """The requirements that parse; none when its metadata could not be read."""
+        found = []
+        for text in () if isinstance(self.metadata, Unavailable) else self.metadata.requirements:
+            try:
+                found.append(Requirement(text))
+            except InvalidRequirement:
+                continue
+        return tuple(found)
+
+    @property
+    def computed(self) -> str:
+        """Why what it requires is known only when it is built; "" when its metadata is static."""
+        if isinstance(self.metadata, Unavailable):
+            return self.metadata.reason
+        return "" if self.metadata_of else self.metadata.computed
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What a build needs, as phrases: the build's requirements, compilers, packages that must be there before."""
+        found = []
+        if isinstance(self.build, BuildSystem):
+            found.append(f"{', '.join(self.build.requires) or 'no package'} to build")
+            if self.build.in_tree:
+                found.append(f"its own build backend ({self.build.backend})")
+        found += self.sources
+        found += [f"{name} installed before (its setup.py imports it: --no-build-isolation)" for name in self.imported]
+        return tuple(found)
+
+    def __str__(self) -> str:
+        return f"{self.label} would be built from {self.file_name}"
+
+
+def read_source_archive(source: ByteSource, name: str, version: str, file_name: str) -> SourceArchive:
+    """What the archive says, read from its start as far as that takes (``MOST_BYTES``).
+
+    What it does not say is Unavailable in the result. Raises SourceError when it cannot be read, FormatError for one
+    that is no archive.
+    """
+    members: dict[str, bytes] = {}
+    kinds: dict[str, None] = {}
+    read = _zip_members(source) if file_name.endswith(".zip") else _tar_members(source, members)
+    first = ""
+    for member in read:
+        top, _, rest = member.name.removeprefix("./").partition("/")
+        first = first or top
+        if top == first and rest in _LIMITS and member.content is not None:
+            members.setdefault(rest, member.content)
+        tail = rest.rpartition("/")[2]
+        kind = _KINDS.get(tail) or _KINDS.get(f".{tail.rpartition('.')[2]}" if "." in tail else "")
+        if kind and not _is_aside(rest):
+            kinds[kind] = None
+    metadata: StaticMetadata | Unavailable
+    build: BuildSystem | Unavailable
+    pyproject = members.get(PYPROJECT)
+    try:
+        metadata = read_static_metadata(name, version, members.get(PKG_INFO), pyproject)
+    except FormatError as error:
+        metadata = Unavailable(f"what {file_name} requires is not known: {error}")
+    try:
+        build = read_build_system(pyproject)
+    except FormatError as error:
+        build = Unavailable(f"its build system is not known: {error}")
+    setup = members.get(_SETUP, b"").decode("utf-8", "replace")
+    if _NAMES_CUDA.search(setup) and _KINDS[".cu"] not in kinds:
+        kinds["a CUDA toolkit (its setup.py looks for one)"] = None
+    return SourceArchive(
+        name,
+        version,
+        file_name,
+        metadata=metadata,
+        build=build,
+        sources=tuple(sorted(kinds)),
+        imported=tuple(_imported(setup, build)),
+    )
+
+
+def _imported(setup: str, build: BuildSystem | Unavailable) -> Iterator[str]:
+    stated = set()
+    for text in build.requires if isinstance(build, BuildSystem) else ():
+        try:
+            stated.add(canonicalize_name(Requirement(text).name))
+        except InvalidRequirement:
+            continue
+    yield from sorted(set(_IMPORTS.findall(setup)) - stated)
+
+
+def _is_aside(path: str) -> bool:
+    """Whether a file is of tests, examples or documentation, which no build compiles."""
+    return any(part in {"test", "tests", "docs", "doc", "examples", "benchmarks"} for part in path.split("/")[:-1])
+
+
+def _tar_members(source: ByteSource, found: Mapping[str, bytes]) -> Iterator[TarMember]:
+    def limit_of(name: str) -> int:
+        return _LIMITS.get(name.removeprefix("./").partition("/")[2], 0)
+
+    yield from read_tar(gunzip(_chunks(source, found)), limit_of)
+
+
+def _chunks(source: ByteSource, found: Mapping[str, bytes]) -> Iterator[bytes]:
+    """The archive from its start, until ``found`` holds what is looked for; kept in the cache piece by piece."""
+    size = source.read_tail(1)[0]
+    position = 0
+    while position < min(size, MOST_BYTES):
+        known = PKG_INFO in found and (PYPROJECT in found or position >= ENOUGH_BYTES)
+        if known:
+            return
+        length = min(_NEXT if position else _FIRST, size - position)
+        yield source.read(position, length)
+        position += length
+
+
+def _zip_members(source: ByteSource) -> Iterator[TarMember]:
+    archive = read_archive(source)
+    wanted = {
+        member.name: _LIMITS[rest]
+        for member in archive.members
+        if (rest := member.name.partition("/")[2]) in _LIMITS and not member.is_directory
+    }
+    contents = read_members(source, archive, wanted).contents
+    for member in archive.members:
+        content = contents.get(member.name)
+        yield TarMember(member.name, member.size, content if isinstance(content, bytes) else None)
