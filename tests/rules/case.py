@@ -16,7 +16,7 @@ class Case:
     """Given these facts, the rule ``says`` these messages, and nothing else; nothing at all in a near miss.
 
     ``severity`` is that of every message, ``member`` and ``line`` the location of the first, ``evidence`` values that
-    the first one shows.
+    the first one shows. ``undecided``: they say what could not be decided.
     """
 
     rule: str
@@ -28,6 +28,7 @@ class Case:
     line: int | None = None
     evidence: tuple[str, ...] = ()
     expectations: Mapping[str, Any] = field(default_factory=dict)
+    undecided: bool = False
 
     @property
     def id(self) -> str:

@@ -12,7 +12,9 @@ from tests.support.wheels import torch_like
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.stack import NO_FILE, SDIST, WHEEL, Conflict, Demand, StackFacts, StackPackage
 from wheel_checks.facts.wheel.facts import Sibling
+from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.digests import WrongHash
+from wheel_checks.formats.sdist.static_metadata import BuildSystem, StaticMetadata
 from wheel_checks.model import Unavailable
 
 REASON = "a GPU is wanted (GB200)"
@@ -46,6 +48,18 @@ def package(
 def without_wheel(distribution: str, explanation: str) -> StackPackage:
     return StackPackage(
         "demo", "1.0", AARCH64, distribution, Unavailable("there is no wheel to read"), explanation=explanation
+    )
+
+
+def archive(computed: str) -> SourceArchive:
+    """A source archive of demo 1.0, and why its requirements are ``computed``."""
+    return SourceArchive(
+        "demo",
+        "1.0",
+        "demo-1.0.tar.gz",
+        metadata=StaticMetadata("demo", "1.0", "PKG-INFO", ("torch>=2", "pytest ; extra == 'test'"), computed=computed),
+        build=BuildSystem(("setuptools", "torch")),
+        sources=("a C++ compiler",),
     )
 
 
@@ -92,6 +106,34 @@ CASES = [
         lambda: without_wheel(SDIST, "demo 1.0 has no wheel for cp312 aarch64, only a source archive"),
         ("demo 1.0 has no wheel for cp312 aarch64, only a source archive",),
         WARNING,
+        undecided=True,
+    ),
+    Case(
+        "STK102",
+        "a source archive whose requirements are known",
+        lambda: replace(without_wheel(SDIST, ""), archive=archive("")),
+        ("demo 1.0 would be built there: it has no wheel for cp312 aarch64",),
+        WARNING,
+        evidence=("demo-1.0.tar.gz", "torch>=2", "setuptools, torch to build; a C++ compiler"),
+        undecided=True,
+    ),
+    Case(
+        "STK102",
+        "a source archive whose requirements a build computes",
+        lambda: replace(without_wheel(SDIST, ""), archive=archive("PKG-INFO says `Dynamic: Requires-Dist`")),
+        ("demo 1.0 would be built there: it has no wheel for cp312 aarch64",),
+        WARNING,
+        evidence=("its requirements are computed when it is built: PKG-INFO says `Dynamic: Requires-Dist`",),
+        undecided=True,
+    ),
+    Case(
+        "STK102",
+        "a newer source archive that could not be read",
+        lambda: replace(package("demo"), unread_archive="it has no PKG-INFO"),
+        ("an installer would try a newer source archive of demo, which could not be read",),
+        WARNING,
+        evidence=("it has no PKG-INFO",),
+        undecided=True,
     ),
     Case("STK102", "a wheel", lambda: package("demo")),
     Case("STK102", "no file at all, which is another rule's", lambda: without_wheel(NO_FILE, "")),
@@ -136,6 +178,23 @@ CASES = [
             "you require torch==2.11.0",
         ),
         evidence=("vllm==0.19.0 depends on torch==2.10.0", "you require torch==2.11.0"),
+    ),
+    Case(
+        "STK105",
+        "a conflict with requirements that a build computes",
+        lambda: stack(conflicts=(replace(CONFLICT, computed=(archive("it is dynamic"),)),)),
+        (
+            "perhaps no versions fulfil all requirements: a build computes those of demo 1.0; "
+            "vllm==0.19.0 depends on torch==2.10.0 and you require vllm==0.19.0; you require torch==2.11.0",
+        ),
+        undecided=True,
+    ),
+    Case(
+        "STK105",
+        "a resolver that would go on",
+        lambda: replace(stack(), unfinished="it tried 12 times"),
+        ("newer releases than these may be installed: it tried 12 times",),
+        undecided=True,
     ),
     Case(
         "STK105",

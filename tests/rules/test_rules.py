@@ -86,7 +86,7 @@ CASES: list[Case] = list(chain.from_iterable(module.CASES for module in MODULES)
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_given_these_facts_these_findings(case: Case) -> None:
-    results = findings(case.rule, case.facts(), **case.expectations)
+    results = findings(case.rule, case.facts(), undecided=case.undecided, **case.expectations)
 
     assert [result.message for result in results] == list(case.says)
     assert {result.severity for result in results} <= {case.severity}

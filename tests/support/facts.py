@@ -94,9 +94,10 @@ def judged(rule_id: str, facts: Any, **expectations: Any) -> tuple[CheckResult, 
     return run_rules([get_rule(rule_id)], facts, Expectations(**expectations))
 
 
-def findings(rule_id: str, facts: Any, **expectations: Any) -> list[CheckResult]:
-    """The failures of one rule; a rule that was skipped or that crashed fails the test."""
+def findings(rule_id: str, facts: Any, *, undecided: bool = False, **expectations: Any) -> list[CheckResult]:
+    """The failures of one rule, or what it leaves ``undecided``; a rule that ends in any other way fails the test."""
     results = judged(rule_id, facts, **expectations)
-    undecided = [result for result in results if result.outcome in (Outcome.SKIP, Outcome.ERROR)]
-    assert not undecided, undecided
-    return [result for result in results if result.outcome is Outcome.FAIL]
+    wanted = Outcome.ERROR if undecided else Outcome.FAIL
+    others = [result for result in results if result.outcome not in (wanted, Outcome.PASS)]
+    assert not others, others
+    return [result for result in results if result.outcome is wanted]

@@ -1,4 +1,4 @@
-"""A simple index (PEP 503) of built wheels, as files for :class:`tests.support.range_server.RangeServer`."""
+"""A simple index (PEP 503) of wheels and source archives, for :class:`tests.support.range_server.RangeServer`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import hashlib
 from collections.abc import Mapping
 
 from tests.support.range_server import Resource
+from tests.support.sdists import SourceBuilder
 from tests.support.wheels import WheelBuilder
 
 
-def simple_index(*wheels: WheelBuilder, attributes: Mapping[str, str] | None = None) -> dict[str, bytes | Resource]:
+def simple_index(
+    *wheels: WheelBuilder | SourceBuilder, attributes: Mapping[str, str] | None = None
+) -> dict[str, bytes | Resource]:
     """Paths to bodies: ``/simple/NAME/`` lists the wheels by relative links with hashes, ``/files/`` holds them.
 
     ``attributes`` maps a file name to more attributes of its link (``data-yanked="reason"``).

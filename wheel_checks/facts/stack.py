@@ -13,6 +13,7 @@ from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.facts.wheel.resolution import active_with_extras, exact_pin
+from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.digests import WrongHash
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.selection import Choice
@@ -56,7 +57,9 @@ class LinkedPackage:
 class StackPackage:
     """One package of a stack.
 
-    ``distribution`` is what would be installed: "wheel", "sdist" (nothing else is there) or "none".
+    ``distribution`` is what would be installed: "wheel", "sdist" (it would be built there) or "none". ``archive`` is
+    the source archive, None for a package that is built from something else, and ``unread_archive`` says why one that
+    an installer would try before this version could not be read.
     ``demands`` are all requirements on it; ``chain`` leads from what the user asked for to it, one demand a step.
     ``choice`` is what the index offers where no wheel was found; ``siblings`` are wheels of the same release for other
     machines. ``gpu_reason`` says why a GPU is wanted ("--gpu GB200"), "" when it is not.
@@ -74,6 +77,8 @@ class StackPackage:
     explanation: str = ""
     siblings: tuple[Sibling, ...] = ()
     gpu_reason: str = ""
+    archive: SourceArchive | None = None
+    unread_archive: str = ""
 
     @property
     def label(self) -> str:
@@ -88,11 +93,16 @@ class StackPackage:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Requirements that no set of versions satisfies: sentences that say why, and who demands what, for people."""
+    """Requirements that no set of versions satisfies: sentences that say why, and who demands what, for people.
+
+    ``computed`` are source archives among them that compute what they require when they are built: then it is not
+    decided that there is a conflict.
+    """
 
     sentences: tuple[str, ...]
     demands: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
+    computed: tuple[SourceArchive, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +110,7 @@ class StackFacts:
     """A set of requirements, resolved for a target.
 
     ``packages`` is empty when ``conflicts`` prevented that, or METADATA that was served with another hash than stated.
+    ``unfinished`` says why a resolver might take newer releases than these, "" when it takes these.
     """
 
     requested: tuple[str, ...]
@@ -107,6 +118,12 @@ class StackFacts:
     packages: tuple[StackPackage, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     wrong_metadata: tuple[WrongHash, ...] = ()
+    unfinished: str = ""
+
+    @property
+    def built(self) -> tuple[StackPackage, ...]:
+        """The packages that have no wheel for the target, and would be built there."""
+        return tuple(package for package in self.packages if package.distribution == SDIST)
 
     def package(self, name: str) -> StackPackage | None:
         """The package with this normalised name, None when it is not part of the stack."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from packaging.version import Version
 
-from wheel_checks.commands import Step, option, requirement, run
+from wheel_checks.commands import Options, Step, option, requirement, run
+from wheel_checks.commands import package as command_package
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import LABELS
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack import NO_FILE, SDIST, StackFacts, StackPackage, unfulfilled
 from wheel_checks.facts.wheel.resolution import exact_pin
+from wheel_checks.facts.wheel.source_archive import SourceArchive
+from wheel_checks.formats.sdist.static_metadata import PKG_INFO, StaticMetadata
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
-from wheel_checks.phrases import summarised
+from wheel_checks.phrases import joined, summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import signals_shown
 from wheel_checks.rules.shared.commands import look_at_index
@@ -112,16 +115,46 @@ def _gpu_fix(package: StackPackage) -> Fix:
     "STK102",
     "every package has a wheel for the target",
     Severity.WARNING,
-    why="A source archive is compiled at install: it needs compilers and the CUDA toolkit, takes up to hours, and what "
-    "it requires is known only then. wheelproof builds nothing, so what it would require is not judged either.",
-    example="`flash-attn`, of which the index has a source archive only",
+    why="A source archive is compiled at install: it needs compilers and often the CUDA toolkit, takes up to hours, "
+    "and what comes out, the GPU code too, is known only then. wheelproof builds nothing and executes no code of an "
+    "archive: it resolves with what the archive says of its requirements, and its verdict stays undecided.",
+    example="`flash-attn`, of which the index has a source archive only, and whose requirements a build computes",
     fix="Build the wheel once, and give its folder with --find-links; or take a release that has one.",
 )
 def source_only(package: StackPackage, _: Expectations) -> Iterable[Finding]:
-    """What fits is not a source archive alone."""
-    if package.distribution == SDIST:
-        fix = Fix(f"Build a wheel of {package.label} on {package.target.machine} once, and offer it with --find-links.")
-        yield Finding(_why(package, "only a source archive"), _demands(package), fix)
+    """Nothing would be built on the target."""
+    if package.unread_archive:
+        told = f"an installer would try a newer source archive of {package.name}, which could not be read"
+        yield Finding(told, (Evidence("reason", package.unread_archive),), undecided=True)
+    if package.distribution != SDIST:
+        return
+    archive = package.archive
+    message = _why(package, "only a source archive")
+    evidence: list[Evidence] = []
+    if archive is not None:
+        message = f"{package.label} would be built there: it has no wheel for {package.target.label}"
+        evidence.append(Evidence("source archive", archive.file_name, "index"))
+        evidence += _of_archive(archive)
+    fix = Fix(
+        f"Build a wheel of {package.label} on {package.target.machine} once, and judge the stack with it:",
+        (
+            run("pip", "wheel", "--no-deps", "--wheel-dir", "wheels", command_package(package.name, package.version)),
+            Options(("wheelproof", "stack"), ("--find-links", "wheels")),
+        ),
+    )
+    yield Finding(message, (*evidence, *_demands(package)), fix, undecided=True)
+
+
+def _of_archive(archive: SourceArchive) -> Iterator[Evidence]:
+    """What an archive says without being built."""
+    if isinstance(archive.metadata, StaticMetadata):
+        origin = archive.metadata_of or archive.metadata.origin
+        active = [text for text in archive.metadata.requirements if "extra ==" not in text]
+        yield Evidence("requires", summarised(active, _SHOWN, separator="; ") or "nothing", origin)
+    if archive.computed:
+        yield Evidence("undecided", f"its requirements are computed when it is built: {archive.computed}", PKG_INFO)
+    if archive.needs:
+        yield Evidence("a build needs", "; ".join(archive.needs), archive.file_name)
 
 
 @package_rule(
@@ -211,10 +244,17 @@ def _differ(a: str, b: str) -> bool:
 )
 def solvable(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
     """The resolver found versions, and these fulfil every METADATA."""
+    if stack.unfinished:
+        yield Finding(f"newer releases than these may be installed: {stack.unfinished}", undecided=True)
     for conflict in stack.conflicts:
         evidence = tuple(Evidence("demand", demand, "METADATA") for demand in conflict.demands)
         evidence += tuple(Evidence("hint", hint, "uv") for hint in conflict.hints)
         fix = Fix("Change one of these requirements, or leave its version open.")
+        if conflict.computed:
+            named = joined([archive.label for archive in conflict.computed])
+            told = f"perhaps no versions fulfil all requirements: a build computes those of {named}"
+            yield Finding(f"{told}; {'; '.join(conflict.sentences)}", evidence, fix, undecided=True)
+            continue
         yield Finding(f"no versions fulfil all requirements: {'; '.join(conflict.sentences)}", evidence, fix)
     for package in stack.packages:
         for demand in unfulfilled(package):

@@ -29,6 +29,7 @@ from wheel_checks.facts.stack import (
     gpu_builds,
 )
 from wheel_checks.facts.wheel.siblings import find_siblings
+from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.pylock import LockedPackage
 from wheel_checks.model import Unavailable
@@ -41,6 +42,7 @@ from wheelproof.wheels.asked import Asked
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.judging import AT_ONCE
 from wheelproof.wheels.model import JudgedWheel, PlannedWheel
+from wheelproof.wheels.resolving import Settled
 
 if TYPE_CHECKING:  # few packages have variants
     from wheel_checks.targets.variant_choice import MachineChoice
@@ -142,14 +144,15 @@ def sibling_wheels(judged: Sequence[JudgedWheel]) -> list[PlannedWheel]:
 def build_facts(
     asked: Asked,
     target: Target,
-    resolution: Resolution,
+    settled: Settled,
     picks: Sequence[Pick],
     judged: Mapping[str, JudgedWheel],
     indexes: KnownIndexes,
     gpus: Sequence[str],
 ) -> StackFacts:
     """The facts of the resolved stack. ``judged`` maps names of packages to what was read of their wheels."""
-    linked = [_linked(pick.package, judged.get(pick.package.name)) for pick in picks]
+    resolution, archives = settled.resolution, settled.archives
+    linked = [_linked(pick.package, judged.get(pick.package.name), archives.get(pick.package.name)) for pick in picks]
     demands = find_demands(asked.known, linked, target)
     labels = {package.label: package.name for package in linked}
     packages = [_package(pick, judged.get(pick.package.name), target) for pick in picks]
@@ -162,7 +165,7 @@ def build_facts(
             packages.append(_without_wheel(unusable, choice, target))
     wanted = f"a GPU is wanted ({', '.join(gpus)})" if gpus else ""
     builds = gpu_builds(packages)
-    finished = []
+    finished: list[StackPackage] = []
     for package in packages:
         other = next((build for build in builds if build.name != package.name), None)
         reason = wanted or (f"{other.label} is built for {_label(other)}" if other else "")
@@ -172,9 +175,12 @@ def build_facts(
                 demands=demands.get(package.name, ()),
                 chain=chain_to(package.name, demands, labels),
                 gpu_reason=reason,
+                archive=archives.get(package.name),
+                unread_archive=settled.failed.get(package.name, ""),
             )
         )
-    return StackFacts(asked.names, target, tuple(sorted(finished, key=lambda p: p.name)), tuple(conflicts))
+    named = tuple(sorted(finished, key=lambda p: p.name))
+    return StackFacts(asked.names, target, named, tuple(conflicts), unfinished=settled.unfinished)
 
 
 def _is_about_versions(choice: Choice) -> bool:
@@ -184,9 +190,9 @@ def _is_about_versions(choice: Choice) -> bool:
     return choice.chosen is not None or (nowhere and all(r.reason in versions for r in choice.rejected))
 
 
-def conflict_of(explanation: Explanation) -> Conflict:
+def conflict_of(explanation: Explanation, computed: Sequence[SourceArchive] = ()) -> Conflict:
     """The explanation of uv as a fact of the stack."""
-    return Conflict(explanation.sentences, tuple(map(str, explanation.demands)), explanation.hints)
+    return Conflict(explanation.sentences, tuple(map(str, explanation.demands)), explanation.hints, tuple(computed))
 
 
 def _label(package: StackPackage) -> str:
@@ -194,7 +200,9 @@ def _label(package: StackPackage) -> str:
     return facts.label if facts and facts.accelerator in GPU else ""
 
 
-def _linked(package: LockedPackage, item: JudgedWheel | None) -> LinkedPackage:
+def _linked(package: LockedPackage, item: JudgedWheel | None, archive: SourceArchive | None) -> LinkedPackage:
+    if archive is not None:
+        return LinkedPackage(package.name, package.version, archive.requirements)
     facts = item.facts if item else None
     metadata = facts.metadata if facts else None
     if metadata is None or isinstance(metadata, Unavailable):

@@ -45,6 +45,7 @@ from wheelproof.wheels.judging import (
     variant_files,
 )
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
+from wheelproof.wheels.resolving import Settled, UndecidedConflictError, resolve_with_archives
 
 if TYPE_CHECKING:  # few packages have variants
     from wheel_checks.sources.variant_files import VariantFiles
@@ -83,7 +84,7 @@ class _Resolved:
     """
 
     target: Target
-    resolution: Resolution
+    settled: Settled
     picks: tuple[Pick, ...]
     indexes: KnownIndexes
     left_out: Mapping[str, WheelproofError]
@@ -115,7 +116,8 @@ def judge_stack(
         except UsageError:
             raise
         except NoSolutionError as error:
-            facts = StackFacts(request.asked.names, target, conflicts=(conflict_of(error.explanation),))
+            computed = error.computed if isinstance(error, UndecidedConflictError) else ()
+            facts = StackFacts(request.asked.names, target, conflicts=(conflict_of(error.explanation, computed),))
             subjects.append(_stack_subject(request, facts, rules["stack"], judgement, []))
         except WrongMetadataError as error:
             facts = StackFacts(request.asked.names, target, wrong_metadata=(error.wrong,))
@@ -130,7 +132,7 @@ def judge_stack(
     for item in resolved:
         own = {p.package.name: by_wheel[p.wheel.file_name, p.wheel.target] for p in item.picks if p.wheel}
         gpus = request.gpus if item.machine is None else tuple(filter(None, [item.machine.gpu]))
-        facts = build_facts(request.asked, item.target, item.resolution, item.picks, own, item.indexes, gpus)
+        facts = build_facts(request.asked, item.target, item.settled, item.picks, own, item.indexes, gpus)
         offers = {
             p.name: offers_of(p, own[p.name].planned, item.indexes, pre=request.pre)
             for p in facts.packages
@@ -151,12 +153,13 @@ def judge_stack(
 
 def _resolve(request: StackRequest, target: Target, config: IndexConfig, client: HttpClient) -> _Resolved:
     handed = hand_over(request.asked, target, config)
-    resolution = Resolution(())
-    if handed.requirements:
-        resolution = resolve(
+    indexes = KnownIndexes(SimpleIndex(client, handed.config, handed.pinned))
+
+    def run(more_links: tuple[str, ...]) -> Resolution:
+        return resolve(
             handed.requirements,
             target,
-            handed.config,
+            replace(handed.config, find_links=(*handed.config.find_links, *more_links)),
             constraints=handed.constraints,
             pinned=handed.pinned,
             left_out=(*handed.left_out, *(project.name for project in handed.projects)),
@@ -165,10 +168,23 @@ def _resolve(request: StackRequest, target: Target, config: IndexConfig, client:
             timeout=client.time_left(request.timeout),
             leave_out_unusable=True,
         )
+
+    settled = Settled(Resolution(()))
+    if handed.requirements:
+        settled = resolve_with_archives(
+            run,
+            map(Requirement, handed.requirements),
+            target,
+            indexes,
+            client,
+            constraints=map(Requirement, handed.constraints),
+            pre=request.pre or handed.pre,
+            passed_over=(*handed.pinned, *handed.left_out, *(project.name for project in handed.projects)),
+        )
     own = [LockedPackage(project.name, project.version, (), DIRECTORY) for project in handed.projects]
-    resolution = replace(resolution, packages=(*resolution.packages, *own))
-    indexes = KnownIndexes(SimpleIndex(client, handed.config, handed.pinned))
-    return _Resolved(target, resolution, tuple(pick_wheels(resolution, target, indexes)), indexes, handed.left_out)
+    resolution = replace(settled.resolution, packages=(*settled.resolution.packages, *own))
+    settled = replace(settled, resolution=resolution)
+    return _Resolved(target, settled, tuple(pick_wheels(resolution, target, indexes)), indexes, handed.left_out)
 
 
 def _for_machines(request: StackRequest, item: _Resolved, variants: VariantFiles | None) -> list[_Resolved]:

@@ -38,7 +38,10 @@ class KnownIndexes:
 
     def files(self, project: str) -> tuple[IndexFile, ...]:
         """The candidate files of a project. Raises what :meth:`SimpleIndex.files` raises."""
-        listing = self._listings[canonicalize_name(project)] = self._index.files(project, every=True)
+        name = canonicalize_name(project)
+        listing = self._listings.get(name)
+        if listing is None:
+            listing = self._listings[name] = self._index.files(project, every=True)
         return listing.files
 
     def refused(self, project: str) -> frozenset[str]:

@@ -1,0 +1,280 @@
+"""What pip and uv would install, source archives included: uv resolves again while there are newer ones to take.
+
+uv with ``--no-build`` walks back to releases that have a wheel, however old. So after each resolution the archives of
+newer releases are read, and made usable (:mod:`wheelproof.wheels.source_archives`); nearly every stack needs none, and
+then one run of uv is all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.errors import SourceError, WheelproofError
+from wheel_checks.facts.wheel.resolution import active_with_extras, metadata_reader
+from wheel_checks.facts.wheel.source_archive import SourceArchive
+from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.pylock import LockedPackage
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.scratch_folder import scratch_folder
+from wheel_checks.sources.uv.explanation import Explanation
+from wheel_checks.sources.uv.resolver import NoSolutionError, Resolution
+from wheel_checks.targets.target import Target
+from wheelproof.wheels.indexes import KnownIndexes
+from wheelproof.wheels.source_archives import ArchiveFolder
+
+MOST_ROUNDS = 12  # runs of uv; real stacks need one to three
+MOST_ARCHIVES = 64  # read for one stack; each costs up to 32 MiB
+MOST_RELEASES = 200  # newer releases whose requirements are read after one resolution
+_AT_ONCE = 8
+
+Run = Callable[[tuple[str, ...]], Resolution]
+"""Resolves with more find-links places; raises what :func:`wheel_checks.sources.uv.resolver.resolve` raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A resolution in which every package is what an installer takes, a wheel or a source archive.
+
+    ``archives`` are those in it, by the name of the package. ``failed`` says of packages, by name, why an archive that
+    an installer would try could not be read. ``unfinished`` says why newer releases may have been missed, "" if none.
+    """
+
+    resolution: Resolution
+    archives: Mapping[str, SourceArchive] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+    unfinished: str = ""
+
+
+class UndecidedConflictError(NoSolutionError):
+    """There is no solution with what source archives list; those in ``computed`` compute that when they are built."""
+
+    def __init__(self, explanation: Explanation, computed: Sequence[SourceArchive]) -> None:
+        super().__init__(explanation)
+        self.computed = tuple(computed)
+
+
+def resolve_with_archives(
+    run: Run,
+    asked: Iterable[Requirement],
+    target: Target,
+    indexes: KnownIndexes,
+    client: HttpClient,
+    *,
+    constraints: Iterable[Requirement] = (),
+    pre: bool = False,
+    passed_over: Iterable[str] = (),
+) -> Settled:
+    """Run the resolver until every package is the newest that an installer would take on ``target``.
+
+    ``asked`` is what it resolves, under ``constraints``. No archive is looked for of packages in ``passed_over``: those
+    that are left out, and those of one index each, for which uv looks nowhere else. Raises what ``run`` raises,
+    UndecidedConflictError, and SourceError when an index does not answer or the search does not end.
+    """
+    with scratch_folder() as path:
+        folder = ArchiveFolder(path, client, indexes, target, pre)
+        search = _Search(folder, frozenset(map(canonicalize_name, passed_over)))
+        for constraint in active_with_extras(constraints, target.markers()):
+            search.constraints.setdefault(canonicalize_name(constraint.name), []).append(constraint)
+        search.take(r for r in active_with_extras(asked, target.markers()) if not r.url)
+        unfinished = f"uv tried source archives in {MOST_ROUNDS} rounds, and would try more"
+        resolution: Resolution | None = None
+        for _ in range(MOST_ROUNDS):
+            try:
+                resolution = run((path.as_uri(),) if folder.archives else ())
+            except NoSolutionError as error:
+                if search.explained(error.explanation):
+                    continue
+                named = [item for item, _ in folder.archives.values() if item.computed and item.name in str(error)]
+                if named:
+                    raise UndecidedConflictError(error.explanation, named) from None
+                raise
+            if not search.resolved(resolution):
+                return search.settled(resolution)
+        if resolution is None:
+            raise SourceError(unfinished, hint="name the versions that you want")
+        return replace(search.settled(resolution), unfinished=unfinished)
+
+
+@dataclass(slots=True)
+class _Search:
+    """What was asked for by name, and the archives that were found for it so far."""
+
+    folder: ArchiveFolder
+    passed_over: frozenset[str]
+    asked: dict[str, list[Requirement]] = field(default_factory=dict)
+    constraints: dict[str, list[Requirement]] = field(default_factory=dict)
+
+    def _metadata(self, file: IndexFile) -> CoreMetadata:
+        return metadata_reader(self.folder.client, self.folder.target)(file)
+
+    def take(self, requirements: Iterable[Requirement]) -> None:
+        """Look at what is asked for, and at what the archives that this finds require in turn."""
+        for requirement in requirements:
+            self.asked.setdefault(canonicalize_name(requirement.name), []).append(requirement)
+        extras = {name: {extra for r in rows for extra in r.extras} for name, rows in self.asked.items()}
+        front, seen = list(self.asked), set(self.asked)
+        while front:
+            found = self._add((name, self._of(name), None) for name in front)
+            front = []
+            for archive in found:
+                active = active_with_extras(
+                    archive.requirements, self.folder.target.markers(), extras.get(archive.name, ())
+                )
+                for requirement in active:
+                    name = canonicalize_name(requirement.name)
+                    extras.setdefault(name, set()).update(requirement.extras)
+                    if name not in seen and not requirement.url:
+                        front.append(name)
+                        seen.add(name)
+
+    def resolved(self, resolution: Resolution) -> bool:
+        """Whether archives were added after looking at a resolution."""
+        packages = [(package, version) for package in resolution.packages if (version := _version(package))]
+        wanted: list[_Wanted] = [(package.name, self._of(package.name), version) for package, version in packages]
+        for unusable in resolution.unusable:
+            wanted += [(unusable.name, rows, None) for rows in self._demanded(unusable.name, unusable.explanation)]
+        if self._add(wanted) or self._add(self._of_newer_releases(packages)):
+            return True
+        behind = [(p, v) for p, v in packages if any(n == p.name and known > v for n, known in self.folder.archives)]
+        if not behind:  # what is read is taken
+            return False
+        demands = self._all_demands(resolution)
+        rows = [(p.name, [*self._of(p.name), *demands.get(p.name, ())], v) for p, v in behind]
+        return bool(self._add(rows, older=True))
+
+    def _of_newer_releases(self, packages: Sequence[tuple[LockedPackage, Version]]) -> list[_Wanted]:
+        """What newer releases require that is not taken: an archive among that may be why they are not taken."""
+        taken = {package.name: version for package, version in packages}
+        front = [_Newer(name, self._of(name), version) for name, version in taken.items()]
+        seen: set[tuple[str, str]] = set()
+        wanted: list[_Wanted] = []
+        with ThreadPoolExecutor(_AT_ONCE, "newer") as pool:
+            while front and len(seen) < MOST_RELEASES:
+                found = list(pool.map(self._requirements_of, front))
+                front = []
+                for requirement in (r for requirements in found for r in requirements):
+                    name = canonicalize_name(requirement.name)
+                    version = taken.get(name)
+                    fits = version is not None and requirement.specifier.contains(version, prereleases=True)
+                    if requirement.url or (fits and not requirement.extras) or (name, str(requirement)) in seen:
+                        continue
+                    seen.add((name, str(requirement)))
+                    rows = [requirement, *self._of(name)]
+                    wanted.append((name, rows, None))
+                    front.append(_Newer(name, rows, Version("0.dev0")))
+        return wanted
+
+    def _requirements_of(self, newer: _Newer) -> list[Requirement]:
+        """What the newest of some releases requires on the target; nothing when it cannot be read."""
+        choice = None if newer.name in self.passed_over else self.folder.newest(newer.requirements, newer.above)
+        if choice is None or choice.version is None:
+            return []
+        known = self.folder.archives.get((newer.name, choice.version))
+        found: Sequence[Requirement] = known[0].requirements if known else ()
+        if choice.chosen is not None:
+            try:
+                found = self._metadata(choice.chosen).requirements
+            except WheelproofError:  # uv could not take it either
+                return []
+        extras = {extra for requirement in newer.requirements for extra in requirement.extras}
+        return active_with_extras(found, self.folder.target.markers(), extras)
+
+    def explained(self, explanation: Explanation) -> bool:
+        """Whether archives were added of packages that the explanation names: older ones, as uv would try."""
+        names = {*explanation.unusable, *(_name_of(demand.what) for demand in explanation.demands)}
+        wanted: list[_Wanted] = []
+        for name in sorted(filter(None, map(canonicalize_name, names))):
+            wanted += [(name, rows, None) for rows in self._demanded(name, explanation)]
+        return bool(self._add(wanted, older=True))
+
+    def settled(self, resolution: Resolution) -> Settled:
+        """The resolution with archives in the place of what stood for them."""
+        packages, archives = [], {}
+        for package in resolution.packages:
+            found = self.folder.archives.get((package.name, _version(package) or Version("0")))
+            is_archive = found is not None and any(self.folder.holds(file) for file in package.files)
+            if found is not None and is_archive:
+                archives[package.name] = found[0]
+            packages.append(replace(package, files=(found[1],)) if found is not None and is_archive else package)
+        versions = {package.name: _version(package) for package in packages}
+        failed = {
+            name: reason
+            for (name, version), reason in self.folder.failed.items()
+            if (taken := versions.get(name)) is None or version > taken
+        }
+        return Settled(replace(resolution, packages=tuple(packages)), archives, failed)
+
+    def _of(self, name: str) -> list[Requirement]:
+        return [*self.asked.get(name, [Requirement(name)]), *self.constraints.get(name, ())]
+
+    def _demanded(self, name: str, explanation: Explanation) -> Iterator[list[Requirement]]:
+        """What is asked of a package, with each demand on it that the explanation names, and without."""
+        for demand in explanation.demands:
+            with contextlib.suppress(InvalidRequirement):
+                if canonicalize_name(_name_of(demand.what)) == name:
+                    yield [*self._of(name), Requirement(demand.what)]
+        yield self._of(name)
+
+    def _add(self, wanted: Iterable[_Wanted], *, older: bool = False) -> list[SourceArchive]:
+        """Read the newest archive that each of the requirements allows, if that is news; at most ``MOST_ARCHIVES``."""
+        rows = [row for row in wanted if row[0] not in self.passed_over]
+        with ThreadPoolExecutor(_AT_ONCE, "archives") as pool:
+            choices = filter(None, pool.map(lambda row: self.folder.candidate(row[1], row[2], older=older), rows))
+            new = {(choice.requirement.name, choice.version): choice for choice in choices}
+            room = MOST_ARCHIVES - len(self.folder.archives) - len(self.folder.failed)
+            return list(filter(None, pool.map(self.folder.add, list(new.values())[: max(0, room)])))
+
+    def _all_demands(self, resolution: Resolution) -> dict[str, list[Requirement]]:
+        """What the packages of a resolution require of each other, by name."""
+
+        def requirements(package: LockedPackage) -> Sequence[Requirement]:
+            found = self.folder.archives.get((package.name, _version(package) or Version("0")))
+            wheels = [file for file in package.files if file.is_wheel]
+            if found is not None or not wheels:
+                return found[0].requirements if found else ()
+            try:
+                return self._metadata(wheels[-1]).requirements
+            except WheelproofError:  # a demand that is missing allows more archives, never fewer
+                return ()
+
+        demands: dict[str, list[Requirement]] = {}
+        with ThreadPoolExecutor(_AT_ONCE, "demands") as pool:
+            for found in pool.map(requirements, resolution.packages):
+                for requirement in active_with_extras(found, self.folder.target.markers()):
+                    demands.setdefault(canonicalize_name(requirement.name), []).append(requirement)
+        return demands
+
+
+class _Newer(NamedTuple):
+    """A package of which the releases above a version are looked at."""
+
+    name: str
+    requirements: list[Requirement]
+    above: Version
+
+
+_Wanted = tuple[str, list[Requirement], Version | None]
+
+
+def _version(package: LockedPackage) -> Version | None:
+    """The version of a package from an index, None for a direct reference."""
+    try:
+        return None if package.direct or package.source else Version(package.version)
+    except InvalidVersion:
+        return None
+
+
+def _name_of(text: str) -> str:
+    try:
+        return Requirement(text).name
+    except InvalidRequirement:
+        return ""
