@@ -30,7 +30,7 @@ def test_every_gpu_has_a_line_and_a_missing_one_fails(wheelproof: Wheelproof, wh
     assert "  H100 (9.0): runs natively (sm_90)\n  B300 (10.3): runs natively (sm_100)\n" in good.out
     assert bad.status == 1
     assert "no code for A100 (8.0) in demo_cu13/_C_cuda.so, which has sm_90, sm_100" in bad.out
-    assert "TORCH_CUDA_ARCH_LIST='8.0'" in bad.out
+    assert "fix: Take another release or index." in bad.out
 
 
 def test_depth_gpu_lists_the_code_without_a_gpu(wheelproof: Wheelproof, wheel: str) -> None:
@@ -50,12 +50,12 @@ def test_a_gpu_that_nobody_knows_is_wrong_usage(wheelproof: Wheelproof, wheel: s
     assert "GB200" in run.err
 
 
-def test_what_few_bytes_do_not_tell_is_undecided(wheelproof: Wheelproof, tmp_path: Path) -> None:
+def test_what_the_question_needs_is_read_at_any_depth(wheelproof: Wheelproof, tmp_path: Path) -> None:
     noise = random.Random(7).randbytes(5_000_000)  # no compressor shortens it
     library = Elf(contents={".nv_fatbin": section(fat_binary("sm_90")), ".rodata": noise}).build().data + noise
     builder = WheelBuilder("demo_cu13", "1.0", "cp312-cp312-manylinux_2_28_x86_64")
     path = builder.add("demo_cu13/_C_cuda.so", library).write(tmp_path)
 
     assert path.stat().st_size > 8 * 1024 * 1024
-    assert wheelproof("verify", str(path), "--gpu", "H100", "--select", "WHL6").status == 3
+    assert wheelproof("verify", str(path), "--gpu", "H100", "--select", "WHL6").status == 0
     assert wheelproof("verify", str(path), "--gpu", "H100", "--select", "WHL6", "--depth", "gpu").status == 0

@@ -109,7 +109,12 @@ def accelerator_label(subject: Subject) -> str:
     return f"{_ACCELERATORS.get(accelerator, accelerator)} {version}".strip()
 
 
-_RUNS = {"native": "runs natively ({})", "jit": "runs by JIT ({} is compiled at first use)", "none": "does not run"}
+_RUNS = {
+    "native": "runs natively ({})",
+    "jit": "runs by JIT ({} is compiled at first use)",
+    "none": "does not run",
+    "unknown": "not known",
+}
 
 
 def gpu_lines(subject: Subject) -> list[str]:
@@ -121,7 +126,7 @@ def gpu_lines(subject: Subject) -> list[str]:
     return [neutral(f"{p['name']} ({p['capability']}): {_RUNS[p['runs']].format(p['code'])}{note}") for p in asked]
 
 
-_RUN_WORDS = {"native": "native", "jit": "by JIT", "none": "not"}
+_RUN_WORDS = {"native": "native", "jit": "by JIT", "none": "not", "unknown": "not known"}
 
 
 def gpu_label(subject: Subject) -> str:

@@ -18,6 +18,7 @@ from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.gpu import reading as gpu_reading
 from wheel_checks.facts.gpu.code import GpuCodeFacts
 from wheel_checks.facts.gpu.reading import read_gpu_code, scan, search
+from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.gpu.fatbin import read_fatbins
 from wheel_checks.model import Unavailable
@@ -203,7 +204,7 @@ def test_depths() -> None:
 
     assert isinstance(facts_of(wheel).gpu_code, Unavailable)
     assert isinstance(facts_of(wheel, depth=Depth.LINKS).gpu_code, Unavailable)
-    for wanted in ({"depth": Depth.GPU}, {"depth": Depth.FULL}, {"gpu_code": True}):
+    for wanted in ({"depth": Depth.GPU}, {"depth": Depth.FULL}, {"gpus": parse_gpus("GB200")}):
         found = facts_of(wheel, **wanted).gpu_code
         assert isinstance(found, GpuCodeFacts)
         assert counts(found) == {"demo/_C.so": {"sm_90": 2, "sm_100": 1}}
@@ -212,7 +213,7 @@ def test_depths() -> None:
 def test_nothing_is_read_of_a_cpu_wheel_unless_all_is() -> None:
     wheel = torch_like("cpu", "2.10.0", "aarch64")
 
-    assert facts_of(wheel, gpu_code=True).gpu_code == Unavailable("the wheel is CPU only")
+    assert facts_of(wheel, gpus=parse_gpus("GB200")).gpu_code == Unavailable("the wheel is CPU only")
     assert isinstance(facts_of(wheel, depth=Depth.GPU).gpu_code, GpuCodeFacts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.rules.case import WARNING, Case
+from tests.rules.case import NOTE, WARNING, Case
 from tests.support.elf import AARCH64, X86_64, Elf
 from tests.support.facts import facts_of
 from tests.support.fatbin import fat_binary, section
@@ -36,14 +36,6 @@ def torch(*containers: Sequence[str], declares: str = "", machine: str = "aarch6
 def gpus(text: str) -> dict[str, object]:
     """``--gpu TEXT``."""
     return {"gpus": parse_gpus(text)}
-
-
-def torch_that_only_declares(labels: str) -> WheelFacts:
-    """A torch of which no more was read than the list that it declares."""
-    wheel = WheelBuilder("torch", "2.11.0", "cp312-cp312-manylinux_2_28_aarch64")
-    text = {".rodata": b"\0" + labels.encode() + b"\0"}
-    wheel.add(MAIN, library(["sm_80"])).add("torch/lib/libtorch_python.so", Elf(contents=text).build().data)
-    return facts_of(wheel, gpu_code=True)
 
 
 def unreadable_beside(*containers: Sequence[str]) -> WheelFacts:
@@ -79,26 +71,55 @@ CASES = [
         "WHL601",
         "one kernel library without code for a GPU that the wheel runs on",
         lambda: torch(TORCH_2_11, libattention=library(["sm_90a"]), libhost=library()),
-        ("no code for GB200 (10.0) in torch/lib/libattention.so, which has sm_90a",),
-        WARNING,
-        member="torch/lib/libattention.so",
+        ("1 file with GPU code made for other GPUs than GB200 (10.0)",),
+        NOTE,
+        evidence=("sm_90a",),
         expectations=gpus("GH200,GB200"),
     ),
     Case(
         "WHL601",
         "one file in a hundred",
         lambda: torch(*HARDLY),
-        (f"hardly any code for GB200 (10.0) in {MAIN}: 1 of its 100 files run there",),
-        WARNING,
+        (f"hardly any code for GB200 (10.0) in {MAIN}: 1 of its 100 files run on GB200 (10.0)",),
         member=MAIN,
         expectations=gpus("GB200,GH200"),
     ),
     Case(
         "WHL601",
-        "a declared list without the GPU",
-        lambda: torch_that_only_declares("sm_80 sm_90"),
-        ("no code for GB200 (10.0) in torch.cuda.get_arch_list(), which has sm_80, sm_90",),
-        expectations=gpus("GB200"),
+        "a library of the package without code, beside the main one that has",
+        lambda: torch(TORCH_2_11, libtorch_cuda_linalg=library(["sm_90"])),
+        (
+            "it is not proven that this runs on GB200 (10.0): torch/lib/libtorch_cuda_linalg.so has no code for "
+            f"GB200 (10.0), {MAIN} has",
+        ),
+        member="torch/lib/libtorch_cuda_linalg.so",
+        evidence=("sm_90",),
+        expectations=gpus("GH200,GB200"),
+        undecided=True,
+    ),
+    Case(
+        "WHL601",
+        "a copy of another project's library without code",
+        lambda: torch(TORCH_2_11, libnvjpeg=library(["sm_90"])),
+        ("no code for GB200 (10.0) in torch/lib/libnvjpeg.so, which has sm_90",),
+        WARNING,
+        member="torch/lib/libnvjpeg.so",
+        expectations=gpus("GH200,GB200"),
+    ),
+    Case(
+        "WHL601",
+        "a library that is chosen by its CUDA",
+        lambda: torch(TORCH_2_11, libops_cuda126=library(["sm_90"]), libops_cuda130=library(["sm_90", "sm_100"])),
+        ("no code for GB200 (10.0) in the libraries for CUDA 12.6; those for other versions have",),
+        NOTE,
+        expectations=gpus("GH200,GB200"),
+    ),
+    Case(
+        "WHL601",
+        "a wheel for CUDA on a GPU of AMD's",
+        lambda: torch(TORCH_2_11),
+        ("the wheel is CUDA: it has no code for MI300X (gfx942), MI250X (gfx90a)",),
+        expectations=gpus("MI300X,MI250X"),
     ),
     Case(
         "WHL601",
@@ -119,12 +140,13 @@ CASES = [
         "a library whose code is corrupt",
         lambda: unreadable_beside(["sm_100"]),
         (
-            "the GPU code of torch/lib/libbroken.so cannot be judged: it cannot be read: the fat binary at byte 0 of "
-            "its section has magic 0x72726F63; expected 0xBA55ED50, or zeros to the end of the section",
+            "it is not proven that this runs on GB200 (10.0): the GPU code of torch/lib/libbroken.so is not known: it "
+            "cannot be read: the fat binary at byte 0 of its section has magic 0x72726F63; expected 0xBA55ED50, or "
+            "zeros to the end of the section",
         ),
-        WARNING,
         member="torch/lib/libbroken.so",
         expectations=gpus("GB200"),
+        undecided=True,
     ),
     Case(
         "WHL601",

@@ -29,6 +29,7 @@ from wheel_checks.sources.local import LocalFile
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress
 
 if TYPE_CHECKING:  # depth quick need not load what follows links, nor what reads variants
+    from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.facts.wheel.dependencies import Dependencies
     from wheel_checks.facts.wheel.variant import VariantIndex
     from wheel_checks.sources.variant_files import VariantFiles
@@ -64,8 +65,7 @@ def judge_wheels(
             name += f" ({planned.target.label})"
         unlinked: tuple[CheckResult, ...] = ()
         try:
-            wants_gpu_code = bool(expected.gpus)
-            facts = read_planned(planned, judgement.depth, client, gpu_code=wants_gpu_code, variants=variants)
+            facts = read_planned(planned, judgement.depth, client, gpus=expected.gpus, variants=variants)
             if dependencies is not None and judgement.depth.includes(Depth.LINKS):
                 facts, unlinked = _linked(facts, dependencies)
         except WheelproofError as error:
@@ -147,10 +147,10 @@ def read_planned(
     depth: Depth,
     client: HttpClient,
     *,
-    gpu_code: bool = False,
+    gpus: tuple[Product, ...] = (),
     variants: VariantFiles | None = None,
 ) -> WheelFacts:
-    """The facts of one wheel, with ``gpu_code`` also these at any depth; ``variants`` reads what its index says of it.
+    """The facts of one wheel, with the GPU code for ``gpus``; ``variants`` reads what its index says of it.
 
     Raises SourceError if bytes cannot be had.
     """
@@ -162,7 +162,7 @@ def read_planned(
         planned.target,
         depth,
         (lambda: client.get_page(f"{planned.location}.metadata", largest=LARGEST_METADATA).body) if offered else None,
-        gpu_code,
+        gpus,
         _reader_of_index(variants, planned),
     )
     source = _open(planned, client)

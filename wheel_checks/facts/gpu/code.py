@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from wheel_checks.facts.accelerator.signals import CUDA
+from wheel_checks.facts.accelerator.signals import CUDA, ROCM
 from wheel_checks.facts.accelerator.verdict import NONE, AcceleratorFacts
+from wheel_checks.facts.gpu.deciding import Role, deciding_groups
 from wheel_checks.facts.gpu.targets import Product, RunsHow, runs_on
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Unavailable
+
+_ROLES: tuple[Role, ...] = ("main", "library", "special", "bundled")  # from what speaks for the package most
 
 COMMON = 0.5
 """From this share of its files on, a library is built for an architecture; torch has a few files for others."""
@@ -31,11 +34,12 @@ class GpuCodeFacts:
     """The libraries that hold GPU code, or might, in the order of the archive; and what the wheel declares.
 
     ``declared`` is the list that torch reports as ``torch.cuda.get_arch_list()``, a string in ``libtorch_python.so``;
-    None when the wheel has none.
+    None when the wheel has none. ``project`` is the name of the package, by which its own libraries are known.
     """
 
     libraries: tuple[LibraryGpuCode, ...]
     declared: GpuCode | None = None
+    project: str = ""
 
     @property
     def known(self) -> tuple[tuple[str, GpuCode], ...]:
@@ -55,11 +59,22 @@ class GpuCodeFacts:
 
     @property
     def main(self) -> tuple[str, GpuCode] | None:
-        """The library that tells what the wheel is built for: that with the most targets, of these the most entries.
+        """The library that says what the package is built for: what it imports or dispatches to, see ``deciding.py``.
 
-        Libraries with more entries but fewer targets are meant for single GPUs, such as attention kernels for sm_90a.
+        Of several, the one with the most targets, of these the one with the most entries.
         """
-        return max(self.known, key=lambda item: (len(item[1].counts), sum(item[1].counts.values())), default=None)
+        roles = self.roles
+        return max(
+            self.known,
+            key=lambda item: (-_ROLES.index(roles[item[0]]), len(item[1].counts), sum(item[1].counts.values())),
+            default=None,
+        )
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """The role of each library, by its member."""
+        groups = deciding_groups([library.member for library in self.libraries], self.project)
+        return {member: group.role for group in groups for member in group.members}
 
     @property
     def whole(self) -> GpuCode:
@@ -68,12 +83,16 @@ class GpuCodeFacts:
 
     @property
     def verdict(self) -> tuple[str, GpuCode] | Unavailable | None:
-        """Where and what the code is that the wheel is judged by; None for a wheel without GPU code.
+        """Where and what the code is that the package is built for; None for a package without GPU code.
 
-        That is the main library's when all were read, else the declared list (which has no member: ""). Cubins of their
-        own, which cannot be read, count only when there is nothing else.
+        That is the main library's when all that decide were read, else the declared list (which has no member: "").
         """
-        unread = [item for item in self.unread if not (self.known and item[0].endswith(".cubin"))]
+        roles = self.roles
+        unread = [
+            item
+            for item in self.unread
+            if roles[item[0]] in ("main", "library") and not (self.known and item[0].endswith(".cubin"))
+        ]
         if self.declared and (unread or not self.known):
             return "", self.declared
         if not unread:
@@ -82,9 +101,13 @@ class GpuCodeFacts:
         return Unavailable(f"the GPU code of {member} is not known: {reason.reason}", reason.hint)
 
 
-def is_for_others(accelerator: AcceleratorFacts) -> bool:
-    """True for a wheel that is built for the CPU, ROCm or XPU and not for CUDA."""
-    return {accelerator.accelerator, *accelerator.others}.isdisjoint({CUDA, NONE})
+def is_for_others(accelerator: AcceleratorFacts, product: Product | None = None) -> bool:
+    """True for a wheel that is built for something else than ``product``: for the CPU, XPU, or the other maker's GPUs.
+
+    Without a product, any GPU of NVIDIA's is meant.
+    """
+    wanted = ROCM if product and product.gfx else CUDA
+    return {accelerator.accelerator, *accelerator.others}.isdisjoint({wanted, NONE})
 
 
 def share_of(code: GpuCode, labels: Iterable[str]) -> float:
@@ -99,11 +122,3 @@ def runs_how(code: GpuCode, product: Product) -> RunsHow:
     best = runs_on(code.counts, product)
     common = runs_on([label for label in code.counts if share_of(code, [label]) >= COMMON], product)
     return common if common.how == best.how != "none" else best
-
-
-def how_on(facts: GpuCodeFacts, products: Sequence[Product]) -> list[tuple[Product, RunsHow]]:
-    """How the wheel runs on each product; empty when that is not known, or when it has no GPU code."""
-    verdict = facts.verdict
-    if verdict is None or isinstance(verdict, Unavailable):
-        return []
-    return [(product, runs_how(verdict[1], product)) for product in products]

@@ -87,9 +87,9 @@ def _alternative(member: str, project: str) -> tuple[str, Alternative]:
             architectures += row.get("architectures") or [numbers.get("gfx") or int(numbers["sm"])]
             if not row.get("feature"):
                 key = key.replace(match.group(), "", 1)
-    for _, pattern in _tokens("cuda"):
-        if (found := pattern.search(key)) and found.group().lower() not in project.lower():
-            digits = found["cuda"]
+    for _, pattern in _tokens("toolkit"):
+        if (token := pattern.search(key)) and token.group().lower() not in project.lower():
+            digits = token.groupdict().get("cuda") or ""
             cuda = f"{digits[:2]}.{digits[2:]}" if len(digits) > 2 else digits
             key = pattern.sub("", key)
     return key, Alternative(member, tuple(dict.fromkeys(architectures)), cuda)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wheel_checks.facts.gpu.code import GpuCodeFacts, how_on
+from wheel_checks.facts.gpu.answer import answers
+from wheel_checks.facts.gpu.code import GpuCodeFacts
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.model import Unavailable
 
@@ -23,8 +24,15 @@ def summarize_gpu_code(found: GpuCodeFacts, gpus: Sequence[Product]) -> dict[str
         facts["declared"] = [*found.declared.sass, *found.declared.ptx]
     if gpus:
         facts["products"] = [
-            {"name": gpu.name, "capability": gpu.capability, "runs": how.how, "code": how.label, "why": how.why}
-            for gpu, how in how_on(found, gpus)
+            {
+                "name": answer.product.name,
+                "capability": answer.product.capability,
+                "runs": answer.runs.how,
+                "code": answer.runs.label,
+                "member": answer.member,
+                "why": answer.runs.why,
+            }
+            for answer in answers(found, gpus)
         ]
     known = [
         {

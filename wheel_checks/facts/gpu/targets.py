@@ -27,7 +27,7 @@ from wheel_checks.errors import UsageError
 from wheel_checks.facts.gpu import amd
 from wheel_checks.formats.gpu.fatbin import GpuCode, GpuEntry
 
-How = Literal["native", "jit", "none"]
+How = Literal["native", "jit", "none", "unknown"]
 
 _LABEL = re.compile(r"(sm|compute)_(\d{2,3})([af]?)", re.ASCII)
 _CAPABILITY = re.compile(r"(?:sm_?)?(\d{2,3})|(\d{1,2})\.(\d)", re.ASCII)
@@ -59,7 +59,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class RunsHow:
-    """How code runs on a product: ``how`` is "native", "jit" or "none".
+    """How code runs on a product: ``how`` is "native", "jit", "none", or "unknown" where not enough was read.
 
     ``label`` is the code that is loaded ("sm_100") or compiled ("compute_90"), "" for none; ``why`` is a sentence.
     """

@@ -53,7 +53,11 @@ def read_installed_gpu_code(
             owner = owners.get(path)
             name = library.member.removeprefix(f"{owner.entry}/") if owner else library.member
             found[owner.folder if owner else ""][name] = LibraryGpuCode(name, library.code, library.bytes_read)
-    return {folder: GpuCodeFacts(tuple(libraries.values())) for folder, libraries in found.items()}
+    names = {distribution.folder: distribution.name for distribution in distributions}
+    return {
+        folder: GpuCodeFacts(tuple(libraries.values()), project=names.get(folder, ""))
+        for folder, libraries in found.items()
+    }
 
 
 def _read(tree: FileTree, path: str) -> LibraryGpuCode | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
+
+from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts, judge
@@ -22,6 +24,7 @@ from wheel_checks.targets.of_wheel import markers_of_tags, target_of_tags
 from wheel_checks.targets.target import OLDEST_GLIBC, Target
 
 if TYPE_CHECKING:  # few wheels are variants
+    from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.facts.wheel.variant import VariantFacts, VariantIndex
 
 T = TypeVar("T")
@@ -33,7 +36,7 @@ class Request:
 
     ``read_sidecar`` fetches the METADATA that the index serves next to the wheel (PEP 658), None when it serves none.
     ``read_variants`` tells what the place of a variant wheel says of the variants of its release.
-    ``gpu_code`` asks for the GPU code at any depth: exact from depth gpu on, else what few bytes tell.
+    ``gpus`` asks for the GPU code that decides whether it runs on them, at any depth.
     """
 
     file_name: str
@@ -41,7 +44,7 @@ class Request:
     target: Target | None = None
     depth: Depth = Depth.QUICK
     read_sidecar: Callable[[], bytes] | None = None
-    gpu_code: bool = False
+    gpus: tuple[Product, ...] = ()
     read_variants: Callable[[], VariantIndex | Unavailable] | None = None
 
 
@@ -56,8 +59,9 @@ def read_wheel(source: ByteSource, request: Request) -> WheelFacts:
     request = replace(request, target=target)
     contents = read_contents(source, name, request.depth)
     facts = _assemble(contents, source.location, request, name)
-    if request.gpu_code and not request.depth.includes(Depth.GPU):
-        facts = _with_cheap_gpu_code(facts, contents, source)
+    if request.gpus and not request.depth.includes(Depth.GPU):
+        facts = _with_gpu_code(facts, contents, source, request.gpus)
+    facts = _of_project(facts)
     cost = source.cost
     return replace(
         facts,
@@ -115,14 +119,23 @@ def _variant(contents: WheelContents, label: str, request: Request) -> VariantFa
     return VariantFacts(label, contents.variant_member, contents.variant or missing, index)
 
 
-def _with_cheap_gpu_code(facts: WheelFacts, contents: WheelContents, source: ByteSource) -> WheelFacts:
-    """With the GPU code as far as few bytes tell it; nothing is read of a wheel that is built for something else."""
+def _with_gpu_code(
+    facts: WheelFacts, contents: WheelContents, source: ByteSource, gpus: Sequence[Product]
+) -> WheelFacts:
+    """With the GPU code; nothing is read of a wheel that is built for something else than all of ``gpus``."""
     from wheel_checks.facts.gpu.code import is_for_others
 
     built_for = facts.accelerator
-    if not isinstance(built_for, Unavailable) and is_for_others(built_for):
+    if not isinstance(built_for, Unavailable) and all(is_for_others(built_for, gpu) for gpu in gpus):
         return replace(facts, gpu_code=Unavailable(f"the wheel is {built_for.label}"))
-    return replace(facts, gpu_code=with_gpu_code(contents, source, exact=False).gpu_code)
+    return replace(facts, gpu_code=with_gpu_code(contents, source, exact=True).gpu_code)
+
+
+def _of_project(facts: WheelFacts) -> WheelFacts:
+    """With the name of the project in the facts about GPU code, by which its own libraries are known."""
+    if isinstance(facts.gpu_code, Unavailable) or isinstance(facts.name, Unavailable):
+        return facts
+    return replace(facts, gpu_code=replace(facts.gpu_code, project=canonicalize_name(facts.name.distribution)))
 
 
 def _accelerator(contents: WheelContents, here: dict[str, str]) -> AcceleratorFacts | Unavailable:

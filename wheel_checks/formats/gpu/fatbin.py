@@ -28,8 +28,8 @@ SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 MAX_TARGETS = 1000
 """At most so many different targets, and different combinations of them, in one section (real libraries: under 30)."""
 
-Certainty = Literal["exact", "declared"]
-_CERTAINTIES: tuple[Certainty, ...] = ("exact", "declared")  # from the surest to the least sure
+Certainty = Literal["exact", "sampled", "declared"]
+_CERTAINTIES: tuple[Certainty, ...] = ("exact", "sampled", "declared")  # from the surest to the least sure
 
 _CONTAINER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from wheel_checks.commands import option, run
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.gpu.code import GpuCodeFacts, is_for_others
+from wheel_checks.facts.gpu.code import is_for_others
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
 from wheel_checks.formats.gpu.fatbin import GpuCode
@@ -16,7 +16,6 @@ from wheel_checks.registry import rule
 from wheel_checks.rules.shared.commands import target_options
 from wheel_checks.rules.shared.gpu_code import (
     another_release,
-    beside,
     beside_other_cpus,
     named,
     only_compiled,
@@ -45,28 +44,23 @@ def _fix(subject: InstalledDistribution, gpus: Sequence[Product], code: GpuCode 
     fix="Install a release or a build that has code for the GPU.",
 )
 def has_code(subject: InstalledDistribution, expectations: Expectations) -> Iterable[Finding]:
-    """The main library of a distribution has code that runs; so has every other of its libraries with GPU code."""
+    """Every library of a distribution that decides has code that runs, one of several alternatives each."""
     wanted, torch = wanted_gpus(expectations), subject.inside.accelerator
     if subject.distribution.shadowed_by:
         return
-    if subject.distribution.name == "torch" and not isinstance(torch, Unavailable) and is_for_others(torch):
-        message = f"the installed torch is {torch.label}: it has no code for {named(wanted)}"
-        yield Finding(message, fix=_fix(subject, wanted))
-        return
+    if subject.distribution.name == "torch" and not isinstance(torch, Unavailable):
+        if others := [gpu for gpu in wanted if is_for_others(torch, gpu)]:
+            message = f"the installed torch is {torch.label}: it has no code for {named(others)}"
+            yield Finding(message, fix=_fix(subject, others))
+        wanted = tuple(gpu for gpu in wanted if gpu not in others)
+        if not wanted:
+            return
     yield from without_code(
-        _judged(subject),
+        need(subject.gpu_code),
         wanted,
         lambda gpus, code: _fix(subject, gpus, code),
         lambda member: _place(subject, member),
     )
-
-
-def _judged(subject: InstalledDistribution) -> GpuCodeFacts:
-    """The code of a distribution; the check is skipped for one that only has what nobody can judge."""
-    facts = need(subject.gpu_code)
-    if isinstance(facts.verdict, Unavailable) and facts.verdict.hint:
-        need(facts.verdict)
-    return facts
 
 
 @rule(
@@ -81,15 +75,14 @@ def _judged(subject: InstalledDistribution) -> GpuCodeFacts:
 )
 def native(subject: InstalledDistribution, expectations: Expectations) -> Iterable[Finding]:
     """No library runs on a wanted GPU only by compiling PTX."""
-    wanted, facts = wanted_gpus(expectations), _judged(subject)
-    verdict = need(facts.verdict)  # when it is not known, WHL731 says so
-    if verdict is None or subject.distribution.shadowed_by:
+    wanted, facts = wanted_gpus(expectations), need(subject.gpu_code)
+    if subject.distribution.shadowed_by:
         return
     fix = Fix(
         "Install a build with machine code for it; else make sure that the driver is as new as the CUDA of the "
         "library, and that CUDA_CACHE_PATH is a lasting folder."
     )
-    yield from only_compiled((verdict, *beside(facts)), wanted, fix, lambda member: _place(subject, member))
+    yield from only_compiled(facts, wanted, fix, lambda member: _place(subject, member))
 
 
 @rule(

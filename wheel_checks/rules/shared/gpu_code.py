@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from packaging.version import InvalidVersion, Version
 
 from wheel_checks.commands import Word, option, requirement, run
-from wheel_checks.errors import WheelproofError
+from wheel_checks.data import load
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.gpu.code import GpuCodeFacts, runs_how
-from wheel_checks.facts.gpu.targets import Product, coverage, products, runs_on
+from wheel_checks.facts.gpu.answer import CodeAnswer, answers
+from wheel_checks.facts.gpu.code import GpuCodeFacts
+from wheel_checks.facts.gpu.targets import Product, products, runs_on
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
-
-RARE = 0.02
-"""Below this share of its files that run, the main library is said to have hardly any code for a GPU."""
+from wheel_checks.phrases import plural
 
 DECLARED = "torch.cuda.get_arch_list()"
+
+_NUMBER = re.compile(r"^(?:sm|compute)_(\d+)")
+
+K = TypeVar("K", bound=Hashable)
 
 NamedCode = tuple[str, GpuCode]
 """A library and its code; "" for the declared list."""
@@ -41,41 +48,105 @@ def labels_of(code: GpuCode) -> str:
     return ", ".join((*code.sass, *code.ptx)) or "nothing that a GPU runs"
 
 
-def beside(facts: GpuCodeFacts) -> Iterator[NamedCode]:
-    """The libraries beside the main one that hold GPU code."""
-    return (item for item in facts.known if item != facts.main)
-
-
 def without_code(facts: GpuCodeFacts, wanted: Sequence[Product], remedy: Remedy, place: Place) -> Iterator[Finding]:
-    """What lacks code for a GPU: the main library, or else the declared list (an error); for GPUs on which that runs,
-    the libraries beside it (warnings). Raises WheelproofError when the code is not known that tells.
+    """What the package does not run on (errors), and what is not proven (undecided), with the library that decides.
+
+    Copies of other projects' libraries that lack code are warnings, libraries made for other GPUs are notes.
     """
-    for member, reason in facts.unread:
-        if not reason.hint:  # otherwise it was not to be read, or cannot be
-            message = f"the GPU code of {member} cannot be judged: {reason.reason}"
-            yield Finding(message, location=place(member), severity=Severity.WARNING)
-    verdict = facts.verdict
-    if isinstance(verdict, Unavailable):
-        raise WheelproofError(verdict.reason, hint=verdict.hint)
-    if verdict is None:
-        return
-    member, code = verdict
-    how = {gpu: runs_how(code, gpu) for gpu in wanted}
-    lacking = [gpu for gpu in wanted if how[gpu].how == "none"]
-    if lacking:
-        where = member or DECLARED
-        message = f"no code for {named(lacking)} in {where}, which has {labels_of(code)}"
-        evidence = [Evidence(gpu.name, how[gpu].why, f"{where} ({code.certainty})") for gpu in lacking]
-        yield Finding(message, tuple(evidence), remedy(lacking, code), place(member) if member else None)
-    running = [gpu for gpu in wanted if gpu not in lacking]
-    for gpu in running:
-        counts = coverage(code, gpu)
-        files = sum(counts.values())
-        some = files - counts.get("none", 0)
-        if files and some / files < RARE:
-            message = f"hardly any code for {gpu} in {member}: {some:,} of its {files:,} files run there"
-            yield Finding(message, fix=remedy([gpu], code), location=place(member), severity=Severity.WARNING)
-    yield from without_code_beside(beside(facts), running, remedy, place)
+    found = answers(facts, wanted)
+    yield from _does_not_run([one for one in found if one.runs.how == "none"], facts, remedy, place)
+    yield from _not_proven([one for one in found if one.runs.how == "unknown"], facts, place)
+    yield from _bundled(found, place)
+    yield from _by_design([one for one in found if one.runs.how in ("native", "jit")])
+
+
+def _does_not_run(found: Sequence[CodeAnswer], facts: GpuCodeFacts, remedy: Remedy, place: Place) -> Iterator[Finding]:
+    codes = dict(facts.known)
+    for member, answered in _grouped(found, lambda one: one.member).items():
+        gpus, code = [one.product for one in answered], codes[member]
+        if any(library.hardly for one in answered for library in one.lacking if library.member == member):
+            message = f"hardly any code for {named(gpus)} in {member}: {answered[0].runs.why}"
+        else:
+            message = f"no code for {named(gpus)} in {member}, which has {labels_of(code)}"
+        evidence = [Evidence(one.product.name, one.runs.why, f"{member} ({code.certainty})") for one in answered]
+        yield Finding(message, tuple(evidence), remedy(gpus, code), place(member))
+
+
+def _not_proven(found: Sequence[CodeAnswer], facts: GpuCodeFacts, place: Place) -> Iterator[Finding]:
+    def cause(one: CodeAnswer) -> tuple[str, ...]:
+        return tuple(library.member for library in (*one.unread, *one.lacking)) or (one.runs.why,)
+
+    for answered in _grouped(found, cause).values():
+        gpus, first = named(one.product for one in answered), answered[0]
+        evidence = [Evidence(one.product.name, one.runs.why) for one in answered]
+        evidence += [Evidence("not read", library.runs.why, library.member) for library in first.unread]
+        evidence += [Evidence("without code", labels_in(library.code), library.member) for library in first.lacking]
+        if facts.declared:
+            evidence.append(Evidence("declared", labels_of(facts.declared), DECLARED))
+        fix = _how_to_decide(first)
+        member = next((library.member for library in (*first.unread, *first.lacking)), "")
+        yield Finding(
+            f"it is not proven that this runs on {gpus}: {first.runs.why}",
+            tuple(evidence),
+            fix,
+            place(member) if member else None,
+            undecided=True,
+        )
+
+
+def _how_to_decide(one: CodeAnswer) -> Fix:
+    for library in one.unread:
+        if not isinstance(library.code, Unavailable):
+            return Fix("--depth full reads every library whole.")
+        if library.code.hint:
+            return Fix(library.code.hint)
+    return Fix("Run it there, or ask its publisher, whether what lacks code or cannot be read is needed.")
+
+
+def _bundled(found: Sequence[CodeAnswer], place: Place) -> Iterator[Finding]:
+    """Copies of other projects' libraries without code."""
+    lacking: dict[str, list[Product]] = defaultdict(list)
+    codes = {}
+    for one in found:
+        for library in one.bundled:
+            lacking[library.member].append(one.product)
+            codes[library.member] = library.code
+    for member, gpus in lacking.items():
+        message = f"no code for {named(gpus)} in {member}, which has {labels_in(codes[member])}"
+        why = Evidence("bundled", "a copy of another project's library: what the wheel calls in it fails there", member)
+        fix = Fix("Take a release that brings a newer copy, or requires it instead.")
+        yield Finding(message, (why,), fix, place(member), Severity.WARNING)
+
+
+def _by_design(found: Sequence[CodeAnswer]) -> Iterator[Finding]:
+    """Notes: what is made for other GPUs, and what another CUDA would load."""
+    for members, answered in _grouped(found, lambda one: tuple(x.member for x in one.meant_for_others)).items():
+        if members:
+            gpus = named(one.product for one in answered)
+            evidence = tuple(
+                Evidence("made for", labels_in(library.code), library.member)
+                for library in answered[0].meant_for_others
+            )
+            message = f"{plural(len(members), 'file')} with GPU code made for other GPUs than {gpus}"
+            fix = Fix("Nothing to do: the package loads what is made for the GPU that it finds.")
+            yield Finding(message, evidence, fix, severity=Severity.NOTE)
+    for others, answered in _grouped(found, lambda one: tuple(x.cuda for x in one.other_cuda)).items():
+        if others:
+            gpus = named(one.product for one in answered)
+            message = f"no code for {gpus} in the libraries for CUDA {', '.join(others)}; those for other versions have"
+            yield Finding(message, fix=Fix("Use it with a torch of such a CUDA."), severity=Severity.NOTE)
+
+
+def _grouped(found: Iterable[CodeAnswer], key: Callable[[CodeAnswer], K]) -> dict[K, list[CodeAnswer]]:
+    groups: dict[K, list[CodeAnswer]] = {}
+    for one in found:
+        groups.setdefault(key(one), []).append(one)
+    return groups
+
+
+def labels_in(code: GpuCode | Unavailable) -> str:
+    """What there is, as far as it is known."""
+    return code.reason if isinstance(code, Unavailable) else labels_of(code)
 
 
 def without_code_beside(
@@ -92,21 +163,19 @@ def without_code_beside(
             yield Finding(message, evidence, remedy(lacking, code), place(member), Severity.WARNING)
 
 
-def only_compiled(
-    libraries: Iterable[NamedCode], wanted: Sequence[Product], fix: Fix, place: Place
-) -> Iterator[Finding]:
-    """Libraries that run on a GPU only by compiling PTX."""
-    for member, code in libraries:
-        by_label: dict[str, list[Product]] = defaultdict(list)
-        for gpu in wanted:
-            how = runs_on(code.counts, gpu)
-            if how.how == "jit":
-                by_label[how.label].append(gpu)
-        for label, gpus in by_label.items():
-            where = member or DECLARED
-            message = f"{where} runs on {named(gpus)} only by compiling {label} at first use"
-            evidence = (Evidence("code", labels_of(code), f"{where} ({code.certainty})"),)
-            yield Finding(message, evidence, fix, place(member) if member else None)
+def only_compiled(facts: GpuCodeFacts, wanted: Sequence[Product], fix: Fix, place: Place) -> Iterator[Finding]:
+    """Libraries that run on a GPU only by compiling PTX, of a package that runs there."""
+    by_label: dict[tuple[str, str], list[Product]] = defaultdict(list)
+    codes = {}
+    for one in answers(facts, wanted):
+        for library in one.compiled:
+            by_label[library.member, library.runs.label].append(one.product)
+            codes[library.member] = library.code
+    main = facts.main[0] if facts.main else ""
+    for (member, label), gpus in sorted(by_label.items(), key=lambda item: item[0][0] != main):
+        message = f"{member} runs on {named(gpus)} only by compiling {label} at first use"
+        evidence = (Evidence("code", labels_in(codes[member]), member),)
+        yield Finding(message, evidence, fix, place(member))
 
 
 def beside_other_cpus(
@@ -126,19 +195,50 @@ def beside_other_cpus(
 
 
 def another_release(
-    project: str, version: str, target: Sequence[Word], gpus: Sequence[Product], code: GpuCode | None = None
+    project: str,
+    version: str,
+    target: Sequence[Word],
+    gpus: Sequence[Product],
+    code: GpuCode | None = None,
+    *,
+    on_index: bool = True,
 ) -> Fix:
-    """Where to look for code, and how to build it: in later releases for GPUs newer than all code, else in earlier.
+    """Where to look for code, and how to build it: in earlier releases for GPUs older than all code, else in later.
 
-    ``target`` are the options that tell ``verify`` what for, as :func:`target_options` gives them.
+    ``target`` are the options that say to ``verify`` what for, as :func:`target_options` gives them. What is not
+    ``on_index`` gets no command. The command also shows the release itself, so that it never shows nothing.
     """
-    newest = max((int(label.rpartition("_")[2].rstrip("af")) for label in code.counts), default=0) if code else 0
-    where = ">" if min(gpu.sm for gpu in gpus) > newest else "<"
-    architectures = ";".join(dict.fromkeys(gpu.capability for gpu in gpus))
+    numbers = [int(found[1]) for label in code.counts if (found := _NUMBER.search(label))] if code else []
+    later = not numbers or max(gpu.sm for gpu in gpus) >= min(numbers) or any(gpu.gfx for gpu in gpus)
+    build = building(project, gpus)
+    how = f", or build from source with {build}" if build else ""
+    advice = f"Take another release or index{how}."
+    if not on_index:
+        return Fix(advice)
     names = ",".join(gpu.name for gpu in gpus)
-    wanted = requirement(f"{project}{where}{version}")
+    wanted = requirement(f"{project}>={version}" if later else f"{project}{_some_before(version)}")
     return Fix(
-        f"Take another release or index, or build from source with TORCH_CUDA_ARCH_LIST='{architectures}'. "
-        f"This shows what {'later' if where == '>' else 'earlier'} releases have:",
+        f"{advice} This shows what {'this and later' if later else 'this and earlier'} releases have:",
         (run("wheelproof", "verify", wanted, *target, "--all-files", option("--gpu", names)),),
+    )
+
+
+def _some_before(version: str) -> str:
+    """A specifier for this release and those of a few minor versions before it: each is read."""
+    try:
+        parsed = Version(version)
+    except InvalidVersion:
+        return f"=={version}"
+    return f">={parsed.major}.{max(0, parsed.minor - 3)},<={version}"
+
+
+def building(project: str, gpus: Sequence[Product]) -> str:
+    """The setting that compiles this package for these GPUs ("FLASH_ATTN_CUDA_ARCHS='100'"); "" when not known."""
+    table = load("build_variables")
+    rows = table["build_amd" if all(gpu.gfx for gpu in gpus) else "build"]
+    setting: str = next((row["setting"] for row in rows if project in row["projects"]), "")
+    return (
+        setting.replace("{10.0}", ";".join(dict.fromkeys(gpu.capability for gpu in gpus if gpu.sm)))
+        .replace("{100}", ";".join(dict.fromkeys(str(gpu.sm) for gpu in gpus if gpu.sm)))
+        .replace("{gfx}", ";".join(dict.fromkeys(gpu.gfx for gpu in gpus if gpu.gfx)))
     )

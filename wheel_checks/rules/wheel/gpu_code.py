@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from packaging.utils import canonicalize_name
 
 from wheel_checks.commands import option, package, run
-from wheel_checks.facts.accelerator.verdict import NONE
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.code import COMMON, is_for_others, share_of
 from wheel_checks.facts.gpu.targets import Product
@@ -19,7 +18,6 @@ from wheel_checks.rules.shared.commands import target_options
 from wheel_checks.rules.shared.gpu_code import (
     DECLARED,
     another_release,
-    beside,
     beside_other_cpus,
     labels_of,
     named,
@@ -46,27 +44,25 @@ def _wanted(wheel: WheelFacts, expectations: Expectations) -> tuple[Product, ...
     why="A wheel without code for a GPU installs and imports; the first kernel then fails with `no kernel image is "
     "available for execution on the device`, perhaps hours into a job.",
     example="`wheelproof verify torch==2.11.0 --platform aarch64 --gpu T4`: sm_80 and newer, T4 needs sm_75",
-    fix="Take a release or an index whose wheel has code for the GPU, or build with TORCH_CUDA_ARCH_LIST.",
+    fix="Take a release or an index whose wheel has code for the GPU, or compile it for the GPU.",
 )
 def has_code(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """The main library, or else the declared list, has code that runs; so has every other library with GPU code."""
+    """Every library that decides has code that runs: what the package imports, one of several alternatives each."""
     wanted = _wanted(wheel, expectations)
     accelerator = need(wheel.accelerator)
-    if is_for_others(accelerator):
-        message = f"the wheel is {accelerator.label}: it has no code for {named(wanted)}"
-        yield Finding(message, fix=_fix(wheel, wanted))
-        return
-    facts = need(wheel.gpu_code)
-    if accelerator.accelerator == NONE:
-        need(facts.verdict)  # nothing hints at GPU code: that some library was not read is no reason to doubt
-    yield from without_code(facts, wanted, lambda gpus, code: _fix(wheel, gpus, code), Location)
+    if others := [gpu for gpu in wanted if is_for_others(accelerator, gpu)]:
+        message = f"the wheel is {accelerator.label}: it has no code for {named(others)}"
+        yield Finding(message, fix=_fix(wheel, others))
+    if wanted := tuple(gpu for gpu in wanted if gpu not in others):
+        yield from without_code(need(wheel.gpu_code), wanted, lambda gpus, code: _fix(wheel, gpus, code), Location)
 
 
 def _fix(wheel: WheelFacts, gpus: Sequence[Product], code: GpuCode | None = None) -> Fix:
     if isinstance(wheel.name, Unavailable):
         return Fix("Take another release, or one of another index, that has code for it.")
     project = canonicalize_name(wheel.name.distribution)
-    return another_release(project, wheel.name.version, target_options(wheel.target), gpus, code)
+    on_index = wheel.listing is not None
+    return another_release(project, wheel.name.version, target_options(wheel.target), gpus, code, on_index=on_index)
 
 
 @rule(
@@ -82,12 +78,11 @@ def native(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """No library runs on a wanted GPU only by compiling PTX."""
     wanted = _wanted(wheel, expectations)
     facts = need(wheel.gpu_code)
-    verdict = need(facts.verdict)  # when it is not known, WHL601 says so
     fix = Fix(
         "Take a wheel with machine code for it; else make sure that the driver is as new as the wheel's CUDA, "
         "and that CUDA_CACHE_PATH is a lasting folder."
     )
-    yield from only_compiled((verdict, *beside(facts)) if verdict else (), wanted, fix, Location)
+    yield from only_compiled(facts, wanted, fix, Location)
 
 
 @rule(

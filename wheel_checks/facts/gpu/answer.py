@@ -1,0 +1,267 @@
+"""Does a package run on a GPU? Answered from the GPU code of the libraries that decide.
+
+An answer is proven: presence by code that was seen (also in a sample), absence only by libraries that were read whole.
+What a library declares of itself proves nothing.
+
+* Of alternatives one must have code: the one for that GPU, where its name says which that is.
+* A library that has code for single architectures alone (sm_90a, sm_100f), or is named after some, is missing on other
+  GPUs by design, as long as another one runs there.
+* A library with a single file for the compiler's default architecture has no kernels that are worth a word.
+* When some of the package's libraries run and some do not, what decides is how it is used: unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from wheel_checks.data import load
+from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode, runs_how
+from wheel_checks.facts.gpu.deciding import Alternative, DecidingGroup, deciding_groups
+from wheel_checks.facts.gpu.targets import Product, RunsHow, coverage
+from wheel_checks.formats.gpu.fatbin import GpuCode
+from wheel_checks.model import Unavailable
+
+RARE = 0.02
+"""Below this share of its files that run, a library has hardly any code for a GPU."""
+MOST = 0.5
+"""From this share of all files on, what the main library lacks is most of the package."""
+
+_PREFERENCE = ("none", "unknown", "jit", "native")
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryAnswer:
+    """How one library, or the best of its alternatives, runs. ``files`` are the compiled files that were seen in it.
+
+    ``hardly`` is true where so few of them run that it counts as no code.
+    """
+
+    member: str
+    runs: RunsHow
+    code: GpuCode | Unavailable
+    group: DecidingGroup
+    files: int = 0
+    hardly: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CodeAnswer:
+    """How a package runs on ``product``, and the library that says so ("" for none).
+
+    ``lacking`` are libraries without code where others have some; ``meant_for_others`` those that are not made for this
+    GPU; ``bundled`` are copies of other projects' libraries without code for it; ``unread`` are libraries that must be
+    read (whole) to know. ``other_cuda`` are the alternatives of the running library, for another CUDA, without code.
+    ``compiled`` are the libraries that run by PTX alone, the main one first.
+    """
+
+    product: Product
+    runs: RunsHow
+    member: str = ""
+    lacking: tuple[LibraryAnswer, ...] = ()
+    meant_for_others: tuple[LibraryAnswer, ...] = ()
+    bundled: tuple[LibraryAnswer, ...] = ()
+    unread: tuple[LibraryAnswer, ...] = ()
+    other_cuda: tuple[Alternative, ...] = ()
+    compiled: tuple[LibraryAnswer, ...] = ()
+
+
+def answers(facts: GpuCodeFacts, wanted: Iterable[Product]) -> list[CodeAnswer]:
+    """The answer for each product; empty for a package without GPU code."""
+    found = (answer(facts, product) for product in wanted)
+    return [one for one in found if one is not None]
+
+
+def still_matters(facts: GpuCodeFacts, wanted: Iterable[Product]) -> frozenset[str]:
+    """The members that must be read whole to answer for ``wanted``, when ``facts`` are a sample: none when that will
+    do.
+    """
+    return frozenset(library.member for one in answers(facts, wanted) for library in one.unread)
+
+
+def answer(facts: GpuCodeFacts, product: Product) -> CodeAnswer | None:
+    """How the package runs on a product; None when it has no GPU code."""
+    libraries = {
+        library.member: library
+        for library in facts.libraries
+        if isinstance(library.code, Unavailable) or library.code.counts or library.code.certainty != "exact"
+    }
+    groups = deciding_groups(libraries, facts.project)
+    found = [_of_group(group, libraries, product) for group in groups]
+    if not found:
+        if facts.declared is None:
+            return None
+        return CodeAnswer(product, RunsHow("unknown", "", "what it declares is no proof, and no library was read"))
+    bundled = [one for one in found if one.group.role == "bundled"]
+    own = [one for one in found if one not in bundled]
+    special = [one for one in own if _is_special(one)]
+    plain = [one for one in own if one not in special and not _is_stub(one)]
+    runs, by, unread = _decide(plain, special, [one for one in own if one not in (*special, *plain)], bundled, product)
+    running = [one for one in (*plain, *special) if one.runs.how in ("native", "jit")]
+    return CodeAnswer(
+        product,
+        runs,
+        by.member if by else "",
+        tuple(one for one in plain if one.runs.how == "none"),
+        tuple(one for one in special if one.runs.how == "none"),
+        tuple(one for one in bundled if one.runs.how == "none"),
+        tuple(unread),
+        tuple(_other_cuda(running, libraries, product)),
+        tuple(sorted((one for one in running if one.runs.how == "jit"), key=lambda one: one.group.role != "main")),
+    )
+
+
+_Decision = tuple[RunsHow, LibraryAnswer | None, list[LibraryAnswer]]
+
+
+def _decide(
+    plain: list[LibraryAnswer],
+    special: list[LibraryAnswer],
+    stubs: list[LibraryAnswer],
+    bundled: list[LibraryAnswer],
+    product: Product,
+) -> _Decision:
+    if not plain:
+        return _decide_special(special, stubs, bundled, product)
+    unread = [one for one in plain if one.runs.how == "unknown"]
+    running = [one for one in plain if one.runs.how in ("native", "jit")]
+    lacking = [one for one in plain if one.runs.how == "none"]
+    if not lacking and not unread:
+        best = _speaker(running)
+        return best.runs, best, []
+    if lacking and not unread and _is_most(lacking, running) and not any(_runs(one) for one in special):
+        worst = _speaker(lacking)
+        return worst.runs, worst, []
+    if unread:
+        return _not_known(unread[0]), None, unread + [one for one in special if one.runs.how == "unknown"]
+    if not running:  # special libraries alone have code: for what, only the package knows
+        best = next(one for one in special if _runs(one))
+        why = f"{lacking[0].member} has no code for {product}, {best.member} has"
+        return RunsHow("unknown", "", why), None, []
+    why = f"{lacking[0].member} has no code for {product}, {_speaker(running).member} has"
+    return RunsHow("unknown", "", why), None, []
+
+
+def _decide_special(
+    special: list[LibraryAnswer], stubs: list[LibraryAnswer], bundled: list[LibraryAnswer], product: Product
+) -> _Decision:
+    """Where the package has no library for GPUs in general: the special ones decide, else copies of others' do."""
+    running = [one for one in special if _runs(one)]
+    if running:
+        return running[0].runs, running[0], []
+    unread = [one for one in special if one.runs.how == "unknown"]
+    if unread:
+        return _not_known(unread[0]), None, unread
+    if special:
+        chosen = [one for one in special if one.group.role != "special" or len(one.group.alternatives) > 1]
+        if chosen:
+            return chosen[0].runs, chosen[0], []
+        why = f"its GPU code is made for other GPUs ({special[0].member}); whether the package needs it is not known"
+        return RunsHow("unknown", "", why), None, []
+    return _decide_rest(stubs or bundled, product)
+
+
+def _decide_rest(rest: list[LibraryAnswer], product: Product) -> _Decision:
+    """Where the package has nothing but stubs, or copies of others' libraries: what these lack may not matter."""
+    lacking = [one for one in rest if not _runs(one)]
+    if not lacking:
+        return rest[0].runs, rest[0], []
+    unread = [one for one in lacking if one.runs.how == "unknown"]
+    if unread:
+        return _not_known(unread[0]), None, unread
+    why = f"{lacking[0].member} has no code for {product}; whether the package needs it is not known"
+    return RunsHow("unknown", "", why), None, []
+
+
+def _of_group(group: DecidingGroup, libraries: dict[str, LibraryGpuCode], product: Product) -> LibraryAnswer:
+    """The best alternative: among those named after the GPU when there are any, else among all."""
+    every = [_of_library(libraries[alternative.member], group, product) for alternative in group.alternatives]
+    own = [
+        one
+        for one, alternative in zip(every, group.alternatives, strict=True)
+        if len(group.alternatives) > 1 and _is_named_after(alternative, product)
+    ]
+    best = _best(own or every)
+    if best.runs.how == "none" and own and any(_runs(one) for one in every):
+        why = f"{best.member} has no code for {product}, another alternative has"
+        return LibraryAnswer(best.member, RunsHow("unknown", "", why), best.code, group, best.files)
+    return best
+
+
+def _of_library(library: LibraryGpuCode, group: DecidingGroup, product: Product) -> LibraryAnswer:
+    code = library.code
+    if isinstance(code, Unavailable):
+        return LibraryAnswer(library.member, RunsHow("unknown", "", code.reason), code, group)
+    how, files = runs_how(code, product), sum(code.containers.values())
+    counts = coverage(code, product)
+    some = sum(counts.values()) - counts.get("none", 0)
+    if how.how != "none" and files and some / files < RARE:
+        why = f"{some:,} of its {files:,} files run on {product}"
+        if code.certainty == "exact":
+            return LibraryAnswer(library.member, RunsHow("none", "", why), code, group, files, hardly=True)
+        how = RunsHow("unknown", "", why)
+    elif code.certainty == "declared" or (how.how == "none" and code.certainty != "exact"):
+        how = RunsHow("unknown", "", f"it was not read whole ({code.certainty})")
+    return LibraryAnswer(library.member, how, code, group, files)
+
+
+def _best(found: Sequence[LibraryAnswer]) -> LibraryAnswer:
+    return max(found, key=lambda one: _PREFERENCE.index(one.runs.how))
+
+
+def _is_named_after(alternative: Alternative, product: Product) -> bool:
+    """True for the alternative of the GPU's own architecture, or, of NVIDIA's, of its own major version."""
+    if product.gfx:
+        return product.gfx in alternative.architectures
+    return any(isinstance(sm, int) and sm // 10 == product.sm // 10 for sm in alternative.architectures)
+
+
+def _speaker(found: Sequence[LibraryAnswer]) -> LibraryAnswer:
+    """The library that is named in the answer: a main one, else the one with the most files."""
+    return max(found, key=lambda one: (one.group.role == "main", one.files))
+
+
+def _is_most(lacking: Sequence[LibraryAnswer], running: Sequence[LibraryAnswer]) -> bool:
+    """True when what lacks code is the whole package, nearly all of it, or its main library and most of its files."""
+    if not running:
+        return True
+    without, having = (sum(one.files for one in found) for found in (lacking, running))
+    share = having / max(1, without + having)
+    mains = [one for one in lacking if one.group.role == "main"]
+    return share < RARE or (bool(mains) and share < MOST and not any(one.group.role == "main" for one in running))
+
+
+def _is_special(one: LibraryAnswer) -> bool:
+    """True for what is made for single architectures, by its name or by its code."""
+    if one.group.role == "special":
+        return True
+    code = one.code
+    if one.group.role == "main" or isinstance(code, Unavailable) or code.certainty != "exact" or not code.counts:
+        return False
+    return all(label[-1] in "af" and label.startswith(("sm_", "compute_")) for label in code.counts)
+
+
+def _is_stub(one: LibraryAnswer) -> bool:
+    """True for a library with one file for the default architecture of some nvcc, which has no kernels as a rule."""
+    if isinstance(one.code, Unavailable) or one.code.certainty != "exact" or sum(one.code.counts.values()) > 2:
+        return False
+    defaults = load("deciding_files")["default_architectures"]
+    return {label.rpartition("_")[2] for label in one.code.counts} <= {str(sm) for sm in defaults}
+
+
+def _other_cuda(
+    running: Iterable[LibraryAnswer], libraries: dict[str, LibraryGpuCode], product: Product
+) -> Iterator[Alternative]:
+    for one in running:
+        for alternative in one.group.alternatives:
+            code = libraries[alternative.member].code
+            if alternative.cuda and not isinstance(code, Unavailable) and runs_how(code, product).how == "none":
+                yield alternative
+
+
+def _runs(one: LibraryAnswer) -> bool:
+    return one.runs.how in ("native", "jit")
+
+
+def _not_known(one: LibraryAnswer) -> RunsHow:
+    return RunsHow("unknown", "", f"the GPU code of {one.member} is not known: {one.runs.why}")
