@@ -12,7 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.zip.deflate_tail import LARGEST_STORED_BLOCK, Tail, _header_candidates, inflate_tail
+from wheel_checks.formats.zip.deflate_blocks import LARGEST_STORED_BLOCK, header_candidates
+from wheel_checks.formats.zip.deflate_tail import Tail, inflate_tail
 
 quick = settings(max_examples=100)
 
@@ -178,7 +179,7 @@ def test_bytes_behind_the_end_are_refused_wherever_it_lies(length: int) -> None:
     stored = bytes(length + 1 - len(packed) - 5)
     packed += b"\1" + len(stored).to_bytes(2, "little") + (len(stored) ^ 0xFFFF).to_bytes(2, "little") + stored
     tail = inflate_tail(packed, len(data + stored), margin=0)
-    assert (tail.start, tail.data) == (0, data + stored)
+    assert (tail.inflated.start, tail.data) == (0, data + stored)
     with pytest.raises(FormatError):
         inflate_tail(packed + b"\0", len(data + stored), margin=length)
 
@@ -191,7 +192,7 @@ def test_what_the_last_bytes_give_may_be_more_than_comes_out_at_once() -> None:
         data = beginning + bytes(size)
         tail = inflate_tail(pack(data, memory=3)[3000:], len(data), margin=0)
         assert_sound(tail, data)
-        starts.add(tail.start)
+        starts.add(tail.inflated.start)
     assert len(starts) == 1
 
 
@@ -237,19 +238,19 @@ def test_every_position_that_could_begin_a_block_is_tried(parts: list[tuple[int,
     data = stream.to_bytes(width // 8 + 12, "little")
     end = len(data) - 10
     expected = [position for position in range(8 * end) if could_begin_a_block(stream >> position)]
-    assert list(_header_candidates(data, end)) == expected
+    assert list(header_candidates(data, end)) == expected
 
 
 def test_positions_are_found_across_slices() -> None:
     complete = header(20, 20, [2, 2, 2, 2]).to_bytes(10, "little")
     for place in (16_373, 16_380, 16_383, 16_384):
         data = bytes(place) + complete + bytes(100)
-        assert 8 * place in _header_candidates(data, len(data) - 10)
+        assert 8 * place in header_candidates(data, len(data) - 10)
 
 
 def test_codes_that_overflow_are_not_complete() -> None:
     six_of_one_bit = header(20, 20, [1] * 6).to_bytes(10, "little")  # 6/2 of the code space, as 1 modulo 2
-    assert 0 not in _header_candidates(six_of_one_bit + bytes(20), 1)
+    assert 0 not in header_candidates(six_of_one_bit + bytes(20), 1)
 
 
 def test_the_search_is_given_up_after_a_number_of_attempts() -> None:

@@ -33,6 +33,7 @@ class PartialMember:
 
     ``data_offset`` is where the compressed data begins in the archive. ``learned`` takes bytes known otherwise.
     ``tail_served`` tells whether the tail gave any; ``trust_tail`` can be set to False when these made no sense.
+    ``zeros`` are the ``(offset, length)`` of bytes that are known to be zero: copies of the same bytes are, too.
     """
 
     def __init__(self, member: Member, data_offset: int) -> None:
@@ -44,7 +45,9 @@ class PartialMember:
         self.trust_tail = True
         self.learned = KnownRegions(member.size)
         self._head = bytearray()
+        self.zeros: list[tuple[int, int]] = []
         self._head_ended = False
+        self._tail_ended = False
         self._inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         self._tail: Tail | None = None
 
@@ -64,6 +67,13 @@ class PartialMember:
             raise BytesNeeded([(offset, length)])
         self.tail_served = True
         return data
+
+    def partly_known(self, offset: int, length: int) -> list[int | None]:
+        """These bytes of the tail, None for those that are not certain; none when the tail does not reach to them."""
+        if self._tail is None or offset < self._tail.offset or offset + length > self.size or not self.trust_tail:
+            return []
+        start = offset - self._tail.offset
+        return self._tail.inflated.partly_known(start, start + length)
 
     def is_certain(self, offset: int, length: int) -> bool:  # noqa: ARG002  # the names are the protocol's
         """True: what is uncertain is not given."""
@@ -87,7 +97,19 @@ class PartialMember:
         try:
             self._tail = inflate_tail(self.tail_packed, self.size, limit=MAX_INFLATED, margin=_MARGIN)
         except FormatError:  # no block begins in it, or it grew too long; a longer one or the head may serve
-            self._tail = None
+            self._tail_ended = self._tail is not None
+            return
+        for offset, length in self.zeros:
+            if offset >= self._tail.offset:
+                self._tail.learn(offset, bytes(length))
+
+    @property
+    def tail_start(self) -> tuple[int, int] | None:
+        """Where the inflated tail begins: the byte of the compressed data, and that of the member."""
+        if self._tail is None:
+            return None
+        behind = len(self._tail.inflated.compressed) - self._tail.inflated.start // 8
+        return self.member.compressed_size - behind, self._tail.offset
 
     def wish_for(self, ranges: Iterable[ByteRange]) -> Wish:
         """What is likely to hold ``ranges``, each by whichever of head and tail needs fewer further bytes."""
@@ -113,6 +135,8 @@ class PartialMember:
         The tails of libraries are much denser or much less dense than the whole, so the first one is a probe.
         """
         packed = len(self.tail_packed)
+        if self._tail_ended:
+            return self.member.compressed_size
         if not packed:
             estimate = (self.size - offset) * self.member.compressed_size / max(1, self.size) + _SLACK
             return min(self.member.compressed_size, max(_SHORTEST_TAIL, min(int(estimate), _FIRST_TAIL)))

@@ -15,11 +15,12 @@ from enum import StrEnum
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.elf.far_names import learn_near_names, read_far_names
 from wheel_checks.facts.elf.member import PartialMember
 from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, StreamKeeper, WholeFile
 from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Part, read_elf, read_elf_by_ranges
 from wheel_checks.formats.elf.header import SECTION_LAYOUT, read_header, table_sizes
-from wheel_checks.formats.elf.sections import SHT_DYNAMIC, SHT_DYNSYM
+from wheel_checks.formats.elf.sections import SHT_DYNAMIC, SHT_DYNSYM, zeros_of_headers
 from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
 from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import DEFLATED, STORED, inflate, inflate_stream
@@ -112,6 +113,7 @@ def read_member_elfs(
         batch = [_Reading(member, parts, effort) for member in members[first : first + _AT_ONCE]]
         _begin(source, batch, archive.end.directory_offset)
         _read_on(source, batch)
+        _find_far_names(source, batch)
         for reading in batch:
             for _ in range(_MAX_STREAMS):
                 if reading.wants_more and reading.member.compressed_size <= stream:
@@ -150,6 +152,13 @@ def _read_on(source: ByteSource, batch: Sequence[_Reading]) -> None:
             break
 
 
+def _find_far_names(source: ByteSource, batch: Sequence[_Reading]) -> None:
+    """Seek the names of sections that neither head nor tail reaches."""
+    open_ = [(reading, reading.partial) for reading in batch if reading.partial and reading.lacks(Part.SECTIONS)]
+    for (reading, _), read in zip(open_, read_far_names(source, [partial for _, partial in open_]), strict=True):
+        reading.note(read)
+
+
 class _Reading:
     """The reading of one member, round by round."""
 
@@ -161,7 +170,7 @@ class _Reading:
         self._facts: ElfFacts | Unavailable = Unavailable(f"{member.name} was not read")
         self._way = Way.WHOLE
         self._bytes_read = 0
-        self._partial: PartialMember | None = None  # only while more may be read
+        self.partial: PartialMember | None = None  # only while more may be read
         self._needed: tuple[ByteRange, ...] = ()
         self._doubt = ""
         self._seeks_names = False
@@ -179,10 +188,25 @@ class _Reading:
     @property
     def wants_more(self) -> bool:
         """True when parts are missing that head and tail did not tell."""
-        return bool(self._partial and self._needed)
+        return bool(self.partial and self._needed)
+
+    def lacks(self, part: Part) -> bool:
+        """True when this part was asked for and is not known."""
+        return not isinstance(self._facts, Unavailable) and part in self._facts.missing
+
+    def note(self, bytes_read: int) -> None:
+        """Look again after so many bytes were read for :attr:`partial`."""
+        self._bytes_read += bytes_read
+        try:
+            self._look()
+        except FormatError as error:
+            self._fail(error)
 
     def result(self) -> MemberElf:
         """What is known by now."""
+        if self._seeks_names and self.partial and not isinstance(self._facts, Unavailable):
+            self._seeks_names = False
+            self.note(0)  # looking for the names, more was read
         if self._doubt and self._needed:
             self._facts = Unavailable(f"{self._doubt} as its tail reads", "streaming the member would make sure")
         return MemberElf(self.member, self._facts, self._way, self._bytes_read, self._names)
@@ -202,21 +226,26 @@ class _Reading:
             elif len(body) == member.compressed_size or member.method != DEFLATED or member.is_encrypted:
                 self._facts = read_elf(WholeFile(inflate(member, body, _WHOLE_INFLATED)), self._parts)
             else:
-                self._partial = PartialMember(member, start)
+                self.partial = PartialMember(member, start)
                 self._way = Way.HEAD
-                self._partial.extend_head(body)
+                self.partial.extend_head(body)
+                self.partial.zeros = zeros_of_headers(read_header(self.partial)[0], member.size)
                 self._look()
         except FormatError as error:
             self._fail(error)
 
     def next_ranges(self) -> list[tuple[int, int]]:
         """The ``(offset, length)`` in the archive to add to the head and to the tail; none when that is enough."""
-        partial = self._partial
+        partial = self.partial
         if partial is None or not self._needed:
             return []
+        allowed = max(self._allowed, self._effort.place) if self.lacks(Part.SECTIONS) else self._allowed
         wish = partial.wish_for(self._needed)
-        if wish.head + wish.tail > self._allowed:
-            return []
+        if wish.head + wish.tail > allowed:  # then what is out of reach shall not keep us from the others
+            in_reach = [span for span in self._needed if sum(partial.wish_for([span])) <= allowed]
+            wish = partial.wish_for(in_reach)
+            if not in_reach or wish.head + wish.tail > allowed:
+                return []
         end = partial.data_offset + self.member.compressed_size
         return [
             (partial.data_offset + partial.head_packed, wish.head - partial.head_packed),
@@ -225,21 +254,21 @@ class _Reading:
 
     def take(self, head: bytes, tail: bytes) -> None:
         """Take what was read of :meth:`next_ranges`."""
-        if self._partial is None:
+        if self.partial is None:
             return
         self._bytes_read += len(head) + len(tail)
         try:
             if head:
-                self._partial.extend_head(head)
+                self.partial.extend_head(head)
             if tail:
-                self._partial.extend_tail(tail)
+                self.partial.extend_tail(tail)
             self._look()
         except FormatError as error:
             self._fail(error)
 
     def stream(self, source: ByteSource) -> None:
         """Stream the member until the ranges have passed that are needed, in bounded memory."""
-        partial = self._partial
+        partial = self.partial
         if partial is None:
             return
         self._way = Way.STREAMED
@@ -267,7 +296,7 @@ class _Reading:
 
     def seek_names(self) -> None:
         """From now on look for names that are possible, if the dynamic section is wanted and missing."""
-        if self._partial is None or self._doubt or Part.DYNAMIC not in self._parts:
+        if self.partial is None or self._doubt or Part.DYNAMIC not in self._parts:
             return
         self._seeks_names = True
         self._names = Unavailable("the strings of .dynstr would take too many bytes", "allow more effort, or streaming")
@@ -278,7 +307,7 @@ class _Reading:
 
     def _look(self) -> None:
         """Read what the bytes at hand tell, and note what they lack."""
-        partial = self._partial
+        partial = self.partial
         if partial is None:
             return
         try:
@@ -288,6 +317,8 @@ class _Reading:
                 self._allowed = self._effort.names
                 self._names, self._needed = _names_at(partial, place), ()
             else:
+                if Part.SECTIONS in self._parts:
+                    learn_near_names(partial)
                 self._facts = read_elf(partial, self._parts)
                 self._needed = self._facts.needed_ranges
         except BytesNeeded as needed:
@@ -302,7 +333,7 @@ class _Reading:
         if self._way is Way.HEAD and partial.tail_served and partial.trust_tail:
             self._way = Way.TAIL
         if not self._needed:
-            self._partial = None
+            self.partial = None
 
     def _read_stored(self, source: ByteSource, start: int) -> None:
         def read_many(ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -314,7 +345,7 @@ class _Reading:
 
     def _fail(self, error: FormatError) -> None:
         self._facts = Unavailable(f"{self.member.name} cannot be read as an ELF file: {error}")
-        self._partial, self._needed = None, ()
+        self.partial, self._needed = None, ()
 
 
 def _names_at(view: PartialMember, place: tuple[int, int] | None) -> tuple[str, ...] | Unavailable:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.header import SECTION_LAYOUT, ElfHeader, table_sizes
@@ -11,6 +13,7 @@ from wheel_checks.formats.elf.strings import StringTable
 
 MAX_SECTIONS = 100_000
 MAX_NAMES = 1 << 22  # bytes of .shstrtab
+_EXTENDED_COUNT = 0xFF00  # SHN_LORESERVE: from here on section header 0 has the number of sections
 
 SHT_NULL, SHT_SYMTAB, SHT_DYNAMIC, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 0, 2, 6, 7, 8, 11
 SHF_ALLOC = 2
@@ -90,34 +93,71 @@ class Sections:
 
 def read_sections(reader: Reader, header: ElfHeader) -> Sections:
     """The section headers. Raises FormatError for a table, a section or a name outside its place, and BytesNeeded."""
-    sizes = table_sizes(reader, header)
-    if not sizes.sections:
-        return Sections(())
-    check_count("e_shnum", sizes.sections, MAX_SECTIONS)
-    layout = reader.struct(SECTION_LAYOUT)
-    table = reader.read(header.sections_offset, sizes.sections * layout.size, "the section header table at e_shoff")
-    rows = list(layout.iter_unpack(table))
-    names = _read_names(reader, rows, sizes.section_names)
+    rows, index = read_header_rows(reader, header)
+    names = _read_names(reader, rows, index)
     return Sections(
         tuple(
-            _section(reader, number, names.get(row[0], f"sh_name of section {number}") if names else "", row)
+            _section(reader, number, names.get(row.name, f"sh_name of section {number}") if names else "", row)
             for number, row in enumerate(rows)
         )
     )
 
 
-def _read_names(reader: Reader, rows: list[tuple[int, ...]], index: int) -> StringTable | None:
+class HeaderRow(NamedTuple):
+    """One section header as it stands (gABI figure 4-8)."""
+
+    name: int
+    kind: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    alignment: int
+    entry_size: int
+
+
+def read_header_rows(reader: Reader, header: ElfHeader) -> tuple[list[HeaderRow], int]:
+    """The section headers without names, and which of them is that of the names. Raises FormatError and BytesNeeded."""
+    sizes = table_sizes(reader, header)
+    if not sizes.sections:
+        return [], 0
+    check_count("e_shnum", sizes.sections, MAX_SECTIONS)
+    layout = reader.struct(SECTION_LAYOUT)
+    table = reader.read(header.sections_offset, sizes.sections * layout.size, "the section header table at e_shoff")
+    return [HeaderRow(*row) for row in layout.iter_unpack(table)], sizes.section_names
+
+
+def zeros_of_headers(header: ElfHeader, file_size: int) -> list[tuple[int, int]]:
+    """``(offset, length)`` in the file of what must be zero in its section headers, whatever else they say.
+
+    Section header 0, and the upper bytes of offsets, sizes, flags and indices that a sound file of ``file_size`` bytes
+    cannot have (gABI figure 4-8). Of files with extended numbers, other byte orders and 32 bits only what is the same.
+    """
+    count, start = header.section_count, header.sections_offset
+    if not start or header.section_size != 64 or header.bits != 64 or not 0 < count < _EXTENDED_COUNT:
+        return []
+    if start + 64 * count > file_size or header.byte_order != "little":
+        return []
+    width = max(1, (file_size.bit_length() + 7) // 8)  # bytes of an offset in this file
+    fields = [(3, 1), (12, 4), (22, 2), (24 + width, 8 - width), (38, 2), (42, 2), (52, 4), (56 + width, 8 - width)]
+    rows = range(start + 64, start + 64 * count, 64)
+    return [(start, 64)] + [(row + offset, length) for row in rows for offset, length in fields if length > 0]
+
+
+def _read_names(reader: Reader, rows: Sequence[HeaderRow], index: int) -> StringTable | None:
     """The content of the section that holds the names; None when the file has none (SHN_UNDEF)."""
     if not index:
         return None
     if index >= len(rows):
         raise FormatError(f"e_shstrndx is {index}", expected=f"less than {len(rows)}, the number of sections")
-    offset, size = rows[index][4:6]
+    offset, size = rows[index].offset, rows[index].size
     check_count("sh_size of the section with the names", size, MAX_NAMES)
     return StringTable(reader, offset, size, "the section with the names", whole=True)
 
 
-def _section(reader: Reader, number: int, name: str, row: tuple[int, ...]) -> Section:
+def _section(reader: Reader, number: int, name: str, row: HeaderRow) -> Section:
     _, kind, flags, address, offset, size, link, info, _, entry_size = row
     section = Section(name, kind, flags, address, offset, size, link, info, entry_size)
     if section.in_file and offset + size > reader.size:
