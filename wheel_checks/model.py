@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from wheel_checks.commands import Step, decoded, in_words
 from wheel_checks.decode import Key, Made
+from wheel_checks.phrases import plural
 
 SCHEMA = "wheelproof.report/1"
 
@@ -60,6 +61,17 @@ class Verdict(enum.StrEnum):
     UNDECIDED = "undecided"
 
 
+class Audience(enum.StrEnum):
+    """Who a rule is for: who publishes a wheel, who installs it, or both.
+
+    A rule whose violation breaks an install or a run is never for the publisher alone.
+    """
+
+    PUBLISHER = "publisher"
+    INSTALLER = "installer"
+    BOTH = "both"
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One observed value: what it is, what it says, and where it was read."""
@@ -99,9 +111,10 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One failure that a rule found. ``severity`` overrides the rule's own.
+    """One failure that a rule found. ``severity`` and ``audience`` override the rule's own.
 
-    ``undecided`` makes it an error instead: one of the things that the rule judges could not be checked.
+    ``undecided`` makes it an error instead: one of the things that the rule judges could not be checked. Findings of a
+    rule with the same ``cause`` are shown as one; without it those with the same message are.
     """
 
     message: str
@@ -110,6 +123,8 @@ class Finding:
     location: Location | None = None
     severity: Severity | None = None
     undecided: bool = False
+    cause: str = ""
+    audience: Audience | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +165,7 @@ class Rule:
     example: str
     fix: str
     check: Callable[[Any, Any], Iterable[Finding]]
+    audience: Audience = Audience.BOTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,21 +181,60 @@ class CheckResult:
     fix: Fix | None = None
     location: Location | None = None
     seconds: float = 0.0
+    audience: Audience = Audience.BOTH
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was judged. ``facts`` is JSON-ready; ``headline`` is one short sentence for people ("CUDA 13.0")."""
+    """What was judged. ``facts`` is JSON-ready; ``headline`` is one short sentence for people ("CUDA 13.0").
+
+    ``reader`` is who asked: findings that only a publisher can mend decide nothing for an installer.
+    """
 
     id: str
     kind: str
     headline: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     results: tuple[CheckResult, ...] = ()
+    reader: Audience = Audience.BOTH
 
     def count(self, outcome: Outcome) -> int:
         """How many results have this outcome."""
         return sum(result.outcome is outcome for result in self.results)
+
+    def concerns_reader(self, result: CheckResult) -> bool:
+        """False for a finding that only a publisher can mend, where an installer asks.
+
+        What could not be checked always concerns the reader.
+        """
+        is_for_others = result.audience is Audience.PUBLISHER and self.reader is Audience.INSTALLER
+        return not (is_for_others and result.outcome is Outcome.FAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to the question of a command, in the question's own words: the first line of a report.
+
+    ``sentence`` is the answer ("does not run on GB200"), ``reasons`` what decides it, worst first, and ``about`` what
+    was asked about. ``certainty`` is how it is known ("exact", "sampled", "declared"; "" where that does not apply),
+    ``decided_by`` the ids of the rules that answer. An answer that is undecided makes its report undecided.
+    """
+
+    verdict: Verdict
+    sentence: str
+    about: str = ""
+    reasons: tuple[str, ...] = ()
+    certainty: str = ""
+    decided_by: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The sentence with the first reason: "does not run on GB200: vllm has no code for it (and 2 more reasons)"."""
+        if not self.reasons:
+            return self.sentence
+        more = plural(len(self.reasons) - 1, "more reason")
+        return f"{self.sentence}: {self.reasons[0]}" + (f" (and {more})" if len(self.reasons) > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +265,8 @@ class Overview:
 
     ``headline`` says what was judged and how it went; ``notes`` are sentences for the end. The JSON format leaves all
     of it out: what stands here is among the facts of the subjects. ``summed_up`` are the kinds of subjects that it
-    tells of already: there may be thousands, and formats for people do not tell of each.
+    tells of already: there may be thousands, and formats for people do not tell of each. ``statements`` are sentences
+    that come before the tables.
     """
 
     headline: str
@@ -218,6 +274,7 @@ class Overview:
     pictures: tuple[Picture, ...] = ()
     notes: tuple[str, ...] = ()
     summed_up: frozenset[str] = frozenset()
+    statements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +296,8 @@ class Report:
 
     ``started`` is UTC in ISO 8601 with a trailing Z; ``seconds`` is wall time; ``bytes_read`` and ``requests``
     count what was read over the network or from disk, index pages included, the byte cache excluded.
-    ``overview`` is None when the subjects speak for themselves, ``tree`` when no file of a tree was obeyed.
+    ``overview`` is None when the subjects speak for themselves, ``tree`` when no file of a tree was obeyed. ``answers``
+    come first in every format, one for each target; none where a command asks no single question.
     """
 
     command: str
@@ -252,6 +310,7 @@ class Report:
     requests: int = 0
     overview: Overview | None = None
     tree: TreeConfiguration | None = None
+    answers: tuple[Answer, ...] = ()
 
     def count(self, outcome: Outcome) -> int:
         """How many results of all subjects have this outcome."""
@@ -259,7 +318,8 @@ class Report:
 
     def verdict_of(self, subject: Subject) -> Verdict:
         """The verdict of one subject under this report's ``fail_on``."""
-        if any(r.outcome is Outcome.FAIL and self.fail_on.includes(r.severity) for r in subject.results):
+        counting = filter(subject.concerns_reader, subject.results)
+        if any(r.outcome is Outcome.FAIL and self.fail_on.includes(r.severity) for r in counting):
             return Verdict.FAIL
         if subject.count(Outcome.ERROR):
             return Verdict.UNDECIDED
@@ -267,12 +327,16 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """Fail if any subject fails, else undecided if any is, if there is none, or a tree silenced all, else pass."""
+        """Fail if any subject fails, else undecided if any is, an answer is, none is there, or a tree silenced all.
+
+        A pass is a proof: nothing that was asked is left open.
+        """
         verdicts = {self.verdict_of(subject) for subject in self.subjects}
         if Verdict.FAIL in verdicts:
             return Verdict.FAIL
         skipped = self.count(Outcome.SKIP) == sum(len(subject.results) for subject in self.subjects)
-        if Verdict.UNDECIDED in verdicts or not verdicts or (skipped and self.tree and self.tree.silenced):
+        verdicts |= {answer.verdict for answer in self.answers} & {Verdict.UNDECIDED}
+        if Verdict.UNDECIDED in verdicts or not self.subjects or (skipped and self.tree and self.tree.silenced):
             return Verdict.UNDECIDED
         return Verdict.PASS
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
 
-from wheel_checks.model import Finding, Rule, Severity
+from wheel_checks.model import Audience, Finding, Rule, Severity
 
 Check = TypeVar("Check", bound=Callable[[Any, Any], Iterable[Finding]])
 
@@ -22,6 +22,7 @@ def rule(
     example: str,
     fix: str,
     kind: str = "wheel",
+    audience: Audience = Audience.BOTH,
 ) -> Callable[[Check], Check]:
     """Register the decorated pure function ``(facts, expectations) -> findings`` as a rule.
 
@@ -31,15 +32,15 @@ def rule(
     def register(check: Check) -> Check:
         if rule_id in _RULES:
             raise ValueError(f"rule id {rule_id} is taken by {_RULES[rule_id].title!r}")
-        _RULES[rule_id] = Rule(rule_id, title, kind, severity, why, example, fix, check)
+        _RULES[rule_id] = Rule(rule_id, title, kind, severity, why, example, fix, check, audience)
         return check
 
     return register
 
 
-def rules_of(kind: str) -> Callable[..., Callable[[Check], Check]]:
-    """:func:`rule` for subjects of ``kind``."""
-    return partial(rule, kind=kind)
+def rules_of(kind: str, audience: Audience = Audience.BOTH) -> Callable[..., Callable[[Check], Check]]:
+    """:func:`rule` for subjects of ``kind``, and for ``audience`` where a rule names no other."""
+    return partial(rule, kind=kind, audience=audience)
 
 
 def registered() -> list[Rule]:

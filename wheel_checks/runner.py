@@ -9,7 +9,17 @@ from itertools import islice
 from typing import Any
 
 from wheel_checks.errors import WheelproofError
-from wheel_checks.model import CheckResult, Evidence, FactUnavailableError, Finding, Fix, Outcome, Rule, Severity
+from wheel_checks.model import (
+    Audience,
+    CheckResult,
+    Evidence,
+    FactUnavailableError,
+    Finding,
+    Fix,
+    Outcome,
+    Rule,
+    Severity,
+)
 
 MAX_FINDINGS = 100  # results of one rule on one subject: a hostile wheel has a million faulty members
 
@@ -30,6 +40,7 @@ def _run(rule: Rule, facts: Any, expectations: Any) -> list[CheckResult]:
 
     def result(outcome: Outcome, message: str, **details: Any) -> CheckResult:
         details.setdefault("severity", rule.severity)
+        details.setdefault("audience", rule.audience)
         return CheckResult(
             rule.id, rule.title, outcome, message=message, seconds=time.perf_counter() - start, **details
         )
@@ -55,15 +66,20 @@ def _run(rule: Rule, facts: Any, expectations: Any) -> list[CheckResult]:
             evidence=finding.evidence,
             fix=finding.fix,
             location=finding.location,
+            audience=finding.audience or rule.audience,
+            cause=finding.cause,
         )
         for finding in findings
     ]
     for outcome in (Outcome.FAIL, Outcome.ERROR):
-        rest = [(severity or rule.severity, count) for (kind, severity), count in more.items() if kind is outcome]
+        rest = [(severity, audience, count) for (kind, severity, audience), count in more.items() if kind is outcome]
         if rest:
-            worst = max((severity for severity, _ in rest), key=lambda severity: severity.rank)
-            total = sum(count for _, count in rest)
-            results.append(result(outcome, f"and {total:,} more findings of this rule", severity=worst))
+            worst = max((severity or rule.severity for severity, _, _ in rest), key=lambda severity: severity.rank)
+            of_all = all((audience or rule.audience) is Audience.PUBLISHER for _, audience, _ in rest)
+            audience = Audience.PUBLISHER if of_all else rule.audience
+            total = sum(count for *_, count in rest)
+            message = f"and {total:,} more findings of this rule"
+            results.append(result(outcome, message, severity=worst, audience=audience))
     return results
 
 
@@ -71,10 +87,13 @@ def _outcome(finding: Finding) -> Outcome:
     return Outcome.ERROR if finding.undecided else Outcome.FAIL
 
 
-def _bounded(found: Iterable[Finding]) -> tuple[list[Finding], Counter[tuple[Outcome, Severity | None]]]:
-    """The first ``MAX_FINDINGS``, and the outcomes and severities of the others."""
+_Kind = tuple[Outcome, Severity | None, Audience | None]
+
+
+def _bounded(found: Iterable[Finding]) -> tuple[list[Finding], Counter[_Kind]]:
+    """The first ``MAX_FINDINGS``, and of the others how many of each outcome, severity and audience."""
     findings = iter(found)
-    return list(islice(findings, MAX_FINDINGS)), Counter((_outcome(f), f.severity) for f in findings)
+    return list(islice(findings, MAX_FINDINGS)), Counter((_outcome(f), f.severity, f.audience) for f in findings)
 
 
 def _crash_site(crash: BaseException) -> str:

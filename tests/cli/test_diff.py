@@ -55,7 +55,9 @@ def test_sm_110_against_sm_75_and_a_library_without_gpu_code(wheelproof: Wheelpr
     run = wheelproof("diff", *gpu_wheels(tmp_path), "--depth", "gpu")
 
     assert run.status == 0
-    assert run.out.splitlines()[0].startswith("PASS  demo 1.0 cp312: aarch64 against x86_64")
+    answer, verdict, *_ = run.out.splitlines()
+    assert answer.startswith("the two sides agree, but for 1 finding that is no error: demo/lib/libdemo_cuda_linalg.so")
+    assert verdict.startswith("PASS  demo 1.0 cp312: aarch64 against x86_64")
     assert "REL205  demo/lib/libdemo_cuda_linalg.so has no GPU code for aarch64, and for x86_64 2 targets" in run.out
     (row,) = [line for line in run.out.splitlines() if "libdemo_cuda.so" in line]
     assert row.split(maxsplit=3)[-1].split() == ["also", "sm_110", "also", "sm_75", "sm_86"]
@@ -110,7 +112,9 @@ def test_two_pythons(wheelproof: Wheelproof) -> None:
         run = diff_on(server, wheelproof, "torch==2.11.0", "--platform", "aarch64", "--python", "3.12,3.13")
 
     assert run.status == 0
-    assert run.out.splitlines()[0].startswith("PASS  torch 2.11.0 aarch64: cp312 against cp313")
+    answer, verdict, *_ = run.out.splitlines()
+    assert answer == "the two sides agree"
+    assert verdict.startswith("PASS  torch 2.11.0 aarch64: cp312 against cp313")
 
 
 # Sets.
@@ -171,7 +175,7 @@ def test_markdown_has_the_table_and_quiet_has_none(wheelproof: Wheelproof, tmp_p
     quiet = wheelproof("diff", *wheels, "--depth", "gpu", "--quiet").out
 
     assert "| demo/lib/libdemo_cuda.so (2 alike) | also sm_110 | also sm_75 sm_86 |" in page
-    assert len(quiet.splitlines()) == 1
+    assert len(quiet.splitlines()) == 2  # the answer and the verdict
 
 
 # What cannot be compared.

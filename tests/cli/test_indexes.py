@@ -51,7 +51,7 @@ def facts(run: Run) -> dict[str, Any]:
 def test_a_higher_version_on_the_extra_index_is_taken_and_named(wheelproof: Wheelproof, command: str) -> None:
     with two_indexes([demo("1.0")], [demo("99.0")]) as (first, extra):
         asked = (command, "demo", *TARGET, "--index-url", first, "--extra-index-url", extra)
-        text, in_json = wheelproof(*asked), wheelproof(*asked, "--format", "json")
+        text, in_json = wheelproof(*asked, "-v"), wheelproof(*asked, "--format", "json")
         strict = wheelproof(*asked, "--fail-on", "warning")
     message = f"demo: taken from {extra}, in a higher version than {first} has, which is asked first"
     assert (text.status, in_json.status, strict.status) == (0, 0, 1)

@@ -74,7 +74,7 @@ def test_a_whole_release_ships(wheelproof: Wheelproof, dist: Path) -> None:
     run = release(wheelproof, dist)
 
     assert run.status == 0, run.out
-    assert run.out.startswith("SHIP  torch 2.11.0: 4 of 4 cells filled by 4 files\n")
+    assert run.out.startswith("may be uploaded\nSHIP  torch 2.11.0: 4 of 4 cells filled by 4 files\n")
     assert "3.12    ok CUDA 13.0  ok CUDA 13.0\n" in run.out
 
 
@@ -91,7 +91,8 @@ def test_cpu_wheels_for_aarch64_stop_it(wheelproof: Wheelproof) -> None:
         )
 
     assert run.status == 1
-    stop, parity, accelerator, *rest = run.out.splitlines()
+    answer, stop, parity, accelerator, *rest = run.out.splitlines()
+    assert answer == "must not be uploaded: x86_64 is CUDA 12.8 while aarch64 is CPU only (and 1 more reason)"
     assert stop == "STOP  torch 2.10.0: 4 of 4 cells filled by 4 files"
     assert parity == "  error        REL110  x86_64 is CUDA 12.8 while aarch64 is CPU only"
     assert accelerator.startswith(
@@ -188,7 +189,9 @@ def test_a_wheel_that_cannot_be_read_stops_it_undecided(wheelproof: Wheelproof, 
         run = release(wheelproof, "torch==2.11.0", "--index-url", server.url("/simple"))
 
     assert run.status == 3
-    assert run.out.startswith("STOP  torch 2.11.0")
+    answer, title, *_ = run.out.splitlines()
+    assert answer.startswith("must not be uploaded, since something is not proven: ")
+    assert title.startswith("STOP  torch 2.11.0")
     assert "not checked  WHL000" in run.out
 
 
@@ -206,7 +209,9 @@ def test_the_expectation_sets_the_least_depth(wheelproof: Wheelproof, dist: Path
 
 def test_every_format(wheelproof: Wheelproof, dist: Path) -> None:
     assert report_of(release(wheelproof, dist, "--format", "json"))["command"] == "release"
-    assert release(wheelproof, dist, "--format", "markdown").out.startswith("## SHIP  torch 2\\.11\\.0")
+    assert release(wheelproof, dist, "--format", "markdown").out.startswith(
+        "## may be uploaded\n\n## SHIP  torch 2\\.11\\.0"
+    )
     page = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(
         io.StringIO(release(wheelproof, dist, "--format", "html").out)
     )
@@ -214,7 +219,9 @@ def test_every_format(wheelproof: Wheelproof, dist: Path) -> None:
     rows = [row.findtext(".//a[@class='file']") for row in heat.findall("./tbody/tr")]
     assert rows == ["torch 2.11.0", *sorted(path.name for path in dist.iterdir())]
     assert {"REL101", "REL103", "WHL202"} <= {cell.text for cell in heat.findall("./thead//abbr")}
-    assert release(wheelproof, dist, "-q").out.splitlines()[0].startswith("SHIP")
+    answer, title, *_ = release(wheelproof, dist, "-q").out.splitlines()
+    assert answer == "may be uploaded"
+    assert title.startswith("SHIP")
 
 
 @pytest.mark.parametrize(

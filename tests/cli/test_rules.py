@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 PAGE = """\
 TST101: a wheel has wheels
-error, judges every wheel
+error, judges every wheel, for who publishes and who installs it
 
 Why
   Without wheels it does not roll.
@@ -78,7 +78,10 @@ def test_an_id_shows_its_page(wheelproof: Wheelproof) -> None:
 
 def test_a_page_in_markdown(wheelproof: Wheelproof) -> None:
     out = wheelproof("rules", "TST101", "--format", "markdown").out
-    assert out.startswith("# TST101: a wheel has wheels\n\nSeverity: error. Judges every wheel.\n\n## Why\n\n")
+    assert out.startswith(
+        "# TST101: a wheel has wheels\n\nSeverity: error. "
+        "Judges every wheel, for who publishes and who installs it.\n\n## Why\n\n"
+    )
     assert out.endswith("## Example\n\nthree members, no wheel\n\n## Fix\n\nAdd | wheels.\n")
 
 
@@ -97,6 +100,7 @@ def test_json_holds_everything(wheelproof: Wheelproof) -> None:
                 "title": "round | not square",
                 "severity": "warning",
                 "kind": "wheel",
+                "audience": "both",
                 "why": "w",
                 "example": "e",
                 "fix": "f",

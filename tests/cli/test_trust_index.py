@@ -180,7 +180,7 @@ LOOKED_AT = ("index-url", "-i", "extra-index-url", "continued", "find-links", "c
 @pytest.mark.parametrize("form", LOOKED_AT)
 def test_a_trusted_line_is_followed(servers: Servers, wheelproof: Wheelproof, form: str) -> None:
     write_tree(servers, LINES[form].replace("9.0.tar.gz", "9.0-py3-none-any.whl"))
-    run = wheelproof(*STACK, "-r", "requirements.txt", "--trust-index", servers.host)
+    run = wheelproof(*STACK, "-r", "requirements.txt", "--trust-index", servers.host, "-v")
     assert (run.status, WHEEL in run.out) == (0, True), run.out + run.err
     assert servers.theirs.requests
     assert not [request for request in servers.theirs.requests if "Authorization" in request.headers]
@@ -189,7 +189,7 @@ def test_a_trusted_line_is_followed(servers: Servers, wheelproof: Wheelproof, fo
 @pytest.mark.parametrize("form", ["source index", "source list", "source url", "direct"])
 def test_a_trusted_source_gives_its_package_alone(servers: Servers, wheelproof: Wheelproof, form: str) -> None:
     write_tree(servers, PROJECTS[form], "pyproject.toml")
-    run = wheelproof(*STACK, "pyproject.toml", "--trust-index", f"http://{servers.host}")
+    run = wheelproof(*STACK, "pyproject.toml", "--trust-index", f"http://{servers.host}", "-v")
     assert (run.status, WHEEL in run.out) == (0, True), run.out + run.err
     assert {request.path for request in servers.theirs.requests} <= {"/simple/demo/", f"/files/{WHEEL}"}
 
@@ -237,7 +237,7 @@ def test_the_configured_index_is_trusted_and_other_paths_of_its_host_are_not(
 
 def test_what_does_not_depend_on_it_is_judged(servers: Servers, wheelproof: Wheelproof) -> None:
     write_tree(servers, PROJECTS["source index"], "pyproject.toml")
-    run = wheelproof(*STACK, "pyproject.toml")
+    run = wheelproof(*STACK, "pyproject.toml", "-v")
     undecided(run, servers)
     assert "base-1.0-py3-none-any.whl" in run.out
     assert "2 packages, 1 not looked at" in run.out

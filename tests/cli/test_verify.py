@@ -46,7 +46,10 @@ def test_the_aarch64_wheel_of_2_10_is_cpu_only_and_the_fix_is_named(wheelproof: 
     with RangeServer(simple_index(*TORCH)) as server:
         run = verify_on(server, wheelproof, "torch==2.10.0", "--platform", "aarch64", "--expect", "cuda")
     assert run.status == 1
-    verdict, *rest = run.out.splitlines()
+    answer, verdict, *rest = run.out.splitlines()
+    assert answer == (
+        "torch 2.10.0 for aarch64 is not a build for cuda: the wheel is CPU only (2.10.0+cpu), expected cuda"
+    )
     assert verdict.startswith("FAIL  torch-2.10.0-cp312-cp312-manylinux_2_28_aarch64.whl, CPU only (2.10.0+cpu)")
     text = "\n".join(rest)
     assert "the wheel is CPU only (2.10.0+cpu), expected cuda" in text

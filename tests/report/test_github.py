@@ -44,10 +44,23 @@ def test_the_last_line_is_the_verdict() -> None:
 
 
 def test_what_github_would_not_show_is_logged_instead() -> None:
-    text = rendered(reports.forty(), "github")
+    wheels = [
+        reports.wheel(python=f"cp3{number}", results=(replace(reports.EXPECTED_CUDA, message=f"fault {number}"),))
+        for number in range(17)
+    ]
+    text = rendered(reports.report(*wheels), "github")
     assert len(workflow_commands(text)) == 10
     assert "7 more findings, which GitHub would not show as annotations:" in text.splitlines()
-    assert sum(line.startswith(("error WHL101", "not checked WHL601")) for line in text.splitlines()) == 7
+    assert sum(line.startswith("error WHL101") for line in text.splitlines()) == 7
+
+
+def test_what_fifteen_wheels_have_in_common_is_one_annotation() -> None:
+    found = annotated(reports.forty())
+    assert [(name, properties["title"][:6]) for name, properties, _ in found] == [
+        ("error", "WHL101"),
+        ("error", "not ch"),
+    ]
+    assert "(in 15 wheels)" in found[0][2]
 
 
 def test_hostile_strings_issue_no_command_of_their_own() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from wheel_checks.model import (
+    Answer,
     CheckResult,
     FactUnavailableError,
     FailOn,
@@ -148,6 +149,7 @@ class OpenReport:
         cost: Cost = NO_COST,
         local: int = 0,
         overview: Overview | None = None,
+        answers: Iterable[Answer] = (),
     ) -> Report:
         """The report on ``subjects``, with the time since it was opened; ``local`` bytes were read besides ``cost``."""
         judged = tuple(subjects)
@@ -162,6 +164,7 @@ class OpenReport:
             requests=cost.requests,
             overview=overview,
             tree=_decided(selection, judged),
+            answers=tuple(answers),
         )
 
 

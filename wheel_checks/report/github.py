@@ -7,6 +7,7 @@ from typing import TextIO
 from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject
 from wheel_checks.phrases import LONGEST, plural, shortened
 from wheel_checks.report import wording
+from wheel_checks.report.causes import causes, problems_of
 from wheel_checks.report.wording import neutral
 
 PER_LEVEL = 10
@@ -16,12 +17,13 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Write the worst findings as annotations, those beyond ``PER_LEVEL`` as plain lines, and the verdict last."""
-    found = [(subject, result) for subject in report.subjects for result in wording.problems(subject)]
-    order = {id(result): rank for rank, result in enumerate(wording.worst_first(result for _, result in found))}
-    found.sort(key=lambda pair: order[id(pair[1])])
+    """Write the answers, the worst findings as annotations, those beyond ``PER_LEVEL`` as plain lines, and the verdict.
+
+    Findings with one cause are one annotation.
+    """
+    found = [(cause.results[0][0], cause.shown) for cause in causes(problems_of(report))]
     used = dict.fromkeys(_COMMANDS.values(), 0)
-    lines, rest = [], []
+    lines, rest = list(map(_plain, wording.answer_lines(report))), []
     for subject, result in found:
         command = "error" if result.outcome is Outcome.ERROR else _COMMANDS[result.severity]
         used[command] += 1
@@ -33,7 +35,14 @@ def render(report: Report, stream: TextIO) -> None:
         lines.append(_plain(f"{plural(len(rest), 'more finding')}, which GitHub would not show as annotations:"))
         lines += rest
     counts = ", ".join(
-        filter(None, (wording.counts_phrase(wording.all_results(report)), wording.silenced_phrase(report)))
+        filter(
+            None,
+            (
+                wording.counts_phrase(wording.concerning(report.subjects)),
+                wording.publisher_phrase(report),
+                wording.silenced_phrase(report),
+            ),
+        )
     )
     judged, cost = wording.judged_phrase(report), wording.cost_phrase(report)
     lines.append(_plain(f"wheelproof {report.command}: {report.verdict.value.upper()}, {judged}: {counts} ({cost})"))

@@ -51,6 +51,7 @@ def render(report: Report, stream: TextIO) -> None:
         f"<title>{_text(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
         _banner(report),
         "<main>",
+        *(f"<p>{_text(statement)}</p>" for statement in overview.statements),
         *map(_picture, overview.pictures),
         *map(_table, overview.tables),
         _heat_map(shown),
@@ -81,9 +82,11 @@ def _text(text: str) -> str:
 def _banner(report: Report) -> str:
     verdict = report.verdict.value
     judged = _text(", ".join(filter(None, (wording.judged_phrase(report), wording.silenced_phrase(report)))))
-    counts = _text(wording.counts_phrase(wording.all_results(report)))
+    counted = (wording.counts_phrase(wording.concerning(report.subjects)), wording.publisher_phrase(report))
+    counts = _text(", ".join(filter(None, counted)))
+    answers = "".join(f'<p class="answer">{_text(line)}</p>\n' for line in wording.answer_lines(report))
     return (
-        f'<header><div class="banner {verdict}">\n'
+        f'<header><div class="banner {verdict}">\n{answers}'
         f'<h1><span class="word">{verdict.upper()}</span> {judged}</h1>\n<p>{counts}</p>\n'
         f'<p class="run"><code>wheelproof {_text(report.command)}</code>: {_text(wording.cost_phrase(report))}; '
         f"fails on: {report.fail_on.value}</p>\n</div></header>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, TextIO
 
-from wheel_checks.model import SCHEMA, CheckResult, Outcome, Report, Subject
+from wheel_checks.model import SCHEMA, Answer, Audience, CheckResult, Outcome, Report, Subject
 from wheel_checks.report.wording import fix_document, json_ready, write_json
 
 
@@ -29,6 +29,7 @@ def as_dict(report: Report) -> dict[str, Any]:
                 **{outcome.value: report.count(outcome) for outcome in Outcome},
                 "bytes_read": report.bytes_read,
                 "requests": report.requests,
+                **({"answers": [_answer(answer) for answer in report.answers]} if report.answers else {}),
                 **({"silenced": len(report.tree.silenced)} if report.tree else {}),
             },
             **({"tree": asdict(report.tree)} if report.tree else {}),
@@ -38,11 +39,17 @@ def as_dict(report: Report) -> dict[str, Any]:
     return document
 
 
+def _answer(answer: Answer) -> dict[str, Any]:
+    """An answer, with its whole line in ``text``."""
+    return {"text": answer.line, **asdict(answer)}
+
+
 def _subject(report: Report, subject: Subject) -> dict[str, Any]:
     return {
         "id": subject.id,
         "kind": subject.kind,
         "headline": subject.headline,
+        **({"reader": subject.reader} if subject.reader is not Audience.BOTH else {}),
         "verdict": report.verdict_of(subject),
         "facts": subject.facts,
         "results": [_result(result) for result in subject.results],
@@ -56,6 +63,7 @@ def _result(result: CheckResult) -> dict[str, Any]:
         "outcome": result.outcome,
         "severity": result.severity,
         "message": result.message,
+        "audience": result.audience,
         "evidence": [asdict(evidence) for evidence in result.evidence],
     }
     if result.fix:

@@ -17,7 +17,7 @@ def render(report: Report, stream: TextIO) -> None:
     """
     suites = ET.Element(
         "testsuites",
-        name=f"wheelproof {neutral(report.command)}",
+        name=": ".join([f"wheelproof {neutral(report.command)}", *wording.answer_lines(report)]),
         tests=str(sum(len(subject.results) for subject in report.subjects)),
         failures=str(report.count(Outcome.FAIL)),
         errors=str(report.count(Outcome.ERROR)),
@@ -68,7 +68,8 @@ def _case(subject: Subject, result: CheckResult, name: str) -> ET.Element:
     message = neutral(result.message)
     details = "\n".join([message, *wording.detail_lines(result)])
     if result.outcome is Outcome.FAIL:
-        ET.SubElement(case, "failure", type=result.severity.value, message=message).text = details
+        kind = result.severity.value if subject.concerns_reader(result) else f"{result.severity}, for the publisher"
+        ET.SubElement(case, "failure", type=kind, message=message).text = details
     elif result.outcome is Outcome.ERROR:
         ET.SubElement(case, "error", type="could not check", message=message).text = details
     elif result.outcome is Outcome.SKIP:

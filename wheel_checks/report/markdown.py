@@ -12,6 +12,7 @@ from typing import TextIO
 from wheel_checks.model import CheckResult, Outcome, Report, Subject, Table, Verdict
 from wheel_checks.phrases import plural, shortened
 from wheel_checks.report import wording
+from wheel_checks.report.causes import causes, problems_of
 from wheel_checks.report.wording import neutral
 
 LIMIT = 1_000_000
@@ -39,13 +40,20 @@ def render(report: Report, stream: TextIO) -> None:
 
 def _blocks(report: Report) -> Iterator[str]:
     """Self-contained sections, each ending in a newline, the most important first."""
+    yield from (f"**{_text(line)}**\n" for line in wording.answer_lines(report))
     mark = _MARKS[report.verdict]
     judged = ", ".join(filter(None, (wording.judged_phrase(report), wording.silenced_phrase(report))))
     yield f"## {mark}: wheelproof {_text(report.command)}, {_text(judged)}\n"
-    yield f"{_text(wording.counts_phrase(wording.all_results(report)))} ({wording.cost_phrase(report)}).\n"
+    counts = wording.counts_phrase(wording.concerning(report.subjects))
+    for_others = "".join(f", {phrase}" for phrase in filter(None, [wording.publisher_phrase(report)]))
+    yield f"{_text(counts + for_others)} ({wording.cost_phrase(report)}).\n"
     if report.overview:
-        told = [s for s in report.subjects if s.kind not in report.overview.summed_up and wording.problems(s)]
-        yield from _findings(told, fold=len(told) > wording.MANY)
+        yield from (f"- {_text(statement)}\n" for statement in report.overview.statements)
+        if report.answers:
+            yield from _causes(report)
+        else:
+            told = [s for s in report.subjects if s.kind not in report.overview.summed_up and wording.problems(s)]
+            yield from _findings(told, fold=len(told) > wording.MANY)
         yield from map(_own_table, report.overview.tables)
         yield from (f"{_text(note)}\n" for note in report.overview.notes)
     else:
@@ -73,10 +81,19 @@ def _overview(report: Report) -> Iterator[str]:
         yield _folded("Every file", _subject_table(report, report.subjects))
 
 
+def _causes(report: Report) -> Iterator[str]:
+    """The findings by cause, worst first: those that fit on a screen open, the others folded."""
+    found = causes(problems_of(report))
+    for number, cause in enumerate(found):
+        block = f"### {_text(cause.about)}\n\n{_problem(cause.shown)}"
+        yield block if number < wording.MANY else _folded(f"{cause.about}: {cause.shown.message}", block)
+
+
 def _findings(subjects: Iterable[Subject], *, fold: bool) -> Iterator[str]:
     for subject in subjects:
         if results := wording.problems(subject):
-            problems = "\n".join(map(_problem, results))
+            grouped = causes((subject, result) for result in results)
+            problems = "\n".join(_problem(cause.shown) for cause in grouped)
             if fold:
                 yield _folded(f"{subject.id}: {wording.counts_phrase(results)}", problems)
             else:

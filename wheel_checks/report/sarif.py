@@ -54,6 +54,7 @@ def _run(report: Report) -> dict[str, Any]:
         "artifacts": [_artifact(report, subject, index) for index, subject in enumerate(report.subjects)],
         "results": results,
         "properties": {
+            "answers": [answer.line for answer in report.answers],
             "verdict": report.verdict,
             "failOn": report.fail_on,
             "seconds": report.seconds,
@@ -88,7 +89,7 @@ def _result(
         "message": _message("\n".join([neutral(result.message), *wording.detail_lines(result)])),
         "locations": [_location(subject, result.location, artifact)],
         "partialFingerprints": {_FINGERPRINT: _fingerprint(subject, result, seen)},
-        "properties": {"evidence": [asdict(evidence) for evidence in result.evidence]},
+        "properties": {"audience": result.audience, "evidence": [asdict(evidence) for evidence in result.evidence]},
     }
     if result.fix:
         document["properties"]["fix"] = wording.fix_document(result.fix)

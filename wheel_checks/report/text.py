@@ -6,6 +6,7 @@ import io
 import os
 import shutil
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TextIO
 
 from rich.console import Console, JustifyMethod
@@ -13,8 +14,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from wheel_checks.model import CheckResult, Outcome, Overview, Report, Subject, Verdict
+from wheel_checks.model import Audience, CheckResult, Outcome, Overview, Report, Subject, Verdict
+from wheel_checks.phrases import plural
 from wheel_checks.report import wording
+from wheel_checks.report.causes import causes, problems_of
 from wheel_checks.report.wording import neutral
 
 _VERDICT_STYLES = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
@@ -26,6 +29,8 @@ _LABEL_STYLES = {
     "passed": "green",
 }
 _UNLIMITED = 100_000
+_LINES = 18  # of findings and statements, below the answer and the verdict: what fits on a screen
+_EVIDENCE = 3  # values that are shown of each cause
 
 
 def render(
@@ -36,15 +41,19 @@ def render(
     width: int | None = None,
     quiet: bool = False,
     verbose: int = 0,
+    answered: bool = False,
 ) -> None:
-    """Write the report for people: the verdict in the first line, then what is wrong, the evidence, and the fix.
+    """Write the report for people: the answers, the verdict, then what is wrong, the evidence, and the fix.
 
     ``color`` None means: when ``stream`` is a terminal and NO_COLOR is unset or empty. ``width`` None means the
-    terminal's own; elsewhere lines are not wrapped, so that a log can be searched. ``quiet`` leaves the verdict line
-    only; ``verbose`` 1 adds skipped and passed checks, 2 the facts.
+    terminal's own; elsewhere lines are not wrapped, so that a log can be searched. ``quiet`` leaves the answers and
+    the verdict line; ``verbose`` 1 adds skipped and passed checks and all findings, 2 the facts. ``answered`` says that
+    the answers have been written already.
     """
     console = console_for(stream, color=color, width=width)
     with console.capture() as capture:
+        for line in () if answered else wording.answer_lines(report):
+            console.print(Text(line, style=_VERDICT_STYLES[report.verdict]), soft_wrap=True)
         _verdict(console, report)
         if not quiet:
             _body(console, report, verbose)
@@ -78,6 +87,8 @@ def _verdict(console: Console, report: Report) -> None:
     silenced = f", {phrase}" if (phrase := wording.silenced_phrase(report)) else ""
     if report.overview:
         line.append(f"  {neutral(report.overview.headline)}", style="bold")
+        if report.answers:
+            line.append(f": {wording.counts_phrase(wording.concerning(report.subjects))}")
         line.append(silenced)
         line.append(f" ({wording.cost_phrase(report)})", style="dim")
         console.print(line, soft_wrap=True)
@@ -85,7 +96,7 @@ def _verdict(console: Console, report: Report) -> None:
     line.append(f"  {wording.judged_phrase(report)}", style="bold")
     if len(report.subjects) == 1 and report.subjects[0].headline:
         line.append(f", {neutral(report.subjects[0].headline)}")
-    line.append(f": {wording.counts_phrase(wording.all_results(report))}{silenced}")
+    line.append(f": {wording.counts_phrase(wording.concerning(report.subjects))}{silenced}")
     line.append(f" ({wording.cost_phrase(report)})", style="dim")
     console.print(line, soft_wrap=True)
 
@@ -93,13 +104,26 @@ def _verdict(console: Console, report: Report) -> None:
 def _body(console: Console, report: Report, verbose: int) -> None:
     """Of many subjects those that do not pass come first, then the table of all, then what else is worth a word.
 
-    A report with an overview of its own has that behind the subjects that have findings.
+    A report with an overview of its own has that behind the subjects that have findings. Where there are answers, the
+    findings of many subjects are told by their causes.
     """
     shown = report.subjects
+    if report.answers and not verbose and (report.overview or len(shown) > wording.MANY):
+        _causes(console, report)
+        if report.overview:
+            _own_overview(console, report.overview)
+        else:
+            console.print()
+            console.print(_overview(report))
+        _left_out(console, report)
+        return
     if report.overview:
         told = [subject for subject in shown if subject.kind not in report.overview.summed_up or verbose]
         _subjects(console, [subject for subject in told if verbose or wording.problems(subject)], verbose)
         _own_overview(console, report.overview)
+        if report.answers:
+            console.print()
+            console.print(_overview(report))
         return
     if len(shown) > wording.MANY:
         worst = [subject for subject in shown if report.verdict_of(subject) is not Verdict.PASS]
@@ -108,6 +132,31 @@ def _body(console: Console, report: Report, verbose: int) -> None:
         console.print(_overview(report))
         shown = tuple(s for s in shown if s not in worst and (verbose or wording.problems(s)))
     _subjects(console, shown, verbose)
+    if not verbose:
+        _left_out(console, report)
+
+
+def _causes(console: Console, report: Report) -> None:
+    """What decides, worst first, each cause once, in at most ``_LINES`` lines with the statements that follow."""
+    statements = report.overview.statements if report.overview else ()
+    left = _LINES - len(statements)
+    found = causes(problems_of(report))
+    if found or statements:
+        console.print()
+    for number, cause in enumerate(found):
+        fix = wording.fix_lines(cause.first.fix) if cause.first.fix else []
+        left -= 1 + min(len(cause.first.evidence), _EVIDENCE) + bool(cause.first.fix) + len(fix)
+        if left < 0 and number:
+            console.print(Text(f"  and {plural(len(found) - number, 'more finding')}; -v shows all", style="dim"))
+            break
+        evidence = cause.shown.evidence[:_EVIDENCE]
+        _problem(console, replace(cause.shown, evidence=evidence), about=cause.about)
+
+
+def _left_out(console: Console, report: Report) -> None:
+    if phrase := wording.publisher_phrase(report):
+        console.print()
+        console.print(Text(f"{phrase}: -v shows them", style="dim"), soft_wrap=True)
 
 
 def _subjects(console: Console, subjects: Iterable[Subject], verbose: int) -> None:
@@ -117,6 +166,8 @@ def _subjects(console: Console, subjects: Iterable[Subject], verbose: int) -> No
 
 
 def _own_overview(console: Console, overview: Overview) -> None:
+    for statement in overview.statements:
+        console.print(Text(f"  {neutral(statement)}"), soft_wrap=True)
     for data in overview.tables:
         table = _table()
         for column in data.columns:
@@ -171,8 +222,8 @@ def _subject(console: Console, subject: Subject, verbose: int) -> None:
         console.print(Padding(Text(neutral(subject.headline), overflow="fold"), (0, 0, 0, 2)))
     for line in wording.gpu_lines(subject):
         console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2)))
-    for result in wording.problems(subject):
-        _problem(console, result)
+    for cause in causes((subject, result) for result in wording.problems(subject, everything=verbose > 0)):
+        _problem(console, cause.shown)
     others = wording.worst_first(r for r in subject.results if r.outcome in (Outcome.SKIP, Outcome.PASS))
     if verbose and others:
         table = _grid(3)
@@ -190,10 +241,12 @@ def _subject(console: Console, subject: Subject, verbose: int) -> None:
         console.print(Padding(table, (0, 0, 0, 2)))
 
 
-def _problem(console: Console, result: CheckResult) -> None:
+def _problem(console: Console, result: CheckResult, about: str = "") -> None:
     label = wording.label_of(result)
     table = _grid(3)
-    message = _folded(result.message)
+    message = _folded(f"{about}: {result.message}" if about else result.message)
+    if result.audience is Audience.PUBLISHER:
+        message.append("  for the publisher", style="dim")
     if place := wording.place_of(result):
         message.append(f"  {place}", style="dim")
     table.add_row(Text(label, style=_LABEL_STYLES[label]), Text(neutral(result.rule)), message)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TextIO
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.commands import Command, NoCommand, Options, commented, in_words, shell
-from wheel_checks.model import CheckResult, Fix, Outcome, Report, Severity, Subject
-from wheel_checks.phrases import human_bytes, human_seconds, plural
+from wheel_checks.model import CheckResult, Fix, Outcome, Report, Severity, Subject, Verdict
+from wheel_checks.phrases import human_bytes, human_seconds, plural, shortened
 
 _LONGEST_COMMAND = 20_000  # characters that a format for people shows in a line
 MANY = 6
@@ -187,9 +187,35 @@ def worst_first(results: Iterable[CheckResult]) -> list[CheckResult]:
     return sorted(results, key=rank)
 
 
-def problems(subject: Subject) -> list[CheckResult]:
-    """The failures and the checks that could not be made, worst first."""
-    return worst_first(result for result in subject.results if result.outcome in (Outcome.FAIL, Outcome.ERROR))
+def problems(subject: Subject, *, everything: bool = False) -> list[CheckResult]:
+    """The failures and the checks that could not be made, worst first.
+
+    What only a publisher can mend is left out where an installer asks, unless ``everything`` is wanted.
+    """
+    found = (result for result in subject.results if result.outcome in (Outcome.FAIL, Outcome.ERROR))
+    return worst_first(result for result in found if everything or subject.concerns_reader(result))
+
+
+def concerning(subjects: Iterable[Subject]) -> list[CheckResult]:
+    """The results of these subjects but for what only a publisher can mend where an installer asks."""
+    return [result for subject in subjects for result in subject.results if subject.concerns_reader(result)]
+
+
+def publisher_phrase(report: Report) -> str:
+    """``14 findings for the publisher``: those that are left out; "" when none are."""
+    count = sum(len(subject.results) for subject in report.subjects) - len(concerning(report.subjects))
+    return f"{plural(count, 'finding')} for the publisher" if count else ""
+
+
+def answer_lines(report: Report) -> list[str]:
+    """The answers, one safe line each: of several the one that fails first, each with what it is about."""
+    order = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
+    several = len({answer.about for answer in report.answers}) > 1
+    lines = []
+    for answer in sorted(report.answers, key=lambda answer: order.index(answer.verdict)):
+        about = f"{answer.about}: " if several and answer.about not in answer.line else ""
+        lines.append(neutral(shortened(about + answer.line)))
+    return lines
 
 
 def label_of(result: CheckResult) -> str:

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.model import Evidence, Finding, Fix, Severity
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.commands import look_at_index
 from wheel_checks.targets.selection import Choice, Reason
 
-rule = rules_of("requirement")
+rule = rules_of("requirement", Audience.INSTALLER)
 
 _SHOWN = 8
 

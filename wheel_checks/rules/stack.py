@@ -17,14 +17,14 @@ from wheel_checks.facts.stack import NO_FILE, SDIST, StackFacts, StackPackage, u
 from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.sdist.static_metadata import PKG_INFO, StaticMetadata
-from wheel_checks.model import Evidence, Finding, Fix, Severity, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, need
 from wheel_checks.phrases import joined, summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import signals_shown
 from wheel_checks.rules.shared.commands import look_at_index
 
-package_rule = rules_of("package")
-stack_rule = rules_of("stack")
+package_rule = rules_of("package", Audience.INSTALLER)
+stack_rule = rules_of("stack", Audience.INSTALLER)
 
 _COMPANIONS = ("torchvision", "torchaudio")  # built against the libraries of one torch, and for its accelerator
 _RUNTIME = re.compile(

@@ -43,11 +43,12 @@ def rules_of(run: Run, *outcomes: str) -> set[str]:
     return {result["rule"] for result in results if not outcomes or result["outcome"] in outcomes}
 
 
-def test_the_first_line_counts_them(judge: Judge) -> None:
+def test_the_verdict_line_counts_them(judge: Judge) -> None:
     assert "silenced" not in judge("").out
-    first = judge('ignore = ["WHL105", "WHL00"]', "-q").out.splitlines()[0]
-    assert first.startswith("PASS  demo-1.0-py3-none-any.whl")
-    assert re.search(r" passed, \d+ rules silenced by pyproject.toml \(", first)
+    answer, verdict = judge('ignore = ["WHL105", "WHL00"]', "-q").out.splitlines()
+    assert answer == "no error was found in demo 1.0 (no accelerator)"
+    assert verdict.startswith("PASS  demo-1.0-py3-none-any.whl")
+    assert re.search(r" passed, \d+ rules silenced by pyproject.toml \(", verdict)
 
 
 def test_the_count_is_of_what_would_have_run(judge: Judge) -> None:
@@ -74,7 +75,9 @@ def test_what_a_selection_leaves_out_counts(judge: Judge) -> None:
 def test_a_tree_that_silences_everything_gets_no_pass(judge: Judge, says: str) -> None:
     run = judge(says)
     assert run.status == 3
-    assert run.out.startswith("UNDECIDED  ")
+    answer, verdict, *_ = run.out.splitlines()
+    assert answer == "demo 1.0 is not proven to be in order: nothing was checked"
+    assert verdict.startswith("UNDECIDED  ")
 
 
 def test_what_the_user_leaves_out_is_not_the_trees(judge: Judge) -> None:

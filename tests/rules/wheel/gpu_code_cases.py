@@ -130,6 +130,12 @@ CASES = [
     ),
     Case(
         "WHL601",
+        "a CPU wheel in a stack, where STK101 judges it",
+        lambda: facts_of(torch_like("cpu", "2.10.0", "aarch64")),
+        expectations={**gpus("GB200"), "in_stack": True},
+    ),
+    Case(
+        "WHL601",
         "a wheel for ROCm",
         lambda: facts_of(torch_like("rocm", "2.11.0", "x86_64")),
         ("the wheel is ROCm 7.1.25424: it has no code for H100 (9.0)",),

@@ -66,5 +66,5 @@ def run(arguments: argparse.Namespace) -> int:
                 write(stream, text_summary(report, quiet=output.quiet))
             elif name == "markdown":
                 write(stream, markdown_summary(report))
-            render(report, stream, name, **shown)
+            render(report, stream, name, **shown, answered=True)
     return report.exit_code

@@ -10,12 +10,17 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from wheel_checks.errors import UsageError
-from wheel_checks.model import Rule
+from wheel_checks.model import Audience, Rule
 from wheelproof.cli.options import open_output
 
 SCHEMA = "wheelproof.rules/1"
 WIDTH = 100  # columns of the text pages: prose, so not as wide as a terminal may be
 
+AUDIENCES = {
+    Audience.PUBLISHER: "for who publishes it",
+    Audience.INSTALLER: "for who installs it",
+    Audience.BOTH: "for who publishes and who installs it",
+}
 CONFIGURABLE = False  # `format = "junit"` in a project's configuration is about reports, and must not break the manual.
 
 
@@ -60,7 +65,14 @@ def choose(rules: Sequence[Rule], asked: Sequence[str]) -> tuple[list[Rule], boo
 
 def as_json(rule: Rule) -> dict[str, str]:
     """What a rule says about itself."""
-    return {"id": rule.id, "title": rule.title, "severity": str(rule.severity), "kind": rule.kind, **_prose(rule)}
+    return {
+        "id": rule.id,
+        "title": rule.title,
+        "severity": str(rule.severity),
+        "kind": rule.kind,
+        "audience": str(rule.audience),
+        **_prose(rule),
+    }
 
 
 def text_list(rules: Sequence[Rule]) -> str:
@@ -71,7 +83,7 @@ def text_list(rules: Sequence[Rule]) -> str:
 def text_page(rule: Rule) -> str:
     """The page of a rule for a terminal, its prose wrapped."""
     sections = [f"{name.capitalize()}\n{_wrapped(prose)}" for name, prose in _prose(rule).items()]
-    heading = f"{rule.id}: {rule.title}\n{rule.severity}, judges every {rule.kind}"
+    heading = f"{rule.id}: {rule.title}\n{rule.severity}, judges every {rule.kind}, {AUDIENCES[rule.audience]}"
     return "\n\n".join([heading, *sections]) + "\n"
 
 
@@ -87,7 +99,9 @@ def markdown_list(rules: Sequence[Rule], link: str = "") -> str:
 def markdown_page(rule: Rule) -> str:
     """The page of a rule in Markdown."""
     sections = [f"## {name.capitalize()}\n\n{prose}" for name, prose in _prose(rule).items()]
-    heading = f"# {rule.id}: {rule.title}\n\nSeverity: {rule.severity}. Judges every {rule.kind}."
+    heading = (
+        f"# {rule.id}: {rule.title}\n\nSeverity: {rule.severity}. Judges every {rule.kind}, {AUDIENCES[rule.audience]}."
+    )
     return "\n\n".join([heading, *sections]) + "\n"
 
 

@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Resolve and judge the stack, and print the report. Raises WheelproofError."""
+    from wheel_checks.facts.expectations import Expectations
     from wheel_checks.facts.gpu.targets import parse_gpu
     from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT
     from wheel_checks.targets.target import parse_targets, this_machine
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.deadline or DEFAULT_TIMEOUT,
         machines,
     )
-    judgement = Judgement(selection=output)
+    judgement = Judgement(Expectations(gpus=gpus), output)
     assumed = "" if platforms and arguments.python else this_machine().note
     with open_sources(arguments, output, assumed=assumed) as opened:
         report = judge_stack(request, judgement, opened.client, opened.config, opened.progress)

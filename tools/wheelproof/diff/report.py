@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from wheel_checks.answers.release import answer_difference
 from wheel_checks.errors import FormatError, WheelproofError
 from wheel_checks.facts.difference.pairing import Pairing, pair_files
 from wheel_checks.facts.difference.wheels import Difference, compare_wheels
@@ -79,6 +80,7 @@ def diff(
         judgement.selection,
         cost=client.cost,
         local=sum(item.local_bytes for item in compared),
+        answers=[answer_difference(subjects)],
     )
     return Comparison(report, {item.subject.id: item.difference for item in compared if item.difference})
 

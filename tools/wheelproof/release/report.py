@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
+from wheel_checks.answers.release import ReleaseQuestion, answer_release
 from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.expectations import Expectations
@@ -16,7 +17,7 @@ from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile,
 from wheel_checks.facts.release_expectation import ExpectedPlatform, ReleaseExpectation
 from wheel_checks.facts.wheel.dependencies import Dependencies
 from wheel_checks.facts.wheel.facts import Depth
-from wheel_checks.formats.file_names import is_variants_file_of
+from wheel_checks.formats.file_names import WHEEL_SUFFIX, is_variants_file_of
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.model import Report, Rule, Subject
@@ -96,8 +97,28 @@ def judge_release(
     verdicts = Report("release", __version__, "", 0.0, judged_files, judgement.selection.fail_on)
     whole = replace(whole, headline=headline(release), facts=matrix_facts(release, verdicts))
     indexes = [exempt(subject, release) for subject in index_subjects(list(wheels.values()), (), judgement)]
+    subjects = (whole, *judged_files, *indexes)
     return opened.close(
-        (whole, *judged_files, *indexes), judgement.selection, cost=client.cost, local=local_bytes(judged)
+        subjects,
+        judgement.selection,
+        cost=client.cost,
+        local=local_bytes(judged),
+        answers=[answer_release(_question(release), subjects)],
+    )
+
+
+def _question(release: ReleaseFacts) -> ReleaseQuestion:
+    """What the expectation demands of the release and of each wheel."""
+    platforms = {platform.name: platform for platform in release.expectation.platforms}
+    served = {
+        file.file_name: [platforms[cell.platform] for cell in file.cells]
+        for file in release.files
+        if file.file_name.endswith(WHEEL_SUFFIX)
+    }
+    return ReleaseQuestion(
+        bool(release.expectation.parity),
+        {name for name, found in served.items() if any(platform.accelerator for platform in found)},
+        {name for name, found in served.items() if any(platform.gpus for platform in found)},
     )
 
 

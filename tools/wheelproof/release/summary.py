@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from wheel_checks.model import Outcome, Report, Severity, Subject, Verdict
 from wheel_checks.phrases import and_more, shortened
-from wheel_checks.report.wording import label_of, neutral, silenced_phrase, worst_first
+from wheel_checks.report.wording import answer_lines, label_of, neutral, silenced_phrase, worst_first
 from wheelproof.release.matrix import MISSING
 
 SHIP, STOP = "SHIP", "STOP"
@@ -51,8 +51,8 @@ def reasons(report: Report) -> tuple[Reason, ...]:
 
 
 def text_summary(report: Report, *, quiet: bool = False) -> str:
-    """The summary for a terminal or a log; ``quiet`` leaves the first line only."""
-    lines = [_title(report)]
+    """The summary for a terminal or a log; ``quiet`` leaves the answer and the title."""
+    lines = [*answer_lines(report), _title(report)]
     if not quiet:
         lines += ["  ".join(("", f"{r.label:11}", r.rule, _sentence(r, report))) for r in _shown(report)]
         lines += [f"  {more}" for more in _more(report)]
@@ -65,7 +65,7 @@ def text_summary(report: Report, *, quiet: bool = False) -> str:
 
 def markdown_summary(report: Report) -> str:
     """The summary in GitHub's Markdown, which the report follows."""
-    title = f"## {_escaped(_title(report))}\n"
+    title = "\n".join(f"## {_escaped(line)}\n" for line in (*answer_lines(report), _title(report)))
     items = [f"- **{r.label} {_escaped(r.rule)}**: {_escaped(_sentence(r, report))}\n" for r in _shown(report)]
     items += [f"- {more}\n" for more in _more(report)]
     header, *rows = [[_escaped(cell) for cell in row] for row in _matrix(report, _EMOJI)]

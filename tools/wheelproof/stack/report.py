@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 
+from wheel_checks.answers.stack import StackQuestion, answer_stack
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.stack import DECLARED, StackFacts, StackPackage
 from wheel_checks.formats.digests import WrongMetadataError
 from wheel_checks.formats.pylock import DIRECTORY, LockedPackage
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.formats.wheel.variant_label import is_variant
-from wheel_checks.model import CheckResult, Report, Rule, Severity, Subject, Unavailable
+from wheel_checks.model import Answer, Audience, Report, Rule, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig
@@ -31,7 +32,7 @@ from wheelproof.stack.packages import (
     sibling_wheels,
     take_variant,
 )
-from wheelproof.stack.table import headline, package_facts, table
+from wheelproof.stack.table import ShownStack, headline, overview, package_facts, table
 from wheelproof.wheels.asked import Asked
 from wheelproof.wheels.handing import hand_over
 from wheelproof.wheels.indexes import KnownIndexes, with_offers
@@ -53,8 +54,6 @@ if TYPE_CHECKING:  # few packages have variants
     from wheel_checks.targets.variant_machine import Machine
     from wheelproof.wheels.machine_choice import ReleaseVariants
 
-FORM = "WHL1"  # rules about the form of metadata, which matter to who publishes the wheel
-SERVED = ("WHL109", "WHL111")  # and these to who installs it: what was resolved is not what is installed
 KINDS = ("wheel", "release", "package", "stack", "indexes")  # what rules of this command judge
 
 
@@ -105,10 +104,13 @@ def judge_stack(
     Raises UsageError for requirements or a rule prefix that mean nothing, and SourceError when uv is missing.
     """
     progress = progress or Silent()
+    judgement = replace(judgement, expectations=replace(judgement.expectations, in_stack=True))
     opened = OpenReport("stack")
     rules = judgement.selection.rules_by_kind(KINDS)
     variants = variant_files(client) if request.machines else None
     subjects: list[Subject] = []
+    answers: list[Answer] = []
+    shown: list[ShownStack] = []
     resolved: list[_Resolved] = []
     for target in request.targets:
         try:
@@ -124,6 +126,10 @@ def judge_stack(
             subjects.append(_stack_subject(request, facts, rules["stack"], judgement, []))
         except WheelproofError as error:
             subjects.append(unreadable(_stack_id(request, target), "stack", error))
+        else:
+            continue
+        answers += answer_stack(_question(request, target), subjects[-1], ())
+        shown.append(ShownStack(subjects[-1]))
     every = [item.indexes.with_others(pick.wheel) for item in resolved for pick in item.picks if pick.wheel]
     wheels = list({(wheel.file_name, wheel.target): wheel for wheel in every}.values())  # machines share most of them
     progress.planned(len(wheels))
@@ -142,13 +148,31 @@ def judge_stack(
         packages = [_package_subject(p, own.get(p.name), rules["package"], judgement) for p in facts.packages]
         packages += [_not_looked_at(name, item.target, error) for name, error in sorted(item.left_out.items())]
         told = {subject.id for subject in subjects} if item.machine else set()
-        subjects.append(_stack_subject(request, facts, rules["stack"], judgement, packages, item.machine))
-        subjects += item.indexes.judge(offers.values(), judgement, f" for {item.target.label}")
-        subjects += machine_subjects(item.choices, judgement)
+        stack = _stack_subject(request, facts, rules["stack"], judgement, packages, item.machine)
+        beside = item.indexes.judge(offers.values(), judgement, f" for {item.target.label}")
+        beside += machine_subjects(item.choices, judgement)
+        subjects += [stack, *beside]
+        shown.append(ShownStack(stack, packages, facts))
+        answers += answer_stack(_question(request, item.target, item.machine), stack, packages, beside)
         subjects += [subject for subject in packages if subject.id not in told]
     read = [index for item in resolved for reader in item.read for index in reader.read]
     subjects += index_subjects(judged, read, judgement) if read else []
-    return opened.close(subjects, judgement.selection, cost=client.cost, local=local_bytes(judged))
+    return opened.close(
+        [replace(subject, reader=Audience.INSTALLER) for subject in subjects],
+        judgement.selection,
+        cost=client.cost,
+        local=local_bytes(judged),
+        overview=overview(shown, judgement.selection.fail_on),
+        answers=answers,
+    )
+
+
+def _question(request: StackRequest, target: Target, machine: Machine | None = None) -> StackQuestion:
+    """What is asked about one target, or about one machine of it."""
+    gpus = request.gpus if machine is None else tuple(filter(None, [machine.gpu]))
+    python = f"{target.python[0]}.{target.python[1]}{'t' if target.free_threaded else ''}"
+    where = f"{target.machine}, Python {python}"
+    return StackQuestion(where, gpus, what=f"{where}, {machine.label}" if machine else where)
 
 
 def _resolve(request: StackRequest, target: Target, config: IndexConfig, client: HttpClient) -> _Resolved:
@@ -238,8 +262,8 @@ def _package_subject(
         name = f"{package.label} for {package.target.label}"
         return Subject(name, "package", package.explanation, facts, results)
     results = () if wheel.facts is None else run_rules(rules, package, judgement.expectations)
-    results += tuple(map(_as_advice, wheel.subject.results))
-    return replace(wheel.subject, facts={**wheel.subject.facts, **facts}, results=results)
+    results += wheel.subject.results
+    return replace(wheel.subject, facts={**wheel.subject.facts, **facts}, results=results, reader=Audience.INSTALLER)
 
 
 def _not_looked_at(name: str, target: Target, error: WheelproofError) -> Subject:
@@ -247,16 +271,6 @@ def _not_looked_at(name: str, target: Target, error: WheelproofError) -> Subject
     facts = package_facts(StackPackage(name, "", target, DECLARED, Unavailable(error.what)))
     subject = unreadable(f"{name} for {target.label}", "package", error)
     return replace(subject, headline="declared, not looked at", facts=facts)
-
-
-def _as_advice(result: CheckResult) -> CheckResult:
-    """An error about the form of a wheel's metadata is a warning in a stack.
-
-    The resolver has accepted the wheel, and who asks about a stack cannot mend the wheels of others.
-    """
-    if result.rule.startswith(FORM) and result.rule not in SERVED and result.severity is Severity.ERROR:
-        return replace(result, severity=Severity.WARNING)
-    return result
 
 
 def _stack_subject(

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from wheel_checks.facts.stack import DECLARED, SDIST, WHEEL, StackFacts, StackPackage
-from wheel_checks.model import FailOn, Report, Subject
+from wheel_checks.model import FailOn, Overview, Report, Subject, Table, Verdict
 from wheel_checks.phrases import joined, plural
+from wheel_checks.report.wording import accelerator_label, gpu_label
+
+_MOST_ROWS = 16
+_ORDER = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
 
 COLUMNS = ("package", "version", "distribution", "accelerator", "cuda", "gpu_code", "index", "verdict")
 """What a row tells. ``gpu_code`` stays empty until a rule of the GPU code has put that fact into the subject."""
@@ -34,6 +39,55 @@ def table(packages: Sequence[Subject], fail_on: FailOn) -> list[dict[str, Any]]:
         row = {column: subject.facts.get(column, "") for column in COLUMNS}
         rows.append({**row, "verdict": report.verdict_of(subject).value})
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStack:
+    """What is shown of one stack: its subject, those of its packages, and its facts; None when it was not resolved."""
+
+    stack: Subject
+    packages: Sequence[Subject] = ()
+    facts: StackFacts | None = None
+
+
+def overview(stacks: Sequence[ShownStack], fail_on: FailOn) -> Overview:
+    """What people read of the stacks: packages with an accelerator, and those that do not pass; others are counted."""
+    title = ", ".join(filter(None, (stacks[0].stack.id, stacks[0].stack.headline))) if len(stacks) == 1 else ""
+    return Overview(
+        title or plural(len(stacks), "stack"),
+        tuple(table for table in (_table(shown, fail_on) for shown in stacks) if table.rows),
+        summed_up=frozenset({"wheel", "package"}),
+    )
+
+
+def _table(shown: ShownStack, fail_on: FailOn) -> Table:
+    report = Report("stack", "", "", 0.0, tuple(shown.packages), fail_on)
+    verdicts = {id(subject): report.verdict_of(subject) for subject in shown.packages}
+    notable = [s for s in shown.packages if verdicts[id(s)] is not Verdict.PASS or _has_accelerator(s)]
+    notable.sort(key=lambda s: (_ORDER.index(verdicts[id(s)]), not gpu_label(s), not _is_asked_for(s)))
+    rows = tuple(
+        (
+            str(subject.facts.get("package", subject.id)),
+            str(subject.facts.get("version", "")),
+            accelerator_label(subject) or str(subject.facts.get("distribution", "")),
+            gpu_label(subject),
+            verdicts[id(subject)].value.upper(),
+        )
+        for subject in notable[:_MOST_ROWS]
+    )
+    counted = [f"{len(notable) - len(rows)} more with an accelerator"] if len(notable) > len(rows) else []
+    counted += [f"{rest} without one"] if (rest := len(shown.packages) - len(notable)) else []
+    title = f"{shown.stack.facts.get('target', shown.stack.id)}: {plural(len(shown.packages), 'package')}"
+    title += f", of which {joined(counted)} are not listed (-v lists them)" if counted else ""
+    return Table(title, ("package", "version", "built for", "GPU code", "verdict"), rows)
+
+
+def _has_accelerator(subject: Subject) -> bool:
+    return subject.facts.get("accelerator") not in (None, "", "none")
+
+
+def _is_asked_for(subject: Subject) -> bool:
+    return any(str(demand).startswith("you ask for") for demand in subject.facts.get("demanded_by", ()))
 
 
 def headline(facts: StackFacts, rows: Sequence[dict[str, Any]]) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 
+from wheel_checks.answers.wheels import WheelQuestion, answer_wheels
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.provenance.indexes import ProjectOffers
 from wheel_checks.formats.secrets import redact_text
-from wheel_checks.model import Outcome, Report, Rule, Subject
+from wheel_checks.model import Audience, Outcome, Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
@@ -84,11 +86,22 @@ def verify(
     finished = list(compare_siblings(judged, rules["release"], judgement.expectations))
     for item in finished:
         label = item.planned.target.label if item.planned.target else ""
-        subjects.append(with_offers(item, by_file.get((item.planned.file_name, label))).subject)
+        subject = with_offers(item, by_file.get((item.planned.file_name, label))).subject
+        # who names a package installs it; who names a file or a folder may be about to publish it
+        reader = Audience.INSTALLER if item.planned.listing else Audience.BOTH
+        subjects.append(replace(subject, reader=reader))
     subjects += index_subjects(judged, [index for made in plans for index in made.variant_indexes], judgement)
     if recording is not None:
         subjects += recording.compare(finished, is_complete=not unread)
-    return opened.close(subjects, judgement.selection, cost=client.cost, local=local_bytes(judged))
+    answers = answer_wheels(_question(judgement), subjects)
+    return opened.close(subjects, judgement.selection, cost=client.cost, local=local_bytes(judged), answers=answers)
+
+
+def _question(judgement: Judgement) -> WheelQuestion:
+    """What the command line asks about every wheel."""
+    expected = judgement.expectations
+    expect = str(expected.accelerator) if expected.accelerator else ""
+    return WheelQuestion(expect, tuple(gpu.name for gpu in expected.gpus))
 
 
 def _offers(text: str, made: Plan, indexes: KnownIndexes, wanted: Wanted) -> list[ProjectOffers | None]:

@@ -9,11 +9,11 @@ from packaging.utils import canonicalize_name
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.installed.facts import Distribution, InstalledDistribution, WrongFile
 from wheel_checks.facts.installed.reinstall import install, reinstall
-from wheel_checks.model import Evidence, Finding, Location, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Location, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rules_of
 
-rule = rules_of("distribution")
+rule = rules_of("distribution", Audience.INSTALLER)
 
 _SHOWN = 5
 _REINSTALL = "Install the distribution again, in the same version and without its dependencies."

@@ -12,13 +12,13 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.installed.facts import Distribution, InstalledEnvironment, RecordedFiles
 from wheel_checks.facts.installed.reinstall import install, reinstall, uninstall
 from wheel_checks.facts.links.closure import Need, Status
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, need
 from wheel_checks.phrases import and_more, summarised
 from wheel_checks.registry import rules_of
 
 _SHOWN = 5
 _KIND = "environment"
-rule = rules_of(_KIND)
+rule = rules_of(_KIND, Audience.INSTALLER)
 
 
 def _listed(inside: InstalledEnvironment, paths: Sequence[str]) -> str:

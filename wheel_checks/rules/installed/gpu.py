@@ -11,7 +11,7 @@ from wheel_checks.facts.gpu.code import is_for_others
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
 from wheel_checks.formats.gpu.fatbin import GpuCode
-from wheel_checks.model import Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Audience, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.commands import target_options
 from wheel_checks.rules.shared.gpu_code import (
@@ -38,6 +38,7 @@ def _fix(subject: InstalledDistribution, gpus: Sequence[Product], code: GpuCode 
     "WHL731",
     "what is installed has GPU code for every wanted GPU",
     kind="distribution",
+    audience=Audience.INSTALLER,
     why="A library without code for a GPU installs and imports; the first kernel then fails with `no kernel image is "
     "available for execution on the device`, perhaps hours into a job.",
     example="`wheelproof verify --installed --gpu GB200`, and an attention library with code for sm_90a alone",
@@ -68,6 +69,7 @@ def has_code(subject: InstalledDistribution, expectations: Expectations) -> Iter
     "the wanted GPUs run installed machine code, not PTX compiled at first use",
     Severity.WARNING,
     kind="distribution",
+    audience=Audience.INSTALLER,
     why="The driver compiles PTX for every kernel at its first use: minutes of waiting, on every machine and after "
     "every driver update; and the driver must be as new as the CUDA that made the PTX.",
     example="compute_90 in a library without sm_100, on GB200",
@@ -90,6 +92,7 @@ def native(subject: InstalledDistribution, expectations: Expectations) -> Iterab
     "the wanted GPUs are found in machines of the environment's kind",
     Severity.WARNING,
     kind="environment",
+    audience=Audience.INSTALLER,
     why="A GPU comes with a CPU: GB200 with aarch64, T4 with x86_64. What an environment for the other CPU has for the "
     "GPU says nothing about the one that will run there.",
     example="`--gpu T4` for an aarch64 environment: the GPU of that kind beside an aarch64 CPU is T4G",
@@ -116,6 +119,7 @@ def same_machine(inside: InstalledEnvironment, expectations: Expectations) -> It
     "libraries that belong to no distribution have GPU code for the wanted GPUs too",
     Severity.WARNING,
     kind="environment",
+    audience=Audience.INSTALLER,
     why="What was built in place, installed editable or copied there is loaded like everything else, and was often "
     "compiled for the one GPU of the machine that built it.",
     example="a development build of kernels for sm_90a, in a folder of sources that an editable install refers to",

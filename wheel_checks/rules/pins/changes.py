@@ -9,7 +9,7 @@ from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.changes import Fate, PackageChange, Survival
 from wheel_checks.facts.stack import Conflict
-from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.accelerator import signals_shown
 
@@ -20,6 +20,7 @@ TORCH = "torch"
     "PIN301",
     "the installed version survives the requirement",
     kind="requirement-of-installed",
+    audience=Audience.INSTALLER,
     why="pip and uv keep an installed version exactly when it satisfies the requirement (PEP 440); anything else is "
     "taken from the index, where the same version may be a CPU build.",
     example="`torch>2.7.0` with 2.7.0+cu128 installed: `>` excludes local versions of the version it names",
@@ -42,6 +43,7 @@ def survival(facts: Survival, _: Expectations) -> Iterable[Finding]:
     "PIN311",
     "the install keeps the installed torch",
     kind="planned-change",
+    audience=Audience.INSTALLER,
     why="A package cannot name an index for its dependencies: whatever requires another torch gets the one of the "
     "default index, and the CUDA build that worked is gone without a word.",
     example="`vllm==0.19.0` on aarch64 with torch 2.9.1+cu128: replaced by 2.10.0, which is CPU only there",
@@ -58,6 +60,7 @@ def torch_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]:
     "the install keeps the packages that belong to the installed torch",
     Severity.WARNING,
     kind="planned-change",
+    audience=Audience.INSTALLER,
     why="torchvision, torchaudio and torchcodec are compiled against one torch; torchcodec and torchao do not even say "
     "so in their metadata, so no resolver keeps them in step.",
     example="`torchcodec` replaced by a release for a later torch, while torch itself stays",
@@ -74,6 +77,7 @@ def companions_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]
     "the install can be carried out",
     Severity.WARNING,
     kind="planned-install",
+    audience=Audience.INSTALLER,
     why="Requirements that contradict each other, or a guard that does its work, make the installer stop: nothing is "
     "installed and nothing is lost.",
     example="`torch==2.8.0` under the constraint `torch==2.7.0+cu128`",

@@ -10,12 +10,12 @@ from wheel_checks.commands import run
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
 from wheel_checks.facts.wheel.resolution import exact_pin
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity
 from wheel_checks.registry import rules_of
 
 TORCH = "torch"
 KIND = "pin-guard"
-rule = rules_of(KIND)
+rule = rules_of(KIND, Audience.INSTALLER)
 _WRITE = Fix(
     "Write the guard, and use it as its files say.", (run("wheelproof", "pins", "guard", "--directory", "torch-guard"),)
 )

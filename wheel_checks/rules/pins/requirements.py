@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from wheel_checks.commands import path, run
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.facts import BUILD, CONDA, PinnedRequirement, RequirementFile
-from wheel_checks.model import Evidence, Finding, Fix, Severity
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity
 from wheel_checks.registry import rules_of
 
 KIND = "requirement-pin"
-rule = rules_of(KIND)
+rule = rules_of(KIND, Audience.INSTALLER)
 _COMPANIONS = ("torchvision", "torchaudio")  # each release requires one release of torch
 
 

@@ -8,12 +8,12 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.release import FileInRelease, Told
 from wheel_checks.facts.release_expectation import ExpectedPlatform
 from wheel_checks.formats.file_names import is_file_of
-from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import signals_shown
 
 KIND = "release-file"
-rule = rules_of(KIND)
+rule = rules_of(KIND, Audience.PUBLISHER)
 
 
 def _platforms(subject: FileInRelease) -> list[ExpectedPlatform]:

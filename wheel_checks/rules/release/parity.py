@@ -14,12 +14,12 @@ from wheel_checks.facts.difference.pairing import Pairing
 from wheel_checks.facts.difference.wheels import Difference, Side, name_sides
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.member_roles import Kind
-from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rules_of
 
-pair_rule = rules_of("pair")
-comparison_rule = rules_of("comparison")
+pair_rule = rules_of("pair", Audience.PUBLISHER)
+comparison_rule = rules_of("comparison", Audience.PUBLISHER)
 
 MISSING_API = 0.1
 """The share of Python files on one side alone from which on the two are different packages."""

@@ -13,14 +13,14 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.release import ReleaseFacts, ReleaseFile
 from wheel_checks.facts.release_expectation import Agreement, Parity
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
-from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import joined, summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.variants.findings import falls_through, is_for_gpu, runs_nowhere, taken
 from wheel_checks.targets.variant_choice import MachineChoice
 
 KIND = "release-set"
-rule = rules_of(KIND)
+rule = rules_of(KIND, Audience.PUBLISHER)
 _SHOWN = 8  # file names or requirements in one finding
 
 K = TypeVar("K", bound=Hashable)

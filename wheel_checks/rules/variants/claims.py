@@ -24,7 +24,7 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.formats.wheel.variant_metadata import Variant, VariantProperty
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.gpu_code import DECLARED, labels_of
 from wheel_checks.rules.variants.metadata import listed_properties, variant_facts
@@ -262,6 +262,7 @@ def _levels(wheel: WheelFacts) -> Iterator[tuple[str, int]]:
     "WHL824",
     "every property of the variant can be held against its content",
     Severity.NOTE,
+    audience=Audience.PUBLISHER,
     why="A claim that nothing shows is a promise of who built the wheel. It is said here, so that a pass of the other "
     "checks is not taken for a proof of it.",
     example="`x86_64 :: level :: v3`: which instructions a library uses is not read",

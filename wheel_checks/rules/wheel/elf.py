@@ -17,7 +17,7 @@ from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.formats.elf.segments import Segments
 from wheel_checks.formats.elf.versions import SymbolVersions
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rule
 
@@ -242,6 +242,7 @@ def one_runtime(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "WHL507",
     "no RPATH or RUNPATH leads outside the environment",
     Severity.WARNING,
+    audience=Audience.PUBLISHER,
     why="An absolute search path is one of the build machine. Where such a folder exists, libraries of another CUDA "
     "are taken from it; where anyone may create it, anyone's libraries are.",
     example="RPATH /usr/local/cuda-12.8/lib64 in libtorch_cuda.so",
@@ -331,6 +332,7 @@ def executable_stack(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "WHL510",
     "no library needs text relocations",
     Severity.WARNING,
+    audience=Audience.PUBLISHER,
     why="The loader must write into code to load such a library: SELinux forbids it, and its pages are not shared.",
     example="a library that was linked without -fPIC",
     fix="Compile with -fPIC.",

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from packaging.utils import canonicalize_name
 
 from wheel_checks.commands import option, package, run
+from wheel_checks.facts.accelerator.signals import CPU
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.code import COMMON, is_for_others, share_of
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.gpu.fatbin import GpuCode
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.commands import target_options
 from wheel_checks.rules.shared.gpu_code import (
@@ -50,6 +51,8 @@ def has_code(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]
     """Every library that decides has code that runs: what the package imports, one of several alternatives each."""
     wanted = _wanted(wheel, expectations)
     accelerator = need(wheel.accelerator)
+    if expectations.in_stack and accelerator.accelerator == CPU:
+        return
     if others := [gpu for gpu in wanted if is_for_others(accelerator, gpu)]:
         message = f"the wheel is {accelerator.label}: it has no code for {named(others)}"
         yield Finding(message, fix=_fix(wheel, others))
@@ -88,6 +91,7 @@ def native(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL603",
     "the declared architectures are those of the code",
+    audience=Audience.PUBLISHER,
     why="torch compares the GPU with the list that it was built with, `torch.cuda.get_arch_list()`. When the list "
     "names more than the library has, the warning about an unsupported GPU stays away and kernels fail.",
     example="sm_100 in the list, and no sm_100 in libtorch_cuda.so",

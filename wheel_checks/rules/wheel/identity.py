@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.commands import option, path, run
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.parsing import version_or_none
 from wheel_checks.registry import rule
 
@@ -59,6 +59,7 @@ def name_and_version(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "WHL103",
     "WHEEL has the tags of the file name",
     Severity.WARNING,
+    audience=Audience.PUBLISHER,
     why="The file name decides what is installed, WHEEL is what stays on disk: tools that check an environment later "
     "read the wrong platform. A renamed `linux_x86_64` wheel was never checked for manylinux.",
     example="sgl_kernel-...-manylinux2014_x86_64.whl whose WHEEL says `linux_x86_64`",
@@ -85,6 +86,7 @@ def tags(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "WHL104",
     "WHEEL has the build tag of the file name",
     Severity.WARNING,
+    audience=Audience.PUBLISHER,
     why="Installers rank two files of one release by the build tag of the file name; a WHEEL that says otherwise "
     "belongs to another build.",
     example="torch-2.10.0-3-...whl whose WHEEL has no `Build: 3`",
@@ -130,4 +132,5 @@ def purelib(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding(message, evidence, fix, Location(native), Severity.WARNING)
     elif native and file.root_is_purelib:
         evidence = (Evidence("Root-Is-Purelib", "true", "WHEEL"), Evidence("native member", native))
-        yield Finding("a wheel with native libraries says Root-Is-Purelib: true", evidence, fix)
+        message = "a wheel with native libraries says Root-Is-Purelib: true"
+        yield Finding(message, evidence, fix, audience=Audience.PUBLISHER)

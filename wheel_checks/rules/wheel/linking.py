@@ -10,7 +10,7 @@ from wheel_checks.facts.links.closure import Need, Status
 from wheel_checks.facts.links.linking import LinkFacts
 from wheel_checks.facts.links.symbol_versions import lacking_versions
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import summarised
 from wheel_checks.registry import rule
 
@@ -99,6 +99,7 @@ def versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "WHL523",
     "every bundled library is needed by something",
     Severity.NOTE,
+    audience=Audience.PUBLISHER,
     why="A library that no file needs costs every user its size, or is opened by name, which no closure can follow.",
     example="libgfortran.so.5 bundled in a wheel in which nothing needs it",
     fix="Leave it out, unless it is opened by name (dlopen).",
@@ -138,6 +139,7 @@ def pins(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "WHL525",
     "libraries are found by their own search path, not by what was imported before",
     Severity.NOTE,
+    audience=Audience.PUBLISHER,
     why="A library that is only found because another package was imported first fails in every other order: in a "
     "test, in a tool that imports it alone.",
     example="torchvision's _C.so needs libc10.so, which is there once torch was imported",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -9,12 +10,14 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import abbreviated
 from wheel_checks.registry import rule
 from wheel_checks.targets.of_wheel import exact_pythons
 from wheel_checks.targets.target import this_machine
 
+# Faults of these fields keep pip or uv from taking the wheel; all others are harmless to who installs it.
+_READ_BY_INSTALLERS = re.compile(r"\b(Name|Version|Requires-Python|Requires-Dist|UTF-8|malformed)\b", re.IGNORECASE)
 _CORRECT = Fix("Correct the project's metadata (pyproject.toml), and build the wheel again.")
 
 
@@ -33,7 +36,8 @@ def well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             yield Finding(file.reason, fix=_CORRECT, location=Location(label))
             continue
         for fault in file.faults:
-            yield Finding(f"{label}: {fault}", fix=_CORRECT, location=Location(label))
+            audience = None if _READ_BY_INSTALLERS.search(fault) else Audience.PUBLISHER
+            yield Finding(f"{label}: {fault}", fix=_CORRECT, location=Location(label), audience=audience)
 
 
 @rule(
@@ -135,6 +139,7 @@ def sidecar_hash(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "WHL112",
     "the METADATA that the index serves is the wheel's byte for byte",
     Severity.WARNING,
+    audience=Audience.PUBLISHER,
     why="By PEP 658 an index serves the contents of the wheel's METADATA. Where resolvers come to the "
     "same result WHL109 is silent; an index that rewrites METADATA may rewrite the requirements tomorrow.",
     example="an index that sorts the fields, or ends lines as Windows does",

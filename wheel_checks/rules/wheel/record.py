@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rule
 
@@ -48,12 +48,15 @@ def parses(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             yield Finding(record.reason, fix=_REBUILD, location=Location("RECORD"))
         return
     for line, fault in record.faults:
-        yield Finding(f"RECORD line {line}: {fault}", fix=_REBUILD, location=Location("RECORD", line=line))
+        place = Location("RECORD", line=line)
+        # pip and uv install it all the same: they read no more of a row than its path.
+        yield Finding(f"RECORD line {line}: {fault}", fix=_REBUILD, location=place, audience=Audience.PUBLISHER)
 
 
 @rule(
     "WHL121",
     "RECORD lists every member, and nothing else",
+    audience=Audience.PUBLISHER,
     why="A file that RECORD does not list stays behind at uninstall and shadows the next version; one that it lists in "
     "vain is reported missing forever.",
     example="torch/lib/libtorch_cuda.so added after RECORD was written",

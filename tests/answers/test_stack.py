@@ -1,0 +1,214 @@
+"""The first line of ``stack`` says "runs" only when every rule that answers was run and passed on every package."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from tests.answers.results import ERROR, FAIL, OF_WHEELS, SKIP, package, result, stack, without
+from wheel_checks.answers.questions import OF_A_DRIVER, OF_A_GPU, OF_A_PACKAGE, OF_THE_STACK, OPEN_BY_A_WARNING
+from wheel_checks.answers.stack import StackQuestion, answer_stack
+from wheel_checks.catalogue import all_rules
+from wheel_checks.model import Answer, Audience, FailOn, Outcome, Report, Severity, Subject, Verdict
+
+GB200 = StackQuestion("aarch64, Python 3.12", ("GB200",))
+NO_GPU = StackQuestion("aarch64, Python 3.12")
+
+
+def answer(*packages: Subject, asked: StackQuestion = GB200, whole: Subject | None = None) -> Answer:
+    (found,) = answer_stack(asked, whole or stack(), packages)
+    return found
+
+
+def test_yes() -> None:
+    found = answer(package("torch"), package("vllm"))
+    assert (found.verdict, found.line) == (Verdict.PASS, "runs on GB200")
+
+
+def test_no_names_the_package_and_what_it_lacks() -> None:
+    found = answer(package("torch"), package("onnxruntime-gpu", result("WHL601", FAIL)))
+    assert (found.verdict, found.line) == (
+        Verdict.FAIL,
+        "does not run on GB200: onnxruntime-gpu has no code for it",
+    )
+    assert found.decided_by == ("WHL601",)
+
+
+def test_a_cpu_build_is_one_reason_and_not_three() -> None:
+    cpu = package(
+        "ctranslate2", result("STK101", FAIL), result("WHL601", FAIL), result("WHL203", FAIL, Severity.WARNING)
+    )
+    assert answer(cpu).line == "does not run on GB200: ctranslate2 is a CPU build"
+    assert answer(cpu).reasons == ("ctranslate2 is a CPU build",)
+
+
+def test_a_root_fact_that_weighs_less_hides_nothing() -> None:
+    found = answer(package("demo", result("STK101", SKIP), result("WHL601", FAIL)))
+    assert (found.verdict, found.reasons) == (Verdict.FAIL, ("demo has no code for it",))
+    found = answer(package("demo", result("WHL601", FAIL, Severity.WARNING), result("WHL602", ERROR, message="unread")))
+    assert (found.verdict, found.reasons) == (Verdict.UNDECIDED, ("demo: unread",))
+
+
+def test_what_would_be_built_is_not_proven() -> None:
+    sdist = Subject(
+        "flash-attn 2.8.3 for cp312 aarch64",
+        "package",
+        facts={"package": "flash-attn"},
+        results=(
+            result("STK102", ERROR, message="flash-attn 2.8.3 would be built there: it has no wheel"),
+            result("STK101", SKIP, message="there is no wheel to read"),
+            result("STK103"),
+        ),
+    )
+    for asked in (GB200, NO_GPU):
+        found = answer(package("torch"), sdist, asked=asked)
+        assert found.verdict is Verdict.UNDECIDED
+        assert found.line == "not proven: flash-attn 2.8.3 would be built there: it has no wheel"
+
+
+def test_without_a_gpu_it_says_what_was_not_asked() -> None:
+    assert answer(without(package("torch"), "WHL601"), asked=NO_GPU).line == (
+        "installs on aarch64, Python 3.12; no GPU was named: --gpu GB200 asks whether it runs"
+    )
+    assert answer(package("torch", result("STK103", FAIL)), asked=NO_GPU).line == (
+        "does not install on aarch64, Python 3.12: torch has no file for it"
+    )
+    two_majors = stack(result("STK104", FAIL, message="the stack has the runtimes of CUDA 12 and 13"))
+    assert answer(package("torch"), asked=NO_GPU, whole=two_majors).line == (
+        "does not fit together on aarch64, Python 3.12: the stack has the runtimes of CUDA 12 and 13"
+    )
+
+
+# The last gate: whatever a rule that answers says but "pass", the first line is no "runs".
+
+DECIDING = [*(("stack", rule) for rule in OF_THE_STACK), *(("wheel", rule) for rule in (*OF_A_PACKAGE, *OF_A_GPU))]
+WAYS = [(outcome, severity) for outcome in (FAIL, SKIP, ERROR) for severity in Severity]
+
+
+def with_one(kind: str, rule: str, outcome: Outcome, severity: Severity) -> Answer:
+    wrong = result(rule, outcome, severity)
+    if kind == "stack":
+        return answer(package("torch"), package("vllm"), whole=stack(wrong))
+    return answer(package("torch"), package("vllm", wrong))
+
+
+@pytest.mark.parametrize(("kind", "rule"), DECIDING, ids=lambda value: value)
+@pytest.mark.parametrize(("outcome", "severity"), WAYS, ids=str)
+def test_one_rule_that_does_not_pass(kind: str, rule: str, outcome: Outcome, severity: Severity) -> None:
+    found = with_one(kind, rule, outcome, severity)
+    if outcome is FAIL and severity is Severity.ERROR:
+        assert (found.verdict, found.sentence) == (Verdict.FAIL, "does not run on GB200")
+    elif outcome is not FAIL or rule in OPEN_BY_A_WARNING:
+        assert (found.verdict, found.sentence) == (Verdict.UNDECIDED, "not proven")
+    else:  # a warning is a remark
+        assert (found.verdict, found.sentence) == (Verdict.PASS, "runs on GB200")
+
+
+@pytest.mark.parametrize(("kind", "rule"), DECIDING, ids=lambda value: value)
+@pytest.mark.parametrize("asked", [GB200, NO_GPU], ids=["a GPU", "no GPU"])
+def test_a_rule_that_was_not_run(kind: str, rule: str, asked: StackQuestion) -> None:
+    whole, wheel = stack(), package("torch")
+    whole, wheel = (without(whole, rule), wheel) if kind == "stack" else (whole, without(wheel, rule))
+    found = answer(wheel, asked=asked, whole=whole)
+    if rule in OF_A_GPU and asked is NO_GPU:
+        assert found.verdict is Verdict.PASS
+    else:
+        assert (found.verdict, found.sentence) == (Verdict.UNDECIDED, "not proven")
+        assert f"{rule} was not run" in found.line
+
+
+@pytest.mark.parametrize("outcomes", list(product(Outcome, repeat=4)), ids="-".join)
+def test_every_combination_of_the_rules_of_a_wheel(outcomes: tuple[Outcome, ...]) -> None:
+    found = answer(package("torch", *(result(rule, o) for rule, o in zip(OF_WHEELS, outcomes, strict=True))))
+    expected = (
+        Verdict.FAIL if FAIL in outcomes else Verdict.UNDECIDED if {SKIP, ERROR} & set(outcomes) else Verdict.PASS
+    )
+    assert found.verdict is expected
+    assert found.line.startswith({"pass": "runs on", "fail": "does not run on", "undecided": "not proven: "}[expected])
+
+
+def test_an_error_of_any_rule_is_a_no_and_what_could_not_be_checked_leaves_it_open() -> None:
+    assert answer(package("torch", result("WHL521", FAIL))).verdict is Verdict.FAIL
+    assert answer(package("torch", result("WHL521", ERROR))).verdict is Verdict.UNDECIDED
+    assert answer(package("torch", result("WHL521", SKIP))).verdict is Verdict.PASS
+    assert answer(package("torch", result("WHL521", FAIL, Severity.WARNING))).verdict is Verdict.PASS
+
+
+def test_what_only_a_publisher_can_mend_is_no_reason() -> None:
+    wrong = result("WHL121", FAIL, audience=Audience.PUBLISHER)
+    assert answer(package("torch", wrong)).verdict is Verdict.PASS
+    assert answer(package("torch", replace(wrong, outcome=ERROR))).verdict is Verdict.UNDECIDED
+
+
+def test_nothing_was_resolved() -> None:
+    assert answer().line == "not proven: nothing was resolved"
+    unread = Subject("demo", "stack", results=(result("WHL000", ERROR, message="no answer from the index"),))
+    assert answer(whole=unread).line == "not proven: no answer from the index"
+
+
+def test_further_subjects_count() -> None:
+    indexes = Subject("the indexes", "indexes", results=(result("WHL303", FAIL, message="two files of one name"),))
+    (found,) = answer_stack(GB200, stack(), [package("torch")], [indexes])
+    assert found.line == "does not run on GB200: two files of one name"
+
+
+# Several GPUs.
+
+V100_AND_H100 = StackQuestion("x86_64, Python 3.12", ("V100", "H100"))
+
+
+def test_each_gpu_has_its_answer() -> None:
+    torch = package("torch", result("WHL601", FAIL), runs={"V100": "none", "H100": "native"})
+    found = answer_stack(V100_AND_H100, stack(), [torch, package("base")])
+    assert [(a.verdict, a.line) for a in found] == [
+        (Verdict.FAIL, "does not run on V100: torch has no code for V100"),
+        (Verdict.PASS, "runs on H100"),
+    ]
+
+
+def test_gpus_with_one_answer_share_a_line() -> None:
+    (found,) = answer_stack(V100_AND_H100, stack(), [package("torch")])
+    assert found.line == "runs on V100 and H100"
+
+
+def test_a_finding_counts_for_every_gpu_when_the_facts_do_not_say_which() -> None:
+    for runs in ({}, {"V100": "native", "H100": "native"}, {"V100": "none"}):
+        (*_, last) = answer_stack(V100_AND_H100, stack(), [package("torch", result("WHL601", FAIL), runs=runs)])
+        assert last.verdict is Verdict.FAIL
+
+
+# Certainty.
+
+
+@pytest.mark.parametrize(
+    ("certainties", "line"),
+    [
+        (("exact", "exact"), "runs on GB200"),
+        (("exact", "sampled"), "runs on GB200 (its code was found in samples)"),
+        (("sampled", "declared"), "runs on GB200 (by what the wheels declare)"),
+    ],
+)
+def test_the_weakest_certainty_is_said(certainties: tuple[str, str], line: str) -> None:
+    packages = [package(f"p{n}", runs={"GB200": "native"}, certainty=c) for n, c in enumerate(certainties)]
+    assert answer(*packages).line == line
+
+
+# The report goes by its answers.
+
+
+def test_an_open_answer_makes_the_report_undecided() -> None:
+    subjects = (stack(), without(package("torch"), "WHL601"))
+    found = answer(subjects[1])
+    for fail_on in FailOn:
+        report = Report("stack", "", "", 0.0, subjects, fail_on, answers=(found,))
+        assert (report.verdict, report.exit_code) == (Verdict.UNDECIDED, 3)
+    assert Report("stack", "", "", 0.0, subjects).exit_code == 0
+
+
+def test_the_rules_that_answer_exist() -> None:
+    known = {rule.id for rule in all_rules()}
+    assert {*OF_THE_STACK, *OF_A_PACKAGE, *OF_A_GPU, *OF_A_DRIVER} <= known
+    judged = {rule.id for rule in all_rules() if rule.kind in ("stack", "package")}
+    assert {*OF_THE_STACK, *OF_A_PACKAGE} == judged, "a new rule about stacks answers the question, too"

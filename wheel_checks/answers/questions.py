@@ -1,0 +1,32 @@
+"""Which rules answer which question, and how a finding of each is put as a reason."""
+
+from __future__ import annotations
+
+# Each must have passed, on every subject of the kind, before a question is answered with yes.
+OF_THE_STACK = ("STK104", "STK105", "STK106", "STK107")
+OF_A_PACKAGE = ("STK101", "STK102", "STK103")
+OF_A_GPU = ("WHL601",)
+OF_A_DRIVER: tuple[str, ...] = ()
+OF_AN_EXPECTATION = ("WHL201",)
+OF_A_RELEASE = ("REL101", "REL108", "REL109")
+OF_PARITY = ("REL110",)  # where the expectation demands it
+OF_A_RELEASED_ACCELERATOR = ("REL103",)  # of a file for whose platform one is expected
+
+# A warning of these leaves the question open: nothing is proven of a version that is not known.
+OPEN_BY_A_WARNING = frozenset({"WHL201"})
+
+# An error of these says that the packages do not fit together, though each can be installed.
+OF_FITTING = frozenset({"STK101", "STK104", "STK106"})
+
+# An error of these is about one GPU; the facts of the wheel say about which.
+OF_ONE_GPU = frozenset({"WHL601", "WHL602"})
+
+# A finding as a reason, in few words; of any other rule the message is the reason.
+REASONS = {
+    "STK101": "{package} is a CPU build",
+    "STK103": "{package} has no file for it",
+    "WHL601": "{package} has no code for {gpu}",
+}
+
+# These follow from another finding about the same package, which is shown in their place.
+FOLLOWS_FROM = {"WHL203": ("STK101",), "WHL601": ("STK101",), "WHL602": ("WHL601",), "STK101": ("STK102", "STK103")}

@@ -1,0 +1,59 @@
+"""May this release be uploaded? And for a comparison: do the two sides agree where they must?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from wheel_checks.answers.evidence import Evidence, gather
+from wheel_checks.answers.questions import OF_A_GPU, OF_A_RELEASE, OF_A_RELEASED_ACCELERATOR, OF_PARITY
+from wheel_checks.model import Answer, Outcome, Subject, Verdict
+from wheel_checks.phrases import plural
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseQuestion:
+    """What the expectation demands besides that all files are there and whole.
+
+    ``parity`` of platforms; of the files with these names an ``accelerators``, and that they run on GPUs (``gpus``).
+    """
+
+    parity: bool = False
+    accelerators: Collection[str] = ()
+    gpus: Collection[str] = ()
+
+
+def answer_release(asked: ReleaseQuestion, subjects: Sequence[Subject]) -> Answer:
+    """``may be uploaded``, or ``must not be uploaded``, also when something could not be checked.
+
+    The first of ``subjects`` is the release, the others are its files.
+    """
+    release = subjects[0]
+    evidence = gather(release, (*OF_A_RELEASE, *(OF_PARITY if asked.parity else ())))
+    for subject in subjects[1:]:
+        accelerator = OF_A_RELEASED_ACCELERATOR if subject.id in asked.accelerators else ()
+        evidence += gather(subject, (*accelerator, *(OF_A_GPU if subject.id in asked.gpus else ())))
+    words = {
+        Verdict.PASS: "may be uploaded",
+        Verdict.FAIL: "must not be uploaded",
+        Verdict.UNDECIDED: "must not be uploaded, since something is not proven",
+    }
+    return Answer(evidence.verdict, words[evidence.verdict], release.id, evidence.reasons, "", evidence.rules)
+
+
+def answer_difference(subjects: Sequence[Subject]) -> Answer:
+    """``agree``, ``agree but for N warnings`` or ``do not agree``: of a pair of wheels, or of all pairs of two sets."""
+    evidence = Evidence()
+    for subject in subjects:
+        evidence += gather(subject, ())
+    about = subjects[0].id if subjects else ""
+    if not subjects:
+        return Answer(Verdict.UNDECIDED, "not proven", about, ("there was nothing to compare",))
+    remarks = [r for s in subjects for r in s.results if r.outcome is Outcome.FAIL]
+    if evidence.verdict is Verdict.PASS:
+        but = f", but for {plural(len(remarks), 'finding')} that is no error" if len(remarks) == 1 else ""
+        but = but or (f", but for {len(remarks)} findings that are no errors" if remarks else "")
+        reasons = (remarks[0].message,) if remarks else ()
+        return Answer(Verdict.PASS, f"the two sides agree{but}", about, reasons)
+    words = "the two sides do not agree" if evidence.verdict is Verdict.FAIL else "not proven"
+    return Answer(evidence.verdict, words, about, evidence.reasons, "", evidence.rules)

@@ -1,0 +1,112 @@
+"""Is a wheel what was expected, does it run on the GPUs that were named, and is it in order?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from wheel_checks.answers.evidence import Evidence, Reason, certainty_of, gather, package_name
+from wheel_checks.answers.questions import OF_A_DRIVER, OF_A_GPU, OF_AN_EXPECTATION
+from wheel_checks.model import Answer, Outcome, Subject, Verdict
+from wheel_checks.phrases import joined, plural, summarised
+
+MANY = 6
+"""Up to this many wheels are answered for one by one."""
+
+_NAMED = 3  # wheels that are named when many are answered for together
+
+
+@dataclass(frozen=True, slots=True)
+class WheelQuestion:
+    """What is asked about wheels: ``expect`` is what ``--expect`` says, ``gpus`` are names of products.
+
+    ``of_gpus`` and ``of_expectation`` are the rules that answer: others for what is installed than for wheels.
+    """
+
+    expect: str = ""
+    gpus: tuple[str, ...] = ()
+    driver: str = ""
+    of_gpus: tuple[str, ...] = OF_A_GPU
+    of_expectation: tuple[str, ...] = OF_AN_EXPECTATION
+
+
+def answer_wheels(asked: WheelQuestion, subjects: Sequence[Subject]) -> tuple[Answer, ...]:
+    """An answer for each wheel, one for all of many, and before them one for every other subject with an error."""
+    wheels = [subject for subject in subjects if subject.kind == "wheel"]
+    answers = [_answer(asked, wheel) for wheel in wheels]
+    if len(answers) > MANY:
+        answers = [_together(asked, answers)]
+    return (*_others(subjects), *answers)
+
+
+def _others(subjects: Sequence[Subject]) -> Iterator[Answer]:
+    for subject in subjects:
+        evidence = gather(subject, ())
+        if subject.kind != "wheel" and evidence.verdict is not Verdict.PASS:
+            open_or_not = "not proven" if evidence.verdict is Verdict.UNDECIDED else f"{subject.id} is not in order"
+            yield Answer(evidence.verdict, open_or_not, subject.id, evidence.reasons, "", evidence.rules)
+
+
+def _answer(asked: WheelQuestion, wheel: Subject) -> Answer:
+    expected = gather(wheel, asked.of_expectation) if asked.expect else Evidence()
+    of_gpus = (*asked.of_gpus, *(OF_A_DRIVER if asked.driver else ())) if asked.gpus else ()
+    evidence = expected + gather(wheel, of_gpus)
+    if not any(result.outcome in (Outcome.PASS, Outcome.FAIL) for result in wheel.results):
+        evidence += Evidence(left_open=(Reason("", "nothing was checked"),))
+    certainty = certainty_of([wheel]) if asked.gpus else ""
+    answer = Answer(evidence.verdict, "", label_of(wheel), evidence.texts, certainty, evidence.rules)
+    return replace(answer, sentence=_words(asked, answer, wheel))
+
+
+def label_of(wheel: Subject) -> str:
+    """Such as "torch 2.11.0 for aarch64"; the file's name when it says neither."""
+    version, machine = wheel.facts.get("version"), wheel.facts.get("machine")
+    if not wheel.facts.get("name") or not version:
+        return wheel.id
+    return f"{package_name(wheel)} {version}" + (f" for {machine}" if machine else "")
+
+
+def _words(asked: WheelQuestion, answer: Answer, wheel: Subject) -> str:
+    subject, is_no = answer.about, answer.verdict is Verdict.FAIL
+    if answer.verdict is Verdict.UNDECIDED:
+        wanted = [f"be a build for {asked.expect}"] if asked.expect else []
+        wanted += [f"run on {joined(asked.gpus)}"] if asked.gpus else []
+        return f"{subject} is not proven to {' and to '.join(wanted or ['be in order'])}"
+    if is_no and asked.expect and not set(asked.of_expectation).isdisjoint(answer.decided_by):
+        return f"{subject} is not a build for {asked.expect}"
+    if is_no and asked.gpus and not set(asked.of_gpus).isdisjoint(answer.decided_by):
+        return f"{subject} does not run on {joined(asked.gpus)}"
+    if is_no:
+        return f"{subject} is not in order"
+    claims = [_is_a(wheel)] if asked.expect else []
+    claims += [f"runs on {joined(asked.gpus)}"] if asked.gpus else []
+    return f"{subject} {joined(claims)}" if claims else f"no error was found in {subject} ({wheel.headline})"
+
+
+_ACCELERATORS = {"cuda": "a CUDA", "rocm": "a ROCm", "xpu": "an XPU", "cpu": "a CPU"}
+
+
+def _is_a(wheel: Subject) -> str:
+    """``is a CUDA 13.0 build``."""
+    accelerator = str(wheel.facts.get("accelerator", ""))
+    version = str(wheel.facts.get("accelerator_version") or "")
+    if accelerator not in _ACCELERATORS:
+        return "has no accelerator"
+    return f"is {' '.join(filter(None, (_ACCELERATORS[accelerator], version)))} build"
+
+
+def _together(asked: WheelQuestion, answers: Sequence[Answer]) -> Answer:
+    """One answer for many wheels: the worst, and which they are."""
+    bad = [answer for answer in answers if answer.verdict is Verdict.FAIL]
+    left_open = [answer for answer in answers if answer.verdict is Verdict.UNDECIDED]
+    wheels = plural(len(answers), "wheel")
+    claims = [f"a build for {asked.expect}"] if asked.expect else []
+    good = joined([*claims, *([f"able to run on {joined(asked.gpus)}"] if asked.gpus else [])]) or "without an error"
+    if not bad and not left_open:
+        return Answer(Verdict.PASS, f"all {wheels} are {good}")
+    verdict, worst = (Verdict.FAIL, bad) if bad else (Verdict.UNDECIDED, left_open)
+    names = summarised(list(dict.fromkeys(answer.about for answer in worst)), _NAMED)
+    reasons = tuple(dict.fromkeys(reason for answer in worst for reason in answer.reasons))
+    if bad:
+        return Answer(verdict, f"{len(bad)} of {wheels} are not {good} ({names})", reasons=reasons)
+    return Answer(verdict, f"not proven of {len(left_open)} of {wheels} ({names})", reasons=reasons)

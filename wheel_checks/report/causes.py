@@ -1,0 +1,94 @@
+"""Findings grouped by cause: six libraries without code for one GPU are one thing to read, and to mend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from wheel_checks.model import CheckResult, Report, Subject
+from wheel_checks.phrases import plural, summarised
+from wheel_checks.report import wording
+
+_NAMED = 3  # packages or members that are named
+
+Found = tuple[Subject, CheckResult]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One fact and every result that shows it, of one rule; ``first`` stands for them, with its evidence and fix."""
+
+    results: tuple[Found, ...]
+
+    @property
+    def first(self) -> CheckResult:
+        """The result that is shown."""
+        return self.results[0][1]
+
+    @property
+    def shown(self) -> CheckResult:
+        """The first result; its message says where else the same was found."""
+        return replace(self.first, message=self.first.message + self._elsewhere)
+
+    @property
+    def about(self) -> str:
+        """What the finding is about: ``torchao 0.17.0``, or ``torch 2.11.0, vllm 0.20.0 and 3 more``."""
+        return summarised(list(dict.fromkeys(label_of(subject) for subject, _ in self.results)), _NAMED)
+
+    @property
+    def _elsewhere(self) -> str:
+        subjects = len({id(subject) for subject, _ in self.results})
+        more = len(self.results) - subjects
+        if subjects > 1:
+            return f" (in {subjects:,} {'wheels' if self.results[0][0].kind == 'wheel' else 'packages'})"
+        members = [result.location.member for _, result in self.results[1:] if result.location]
+        if more and len(set(members)) == more:
+            return f" (and in {summarised(members, _NAMED)})"
+        return f" (and {plural(more, 'more finding')} of this kind)" if more else ""
+
+
+def causes(found: Iterable[Found]) -> list[Cause]:
+    """The findings, worst first, those of one cause together; order is kept among equals.
+
+    A stated cause is one of its subject; else the message is, with placeholders for the subject and the member.
+    """
+    pairs = list(found)
+    ranked = {id(result): rank for rank, result in enumerate(wording.worst_first(result for _, result in pairs))}
+    groups: dict[tuple[object, ...], list[Found]] = {}
+    templates: dict[str, str] = {}  # the same words are the same, whatever they are about
+    for subject, result in sorted(pairs, key=lambda pair: ranked[id(pair[1])]):
+        template = templates.setdefault(result.message, _template(subject, result))
+        cause = (id(subject), result.cause) if result.cause else template
+        groups.setdefault((result.rule, result.outcome, result.severity, cause), []).append((subject, result))
+    return [Cause(tuple(group)) for group in groups.values()]
+
+
+def problems_of(report: Report, *, everything: bool = False) -> list[Found]:
+    """Every subject with each of its problems; with ``everything`` also what concerns only publishers."""
+    return [
+        (subject, result) for subject in report.subjects for result in wording.problems(subject, everything=everything)
+    ]
+
+
+def label_of(subject: Subject) -> str:
+    """Such as ``torch 2.11.0``; the id of a subject that is no package."""
+    name = wording.fact(subject, "package") or wording.fact(subject, "name")
+    version = wording.fact(subject, "version")
+    is_package = subject.kind in ("wheel", "package", "distribution", "sdist") and name
+    return f"{name.replace('_', '-')} {version}".strip() if is_package else subject.id
+
+
+def _template(subject: Subject, result: CheckResult) -> str:
+    """The message without what differs between members and packages that have one cause."""
+    message = result.message
+    member = result.location.member if result.location else ""
+    own: Sequence[str] = (
+        member if "/" in member else "",  # METADATA and WHEEL are two things, two libraries are alike
+        subject.id,
+        wording.fact(subject, "name"),
+        wording.fact(subject, "package"),
+        wording.fact(subject, "version"),
+    )
+    for text in sorted(filter(None, own), key=len, reverse=True):
+        message = message.replace(text, "*")
+    return message
