@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -36,15 +37,15 @@ def main() -> int:
     if options.make_truth:
         _make_truth(packages, options)
     known = {(row["package"], row["machine"]): row for row in _lines(options.truth)}
-    with ThreadPoolExecutor(options.jobs) as pool:
-        asked = [(package, machine) for package in sorted(packages, key=str.lower) for machine in wheels.MACHINES]
-        rows = list(pool.map(lambda key: answers.ask(key[0], key[1], known.get(key)), asked))
-    if options.answers:
-        options.answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    judged = [
-        comparison.judge(row, *(known.get((row["package"], machine)) for machine in (row["machine"], _other(row))))
-        for row in rows
-    ]
+    asked = [(package, machine) for package in sorted(packages, key=str.lower) for machine in wheels.MACHINES]
+    rows, judged = [], []
+    with ThreadPoolExecutor(options.jobs) as pool, options.answers.open("w") as out:
+        for row in pool.map(lambda key: answers.ask(key[0], key[1], known.get(key)), asked):
+            truths = (known.get((row["package"], machine)) for machine in (row["machine"], _other(row)))
+            rows.append(row)
+            judged.append(comparison.judge(row, *truths))
+            out.write(json.dumps(row | {"outcome": judged[-1].outcome, "differs": judged[-1].why}) + "\n")
+            out.flush()
     text = page.render(rows, judged if options.check else None)
     if options.markdown:
         options.markdown.write_text(text)
@@ -86,7 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--check", action="store_true", help="compare each row with the truth")
     parser.add_argument("--make-truth", action="store_true", help="download and read what the truth does not have yet")
     parser.add_argument("--truth", type=Path, default=ROOT / "build/truth.jsonl", help="the file of the truth")
-    parser.add_argument("--answers", type=Path, help="write wheelproof's answers to this file, one JSON line each")
+    parser.add_argument(
+        "--answers", type=Path, default=Path(os.devnull), help="write each answer to this file, as a line of JSON"
+    )
     parser.add_argument("--markdown", type=Path, help="write the page to this file")
     parser.add_argument("--cuobjdump", default=shutil.which("cuobjdump") or "cuobjdump", help="the path of cuobjdump")
     parser.add_argument("--scratch", type=Path, help="where downloads are unpacked (8 GB)")

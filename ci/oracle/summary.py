@@ -80,8 +80,8 @@ def is_own(package: str, path: str) -> bool:
 
 
 def labels_of(file: dict[str, Any]) -> list[str]:
-    """The code of a member that something can load: "sass 100a", "ptx 90"."""
-    if file.get("kind") == "archive":
+    """The code of a member that something loads: "sass 100a", "ptx 90". Archives and loose PTX are input of builds."""
+    if file.get("kind") in {"archive", "ptx"}:
         return []
     sections = [f"sass {arch}" for arch in file.get("sass", {})] + [f"ptx {arch}" for arch in file.get("ptx", {})]
     return sections + [label for label in file.get("outside", {}) if label.startswith(("sass ", "ptx "))]
