@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.support import hosts
 from wheel_checks.decode import MOST_FAULTS, Check, DecodeError, Fault, Filled, Key, Made, Policy, decode
+from wheel_checks.decode.encode import encode
 from wheel_checks.errors import UsageError
 from wheel_checks.facts.host.codec import from_json, to_json
 from wheel_checks.facts.host.facts import HostFacts
@@ -150,9 +151,9 @@ def test_what_a_policy_allows() -> None:
 def test_a_class_that_cannot_be_decoded_is_a_mistake_of_ours() -> None:
     @dataclass(frozen=True)
     class Strange:
-        raw: bytes
+        raw: complex
 
-    Strange.__annotations__["raw"] = bytes
+    Strange.__annotations__["raw"] = complex
     with pytest.raises(TypeError, match="cannot be decoded"):
         decode(Strange, {"raw": ""}, STRICT)
 
@@ -231,3 +232,68 @@ def test_facts_with_any_value_anywhere_are_refused_or_come_back(data: st.DataObj
         assert said.startswith("the facts of the host: ")
     else:
         assert json.dumps(to_json(from_json(again))) == json.dumps(again)
+
+
+class Place(NamedTuple):
+    offset: int
+    raw: bytes
+    names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    versions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotFound:
+    ranges: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept and what documents have no other word for."""
+
+    places: tuple[Place, ...]
+    counts: Mapping[frozenset[str], int]
+    order: Literal["little", "big"]
+    bits: Literal[32, 64]
+    found: Found | NotFound
+    absent: Found | NotFound | None = None
+    reason: Annotated[str, Key("why")] = ""
+
+
+KEPT = Kept(
+    (Place(1, b"\x00\xff", frozenset({"b", "a"})),), {frozenset({"sm_90", "sm_80"}): 2}, "big", 64, NotFound(), Found()
+)
+
+
+def test_what_is_encoded_is_decoded_to_the_same() -> None:
+    data = json.loads(json.dumps(encode(KEPT)))
+
+    assert decode(Kept, data, STRICT) == KEPT
+    assert data["places"] == [[1, "\x00\xff", ["a", "b"]]]
+    assert data["counts"] == [[["sm_80", "sm_90"], 2]]
+
+
+def test_without_defaults_what_has_its_default_is_left_out() -> None:
+    part = Part("a")
+
+    assert encode(part, defaults=False) == {"name": "a"}
+    assert decode(Part, encode(part, defaults=False), STRICT) == part
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("places", [[1, "\u0100", []]], r"places\[0\]\[1\] is .*; expected a string of characters up to U\+00FF"),
+        ("places", [[1, ""]], r"places\[0\] is .*; expected a list of 3 values"),
+        ("counts", {"sm_90": 1}, "counts is an object; expected a list of lists"),
+        ("order", "middle", "order is 'middle'; expected one of little, big"),
+        ("bits", 64.0, "bits is 64.0; expected one of 32, 64"),
+        ("found", {"ranges": [], "versions": []}, "found.ranges is no key that is known here"),
+    ],
+)
+def test_what_is_kept_is_checked_like_any_document(key: str, value: Any, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        decode(Kept, encode(KEPT) | {key: value}, STRICT)

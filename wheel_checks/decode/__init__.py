@@ -1,7 +1,9 @@
 """JSON and TOML documents, and their values as frozen dataclasses: what may be there is what the annotations say.
 
-A field is a string, a whole number, a number, true or false, a date, an enumeration, Any, a tuple, a Mapping, a
-dataclass, or a union of these. ``Annotated`` says more: its ``Key``, a ``Check``, how it is ``Made``.
+A field is a string, a whole number, a number, true or false, a date, an enumeration, a Literal, Any, a tuple, a
+frozenset, a Mapping, a dataclass, or a union of these. ``Annotated`` says more: its ``Key``, a ``Check``, how it is
+``Made``. A NamedTuple is a list of its values, ``bytes`` are a string of as many characters, and a Mapping whose keys
+are no strings is a list of pairs: so :func:`wheel_checks.decode.encode.encode` writes them.
 
 The annotations bound the depth, a :class:`Policy` bounds sizes and counts. Every fault has its path::
 
@@ -13,24 +15,34 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sized
 from datetime import date
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from wheel_checks.errors import FormatError, WheelproofError
-from wheel_checks.phrases import abbreviated
+from wheel_checks.decode.faults import LARGEST_NUMBER, MOST_FAULTS, DecodeError, Fault, Path, place_of, refused, wrong
+from wheel_checks.errors import WheelproofError
 
-MOST_FAULTS = 20  # of one document
-_LARGEST_NUMBER = 1 << 64  # beyond the counters and sizes of any host
-_BARE = re.compile(r"[\w-]{1,80}")
+__all__ = [
+    "MOST_FAULTS",
+    "Check",
+    "DecodeError",
+    "Fault",
+    "Filled",
+    "Key",
+    "Made",
+    "Path",
+    "Policy",
+    "decode",
+    "key_of",
+    "place_of",
+]
+
 _ABSENT = object()
 
 T = TypeVar("T")
-Path = tuple[str | int, ...]
 _Look = Callable[[Any], Any]
 
 
@@ -81,42 +93,6 @@ class Made(NamedTuple):
 Filled = Annotated[str, Check(bool, "a string that is not empty")]
 
 
-class Fault(NamedTuple):
-    """One fault: where it is, what is there, what was expected."""
-
-    path: Path
-    what: str
-    expected: str = ""
-
-
-def place_of(path: Path) -> str:
-    """A path for people: ``cells[3].python``; keys that need it are quoted."""
-    parts = (f"[{p}]" if isinstance(p, int) else f".{p if _BARE.fullmatch(p) else _text_shown(p)}" for p in path)
-    return "".join(parts).removeprefix(".")
-
-
-class DecodeError(FormatError):
-    """A document has other values than the dataclasses allow; ``faults`` are the first of them."""
-
-    def __init__(self, faults: Iterable[Fault], source: str = "", place: Callable[[Path], str] = place_of) -> None:
-        self.faults = tuple(faults)[:MOST_FAULTS]
-        prefix = f"{source}: " if source else ""
-        said = [f"{place(f.path)} {f.what}" if f.path else f.what for f in self.faults]
-        if len(said) == 1:
-            root = "" if self.faults[0].path else f"{source or 'the document'} "
-            super().__init__(f"{root or prefix}{said[0]}", expected=self.faults[0].expected)
-            return
-        listed = "; ".join(
-            f"{text}; expected {f.expected}" if f.expected else text for f, text in zip(self.faults, said, strict=True)
-        )
-        count = f"the first {MOST_FAULTS}" if len(said) == MOST_FAULTS else str(len(said))
-        super().__init__(f"{prefix}{count} faults: {listed}")
-
-    def under(self, key: str | int) -> Iterable[Fault]:
-        """The faults, for the object or list that has the value under ``key``."""
-        return (Fault((key, *fault.path), fault.what, fault.expected) for fault in self.faults)
-
-
 def decode(kind: Callable[..., T], value: Any, policy: Policy, source: str = "", path: Path = ()) -> T:
     """``value`` as ``kind``, a dataclass. ``source`` names the document in messages, ``path`` leads to the value.
 
@@ -133,7 +109,7 @@ def decode(kind: Callable[..., T], value: Any, policy: Policy, source: str = "",
 class _Reader(NamedTuple):
     """Reads values whose type is one of ``types`` (any, when empty); messages call them ``one`` or ``many``.
 
-    ``needs`` are the keys that an object must have.
+    ``needs`` are the keys that an object must have, ``knows`` all that it may have.
     """
 
     read: Callable[[Any], Any]
@@ -141,41 +117,67 @@ class _Reader(NamedTuple):
     one: str
     many: str
     needs: frozenset[str] = frozenset()
+    knows: frozenset[str] = frozenset()
 
 
 @functools.cache
 def _reader(kind: Any, policy: Policy) -> _Reader:  # noqa: PLR0911  # one answer for each kind of type
     """The reader of an annotation. It is made once for each: looking at annotations takes longer than reading."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is not None:
+        return _generic_reader(origin, arguments, policy)
+    if kind is Any:
+        return _Reader(lambda value: value, (), "a value", "values")
+    if kind is str:
+        return _text_reader(policy)
+    if kind in _SCALARS:
+        return _value_reader(*_SCALARS[kind], policy)
+    if isinstance(kind, type):
+        if dataclasses.is_dataclass(kind):
+            return _object_reader(kind, policy)
+        if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+            kinds = tuple(typing.get_type_hints(kind, include_extras=True).values())
+            return _converted(_tuple_reader(kinds, policy), lambda values: kind(*values))
+        if issubclass(kind, StrEnum):
+            return _choice_reader({member.value: member for member in kind}, policy)
+    raise TypeError(f"{kind!r} cannot be decoded")
+
+
+def _generic_reader(origin: Any, arguments: tuple[Any, ...], policy: Policy) -> _Reader:
     if origin is Annotated:
         return _annotated_reader(arguments[0], arguments[1:], policy)
     if origin in {types.UnionType, typing.Union}:
         return _union_reader(arguments, policy)
     if origin is tuple:
         return _tuple_reader(arguments, policy)
-    if origin is not None and issubclass(origin, Mapping):
+    if origin is frozenset:
+        return _converted(_tuple_reader((*arguments, ...), policy), frozenset)
+    if origin is Literal:
+        return _choice_reader({each: each for each in arguments}, policy)
+    if issubclass(origin, Mapping):
         return _mapping_reader(arguments[0], arguments[1], policy)
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        return _object_reader(kind, policy)
-    if kind is Any:
-        return _Reader(lambda value: value, (), "a value", "values")
-    if kind is str:
-        return _text_reader(policy)
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        members = {member.value: member for member in kind}
-        one = f"one of {', '.join(members)}"
-        return _value_reader(members.get, (str,), one, f"values, each {one}", policy)
-    if kind not in _SCALARS:
-        raise TypeError(f"{kind!r} cannot be decoded")
-    return _value_reader(*_SCALARS[kind], policy)
+    raise TypeError(f"{origin!r} cannot be decoded")
+
+
+def _choice_reader(choices: Mapping[Any, Any], policy: Policy) -> _Reader:
+    """Of these values, each of which stands for another."""
+    one = f"one of {', '.join(map(str, choices))}"
+    return _value_reader(choices.get, tuple({type(value) for value in choices}), one, f"values, each {one}", policy)
 
 
 def _whole(value: int) -> int | None:
-    return value if -_LARGEST_NUMBER < value < _LARGEST_NUMBER else None
+    return value if -LARGEST_NUMBER < value < LARGEST_NUMBER else None
 
 
 def _number(value: float) -> float | None:
-    return float(value) if type(value) is float or -_LARGEST_NUMBER < value < _LARGEST_NUMBER else None
+    return float(value) if type(value) is float or -LARGEST_NUMBER < value < LARGEST_NUMBER else None
+
+
+def _bytes(value: str) -> bytes | None:
+    try:
+        return value.encode("latin-1")
+    except UnicodeEncodeError:
+        return None
 
 
 _SCALARS: dict[Any, tuple[_Look, tuple[type, ...], str, str]] = {
@@ -183,6 +185,7 @@ _SCALARS: dict[Any, tuple[_Look, tuple[type, ...], str, str]] = {
     int: (_whole, (int,), "a whole number", "whole numbers"),
     float: (_number, (float, int), "a number", "numbers"),
     date: (lambda value: value, (date,), "a date such as 2027-06-30, unquoted", "dates"),
+    bytes: (_bytes, (str,), "a string of characters up to U+00FF", "strings of characters up to U+00FF"),
 }
 
 
@@ -192,7 +195,7 @@ def _value_reader(look: _Look, kinds: tuple[type, ...], one: str, many: str, pol
     def read(value: Any) -> Any:
         found = look(value) if type(value) in kinds else None
         if found is None:
-            raise _wrong(value, one, policy)
+            raise wrong(value, one, policy.object)
         return found
 
     return _Reader(read, kinds, one, many)
@@ -203,12 +206,12 @@ def _text_reader(policy: Policy) -> _Reader:
 
     def read(value: Any) -> str:
         if type(value) is not str:
-            raise _wrong(value, "a string", policy)
+            raise wrong(value, "a string", policy.object)
         if len(value) <= longest:
             return value
         if clipped:
             return value[:longest]
-        raise _refused(f"has {len(value):,} characters", f"at most {longest:,}")
+        raise refused(f"has {len(value):,} characters", f"at most {longest:,}")
 
     return _Reader(read, (str,), "a string", "strings")
 
@@ -228,7 +231,7 @@ def _checked(read: _Look, check: Check, policy: Policy) -> _Look:
     def checked(value: Any) -> Any:
         found = read(value)
         if not check.passes(found):
-            raise _wrong(value, check.expected, policy)
+            raise wrong(value, check.expected, policy.object)
         return found
 
     return checked
@@ -242,16 +245,21 @@ def _made(read: _Look, make: _Look) -> _Look:
         except DecodeError:
             raise
         except WheelproofError as error:
-            raise _refused(f"is wrong: {error.what}", error.expected) from None
+            raise refused(f"is wrong: {error.what}", error.expected) from None
 
     return made
+
+
+def _converted(reader: _Reader, make: _Look) -> _Reader:
+    return reader._replace(read=_made(reader.read, make))
 
 
 def _union_reader(kinds: tuple[Any, ...], policy: Policy) -> _Reader:
     optional = type(None) in kinds
     readers = [_reader(kind, policy) for kind in kinds if kind is not type(None)]
     by_type = {kind: reader.read for reader in reversed(readers) for kind in reader.types}
-    # The class whose required keys are all there is meant; of several the one that requires most.
+    # The class whose required keys are all there is meant; of several one that knows all keys, then the one that
+    # requires most.
     objects = [reader for reader in readers if reader.types == (dict,)]
     objects.sort(key=lambda reader: -len(reader.needs))
     one = " or ".join(reader.one for reader in readers)
@@ -264,9 +272,11 @@ def _union_reader(kinds: tuple[Any, ...], policy: Policy) -> _Reader:
             return alone(value)
         chosen = by_type.get(type(value))
         if len(objects) > 1 and type(value) is dict:
-            chosen = next((reader.read for reader in objects if reader.needs <= value.keys()), chosen)
+            fitting = [reader for reader in objects if reader.needs <= value.keys()]
+            best = next((reader for reader in fitting if value.keys() <= reader.knows), next(iter(fitting), None))
+            chosen = best.read if best else chosen
         if chosen is None:
-            raise _wrong(value, one, policy)
+            raise wrong(value, one, policy.object)
         return chosen(value)
 
     return _Reader(read, tuple(by_type), one, " or ".join(reader.many for reader in readers))
@@ -279,7 +289,7 @@ def _tuple_reader(kinds: tuple[Any, ...], policy: Policy) -> _Reader:
 
     def read(value: Any) -> tuple[Any, ...]:
         if type(value) is not list or (fixed and len(value) != len(kinds)):
-            raise _wrong(value, one, policy)
+            raise wrong(value, one, policy.object)
         _check_count(value, policy)
         each = readers if fixed else itertools.repeat(readers[0])
         return tuple(_read_each(enumerate(value), each))
@@ -289,10 +299,13 @@ def _tuple_reader(kinds: tuple[Any, ...], policy: Policy) -> _Reader:
 
 def _mapping_reader(key: Any, item: Any, policy: Policy) -> _Reader:
     keys, items = _reader(key, policy), _reader(item, policy)
+    if keys.types != (str,):
+        pairs = _tuple_reader((tuple[key, item], ...), policy)
+        return _converted(pairs, dict)
 
     def read(value: Any) -> dict[str, Any]:
         if type(value) is not dict:
-            raise _wrong(value, policy.object, policy)
+            raise wrong(value, policy.object, policy.object)
         _check_count(value, policy)
         names = value if key is str else _read_each(((name, name) for name in value), itertools.repeat(keys))
         return dict(zip(names, _read_each(value.items(), itertools.repeat(items)), strict=True))
@@ -318,14 +331,15 @@ def _read_each(values: Iterable[tuple[str | int, Any]], readers: Iterable[_Reade
 
 def _object_reader(kind: type, policy: Policy) -> _Reader:
     hints = typing.get_type_hints(kind, include_extras=True)
-    fields = [(field, _key_of(field.name, hints[field.name], policy)) for field in dataclasses.fields(kind)]
+    names = {f.name: f.name.replace("_", "-") if policy.toml else f.name for f in dataclasses.fields(kind)}
+    fields = [(field, key_of(names[field.name], hints[field.name])) for field in dataclasses.fields(kind)]
     plan = [(field.name, key, _reader(hints[field.name], policy).read) for field, key in fields]
     known = dict.fromkeys(key for _, key in fields)
     needed = {key: _reader(hints[field.name], policy).one for field, key in fields if _is_required(field)}
 
     def values_of(value: Any) -> dict[str, Any]:
         if type(value) is not dict:
-            raise _wrong(value, policy.object, policy)
+            raise wrong(value, policy.object, policy.object)
         values: dict[str, Any] = {}
         faults: list[Fault] = []
         for name, key, read in plan:
@@ -345,12 +359,12 @@ def _object_reader(kind: type, policy: Policy) -> _Reader:
         return values
 
     read = _made(values_of, lambda values: kind(**values))
-    return _Reader(read, (dict,), policy.object, f"{policy.object.split()[1]}s", frozenset(needed))
+    return _Reader(read, (dict,), policy.object, f"{policy.object.split()[1]}s", frozenset(needed), frozenset(known))
 
 
-def _key_of(name: str, hint: Any, policy: Policy) -> str:
-    given = [extra.name for extra in typing.get_args(hint)[1:] if isinstance(extra, Key)]
-    return given[0] if given else name.replace("_", "-") if policy.toml else name
+def key_of(name: str, hint: Any) -> str:
+    """The key of a field: what a ``Key`` in its annotation says, else its name."""
+    return next((extra.name for extra in typing.get_args(hint)[1:] if isinstance(extra, Key)), name)
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:
@@ -369,27 +383,4 @@ def _unknown(value: Mapping[str, Any], known: list[str]) -> Iterable[Fault]:
 
 def _check_count(value: Sized, policy: Policy) -> None:
     if len(value) > policy.most:
-        raise _refused(f"has {len(value):,} entries", f"at most {policy.most:,}")
-
-
-def _wrong(value: Any, expected: str, policy: Policy) -> DecodeError:
-    return _refused(f"is {_shown(value, policy)}", expected)
-
-
-def _refused(what: str, expected: str) -> DecodeError:
-    return DecodeError([Fault((), what, expected)])
-
-
-def _shown(value: Any, policy: Policy) -> str:
-    """A value as the document has it, at most 80 characters."""
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else str(value).lower()
-    if isinstance(value, str):
-        return _text_shown(value)
-    if isinstance(value, dict | list) and value:
-        return policy.object if isinstance(value, dict) else "a list"
-    return "a number of many digits" if isinstance(value, int) and _whole(value) is None else str(value)
-
-
-def _text_shown(text: str) -> str:
-    return repr(abbreviated(text))
+        raise refused(f"has {len(value):,} entries", f"at most {policy.most:,}")
