@@ -276,6 +276,12 @@ def test_what_is_encoded_is_decoded_to_the_same() -> None:
     assert data["counts"] == [[["sm_80", "sm_90"], 2]]
 
 
+def test_a_mapping_without_entries_is_decoded_whatever_its_keys_would_be() -> None:
+    empty = dataclasses.replace(KEPT, counts={})
+
+    assert decode(Kept, json.loads(json.dumps(encode(empty))), STRICT) == empty
+
+
 def test_without_defaults_what_has_its_default_is_left_out() -> None:
     part = Part("a")
 

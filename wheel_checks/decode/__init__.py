@@ -301,7 +301,7 @@ def _mapping_reader(key: Any, item: Any, policy: Policy) -> _Reader:
     keys, items = _reader(key, policy), _reader(item, policy)
     if keys.types != (str,):
         pairs = _tuple_reader((tuple[key, item], ...), policy)
-        return _converted(pairs, dict)
+        return pairs._replace(read=lambda value: dict(pairs.read([] if value == {} else value)))
 
     def read(value: Any) -> dict[str, Any]:
         if type(value) is not dict:

@@ -50,3 +50,13 @@ class ByteSource(Protocol):
 
     def close(self) -> None:
         """Give back the file handle or connection."""
+
+
+class NamedBytes(ByteSource, Protocol):
+    """A source whose bytes have a name, so that what they say can be kept."""
+
+    def fingerprint(self) -> str:
+        """A name of these very bytes, so that what they say can be kept; "" when nothing names them.
+
+        A server may be asked for a validator, and a local file is read whole.
+        """

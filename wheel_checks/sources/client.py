@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Self
 from urllib.parse import urldefrag
 
-from wheel_checks.sources.byte_source import ByteSource, Cost
+from wheel_checks.sources.byte_source import Cost, NamedBytes
 from wheel_checks.sources.file_urls import is_file_url, path_of, read_page
 from wheel_checks.sources.http.cache import ByteCache
 from wheel_checks.sources.http.download import LARGEST_DOWNLOAD
@@ -62,6 +62,11 @@ class HttpClient:
         """What all pages and files of this client have cost; local files are not counted."""
         return self._session.meter.cost
 
+    @property
+    def cache(self) -> ByteCache | None:
+        """What holds ranges, pages and facts; None for a client without one."""
+        return self._session.cache
+
     def time_left(self, at_most: float) -> float:
         """Seconds until the deadline, ``at_most`` when that is later. Raises DeadlineError when it has passed.
 
@@ -80,7 +85,7 @@ class HttpClient:
             return read_page(url, self._session.meter, largest)
         return fetch_page(self._session, url, headers or {}, largest)
 
-    def open(self, url: str, *, expected_hash: str = "", size: int | None = None) -> ByteSource:
+    def open(self, url: str, *, expected_hash: str = "", size: int | None = None) -> NamedBytes:
         """The file at ``url``; nothing is read yet from a remote one.
 
         ``expected_hash`` ("sha256=..." or its digest alone, or else the URL's fragment) and ``size`` in bytes are what

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
+from wheel_checks.facts.archive.kept import NOTHING_KEPT, kept_facts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
@@ -22,7 +23,7 @@ from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADAT
 from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.model import CheckResult, Rule, Subject, Unavailable
 from wheel_checks.runner import run_rules
-from wheel_checks.sources.byte_source import ByteSource
+from wheel_checks.sources.byte_source import ByteSource, NamedBytes
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.http.file import HttpFile
 from wheel_checks.sources.local import LocalFile
@@ -167,7 +168,9 @@ def read_planned(
     )
     source = _open(planned, client)
     try:
-        facts = read_wheel(source, request)
+        # Of a local file depth quick reads less than what naming its bytes would take.
+        worthwhile = source.remote or depth.includes(Depth.LINKS)
+        facts = read_wheel(source, request, kept_facts(source, client.cache) if worthwhile else NOTHING_KEPT)
         return replace(facts, other_listings=planned.other_listings, etag=_etag_of(source))
     finally:
         source.close()
@@ -198,7 +201,7 @@ def _etag_of(source: ByteSource) -> str:
     return source.etag if isinstance(source, HttpFile) else ""
 
 
-def _open(planned: PlannedWheel, client: HttpClient) -> ByteSource:
+def _open(planned: PlannedWheel, client: HttpClient) -> NamedBytes:
     if isinstance(planned.location, Path):
         return LocalFile(planned.location)
     listing = planned.listing

@@ -2,20 +2,24 @@
 
 :mod:`wheel_checks.facts.wheel.reading` makes ``WheelFacts`` of these contents and of what was asked.
 A fact belongs here when it follows from the file alone. Its reader is a step of :func:`read_contents`, or a function
-that takes contents and returns them with one more fact, like :func:`with_gpu_code`.
+that takes contents and returns them with one more fact, like :func:`with_gpu_code`. Each step asks ``kept`` to
+remember what it read under a name that says how deep it looked; see :mod:`wheel_checks.facts.archive.kept`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.archive.content import verify_content
+from wheel_checks.facts.archive.columns import Columns, SizedArchive
+from wheel_checks.facts.archive.content import Content, verify_content
 from wheel_checks.facts.archive.facts import Archive, ArchiveFault
+from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, FileFacts
 from wheel_checks.facts.archive.members import MemberContents, ranges_of, read_members
 from wheel_checks.facts.wheel.facts import NO_ELFS, NO_GPU_CODE, Depth
 from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
@@ -43,6 +47,7 @@ TAIL = 64 * 1024  # bytes; holds the end record, and the whole directory of most
 QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
 VERSION_FILES = 8  # more than any real wheel has at the top of its packages
 _LARGEST_VARIANT = 8 << 20  # bytes; its reader says how many it takes
+ELFS, WHOLE_ELFS = "elfs", "whole elfs"  # kept facts; the second ones are streamed where head and tail did not do
 _HEAD = 512  # bytes that tell what a file is that is no archive
 _NO_METADATA = Unavailable("the wheel has no METADATA")
 _NOT_COMPARED = Unavailable("contents are not compared at depth quick", "--depth full reads every byte")
@@ -77,56 +82,77 @@ class WheelContents:
     broken: str = ""
 
 
-def read_contents(source: ByteSource, name: WheelName | Unavailable, depth: Depth) -> WheelContents:
+def read_contents(
+    source: ByteSource, name: WheelName | Unavailable, depth: Depth, kept: FileFacts = NOTHING_KEPT
+) -> WheelContents:
     """What the file says, read as deep as ``depth``; a file that is no readable archive has ``broken`` set.
 
     ``name`` is that of the file: of several dist-info folders the one that bears it is read.
     Raises SourceError when bytes cannot be had.
     """
-    size, tail = source.read_tail(TAIL)
+    read_tail = cache(partial(source.read_tail, TAIL))
     try:
-        archive = _read_archive(source, size, tail)
-        contents = _read_small_members(source, size, archive, name, depth)
+        found = _sized_archive(source, read_tail, kept)
+        contents = _read_small_members(source, found, name, depth, kept)
         if depth.includes(Depth.LINKS):
-            contents = _with_elfs(contents, source, name)
+            contents = _with_elfs(contents, source, name, kept)
         if depth.includes(Depth.GPU):
-            contents = with_gpu_code(contents, source, exact=True)
-        return _with_hashes(contents, source) if depth is Depth.FULL else contents
+            contents = with_gpu_code(contents, source, kept, exact=True)
+        return _with_hashes(contents, source, kept) if depth is Depth.FULL else contents
     except FormatError as error:
-        looks = describe_head(tail[:_HEAD] if len(tail) == size else source.read(0, _HEAD))
-        unreadable = Unavailable("the archive cannot be read", "see WHL001")
-        return WheelContents(
-            size=size,
-            depth=depth,
-            archive=unreadable,
-            metadata=unreadable,
-            metadata_bytes=unreadable,
-            wheel_file=unreadable,
-            record=unreadable,
-            hash_faults=unreadable,
-            broken=f"{error.what}; it looks like {looks}" if size else "the file is empty",
-        )
+        return _broken(source, *read_tail(), depth, error)
 
 
-def with_gpu_code(contents: WheelContents, source: ByteSource, *, exact: bool) -> WheelContents:
+def _broken(source: ByteSource, size: int, tail: bytes, depth: Depth, error: FormatError) -> WheelContents:
+    """Contents of a file that is no readable archive: why, and what the file looks like instead."""
+    looks = describe_head(tail[:_HEAD] if len(tail) == size else source.read(0, _HEAD))
+    unreadable = Unavailable("the archive cannot be read", "see WHL001")
+    return WheelContents(
+        size=size,
+        depth=depth,
+        archive=unreadable,
+        metadata=unreadable,
+        metadata_bytes=unreadable,
+        wheel_file=unreadable,
+        record=unreadable,
+        hash_faults=unreadable,
+        broken=f"{error.what}; it looks like {looks}" if size else "the file is empty",
+    )
+
+
+def with_gpu_code(
+    contents: WheelContents, source: ByteSource, kept: FileFacts = NOTHING_KEPT, *, exact: bool
+) -> WheelContents:
     """The contents with the GPU code; unless it is to be ``exact``, only what few bytes say. As they are when broken.
 
     Raises SourceError when bytes cannot be had.
     """
-    if isinstance(contents.archive, Unavailable):
+    archive = contents.archive
+    if isinstance(archive, Unavailable):
         return contents
+    from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.gpu.reading import read_gpu_code
 
     elfs = None if isinstance(contents.elfs, Unavailable) else contents.elfs
-    return replace(contents, gpu_code=read_gpu_code(source, contents.archive, elfs, exact=exact))
+    code = kept.remember(
+        "gpu code" if exact else "cheap gpu code",
+        AsJson(GpuCodeFacts),
+        lambda: read_gpu_code(source, archive, elfs, exact=exact),
+        deeper=() if exact else ("gpu code",),
+    )
+    return replace(contents, gpu_code=code)
 
 
-def read_archive(source: ByteSource) -> Archive:
+def read_archive(source: ByteSource, kept: FileFacts = NOTHING_KEPT) -> Archive:
     """The archive as its central directory describes it, and nothing else. Raises FormatError and SourceError."""
-    return _read_archive(source, *source.read_tail(TAIL))
+    return _sized_archive(source, partial(source.read_tail, TAIL), kept).archive
 
 
-def _read_archive(source: ByteSource, size: int, tail: bytes) -> Archive:
+def _sized_archive(source: ByteSource, read_tail: Callable[[], tuple[int, bytes]], kept: FileFacts) -> SizedArchive:
+    return kept.remember("archive", Columns(), lambda: _read_archive(source, *read_tail()))
+
+
+def _read_archive(source: ByteSource, size: int, tail: bytes) -> SizedArchive:
     start = size - len(tail)
 
     def read(offset: int, length: int) -> bytes:
@@ -144,7 +170,7 @@ def _read_archive(source: ByteSource, size: int, tail: bytes) -> Archive:
         found.append(ArchiveFault("overlap", what, a.name))
     if len(shared) > MOST_FAULTS:
         found.append(ArchiveFault("overlap", f"and {len(shared) - MOST_FAULTS:,} more pairs of members"))
-    return Archive(end, tuple(members), tuple(found))
+    return SizedArchive(size, Archive(end, tuple(members), tuple(found)))
 
 
 def _end_record(source: ByteSource, size: int, tail: bytes) -> EndRecord:
@@ -156,9 +182,10 @@ def _end_record(source: ByteSource, size: int, tail: bytes) -> EndRecord:
 
 
 def _read_small_members(
-    source: ByteSource, size: int, archive: Archive, name: WheelName | Unavailable, depth: Depth
+    source: ByteSource, found: SizedArchive, name: WheelName | Unavailable, depth: Depth, kept: FileFacts
 ) -> WheelContents:
     """What depth quick reads: METADATA, WHEEL, RECORD, ``variant.json`` and the version files."""
+    archive = found.archive
     dist_infos = _dist_infos(archive)
     dist_info = _own_dist_info(dist_infos, name)
     metadata_name, wheel_name, record_name = (f"{dist_info}/{file}" for file in ("METADATA", "WHEEL", "RECORD"))
@@ -167,9 +194,17 @@ def _read_small_members(
     wanted = {metadata_name: LARGEST_METADATA, wheel_name: LARGEST_WHEEL_FILE, variant_name: _LARGEST_VARIANT}
     wanted |= dict.fromkeys(version_names, LARGEST_VERSION_FILE)
     skip_record = _record_is_too_dear(source, archive, [*wanted, record_name], depth)
-    read = read_members(source, archive, wanted if skip_record else wanted | {record_name: LARGEST_RECORD})
+    with_record = f"members of {dist_info} and RECORD"
+    read = kept.remember(
+        f"members of {dist_info}" if skip_record else with_record,
+        AsJson(MemberContents),
+        lambda: read_members(source, archive, wanted if skip_record else wanted | {record_name: LARGEST_RECORD}),
+        deeper=(with_record,) if skip_record else (),
+    )
+    if record_name in read.contents:
+        skip_record = None
     return WheelContents(
-        size=size,
+        size=found.size,
         depth=depth,
         archive=replace(archive, faults=archive.faults + read.faults, local_headers_read=read.headers_read),
         metadata=read.parse(metadata_name, parse_core_metadata),
@@ -191,25 +226,40 @@ def _variant(read: MemberContents, member: str) -> VariantMetadata | Unavailable
     return read.parse(member, parse_variant_metadata)
 
 
-def _with_elfs(contents: WheelContents, source: ByteSource, name: WheelName | Unavailable) -> WheelContents:
+def _with_elfs(
+    contents: WheelContents, source: ByteSource, name: WheelName | Unavailable, kept: FileFacts
+) -> WheelContents:
     """With what the loader goes by; of a variant, which may claim a level of the CPU, also the level that is marked."""
+    from wheel_checks.facts.elf.kept import MemberElfs
     from wheel_checks.facts.elf.native_members import read_native_members
     from wheel_checks.formats.elf.file import LOADER_PARTS, Part
 
-    if isinstance(contents.archive, Unavailable):
+    archive = contents.archive
+    if isinstance(archive, Unavailable):
         return contents
     is_variant = contents.variant is not None or (not isinstance(name, Unavailable) and bool(name.variant))
     parts = LOADER_PARTS | {Part.ISA_LEVEL} if is_variant else LOADER_PARTS
     whole = contents.depth is Depth.FULL
-    return replace(contents, elfs=read_native_members(source, contents.archive, whole=whole, parts=parts))
+    elfs = kept.remember(
+        f"{'variant ' * is_variant}{WHOLE_ELFS if whole else ELFS}",
+        MemberElfs(archive.members),
+        lambda: read_native_members(source, archive, whole=whole, parts=parts),
+        deeper=() if whole else (f"{'variant ' * is_variant}{WHOLE_ELFS}",),
+    )
+    return replace(contents, elfs=elfs)
 
 
-def _with_hashes(contents: WheelContents, source: ByteSource) -> WheelContents:
+def _with_hashes(contents: WheelContents, source: ByteSource, kept: FileFacts) -> WheelContents:
     """With what reading every byte finds."""
     archive = contents.archive
     if isinstance(archive, Unavailable):
         return contents
-    content = verify_content(source, contents.size, archive, contents.record)
+    content = kept.remember(
+        "content",
+        AsJson(Content),
+        lambda: verify_content(source, contents.size, archive, contents.record),
+        is_sound=lambda found: kept.are_bytes_of(found.sha256),
+    )
     faults = dict.fromkeys(archive.faults + content.faults)  # a member read on its own before is told once
     return replace(
         contents,

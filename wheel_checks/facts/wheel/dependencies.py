@@ -13,11 +13,13 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError
-from wheel_checks.facts.elf.native_members import read_native_members
+from wheel_checks.facts.archive.kept import kept_facts
+from wheel_checks.facts.elf.kept import MemberElfs
+from wheel_checks.facts.elf.native_members import is_library, read_native_members
 from wheel_checks.facts.elf.reading import THRIFTY
 from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import AbsentPackage, LaidOutWheel, LinkFacts, lay_out, link
-from wheel_checks.facts.wheel.contents import read_archive
+from wheel_checks.facts.wheel.contents import ELFS, WHOLE_ELFS, read_archive
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.resolution import Pins, is_pinned, metadata_reader, resolve_pins
 from wheel_checks.formats.digests import WrongHash
@@ -171,10 +173,17 @@ class Dependencies:
     def _lay_out(self, file: IndexFile) -> LaidOutWheel:
         source = self._client.open(file.url, expected_hash=file.hashes.get("sha256", ""), size=file.size)
         try:
+            kept = kept_facts(source, self._client.cache)
+            archive = read_archive(source, kept)
             # Its programs are processes of their own: nothing that is loaded beside the judged wheel.
-            archive = read_archive(source)
-            elfs = read_native_members(source, archive, effort=THRIFTY, whole=self._whole, programs=False)
-            return lay_out(file.file_name, elfs, source.cost.bytes_read, source.cost.requests)
+            elfs = kept.remember(
+                f"thrifty {WHOLE_ELFS if self._whole else ELFS}",
+                MemberElfs(archive.members),
+                lambda: read_native_members(source, archive, effort=THRIFTY, whole=self._whole, programs=False),
+                deeper=(WHOLE_ELFS,) if self._whole else (WHOLE_ELFS, ELFS, f"thrifty {WHOLE_ELFS}"),
+            )
+            libraries = [elf for elf in elfs if is_library(elf.member.name)]
+            return lay_out(file.file_name, libraries, source.cost.bytes_read, source.cost.requests)
         except FormatError as error:
             raise SourceError(f"{file.file_name}, which the wheel requires, is no readable wheel: {error}") from None
         finally:

@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts, judge
+from wheel_checks.facts.archive.kept import NOTHING_KEPT, FileFacts
 from wheel_checks.facts.wheel.contents import WheelContents, read_contents, with_gpu_code
 from wheel_checks.facts.wheel.facts import NO_SIDECAR, Depth, WheelFacts
 from wheel_checks.formats.digests import StatedHash, compare_hashes, first_difference
@@ -48,8 +49,8 @@ class Request:
     read_variants: Callable[[], VariantIndex | Unavailable] | None = None
 
 
-def read_wheel(source: ByteSource, request: Request) -> WheelFacts:
-    """The facts of one wheel; those of a broken archive have ``broken`` set.
+def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_KEPT) -> WheelFacts:
+    """The facts of one wheel; those of a broken archive have ``broken`` set. What is ``kept`` of it is not read again.
 
     Raises SourceError when bytes cannot be had.
     """
@@ -57,10 +58,10 @@ def read_wheel(source: ByteSource, request: Request) -> WheelFacts:
     name = _parsed(partial(parse_wheel_name, request.file_name))
     target = request.target or (None if isinstance(name, Unavailable) else target_of_tags(name.tags))
     request = replace(request, target=target)
-    contents = read_contents(source, name, request.depth)
+    contents = read_contents(source, name, request.depth, kept)
     facts = _assemble(contents, source.location, request, name)
     if request.gpus and not request.depth.includes(Depth.GPU):
-        facts = _with_gpu_code(facts, contents, source, request.gpus)
+        facts = _with_gpu_code(facts, contents, source, kept, request.gpus)
     facts = _of_project(facts)
     cost = source.cost
     return replace(
@@ -120,7 +121,7 @@ def _variant(contents: WheelContents, label: str, request: Request) -> VariantFa
 
 
 def _with_gpu_code(
-    facts: WheelFacts, contents: WheelContents, source: ByteSource, gpus: Sequence[Product]
+    facts: WheelFacts, contents: WheelContents, source: ByteSource, kept: FileFacts, gpus: Sequence[Product]
 ) -> WheelFacts:
     """With the GPU code; nothing is read of a wheel that is built for something else than all of ``gpus``."""
     from wheel_checks.facts.gpu.code import is_for_others
@@ -128,7 +129,7 @@ def _with_gpu_code(
     built_for = facts.accelerator
     if not isinstance(built_for, Unavailable) and all(is_for_others(built_for, gpu) for gpu in gpus):
         return replace(facts, gpu_code=Unavailable(f"the wheel is {built_for.label}"))
-    return replace(facts, gpu_code=with_gpu_code(contents, source, exact=True).gpu_code)
+    return replace(facts, gpu_code=with_gpu_code(contents, source, kept, exact=True).gpu_code)
 
 
 def _of_project(facts: WheelFacts) -> WheelFacts:

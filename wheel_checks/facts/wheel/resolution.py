@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, NotFoundError
 from wheel_checks.facts.accelerator.signals import marker_fault
+from wheel_checks.facts.archive.kept import kept_facts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.formats.digests import WrongHash, WrongMetadataError, compare_hashes
 from wheel_checks.formats.index_page import IndexFile
@@ -110,7 +111,7 @@ def metadata_reader(
             return found
         source = client.open(file.url, expected_hash=file.hashes.get("sha256", ""), size=file.size)
         try:
-            facts = read_wheel(source, Request(file.file_name, file, target))
+            facts = read_wheel(source, Request(file.file_name, file, target), kept_facts(source, client.cache))
         finally:
             source.close()
         if isinstance(facts.metadata, Unavailable):

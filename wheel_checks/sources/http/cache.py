@@ -1,7 +1,8 @@
-"""The byte cache: ranges of remote files, and pages of indexes with what is needed to ask whether they changed.
+"""The cache: ranges of remote files, pages of indexes with what is needed to ask whether they changed, and facts.
 
 A file is known by its URL and its identity: the hash that an index gives, else what the server says (ETag,
-Last-Modified), and the length. Every piece carries a checksum, so damage on disk is a miss and not a wrong answer.
+Last-Modified), and the length. A fact is what was read from a file, encoded by whoever keeps it. All carry a checksum,
+so damage on disk is a miss and not a wrong answer.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from wheel_checks.sources.http.cache_database import CacheDatabase, Statement
 DEFAULT_BOUND = 512 << 20
 """Bytes that a cache holds unless it is told otherwise."""
 
-_VERSION = 1
+_VERSION = 2
 _MOST_FILES = 20_000  # identities kept; each is a few hundred bytes
 _SCHEMA = """
 CREATE TABLE file (
@@ -37,12 +38,28 @@ CREATE TABLE page (
     fresh_until REAL NOT NULL, fetched REAL NOT NULL, checksum INTEGER NOT NULL, data BLOB NOT NULL,
     UNIQUE (url, accept));
 CREATE INDEX page_age ON page (used, length);
+CREATE TABLE fact (
+    id INTEGER PRIMARY KEY, used REAL NOT NULL, length INTEGER NOT NULL, file TEXT NOT NULL, part TEXT NOT NULL,
+    checksum BLOB NOT NULL, data BLOB NOT NULL, UNIQUE (file, part));
+CREATE INDEX fact_age ON fact (used, length);
 """
 _TOUCH = {
     "piece": "UPDATE piece SET used = ? WHERE id = ?",
     "page": "UPDATE page SET used = ? WHERE id = ?",
+    "fact": "UPDATE fact SET used = ? WHERE id = ?",
 }
-_DELETE = {"piece": "DELETE FROM piece WHERE id = ?", "page": "DELETE FROM page WHERE id = ?"}
+_DELETE = {
+    "piece": "DELETE FROM piece WHERE id = ?",
+    "page": "DELETE FROM page WHERE id = ?",
+    "fact": "DELETE FROM fact WHERE id = ?",
+}
+_TOTAL = """
+SELECT (SELECT total(length) FROM piece) + (SELECT total(length) FROM page) + (SELECT total(length) FROM fact)
+"""
+_BY_AGE = """
+SELECT used, length, 'piece', id FROM piece UNION ALL SELECT used, length, 'page', id FROM page
+UNION ALL SELECT used, length, 'fact', id FROM fact ORDER BY used
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +127,13 @@ class ByteCache:
     def identity(self, url: str, expected_hash: str = "") -> FileIdentity | None:
         """The newest state known of the file at ``url`` with this hash ("sha256=...", or "" when none is known)."""
         rows = self._database.query(
-            "SELECT size, etag, last_modified FROM file WHERE url = ? AND hash = ?", (_name(url), expected_hash)
+            "SELECT size, etag, last_modified FROM file WHERE url = ? AND hash = ?", (name_of(url), expected_hash)
         )
         return FileIdentity(*rows[0]) if rows else None
 
     def remember(self, url: str, expected_hash: str, identity: FileIdentity) -> None:
         """Make ``identity`` the newest state known of the file."""
-        values = (time.time(), _name(url), expected_hash, identity.size, identity.etag, identity.last_modified)
+        values = (time.time(), name_of(url), expected_hash, identity.size, identity.etag, identity.last_modified)
         self._database.write([("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", values)])
 
     def read(self, url: str, expected_hash: str, identity: FileIdentity, offset: int, length: int) -> bytes | None:
@@ -155,7 +172,7 @@ class ByteCache:
         rows = self._database.query(
             "SELECT id, checksum, data, content_type, final_url, etag, last_modified, fresh_until, fetched"
             " FROM page WHERE url = ? AND accept = ?",
-            (_name(url), accept),
+            (name_of(url), accept),
         )
         if not rows or not _is_intact(rows[0][2], rows[0][1]):
             return None
@@ -166,12 +183,30 @@ class ByteCache:
         """Keep a page instead of the one stored before."""
         if len(page.body) > self._max_bytes // 4:
             return
-        key = (_name(url), accept, redact(page.final_url))
+        key = (name_of(url), accept, redact(page.final_url))
         answer = (page.content_type, page.etag, page.last_modified, page.fresh_until, page.fetched)
         self._store(
             "INSERT OR REPLACE INTO page (used, length, url, accept, final_url, content_type, etag, last_modified,"
             " fresh_until, fetched, checksum, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (time.time(), len(page.body), *key, *answer, zlib.crc32(page.body), page.body),
+        )
+
+    def fact(self, file: str, part: str) -> bytes | None:
+        """What :meth:`store_fact` stored last under these names."""
+        rows = self._database.query("SELECT id, checksum, data FROM fact WHERE file = ? AND part = ?", (file, part))
+        if not rows or not isinstance(rows[0][2], bytes) or rows[0][1] != _seal(file, part, rows[0][2]):
+            return None
+        self._touch("fact", rows[0][0])
+        data: bytes = rows[0][2]
+        return data
+
+    def store_fact(self, file: str, part: str, data: bytes) -> None:
+        """Keep ``data`` as one ``part`` of what is known of ``file``, a name that says which bytes of it are meant."""
+        if len(data) > self._max_bytes // 4:
+            return
+        self._store(
+            "INSERT OR REPLACE INTO fact (used, length, file, part, checksum, data) VALUES (?, ?, ?, ?, ?, ?)",
+            (time.time(), len(data), file, part, _seal(file, part, data), data),
         )
 
     def close(self) -> None:
@@ -197,19 +232,14 @@ class ByteCache:
 
     def _store(self, sql: str, values: tuple[object, ...]) -> None:
         self._database.write([(sql, values)])
-        total = self._database.query(
-            "SELECT (SELECT total(length) FROM piece) + (SELECT total(length) FROM page)",
-        )
+        total = self._database.query(_TOTAL)
         if total and total[0][0] > self._max_bytes:
             # a tenth more than is needed, so that not every store throws out something
             self._evict(total[0][0] - 0.9 * self._max_bytes)
 
     def _evict(self, excess: float) -> None:
         """Throw out the least recently used ``excess`` bytes."""
-        oldest = self._database.query(
-            "SELECT used, length, 'piece', id FROM piece UNION ALL SELECT used, length, 'page', id FROM page"
-            " ORDER BY used"
-        )
+        oldest = self._database.query(_BY_AGE)
         statements: list[Statement] = []
         for _, length, table, row in oldest:
             if excess <= 0:
@@ -222,7 +252,7 @@ class ByteCache:
         self._database.query("PRAGMA incremental_vacuum")
 
 
-def _name(url: str) -> str:
+def name_of(url: str) -> str:
     """The name of ``url`` in the cache, which holds no secret and is the same whatever the signature of a URL is."""
     shown = redact(url)
     _, mark, query = url.partition("?")
@@ -235,9 +265,14 @@ def _name(url: str) -> str:
 def _key(url: str, expected_hash: str, identity: FileIdentity) -> str:
     """Names one state of one file. A hash names the content, so what the server calls it does not matter then."""
     state = (expected_hash,) if expected_hash else (identity.etag, identity.last_modified)
-    return "\n".join((_name(url), str(identity.size), *state))
+    return "\n".join((name_of(url), str(identity.size), *state))
 
 
 def _is_intact(data: object, checksum: object) -> bool:
     """False for content, or a type of content, that damage on disk has changed."""
     return isinstance(data, bytes) and zlib.crc32(data) == checksum
+
+
+def _seal(file: str, part: str, data: bytes) -> bytes:
+    """A checksum that says which fact the data is: a wrong fact would be believed, where a wrong byte shows."""
+    return hashlib.blake2b(data, digest_size=16, key=hashlib.blake2b(f"{file}\n{part}".encode()).digest()).digest()

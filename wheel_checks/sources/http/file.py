@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wheel_checks.errors import ChangedFileError, RangesUnsupportedError, SourceError
 from wheel_checks.formats.secrets import redact
 from wheel_checks.sources.byte_source import Cost
-from wheel_checks.sources.http.cache import FileIdentity
+from wheel_checks.sources.http.cache import FileIdentity, name_of
 from wheel_checks.sources.http.download import download
 from wheel_checks.sources.http.ranges import (
     content_length,
@@ -67,8 +67,10 @@ class HttpFile:
 
     @property
     def etag(self) -> str:
-        """The strong validator of the state that is read, "" when the server gives none or nothing was read."""
-        return self._identity.strong_etag if self._identity else ""
+        """The strong validator of the state that is read, or was read by an earlier run; "" when that is not known."""
+        cache = self._session.cache
+        known = self._identity or (cache.identity(self._url, self._hash) if cache is not None and self._hash else None)
+        return known.strong_etag if known else ""
 
     def read_tail(self, length: int) -> tuple[int, bytes]:
         """``(size of the file, its last min(length, size) bytes)``; one request where the server has suffix ranges."""
@@ -103,6 +105,17 @@ class HttpFile:
         if self._local is not None:
             return self._local.stream(offset, length)
         return self._stream(identity, offset, offset + length)
+
+    def fingerprint(self) -> str:
+        """The URL, the listed size, and the hash or the strong validator.
+
+        The hash is what an index states and nobody has compared: at another URL other bytes may be stated to have it.
+        """
+        named = f"{name_of(self._url)}\n{'' if self._listed_size is None else self._listed_size}"
+        if self._hash:
+            return f"{named}\n{self._hash}"
+        identity = self._identify(_TAIL)
+        return f"{named}\n{identity.size}\n{identity.strong_etag}" if identity.strong_etag else ""
 
     def close(self) -> None:
         """Remove the temporary file if there is one. The connections belong to the client."""
