@@ -30,6 +30,7 @@ from tests.rules.variants import variant_cases
 from tests.rules.wheel import (
     accelerator_cases,
     archive_cases,
+    driver_cases,
     elf_cases,
     gpu_code_cases,
     identity_cases,
@@ -50,6 +51,7 @@ MODULES = (
     record_cases,
     accelerator_cases,
     choice_cases,
+    driver_cases,
     elf_cases,
     linking_cases,
     gpu_code_cases,

@@ -51,6 +51,7 @@ MODULES = {
     "variants.metadata": ("variant", "variants-file"),
     "wheel.accelerator": ("wheel", "release"),
     "wheel.archive": ("wheel", "reading"),
+    "wheel.driver": ("wheel",),
     "wheel.elf": ("wheel",),
     "wheel.gpu_code": ("wheel",),
     "wheel.identity": ("wheel",),

@@ -1,4 +1,4 @@
-"""The machines that ``--gpu``, ``--driver`` and ``--cpu`` describe, for choosing among wheel variants."""
+"""The machines that ``--gpu``, ``--driver`` and ``--cpu`` describe."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
         parser,
         "--driver",
         "VERSION",
-        "the driver beside the GPUs, for wheel variants: 535, 580.95.05, none (repeatable; default: 580)",
+        "the driver that it must run with: 535, 580.95.05 (repeatable; none: no driver; default: not judged, 580 for "
+        "wheel variants)",
     )
     parser.add_argument(
         "--cpu",
@@ -42,9 +43,24 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
 
 
 def described_by(arguments: argparse.Namespace, gpus: Sequence[Product]) -> tuple[Machine, ...]:
-    """The machines that the options of a command describe, () for none. Raises UsageError for what is not known."""
+    """The machines that the options of a command describe, () for none. Raises UsageError for what is not known.
+
+    A driver past the end of the table describes no machine: which variant it gets is not known, and WHL605 says so.
+    """
     if not gpus and not arguments.driver and not arguments.cpu:
         return ()
+    from wheel_checks.facts.gpu.drivers import NO_DRIVER, is_known, parse_driver
     from wheelproof.wheels.machine_choice import described_machines
 
-    return described_machines(gpus, arguments.driver, arguments.cpu, arguments.platform)
+    drivers = [driver for driver in map(parse_driver, arguments.driver) if driver == NO_DRIVER or is_known(driver)]
+    if arguments.driver and not drivers:
+        return ()
+    return described_machines(gpus, drivers, arguments.cpu, arguments.platform)
+
+
+def platforms_of(
+    arguments: argparse.Namespace, gpus: Sequence[Product], machines: Sequence[Machine]
+) -> tuple[str, ...]:
+    """The platforms that were typed, else those of the machines and GPUs; () for this machine."""
+    described = [machine.machine for machine in machines] or [gpu.machine for gpu in gpus if gpu.machine]
+    return tuple(arguments.platform) or tuple(dict.fromkeys(described))

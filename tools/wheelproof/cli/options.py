@@ -296,3 +296,14 @@ def _replacing(path: Path) -> Iterator[TextIO]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def add_depth(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--depth``."""
+    parser.add_argument(
+        "--depth",
+        choices=["quick", "links", "gpu", "full"],
+        default="quick",
+        help="quick: directory and small members; links: also ELF files and what they link to; gpu: also the GPU code; "
+        "full: every byte (default: quick)",
+    )

@@ -8,8 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import UsageError
-from wheelproof.cli.machine_options import add_machine_options, add_platform_option, described_by
-from wheelproof.cli.options import OutputOptions, add_list, add_output_options, check_output, emit, note, open_output
+from wheelproof.cli.machine_options import add_machine_options, add_platform_option, described_by, platforms_of
+from wheelproof.cli.options import (
+    OutputOptions,
+    add_depth,
+    add_list,
+    add_output_options,
+    check_output,
+    emit,
+    note,
+    open_output,
+)
 from wheelproof.cli.progress import Progress
 from wheelproof.cli.rights import SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
@@ -37,19 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
     parser.add_argument("--expect", metavar="WHAT", help="cuda, cuda==13.0, cuda>=13, rocm, xpu, cpu or none")
     parser.add_argument("--max-size", metavar="SIZE", help="the size that no wheel may exceed: 900MB, 2GiB")
-    parser.add_argument(
-        "--depth",
-        choices=["quick", "links", "gpu", "full"],
-        default="quick",
-        help="quick: directory and small members; links: also ELF files and what they link to; gpu: also the GPU code; "
-        "full: every byte (default: quick)",
-    )
+    add_depth(parser)
     add_list(
         parser,
         "--gpu",
         "GPU",
-        "the GPUs that it must run on: GB200, H100, sm_100, 12.1, ...; exact at --depth gpu, else by what torch "
-        "declares (repeatable)",
+        "the GPUs that it must run on: GB200, H100, MI300X, sm_100, 12.1, ...; what the answer needs is read at any "
+        "depth (repeatable)",
     )
     add_machine_options(parser)
     record = parser.add_argument_group("what was judged before")
@@ -87,12 +90,15 @@ def run(arguments: argparse.Namespace) -> int:
     _check_mode(arguments)
     gpus = parse_gpus(",".join(arguments.gpu)) if arguments.gpu else ()
     machines = described_by(arguments, gpus)
-    wanted = Wanted(tuple(arguments.platform), tuple(arguments.python), arguments.all_files, arguments.pre, machines)
+    wanted = Wanted(
+        platforms_of(arguments, gpus, machines), tuple(arguments.python), arguments.all_files, arguments.pre, machines
+    )
     expectations = Expectations(
         parse_expectation(arguments.expect) if arguments.expect else None,
         parse_size(arguments.max_size) if arguments.max_size else None,
         tuple(arguments.explain),
         gpus,
+        tuple(arguments.driver),
     )
     judgement = Judgement(expectations, output, Depth(arguments.depth))
     if arguments.installed:
@@ -151,6 +157,9 @@ def _check_mode(arguments: argparse.Namespace) -> None:
         raise UsageError("--installed judges one environment", expected="no TARGET, and at most one --python PATH")
     if arguments.installed and (arguments.record or arguments.same_as):
         raise UsageError("--record and --same-as are about wheels", expected="a TARGET without --installed")
+    if arguments.installed and arguments.driver:
+        what = "--driver is about wheels: what is installed runs with the driver that is there"
+        raise UsageError(what, expected="a TARGET without --installed", hint="wheelproof doctor judges that driver")
     if not arguments.installed and not arguments.targets:
         raise UsageError("there is nothing to judge", expected="a TARGET, or --installed")
 

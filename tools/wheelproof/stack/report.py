@@ -11,6 +11,7 @@ from packaging.requirements import Requirement
 from wheel_checks.answers.stack import StackQuestion, answer_stack
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.stack import DECLARED, StackFacts, StackPackage
+from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.digests import WrongMetadataError
 from wheel_checks.formats.pylock import DIRECTORY, LockedPackage
 from wheel_checks.formats.secrets import redact_text
@@ -48,7 +49,9 @@ from wheelproof.wheels.judging import (
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
 from wheelproof.wheels.resolving import Settled, UndecidedConflictError, resolve_with_archives
 
-if TYPE_CHECKING:  # few packages have variants
+if TYPE_CHECKING:  # few packages have variants, and few runs follow links
+    from wheel_checks.facts.gpu.targets import Product
+    from wheel_checks.facts.wheel.dependencies import Dependencies
     from wheel_checks.sources.variant_files import VariantFiles
     from wheel_checks.targets.variant_choice import MachineChoice
     from wheel_checks.targets.variant_machine import Machine
@@ -98,8 +101,11 @@ def judge_stack(
     client: HttpClient,
     config: IndexConfig,
     progress: Progress | None = None,
+    dependencies: Dependencies | None = None,
 ) -> Report:
     """Judge the stack on every target. A target that could not be resolved for lack of an answer is undecided.
+
+    ``dependencies`` reads what wheels link to, from depth links on.
 
     Raises UsageError for requirements or a rule prefix that mean nothing, and SourceError when uv is missing.
     """
@@ -130,10 +136,9 @@ def judge_stack(
             continue
         answers += answer_stack(_question(request, target), subjects[-1], ())
         shown.append(ShownStack(subjects[-1]))
-    every = [item.indexes.with_others(pick.wheel) for item in resolved for pick in item.picks if pick.wheel]
-    wheels = list({(wheel.file_name, wheel.target): wheel for wheel in every}.values())  # machines share most of them
+    wheels = _wheels_of(resolved, judgement)
     progress.planned(len(wheels))
-    judged = _judge(wheels, judgement, rules, client, progress, variants)
+    judged = _judge(wheels, judgement, rules, client, progress, variants, dependencies)
     by_wheel = {(item.planned.file_name, item.planned.target): item for item in judged}
     for item in resolved:
         own = {p.package.name: by_wheel[p.wheel.file_name, p.wheel.target] for p in item.picks if p.wheel}
@@ -243,13 +248,28 @@ def _judge(
     client: HttpClient,
     progress: Progress,
     variants: VariantFiles | None,
+    dependencies: Dependencies | None,
 ) -> list[JudgedWheel]:
     """Judge the wheels, in order; beside a CPU build, look at a wheel of the same release for another machine."""
-    judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, variants=variants)
-    others = sibling_wheels(judged)
+    judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
+    others = [replace(other, gpus=()) for other in sibling_wheels(judged)]  # of them the accelerator alone matters
     progress.planned(len(wheels) + len(others))
-    beside = judge_wheels(others, judgement, (), client, progress)
+    beside = judge_wheels(others, replace(judgement, depth=Depth.QUICK), (), client, progress)
     return list(compare_siblings([*judged, *beside], rules["release"], judgement.expectations))[: len(judged)]
+
+
+def _wheels_of(resolved: Iterable[_Resolved], judgement: Judgement) -> list[PlannedWheel]:
+    """The wheels to judge, each once for a target: machines share most of them."""
+    every = [item.indexes.with_others(pick.wheel) for item in resolved for pick in item.picks if pick.wheel]
+    unique = {(wheel.file_name, wheel.target): wheel for wheel in every}
+    return [_for_gpus_there(wheel, judgement.expectations.gpus) for wheel in unique.values()]
+
+
+def _for_gpus_there(wheel: PlannedWheel, gpus: tuple[Product, ...]) -> PlannedWheel:
+    """The wheel, to be judged for the GPUs that are found in machines of its target; for all when there are none."""
+    machine = wheel.target.machine if wheel.target else ""
+    there = tuple(gpu for gpu in gpus if gpu.machine in ("", machine))
+    return replace(wheel, gpus=there) if there and wheel.gpus is None else wheel
 
 
 def _package_subject(

@@ -1,10 +1,27 @@
-"""Which CUDA a driver supports, by the dated table."""
+"""Which CUDA a driver supports, and which GPUs, by the dated tables."""
 
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from wheel_checks.data import load
+from wheel_checks.errors import UsageError
+
+NO_DRIVER = "none"
+_VERSION = re.compile(r"\d{3,4}(?:\.\d{1,3}){0,2}", re.ASCII)
+
+
+def parse_driver(text: str) -> str:
+    """A driver as people write it, "535" or "580.95.05", or "none". Raises UsageError for anything else.
+
+    Whether the tables know it is not judged here.
+    """
+    if text != NO_DRIVER and not _VERSION.fullmatch(text):
+        raise UsageError(
+            f"{text[:100]!r} is no driver", expected="a branch or a version such as 535 or 580.95.05, or none"
+        )
+    return text
 
 
 def highest_cuda(driver_version: str) -> str | None:
@@ -26,3 +43,42 @@ def newest_cuda(version: str) -> tuple[str, bool] | None:
         return None
     older = [row for row in table["branch"] if row["branch"] <= int(matched[1])]
     return (older[-1]["cuda"], older[-1].get("inferred", False)) if older else None
+
+
+def is_known(driver: str) -> bool:
+    """Whether the table of drivers reaches a driver such as "535" or "580.95.05"."""
+    return newest_cuda(f"{driver}.") is not None
+
+
+def runs_cuda(driver: str, cuda_major: int) -> Literal["yes", "no", "unknown"]:
+    """Whether a driver runs programs made with a major version of CUDA: any minor one (minor-version compatibility).
+
+    Of a branch alone ("525") the newest release is meant. Source: as ``data/drivers.toml`` says.
+    """
+    oldest = oldest_driver(cuda_major)
+    if oldest is None or not is_known(driver):
+        return "unknown"
+    own = _numbers(driver)
+    return "yes" if own >= _numbers(oldest)[: len(own)] else "no"
+
+
+def last_branch_for(sm: int) -> int | None:
+    """The last branch of the driver for GPUs of a compute capability (as in sm_70), None for one in support.
+
+    Source: ``data/variant_machines.toml``, ``last_driver``.
+    """
+    return min((row["branch"] for row in load("variant_machines")["last_driver"] if sm < row["below_sm"]), default=None)
+
+
+def has_forward_compatibility(product: str) -> bool:
+    """Whether NVIDIA's packages ``cuda-compat-13-0`` run a newer CUDA on an older driver with this GPU."""
+    return product in load("drivers")["forward_compatibility"]["products"]
+
+
+def branch_of(driver: str) -> int:
+    """The branch of a driver: 580 of "580.95.05"."""
+    return _numbers(driver)[0]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 
 from wheel_checks.data import load
 from wheel_checks.errors import UsageError
-from wheel_checks.facts.gpu.drivers import highest_cuda
+from wheel_checks.facts.gpu.drivers import NO_DRIVER, highest_cuda
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.targets.target import this_machine
 from wheel_checks.targets.variant_machine import Machine, cpu_of, parse_cpu
-
-NO_DRIVER = "none"
 
 
 def describe_machines(
@@ -21,12 +19,10 @@ def describe_machines(
     """Every GPU with every driver; () when nothing is described. ``machines`` are those of ``--platform``, () for none.
 
     The platform follows from the product, or the CPU; where ``--platform`` says something else, that holds.
-    Raises UsageError for a driver or a CPU that the tables do not have, and for drivers without a GPU.
+    Raises UsageError for a driver or a CPU that the tables do not have.
     """
-    if not gpus and not drivers and not cpu:
+    if not gpus and not cpu:
         return ()
-    if drivers and not gpus:
-        raise UsageError("--driver is of no use without a GPU", expected="--gpu GB200 --driver 580")
     name, of_cpu = parse_cpu(cpu) if cpu else ("", "")
     if of_cpu and machines and of_cpu not in machines:
         raise UsageError(f"the CPU {name} is none of {', '.join(machines)}", expected="--platform of the same machine")

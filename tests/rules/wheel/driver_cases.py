@@ -1,0 +1,106 @@
+"""WHL605 to WHL607: the driver against the wheel's CUDA, its PTX, and the GPU."""
+
+from __future__ import annotations
+
+from tests.rules.case import Case
+from tests.rules.wheel.gpu_code_cases import library
+from tests.support.elf import X86_64
+from tests.support.facts import facts_of
+from tests.support.wheels import WheelBuilder, torch_like
+from wheel_checks.facts.gpu.targets import parse_gpus
+from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+
+
+def on(driver: str, gpus: str = "") -> dict[str, object]:
+    """``--driver DRIVER --gpu GPUS``."""
+    return {"drivers": tuple(driver.split(",")), "gpus": parse_gpus(gpus) if gpus else ()}
+
+
+def cuda(*labels: str, name: str = "demo_cu13", **others: bytes) -> WheelFacts:
+    """A wheel for CUDA by its name, with code for these targets."""
+    wheel = WheelBuilder(name, "1.0", "cp312-cp312-manylinux_2_28_x86_64")
+    wheel.add("demo/_C_cuda.so", library(*([labels] if labels else ()), machine=X86_64))
+    for member, data in others.items():
+        wheel.add(f"demo/{member}.so", data)
+    return facts_of(wheel, depth=Depth.GPU)
+
+
+def torch(kind: str = "cuda") -> WheelFacts:
+    """torch 2.11.0 for CUDA 13.0, or another build of it."""
+    return facts_of(torch_like(kind, "2.11.0", "x86_64"))
+
+
+TOO_OLD = ("driver 535 does not run the wheel: CUDA 13.0 needs driver 580 or newer, 535 supports CUDA 12.2 at most",)
+
+CASES = [
+    Case("WHL605", "CUDA 13 on a driver of CUDA 12", torch, TOO_OLD, evidence=("CUDA 12.2",), expectations=on("535")),
+    Case(
+        "WHL605",
+        "CUDA 13 on a driver of CUDA 12, with a GPU",
+        torch,
+        TOO_OLD,
+        expectations=on("580.95.05,535", "H100"),
+    ),
+    Case(
+        "WHL605",
+        "a driver that the table does not have",
+        torch,
+        ("it is not known whether driver 700 runs CUDA 13.0: the table of drivers does not have it",),
+        expectations=on("700"),
+        undecided=True,
+    ),
+    Case(
+        "WHL605",
+        "a wheel for CUDA that does not say which",
+        lambda: cuda("sm_90", name="demo"),
+        ("it is not known whether driver 580 runs the wheel: its version of CUDA is not known",),
+        expectations=on("580"),
+        undecided=True,
+    ),
+    Case("WHL605", "CUDA 13 on its first driver", torch, expectations=on("580,595.10")),
+    Case("WHL605", "CUDA 12 on a newer driver", lambda: cuda("sm_90", name="demo_cu12"), expectations=on("580,525")),
+    Case("WHL605", "a wheel without code that a toolkit compiled", lambda: cuda(name="demo"), expectations=on("450")),
+    Case("WHL605", "a build for the CPU", lambda: torch("cpu"), expectations=on("450")),
+    Case(
+        "WHL605",
+        "one of its libraries is for an older CUDA",
+        lambda: cuda("sm_90", name="demo", libdemo_cuda126=b"", libdemo_cuda130=b""),
+        expectations=on("535"),
+    ),
+    Case(
+        "WHL606",
+        "PTX of CUDA 13 on a driver of CUDA 12",
+        lambda: cuda("sm_80", "compute_80"),
+        (
+            "driver 535 (CUDA 12.2) does not compile compute_80 of CUDA 13, by which alone demo/_C_cuda.so runs on "
+            "H100 (9.0)",
+        ),
+        member="demo/_C_cuda.so",
+        expectations=on("535", "H100,A100"),
+    ),
+    Case(
+        "WHL606",
+        "PTX of some CUDA 13 on a driver of CUDA 13.0",
+        lambda: cuda("sm_80", "compute_80"),
+        ("it is not known whether driver 580 compiles compute_80 of CUDA 13 on H100 (9.0)",),
+        expectations=on("580", "H100,A100"),
+        undecided=True,
+    ),
+    Case("WHL606", "machine code", lambda: cuda("sm_80", "sm_90", "compute_90"), expectations=on("535", "H100,A100")),
+    Case(
+        "WHL606",
+        "PTX of an older CUDA",
+        lambda: cuda("sm_80", "compute_80", name="demo_cu12"),
+        expectations=on("580", "H100"),
+    ),
+    Case(
+        "WHL607",
+        "V100 with a driver that has left it",
+        lambda: cuda("sm_70", name="demo_cu12"),
+        ("driver 590 does not support V100 (7.0): 580 is the last branch that does",),
+        expectations=on("590", "V100,T4"),
+    ),
+    Case(
+        "WHL607", "V100 with its last driver", lambda: cuda("sm_70", name="demo_cu12"), expectations=on("580", "V100")
+    ),
+]

@@ -1,0 +1,192 @@
+"""Does the driver that was named run the wheel, and the GPU?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from wheel_checks.data import load
+from wheel_checks.facts.accelerator.signals import CUDA, leading_version
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.gpu.answer import answers
+from wheel_checks.facts.gpu.deciding import deciding_groups
+from wheel_checks.facts.gpu.drivers import (
+    NO_DRIVER,
+    branch_of,
+    has_forward_compatibility,
+    highest_cuda,
+    is_known,
+    last_branch_for,
+    oldest_driver,
+    runs_cuda,
+)
+from wheel_checks.facts.gpu.targets import Product
+from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need
+from wheel_checks.registry import rule
+from wheel_checks.rules.shared.accelerator import signals_shown
+from wheel_checks.rules.shared.gpu_code import named
+
+_TABLE = "table of drivers"
+_WITHOUT_TURING = 75  # CUDA 13 compiles for sm_75 and newer: so do its compatibility packages
+_SINCE = 13
+
+
+def _drivers(expectations: Expectations) -> tuple[str, ...]:
+    """What ``--driver`` names; without it the check is skipped, as it is for GPUs of AMD's alone."""
+    if expectations.gpus and all(gpu.gfx for gpu in expectations.gpus):
+        need(Unavailable("the GPUs are AMD's, which have another driver"))
+    named_ones = tuple(driver for driver in expectations.drivers if driver != NO_DRIVER)
+    return named_ones or need(Unavailable("no driver was named", "--driver 580"))
+
+
+def _cuda_of(wheel: WheelFacts, facts: AcceleratorFacts) -> tuple[str, ...]:
+    """The versions of CUDA of which the wheel needs one: its own, or those of its alternatives; () when not known."""
+    name = "" if isinstance(wheel.name, Unavailable) else canonicalize_name(wheel.name.distribution)
+    if isinstance(wheel.archive, Unavailable):
+        return (facts.version,) if facts.version else ()
+    groups = deciding_groups((m.name for m in wheel.archive.members if m.name.endswith(".so")), name)
+    chosen = [group for group in groups if len({one.cuda for one in group.alternatives} - {""}) > 1]
+    if chosen:
+        return tuple(sorted({one.cuda for one in chosen[0].alternatives if one.cuda}, key=Version))
+    if facts.version:
+        return (facts.version,)
+    if not isinstance(wheel.name, Unavailable) and re.fullmatch(load("drivers")["bindings"]["pattern"], name):
+        return (".".join(leading_version(wheel.name.version).split(".")[:2]),)
+    return ()
+
+
+def _brings_no_code(wheel: WheelFacts) -> bool:
+    """True where everything was read and nothing was compiled by a CUDA toolkit: Triton compiles on the spot."""
+    code = wheel.gpu_code
+    return not isinstance(code, Unavailable) and not code.known and not code.unread and code.declared is None
+
+
+@rule(
+    "WHL605",
+    "the driver that was named runs the wheel's CUDA",
+    why="A driver runs what was made with its own major version of CUDA and older ones. With an older driver "
+    "everything installs and imports, and `torch.cuda.is_available()` is False: the driver on your system is too old.",
+    example="`wheelproof verify torch==2.11.0 --platform x86_64 --driver 535`: CUDA 13 needs driver 580",
+    fix="Update the driver, or take a build for a CUDA that it supports.",
+)
+def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
+    """Every driver is as new as NVIDIA says for the wheel's major version of CUDA (minor-version compatibility)."""
+    drivers = _drivers(expectations)
+    facts = need(wheel.accelerator)
+    if CUDA not in (facts.accelerator, *facts.others):
+        return
+    versions = _cuda_of(wheel, facts)
+    if not versions and _brings_no_code(wheel):
+        return
+    if not versions:
+        message = (
+            f"it is not known whether driver {', '.join(drivers)} runs the wheel: its version of CUDA is not known"
+        )
+        fix = Fix("Read more of it: --depth gpu.")
+        yield Finding(message, signals_shown(facts), fix, undecided=True)
+        return
+    for driver in drivers:
+        majors = {int(version.partition(".")[0]): version for version in versions}
+        verdicts = {runs_cuda(driver, major) for major in majors}
+        if "yes" in verdicts:
+            continue
+        oldest = min(majors)
+        if "unknown" in verdicts:
+            yield _unknown_driver(driver, majors[oldest])
+            continue
+        needed, own = oldest_driver(oldest), highest_cuda(f"{driver}.")
+        message = (
+            f"driver {driver} does not run the wheel: CUDA {majors[oldest]} needs driver {needed} or newer, "
+            f"{driver} supports CUDA {own} at most"
+        )
+        evidence = (Evidence(f"driver {driver}", f"CUDA {own}", _TABLE), *signals_shown(facts))
+        yield Finding(message, evidence, _newer_driver(str(needed), majors[oldest], str(own), expectations.gpus))
+
+
+def _unknown_driver(driver: str, cuda: str) -> Finding:
+    table = load("drivers")
+    known = f"drivers {table['branch'][0]['branch']} to {table['horizon'] - 1} (collected {table['collected']})"
+    message = f"it is not known whether driver {driver} runs CUDA {cuda}: the table of drivers does not have it"
+    return Finding(message, (Evidence("known", known, _TABLE),), Fix("Update wheelproof."), undecided=True)
+
+
+def _newer_driver(needed: str, cuda: str, own: str, gpus: Sequence[Product]) -> Fix:
+    """Update, take an older build, or, on data centre GPUs alone, install NVIDIA's forward compatibility package."""
+    major, minor = (*cuda.split("."), "0")[:2]
+    advice = f"Update the driver to {needed} or newer, or take a build for CUDA {own.partition('.')[0]}."
+    able = [
+        gpu
+        for gpu in gpus
+        if has_forward_compatibility(gpu.name) and not (int(major) >= _SINCE and gpu.sm < _WITHOUT_TURING)
+    ]
+    if able or not gpus:
+        package = f"cuda-compat-{major}-{minor}"
+        where = f"on {named(able)}" if able else "on data centre GPUs"
+        advice += f" NVIDIA's forward compatibility package {package} (or newer) runs it on an older driver, {where}."
+    return Fix(advice)
+
+
+@rule(
+    "WHL606",
+    "PTX that is compiled at first use is not newer than the driver",
+    why="A driver compiles PTX only of toolkits up to its own CUDA. Machine code of a newer minor version runs, PTX "
+    "does not: the first kernel fails with `the provided PTX was compiled with an unsupported toolchain`.",
+    example="a wheel of CUDA 13.2 with compute_90 and without sm_100, on GB200 with driver 580 (CUDA 13.0)",
+    fix="Update the driver, or take a wheel with machine code for the GPU.",
+)
+def driver_compiles_ptx(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
+    """Where the wheel runs by PTX alone, each driver supports the CUDA that made it."""
+    drivers, gpus = _drivers(expectations), expectations.gpus or need(Unavailable("no GPU was named", "--gpu GB200"))
+    facts = need(wheel.accelerator)
+    compiled = [one for one in answers(need(wheel.gpu_code), gpus) if one.runs.how == "jit"]
+    if not compiled:
+        return
+    versions = _cuda_of(wheel, facts)
+    for driver in drivers:
+        own = highest_cuda(f"{driver}.")
+        products = named(one.product for one in compiled)
+        label, member = compiled[0].runs.label, compiled[0].member
+        fix = Fix("Take a wheel with machine code for the GPU, or a driver that supports the wheel's CUDA.")
+        if own is None or len(versions) != 1 or _is_undecided(versions[0], own):
+            what = f"CUDA {versions[0]}" if len(versions) == 1 else "a version of CUDA that is not known"
+            message = f"it is not known whether driver {driver} compiles {label} of {what} on {products}"
+            yield Finding(message, (), fix, Location(member), undecided=True)
+        elif Version(versions[0]) > Version(own):
+            message = (
+                f"driver {driver} (CUDA {own}) does not compile {label} of CUDA {versions[0]}, "
+                f"by which alone {member} runs on {products}"
+            )
+            yield Finding(message, (Evidence(f"driver {driver}", f"CUDA {own}", _TABLE),), fix, Location(member))
+
+
+def _is_undecided(cuda: str, own: str) -> bool:
+    """True when only the major version of the wheel's CUDA is known, and it is that of the driver."""
+    return "." not in cuda and cuda == own.partition(".")[0]
+
+
+@rule(
+    "WHL607",
+    "the driver that was named supports the GPU",
+    why="NVIDIA ends the support of old GPUs with a branch of the driver: a newer one does not find the GPU.",
+    example="V100 with driver 590: 580 is the last branch for Maxwell, Pascal and Volta",
+    fix="Keep the last branch of the driver that supports the GPU, or take a newer GPU.",
+)
+def driver_supports_gpu(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
+    """No driver is of a later branch than the last one for a GPU. Only wheels for CUDA are judged."""
+    drivers, gpus = _drivers(expectations), expectations.gpus or need(Unavailable("no GPU was named", "--gpu GB200"))
+    facts = need(wheel.accelerator)
+    if CUDA not in (facts.accelerator, *facts.others):
+        return
+    for driver in drivers:
+        for gpu in gpus:
+            last = last_branch_for(gpu.sm)
+            if not gpu.gfx and last is not None and branch_of(driver) > last and is_known(driver):
+                message = f"driver {driver} does not support {gpu}: {last} is the last branch that does"
+                yield Finding(
+                    message, (Evidence(gpu.name, f"up to driver {last}", _TABLE),), Fix(f"Keep driver {last}.")
+                )
