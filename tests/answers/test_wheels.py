@@ -77,7 +77,7 @@ def test_what_is_no_wheel_is_answered_first() -> None:
     unread = Subject("dist", "target", results=(result("WHL000", ERROR, message="there is no folder dist"),))
     found = answer_wheels(CUDA, [missing, unread, wheel()])
     assert [answer.line for answer in found] == [
-        "torch==9 for cp312 aarch64 is not in order: no wheel",
+        "torch==9 for cp312 aarch64 gives no wheel: no wheel",
         "not proven: there is no folder dist",
         "torch 2.11.0 for aarch64 is a CUDA 13.0 build",
     ]

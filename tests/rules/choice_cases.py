@@ -9,6 +9,7 @@ from tests.support.facts import AARCH64, listed
 from wheel_checks.targets.selection import Choice, choose
 
 X86_ONLY = "demo-2.0-cp312-cp312-manylinux_2_28_x86_64.whl"
+OTHER_PYTHON = "demo-2.0-cp311-cp311-manylinux_2_28_aarch64.whl"
 BOTH = "demo-1.0-py3-none-any.whl"
 
 
@@ -30,6 +31,12 @@ CASES = [
         "a source archive",
         lambda: chosen("demo", "demo-2.0.tar.gz"),
         ("demo 2.0 has no wheel for cp312 aarch64, only a source archive",),
+    ),
+    Case(
+        "WHL401",
+        "wheels for another Python only",
+        lambda: chosen("demo", OTHER_PYTHON),
+        ("demo 2.0 has no file for cp312 aarch64; its wheels for aarch64 are for cp311",),
     ),
     Case("WHL401", "a wheel for any machine", lambda: chosen("demo", X86_ONLY, BOTH)),
     Case("WHL401", "a requirement of another system", lambda: chosen('demo; sys_platform == "win32"', X86_ONLY)),

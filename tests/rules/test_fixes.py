@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rules.choice_cases import chosen
 from tests.support.facts import facts_of, findings
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.expectations import parse_expectation
@@ -52,3 +53,35 @@ def test_for_other_packages_it_shows_how_to_look() -> None:
         "Take a release or an index that has demo for rocm on aarch64; this lists what the index has:"
     )
     assert fix.lines == ("wheelproof verify 'demo>=0' --platform aarch64 --all-files",)
+
+
+def fix_of_choice(*file_names: str) -> Fix:
+    """The fix of WHL401 for Python 3.12 on aarch64, of an index with these files."""
+    (finding,) = findings("WHL401", chosen("demo", *file_names))
+    assert finding.fix
+    return finding.fix
+
+
+def test_wheels_for_another_python_are_shown() -> None:
+    fix = fix_of_choice(
+        "demo-1.0-cp311-cp311-manylinux_2_28_aarch64.whl",
+        "demo-2.0-cp311-cp311-manylinux_2_28_aarch64.whl",
+        "demo-3.0a1-cp311-cp311-manylinux_2_28_aarch64.whl",
+        "demo-4.0-cp312-cp312-manylinux_2_28_x86_64.whl",
+    )
+
+    assert fix.summary == "2.0 has wheels for aarch64 (cp311-cp311): take that release, or such a Python:"
+    assert fix.lines == ("wheelproof verify demo==2.0 --platform aarch64 --all-files",)
+
+
+def test_where_no_release_has_a_wheel_it_says_how_to_build_one() -> None:
+    fix = fix_of_choice("demo-2.0.tar.gz", "demo-2.0-cp312-cp312-manylinux_2_28_x86_64.whl")
+
+    assert fix.summary == "No release has a wheel for aarch64. Build one there, and name its folder with --find-links:"
+    assert fix.lines == ("pip wheel --no-deps --wheel-dir wheels demo==2.0",)
+
+
+def test_where_nothing_helps_there_is_no_command() -> None:
+    fix = fix_of_choice("demo-2.0-cp312-cp312-manylinux_2_28_x86_64.whl")
+
+    assert fix == Fix("No release has a wheel for aarch64. Leave it out there by a marker, or name another index.")

@@ -43,8 +43,9 @@ def _others(subjects: Sequence[Subject]) -> Iterator[Answer]:
     for subject in subjects:
         evidence = gather(subject, ())
         if subject.kind != "wheel" and evidence.verdict is not Verdict.PASS:
-            open_or_not = "not proven" if evidence.verdict is Verdict.UNDECIDED else f"{subject.id} is not in order"
-            yield Answer(evidence.verdict, open_or_not, subject.id, evidence.reasons, "", evidence.rules)
+            no = f"{subject.id} gives no wheel" if subject.kind == "requirement" else f"{subject.id} is not in order"
+            sentence = "not proven" if evidence.verdict is Verdict.UNDECIDED else no
+            yield Answer(evidence.verdict, sentence, subject.id, evidence.reasons, "", evidence.rules)
 
 
 def _answer(asked: WheelQuestion, wheel: Subject) -> Answer:

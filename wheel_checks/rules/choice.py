@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity
 from wheel_checks.registry import rules_of
-from wheel_checks.rules.shared.commands import look_at_index
+from wheel_checks.rules.shared.commands import other_files
 from wheel_checks.targets.selection import Choice, Reason
 
 rule = rules_of("requirement", Audience.INSTALLER)
@@ -35,12 +35,7 @@ def available(choice: Choice, _: Expectations) -> Iterable[Finding]:
         counts = Counter(str(r.reason) for r in near[:-_SHOWN])
         more = ", ".join(f"{count} for {reason}" for reason, count in counts.items())
         evidence += (Evidence("passed over as well", more),)
-    requirement, machine = choice.requirement, choice.target.machine
-    fix = Fix(
-        "See which releases have wheels for this machine, and choose one of them or another Python.",
-        (look_at_index(requirement.name, machine),),
-    )
-    yield Finding(choice.explanation or f"no wheel for {choice.target.label}", evidence, fix)
+    yield Finding(choice.explanation or f"no wheel for {choice.target.label}", evidence, other_files(choice))
 
 
 @rule(

@@ -21,7 +21,7 @@ from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, need
 from wheel_checks.phrases import joined, summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import signals_shown
-from wheel_checks.rules.shared.commands import look_at_index
+from wheel_checks.rules.shared.commands import look_at_index, other_files
 
 package_rule = rules_of("package", Audience.INSTALLER)
 stack_rule = rules_of("stack", Audience.INSTALLER)
@@ -167,10 +167,7 @@ def _of_archive(archive: SourceArchive) -> Iterator[Evidence]:
 def no_file(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     """The index lists a wheel or a source archive that fits the target."""
     if package.distribution == NO_FILE:
-        fix = Fix(
-            "Leave it out on this architecture by a marker, or take a release that has a file:",
-            (look_at_index(package.name, package.target.machine),),
-        )
+        fix = other_files(package.choice) if package.choice else None
         yield Finding(_why(package, f"no file for {package.target.label}"), _demands(package), fix)
 
 

@@ -2,14 +2,67 @@
 
 from __future__ import annotations
 
-from wheel_checks.commands import Command, NoCommand, Word, option, requirement, run
-from wheel_checks.model import Unavailable
+from collections import defaultdict
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from wheel_checks.commands import Command, NoCommand, Word, option, package, requirement, run
+from wheel_checks.errors import FormatError
+from wheel_checks.formats.file_names import WHEEL_SUFFIX
+from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
+from wheel_checks.model import Fix, Unavailable
+from wheel_checks.phrases import summarised
+from wheel_checks.targets.of_wheel import target_of_tags
+from wheel_checks.targets.selection import Choice, Reason
 from wheel_checks.targets.target import Target
+
+_SHOWN = 6
 
 
 def look_at_index(name: str, machine: str) -> Command | NoCommand:
-    """The command that lists every wheel of a project that the index has for a machine."""
+    """The command that lists every wheel of a project that the index has for a machine; it must have one."""
     return run("wheelproof", "verify", requirement(f"{name}>=0"), option("--platform", machine), "--all-files")
+
+
+def other_files(choice: Choice) -> Fix:
+    """Where to find a wheel when none fits the target: the newest release that has some for its machine.
+
+    Where no release has one, how to build it, if there is a source archive; else that there is none.
+    """
+    machine, name = choice.target.machine, canonicalize_name(choice.requirement.name)
+    releases: defaultdict[Version, set[str]] = defaultdict(set)
+    for rejected in choice.rejected:
+        wheel = _wheel_name(rejected.file.file_name)
+        if wheel is not None and rejected.reason is not Reason.YANKED and _serves(wheel, machine):
+            releases[wheel.parsed_version].update(f"{tag.interpreter}-{tag.abi}" for tag in wheel.tags)
+    stable = [version for version in releases if not version.is_prerelease]
+    if releases:
+        newest = max(stable or releases)
+        pythons = summarised(sorted(releases[newest]), _SHOWN)
+        shown = run("wheelproof", "verify", package(name, str(newest)), option("--platform", machine), "--all-files")
+        return Fix(f"{newest} has wheels for {machine} ({pythons}): take that release, or such a Python:", (shown,))
+    if choice.sdist is None:
+        return Fix(f"No release has a wheel for {machine}. Leave it out there by a marker, or name another index.")
+    built = package(name, str(choice.version)) if choice.version else requirement(name)
+    build = run("pip", "wheel", "--no-deps", "--wheel-dir", "wheels", built)
+    return Fix(
+        f"No release has a wheel for {machine}. Build one there, and name its folder with --find-links:", (build,)
+    )
+
+
+def _wheel_name(file_name: str) -> WheelName | None:
+    if not file_name.endswith(WHEEL_SUFFIX):
+        return None
+    try:
+        return parse_wheel_name(file_name)
+    except FormatError:
+        return None
+
+
+def _serves(wheel: WheelName, machine: str) -> bool:
+    of_file = target_of_tags(wheel.tags)
+    return of_file.machine == machine if of_file else all(tag.platform == "any" for tag in wheel.tags)
 
 
 def target_options(target: Target | Unavailable | None) -> tuple[Word, ...]:
