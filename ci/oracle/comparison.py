@@ -102,7 +102,7 @@ def _code(answer: dict[str, Any], facts: Truth, gpu: str) -> list[tuple[Outcome,
     if shown == "mixed":
         details = ", ".join(f"{path} {how}" for path, how in facts.libraries[capability].items())
         return [("undecided", f"{gpu}: own libraries differ, decide by hand; wheelproof says {said}: {details[:400]}")]
-    if said == shown or (shown == "no code" and said in {"", "none"}) or shown == "either":
+    if said in shown.split(" or ") or (shown == "no code" and said in {"", "none"}) or shown == "either":
         return []
     outcome: Outcome = "wrong" if said else "undecided"
     return [(outcome, f"{gpu}: wheelproof says {said or 'nothing'}, cuobjdump shows {shown}")]
@@ -115,7 +115,7 @@ def _exit(answer: dict[str, Any], facts: Truth) -> list[tuple[Outcome, str]]:
         return [("wrong", "exit code 0, and there is no code for a GPU that was asked for")]
     if answer["exit"] == 3:
         return [("undecided", f"exit code 3: {answer['said'][:2]}")]
-    if answer["exit"] == 1 and hows <= {"native", "jit"}:
+    if answer["exit"] == 1 and hows <= {"native", "jit", "native or jit"}:
         return [("wrong", f"exit code 1, and there is code for every GPU: {answer['said'][:2]}")]
     return []
 

@@ -36,7 +36,8 @@ _BUNDLED = re.compile(
 @dataclass(frozen=True)
 class Truth:
     """``accelerator`` is cuda, rocm, xpu or none; ``loaded`` says which one is only loaded at run time (dlopen), "" for
-    none. ``cuda`` are majors by sonames. ``how`` is for each capability ("10.0") native, jit, none, mixed or "no code".
+    none. ``cuda`` are majors by sonames. ``how`` is for each capability ("10.0") native, jit, "native or jit",
+    none, mixed or "no code".
     """
 
     accelerator: str
@@ -111,7 +112,7 @@ def _together(hows: Iterable[str]) -> str:
         return "no code"
     if len(found) == 1:
         return found.pop()
-    return "jit" if found == {"native", "jit"} else "mixed"
+    return "native or jit" if found == {"native", "jit"} else "mixed"
 
 
 def _cubins(row: dict[str, Any]) -> dict[str, list[str]]:
