@@ -1,0 +1,134 @@
+"""The least that a stack needs of the system below it: glibc, and NVIDIA's driver.
+
+``stack_needs(facts).sentences`` are for people; the parts are there for whoever renders them otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from wheel_checks.data import load
+from wheel_checks.facts.accelerator.signals import CUDA
+from wheel_checks.facts.gpu.drivers import oldest_driver
+from wheel_checks.facts.stack import StackFacts, StackPackage
+from wheel_checks.targets.target import LEGACY_MANYLINUX
+
+_PLATFORM = re.compile(r"manylinux_(\d{1,3})_(\d{1,3})_|(manylinux(?:1|2010|2014))_", re.ASCII)
+
+Glibc = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class GlibcNeed:
+    """The oldest glibc that will do, the package that needs it ("torch 2.11.0"), and what says so: "platform tag" or
+    "symbol versions". ``distributions`` are the oldest releases of Linux distributions that have it.
+    """
+
+    version: Glibc
+    package: str
+    source: str
+    distributions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DriverNeed:
+    """The oldest driver that runs the stack ("580"), the package that needs it, and the CUDA that it is built for."""
+
+    version: str
+    package: str
+    cuda: str
+
+
+@dataclass(frozen=True, slots=True)
+class StackNeeds:
+    """What a stack needs; None for what nothing in it says. ``assumed`` is the glibc for which it was resolved."""
+
+    glibc: GlibcNeed | None
+    driver: DriverNeed | None
+    assumed: Glibc
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Such as "needs glibc 2.34 (vllm 0.19.0): RHEL 9, Ubuntu 22.04, Debian 12; assumed: 2.39"."""
+        found = []
+        if self.glibc:
+            where = f": {', '.join(self.glibc.distributions)}" if self.glibc.distributions else ""
+            found.append(
+                f"needs glibc {_text(self.glibc.version)} ({self.glibc.package}){where}; assumed: {_text(self.assumed)}"
+            )
+        if self.driver:
+            found.append(
+                f"needs driver {self.driver.version} or newer ({self.driver.package}: CUDA {self.driver.cuda})"
+            )
+        return tuple(found)
+
+
+def stack_needs(stack: StackFacts, symbol_versions: Mapping[str, Glibc] | None = None) -> StackNeeds:
+    """The least glibc and driver of a stack.
+
+    glibc comes from the platform tags of the wheels (PEP 600: a wheel promises the oldest of its tags), or from
+    ``symbol_versions``, the newest GLIBC_ version that the libraries of a file need, by its file name, where these
+    were read and are newer. The driver comes from the major versions of CUDA (``drivers.toml``).
+    """
+    found = [need for need in (_glibc_of(package, symbol_versions or {}) for package in stack.packages) if need]
+    drivers = [need for need in map(_driver_of, stack.packages) if need]
+    return StackNeeds(
+        max(found, key=lambda need: need.version, default=None),
+        max(drivers, key=lambda need: tuple(map(int, need.version.split("."))), default=None),
+        stack.target.glibc,
+    )
+
+
+def distributions_with(glibc: Glibc) -> tuple[str, ...]:
+    """The oldest release of each distribution that has this glibc or a newer one, by the dated table."""
+    first: dict[str, str] = {}
+    for row in load("distributions")["distribution"]:
+        if _parsed(row["glibc"]) >= glibc:
+            first.setdefault(row["name"].rpartition(" ")[0], row["name"])
+    return tuple(first.values())
+
+
+def glibc_of_tags(file_name: str) -> Glibc | None:
+    """The oldest glibc that a wheel's platform tags promise to suffice; None for one that is not for manylinux."""
+    found = [
+        LEGACY_MANYLINUX[legacy] if legacy else (int(major), int(minor))
+        for major, minor, legacy in _PLATFORM.findall(file_name)
+    ]
+    return min(found, default=None)
+
+
+def _glibc_of(package: StackPackage, symbol_versions: Mapping[str, Glibc]) -> GlibcNeed | None:
+    tagged, read = glibc_of_tags(package.file_name), symbol_versions.get(package.file_name)
+    versions = [
+        (version, source) for version, source in ((tagged, "platform tag"), (read, "symbol versions")) if version
+    ]
+    if not versions:
+        return None
+    version, source = max(versions, key=lambda item: item[0])
+    return GlibcNeed(version, package.label, source, distributions_with(version))
+
+
+def _driver_of(package: StackPackage) -> DriverNeed | None:
+    facts = package.known_accelerator
+    if facts is None or facts.accelerator != CUDA or not facts.version:
+        return None
+    oldest = oldest_driver(int(facts.version.partition(".")[0]))
+    return DriverNeed(oldest, package.label, facts.version) if oldest else None
+
+
+def newest_glibc(versions: Iterable[str]) -> Glibc | None:
+    """The newest of versions such as "GLIBC_2.34"; None when there is none."""
+    return max(
+        (_parsed(v.removeprefix("GLIBC_")) for v in versions if re.fullmatch(r"GLIBC_2\.\d+(\.\d+)?", v)), default=None
+    )
+
+
+def _parsed(text: str) -> Glibc:
+    major, minor = text.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _text(version: Glibc) -> str:
+    return f"{version[0]}.{version[1]}"
