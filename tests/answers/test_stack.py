@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from tests.answers.results import ERROR, FAIL, OF_WHEELS, SKIP, package, result, stack, without
-from wheel_checks.answers.questions import OF_A_DRIVER, OF_A_GPU, OF_A_PACKAGE, OF_THE_STACK, OPEN_BY_A_WARNING
+from wheel_checks.answers.questions import OF_A_GPU, OF_A_PACKAGE, OF_THE_STACK, OPEN_BY_A_WARNING, of_gpu_and_driver
 from wheel_checks.answers.stack import StackQuestion, answer_stack
 from wheel_checks.catalogue import all_rules
 from wheel_checks.model import Answer, Audience, FailOn, Outcome, Report, Severity, Subject, Verdict
@@ -154,6 +154,36 @@ def test_further_subjects_count() -> None:
     assert found.line == "does not run on GB200: two files of one name"
 
 
+# With a driver.
+
+DRIVER_535 = StackQuestion("x86_64, Python 3.12", ("H100",), "535")
+OF_DRIVERS = ("WHL605", "WHL606", "WHL607")
+
+
+def test_the_driver_is_part_of_the_answer() -> None:
+    good = package("torch", *map(result, OF_DRIVERS))
+    assert answer(good, asked=DRIVER_535).line == "runs on H100 with driver 535"
+    old = result("WHL605", FAIL, message="CUDA 13.0 needs driver 580 or newer")
+    bad = [package(name, old, result("WHL606"), result("WHL607")) for name in ("torch", "triton", "vllm")]
+    assert answer(*bad, asked=DRIVER_535).line == (
+        "does not run on H100 with driver 535: torch, triton and 1 more: CUDA 13.0 needs driver 580 or newer"
+    )
+
+
+@pytest.mark.parametrize("rule", OF_DRIVERS)
+@pytest.mark.parametrize("outcome", [SKIP, ERROR])
+def test_a_rule_about_drivers_that_does_not_pass(rule: str, outcome: Outcome) -> None:
+    others = [result(other) for other in OF_DRIVERS if other != rule]
+    assert answer(package("torch", *others, result(rule, outcome)), asked=DRIVER_535).verdict is Verdict.UNDECIDED
+    assert answer(package("torch", *others), asked=DRIVER_535).line == f"not proven: {rule} was not run"
+
+
+def test_a_driver_without_a_gpu() -> None:
+    asked = StackQuestion("x86_64, Python 3.12", driver="535")
+    assert answer(package("torch", result("WHL605")), asked=asked).verdict is Verdict.PASS
+    assert answer(package("torch", result("WHL605", FAIL)), asked=asked).sentence == "does not run with driver 535"
+
+
 # Several GPUs.
 
 V100_AND_H100 = StackQuestion("x86_64, Python 3.12", ("V100", "H100"))
@@ -209,6 +239,6 @@ def test_an_open_answer_makes_the_report_undecided() -> None:
 
 def test_the_rules_that_answer_exist() -> None:
     known = {rule.id for rule in all_rules()}
-    assert {*OF_THE_STACK, *OF_A_PACKAGE, *OF_A_GPU, *OF_A_DRIVER} <= known
+    assert {*OF_THE_STACK, *OF_A_PACKAGE, *of_gpu_and_driver("a GPU", "580")} <= known
     judged = {rule.id for rule in all_rules() if rule.kind in ("stack", "package")}
     assert {*OF_THE_STACK, *OF_A_PACKAGE} == judged, "a new rule about stacks answers the question, too"

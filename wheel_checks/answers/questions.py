@@ -6,7 +6,8 @@ from __future__ import annotations
 OF_THE_STACK = ("STK104", "STK105", "STK106", "STK107")
 OF_A_PACKAGE = ("STK101", "STK102", "STK103")
 OF_A_GPU = ("WHL601",)
-OF_A_DRIVER: tuple[str, ...] = ()
+OF_A_DRIVER = ("WHL605",)
+OF_A_DRIVER_AND_A_GPU = ("WHL606", "WHL607")
 OF_AN_EXPECTATION = ("WHL201",)
 OF_A_RELEASE = ("REL101", "REL108", "REL109")
 OF_PARITY = ("REL110",)  # where the expectation demands it
@@ -20,6 +21,13 @@ OF_FITTING = frozenset({"STK101", "STK104", "STK106"})
 
 # An error of these is about one GPU; the facts of the wheel say about which.
 OF_ONE_GPU = frozenset({"WHL601", "WHL602"})
+
+
+def of_gpu_and_driver(gpu: object, driver: object) -> tuple[str, ...]:
+    """The rules that say whether a wheel runs on a GPU, with a driver; none of those that nobody asks."""
+    of_gpu = OF_A_GPU if gpu else ()
+    return (*of_gpu, *(OF_A_DRIVER if driver else ()), *(OF_A_DRIVER_AND_A_GPU if gpu and driver else ()))
+
 
 # A finding as a reason, in few words; of any other rule the message is the reason.
 REASONS = {

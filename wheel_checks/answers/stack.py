@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from wheel_checks.answers.evidence import Evidence, Reason, certainty_of, gather
-from wheel_checks.answers.questions import OF_A_DRIVER, OF_A_GPU, OF_A_PACKAGE, OF_FITTING, OF_THE_STACK
+from wheel_checks.answers.questions import OF_A_DRIVER, OF_A_PACKAGE, OF_FITTING, OF_THE_STACK, of_gpu_and_driver
 from wheel_checks.model import Answer, Subject, Verdict
 from wheel_checks.phrases import joined
 
@@ -20,7 +20,7 @@ _WEAKER = {
 class StackQuestion:
     """What is asked: ``where`` is the target for people ("aarch64, Python 3.12"), ``gpus`` are names of products.
 
-    ``driver`` is the version of NVIDIA's driver, "" when it was not given.
+    ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given.
     """
 
     where: str
@@ -51,7 +51,7 @@ def answer_stack(
 def _answer(
     asked: StackQuestion, gpu: str, stack: Subject, packages: Sequence[Subject], others: Sequence[Subject]
 ) -> Answer:
-    of_wheels = (*OF_A_GPU, *(OF_A_DRIVER if asked.driver else ())) if gpu else ()
+    of_wheels = of_gpu_and_driver(gpu, asked.driver)
     several = len(asked.gpus) > 1
     evidence = gather(stack, OF_THE_STACK)
     for package in packages:
@@ -75,6 +75,9 @@ def _words(asked: StackQuestion, answer: Answer, gpus: Sequence[str]) -> str:
         driver = f" with driver {asked.driver}" if asked.driver else ""
         return f"{'runs' if passes else 'does not run'} on {joined(gpus)}{driver}{weaker}"
     if passes:
-        return f"installs on {asked.where}; no GPU was named: --gpu GB200 asks whether it runs"
+        driver = f" and runs with driver {asked.driver}" if asked.driver else ""
+        return f"installs on {asked.where}{driver}; no GPU was named: --gpu GB200 asks whether it runs"
+    if not set(OF_A_DRIVER).isdisjoint(answer.decided_by):
+        return f"does not run with driver {asked.driver}"
     fits = any(rule in OF_FITTING for rule in answer.decided_by)
     return f"does not {'fit together' if fits else 'install'} on {asked.where}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wheel_checks.answers.evidence import Evidence, Reason, certainty_of, gather, package_name
-from wheel_checks.answers.questions import OF_A_DRIVER, OF_A_GPU, OF_AN_EXPECTATION
+from wheel_checks.answers.questions import OF_AN_EXPECTATION, of_gpu_and_driver
 from wheel_checks.model import Answer, Outcome, Subject, Verdict
 from wheel_checks.phrases import joined, plural, summarised
 
@@ -20,14 +20,12 @@ _NAMED = 3  # wheels that are named when many are answered for together
 class WheelQuestion:
     """What is asked about wheels: ``expect`` is what ``--expect`` says, ``gpus`` are names of products.
 
-    ``of_gpus`` and ``of_expectation`` are the rules that answer: others for what is installed than for wheels.
+    ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given.
     """
 
     expect: str = ""
     gpus: tuple[str, ...] = ()
     driver: str = ""
-    of_gpus: tuple[str, ...] = OF_A_GPU
-    of_expectation: tuple[str, ...] = OF_AN_EXPECTATION
 
 
 def answer_wheels(asked: WheelQuestion, subjects: Sequence[Subject]) -> tuple[Answer, ...]:
@@ -49,9 +47,8 @@ def _others(subjects: Sequence[Subject]) -> Iterator[Answer]:
 
 
 def _answer(asked: WheelQuestion, wheel: Subject) -> Answer:
-    expected = gather(wheel, asked.of_expectation) if asked.expect else Evidence()
-    of_gpus = (*asked.of_gpus, *(OF_A_DRIVER if asked.driver else ())) if asked.gpus else ()
-    evidence = expected + gather(wheel, of_gpus)
+    expected = gather(wheel, OF_AN_EXPECTATION) if asked.expect else Evidence()
+    evidence = expected + gather(wheel, of_gpu_and_driver(asked.gpus, asked.driver))
     if not any(result.outcome in (Outcome.PASS, Outcome.FAIL) for result in wheel.results):
         evidence += Evidence(left_open=(Reason("", "nothing was checked"),))
     certainty = certainty_of([wheel]) if asked.gpus else ""
@@ -71,17 +68,23 @@ def _words(asked: WheelQuestion, answer: Answer, wheel: Subject) -> str:
     subject, is_no = answer.about, answer.verdict is Verdict.FAIL
     if answer.verdict is Verdict.UNDECIDED:
         wanted = [f"be a build for {asked.expect}"] if asked.expect else []
-        wanted += [f"run on {joined(asked.gpus)}"] if asked.gpus else []
+        wanted += [f"run {_where(asked)}"] if asked.gpus or asked.driver else []
         return f"{subject} is not proven to {' and to '.join(wanted or ['be in order'])}"
-    if is_no and asked.expect and not set(asked.of_expectation).isdisjoint(answer.decided_by):
+    if is_no and asked.expect and not set(OF_AN_EXPECTATION).isdisjoint(answer.decided_by):
         return f"{subject} is not a build for {asked.expect}"
-    if is_no and asked.gpus and not set(asked.of_gpus).isdisjoint(answer.decided_by):
-        return f"{subject} does not run on {joined(asked.gpus)}"
+    if is_no and not set(of_gpu_and_driver(asked.gpus, asked.driver)).isdisjoint(answer.decided_by):
+        return f"{subject} does not run {_where(asked)}"
     if is_no:
         return f"{subject} is not in order"
     claims = [_is_a(wheel)] if asked.expect else []
-    claims += [f"runs on {joined(asked.gpus)}"] if asked.gpus else []
+    claims += [f"runs {_where(asked)}"] if asked.gpus or asked.driver else []
     return f"{subject} {joined(claims)}" if claims else f"no error was found in {subject} ({wheel.headline})"
+
+
+def _where(asked: WheelQuestion) -> str:
+    """``on GB200 with driver 580``."""
+    on, beside = f"on {joined(asked.gpus)}" if asked.gpus else "", f"with driver {asked.driver}" if asked.driver else ""
+    return " ".join(filter(None, (on, beside)))
 
 
 _ACCELERATORS = {"cuda": "a CUDA", "rocm": "a ROCm", "xpu": "an XPU", "cpu": "a CPU"}
@@ -102,7 +105,8 @@ def _together(asked: WheelQuestion, answers: Sequence[Answer]) -> Answer:
     left_open = [answer for answer in answers if answer.verdict is Verdict.UNDECIDED]
     wheels = plural(len(answers), "wheel")
     claims = [f"a build for {asked.expect}"] if asked.expect else []
-    good = joined([*claims, *([f"able to run on {joined(asked.gpus)}"] if asked.gpus else [])]) or "without an error"
+    claims += [f"able to run {_where(asked)}"] if asked.gpus or asked.driver else []
+    good = joined(claims) or "without an error"
     if not bad and not left_open:
         return Answer(Verdict.PASS, f"all {wheels} are {good}")
     verdict, worst = (Verdict.FAIL, bad) if bad else (Verdict.UNDECIDED, left_open)

@@ -46,7 +46,7 @@ from wheelproof.wheels.judging import (
     unreadable,
     variant_files,
 )
-from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
+from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent, drivers_asked
 from wheelproof.wheels.resolving import Settled, UndecidedConflictError, resolve_with_archives
 
 if TYPE_CHECKING:  # few packages have variants, and few runs follow links
@@ -134,7 +134,7 @@ def judge_stack(
             subjects.append(unreadable(_stack_id(request, target), "stack", error))
         else:
             continue
-        answers += answer_stack(_question(request, target), subjects[-1], ())
+        answers += answer_stack(_question(judgement, target), subjects[-1], ())
         shown.append(ShownStack(subjects[-1]))
     wheels = _wheels_of(resolved, judgement)
     progress.planned(len(wheels))
@@ -158,7 +158,7 @@ def judge_stack(
         beside += machine_subjects(item.choices, judgement)
         subjects += [stack, *beside]
         shown.append(ShownStack(stack, packages, facts))
-        answers += answer_stack(_question(request, item.target, item.machine), stack, packages, beside)
+        answers += answer_stack(_question(judgement, item.target, item.machine), stack, packages, beside)
         subjects += [subject for subject in packages if subject.id not in told]
     read = [index for item in resolved for reader in item.read for index in reader.read]
     subjects += index_subjects(judged, read, judgement) if read else []
@@ -172,12 +172,15 @@ def judge_stack(
     )
 
 
-def _question(request: StackRequest, target: Target, machine: Machine | None = None) -> StackQuestion:
+def _question(judgement: Judgement, target: Target, machine: Machine | None = None) -> StackQuestion:
     """What is asked about one target, or about one machine of it."""
-    gpus = request.gpus if machine is None else tuple(filter(None, [machine.gpu]))
+    gpus, driver = _gpus_there(judgement.expectations.gpus, target.machine), drivers_asked(judgement.expectations)
+    names = tuple(gpu.name for gpu in gpus)
+    if machine is not None:
+        names, driver = tuple(filter(None, [machine.gpu])), machine.driver if driver else ""
     python = f"{target.python[0]}.{target.python[1]}{'t' if target.free_threaded else ''}"
     where = f"{target.machine}, Python {python}"
-    return StackQuestion(where, gpus, what=f"{where}, {machine.label}" if machine else where)
+    return StackQuestion(where, names, driver, f"{where}, {machine.label}" if machine else where)
 
 
 def _resolve(request: StackRequest, target: Target, config: IndexConfig, client: HttpClient) -> _Resolved:
@@ -266,10 +269,14 @@ def _wheels_of(resolved: Iterable[_Resolved], judgement: Judgement) -> list[Plan
 
 
 def _for_gpus_there(wheel: PlannedWheel, gpus: tuple[Product, ...]) -> PlannedWheel:
-    """The wheel, to be judged for the GPUs that are found in machines of its target; for all when there are none."""
-    machine = wheel.target.machine if wheel.target else ""
-    there = tuple(gpu for gpu in gpus if gpu.machine in ("", machine))
+    """The wheel, to be judged for the GPUs of its machine."""
+    there = _gpus_there(gpus, wheel.target.machine if wheel.target else "")
     return replace(wheel, gpus=there) if there and wheel.gpus is None else wheel
+
+
+def _gpus_there(gpus: tuple[Product, ...], machine: str) -> tuple[Product, ...]:
+    """The GPUs that are found in machines with this CPU; all when there are none."""
+    return tuple(gpu for gpu in gpus if gpu.machine in ("", machine)) or gpus
 
 
 def _package_subject(

@@ -29,7 +29,7 @@ from wheelproof.wheels.judging import (
     unreadable,
     variant_files,
 )
-from wheelproof.wheels.model import Judgement, Progress, Silent
+from wheelproof.wheels.model import Judgement, Progress, Silent, drivers_asked
 from wheelproof.wheels.planning import Plan, Wanted, plan
 
 if TYPE_CHECKING:  # most runs load neither what follows links nor what reads records
@@ -101,7 +101,7 @@ def _question(judgement: Judgement) -> WheelQuestion:
     """What the command line asks about every wheel."""
     expected = judgement.expectations
     expect = str(expected.accelerator) if expected.accelerator else ""
-    return WheelQuestion(expect, tuple(gpu.name for gpu in expected.gpus))
+    return WheelQuestion(expect, tuple(gpu.name for gpu in expected.gpus), drivers_asked(expected))
 
 
 def _offers(text: str, made: Plan, indexes: KnownIndexes, wanted: Wanted) -> list[ProjectOffers | None]:

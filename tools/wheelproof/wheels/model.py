@@ -10,6 +10,7 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.formats.index_page import IndexFile, OtherListing
 from wheel_checks.model import Subject
+from wheel_checks.phrases import joined
 from wheel_checks.targets.target import Target
 from wheelproof.reporting import EVERY_RULE, Selection
 
@@ -41,6 +42,15 @@ class Judgement:
     expectations: Expectations = field(default_factory=Expectations)
     selection: Selection = EVERY_RULE
     depth: Depth = Depth.QUICK
+
+
+def drivers_asked(expected: Expectations) -> str:
+    """The drivers that the wheels are judged by, for people; "" when none was named, or none is NVIDIA's."""
+    from wheel_checks.facts.gpu.drivers import NO_DRIVER  # most runs name none
+
+    if expected.gpus and all(gpu.gfx for gpu in expected.gpus):
+        return ""
+    return joined([driver for driver in expected.drivers if driver != NO_DRIVER])
 
 
 class Progress(Protocol):
