@@ -49,6 +49,7 @@ VLLM = {
     "vllm/vllm_flash_attn/_vllm_fa3_C.abi3.so": code("192*sm_90a"),
 }
 SGL = {
+    "lib/mscclpp.so": code("sm_80 sm_90 compute_90"),
     "sgl_kernel/flash_ops.abi3.so": code("182*sm_80 sm_86 sm_90a"),
     "sgl_kernel/flashmla_ops.abi3.so": code("11*sm_90a sm_100a"),
     "sgl_kernel/sm100/common_ops.abi3.so": code("74*sm_80 sm_89 sm_90 sm_90a sm_100a sm_120a"),
@@ -58,6 +59,7 @@ TORCHAO = {
     "torchao/_C_cutlass_90a.abi3.so": code("6*sm_90a"),
     "torchao/_C_mxfp8.cpython-310-x86_64-linux-gnu.so": code("3*sm_100 compute_120"),
 }
+TORCHAO_TWO = {"torchao/_C_cutlass_90a.abi3.so": code("6*sm_90a"), "torchao/_C_cutlass_100a.abi3.so": code("6*sm_100a")}
 TORCHCODEC = {
     "torchcodec/libtorchcodec_core4.so": code("sm_80 sm_90"),
     "torchcodec.libs/libnvjpeg-1a359ba7.so.13.0.1.86": code("11*sm_75 sm_80 sm_90 sm_100 sm_103 compute_121"),
@@ -99,6 +101,7 @@ ORT = {
         ("vllm", VLLM, "H100 native, GB200 native, GB300 native, A100 native, T4 unknown, V100 none"),
         ("sgl-kernel", SGL, "H100 native, B200 native, B300 none, A100 native, V100 none"),
         ("torchao", TORCHAO, "H100 native, B200 native, B300 native, A100 unknown, RTX-5090 jit"),
+        ("torchao", TORCHAO_TWO, "H100 native, B200 native, A100 unknown"),
         ("torchcodec", TORCHCODEC, "H100 native, T4G none, GB200 none"),
         ("bitsandbytes", BITSANDBYTES, "B200 native, H100 native, V100 native, P100 none, MI300X native, MI100 none"),
         ("paddlepaddle-gpu", PADDLE, "A100 native, H100 none, T4 native"),

@@ -4,6 +4,7 @@ An answer is proven: presence by code that was seen (also in a sample), absence 
 What a library declares of itself proves nothing.
 
 * Of alternatives one must have code: the one for that GPU, where its name says which that is.
+* Alternatives of which each has code for many architectures are the package itself.
 * A library that has code for single architectures alone (sm_90a, sm_100f), or is named after some, is missing on other
   GPUs by design, as long as another one runs there.
 * A library with a single file for the compiler's default architecture has no kernels that are worth a word.
@@ -24,6 +25,8 @@ from wheel_checks.model import Unavailable
 
 RARE = 0.02
 """Below this share of its files that run, a library has hardly any code for a GPU."""
+SAMPLED = 0.1
+"""The same of a sample, which may show a rare file by chance."""
 MOST = 0.5
 """From this share of all files on, what the main library lacks is most of the package."""
 
@@ -94,7 +97,8 @@ def answer(facts: GpuCodeFacts, product: Product) -> CodeAnswer | None:
         return CodeAnswer(product, RunsHow("unknown", "", "what it declares is no proof, and no library was read"))
     bundled = [one for one in found if one.group.role == "bundled"]
     own = [one for one in found if one not in bundled]
-    special = [one for one in own if _is_special(one)]
+    is_main = [one for one in own if one.group.role == "main"]
+    special = [one for one in own if _is_special(one) and (is_main or not _is_dispatched(one.group, libraries))]
     plain = [one for one in own if one not in special and not _is_stub(one)]
     runs, by, unread = _decide(plain, special, [one for one in own if one not in (*special, *plain)], bundled, product)
     running = [one for one in (*plain, *special) if one.runs.how in ("native", "jit")]
@@ -153,7 +157,7 @@ def _decide_special(
     if unread:
         return _not_known(unread[0]), None, unread
     if special:
-        chosen = [one for one in special if one.group.role != "special" or len(one.group.alternatives) > 1]
+        chosen = [one for one in special if one.group.role != "special"]
         if chosen:
             return chosen[0].runs, chosen[0], []
         why = f"its GPU code is made for other GPUs ({special[0].member}); whether the package needs it is not known"
@@ -195,7 +199,7 @@ def _of_library(library: LibraryGpuCode, group: DecidingGroup, product: Product)
     how, files = runs_how(code, product), sum(code.containers.values())
     counts = coverage(code, product)
     some = sum(counts.values()) - counts.get("none", 0)
-    if how.how != "none" and files and some / files < RARE:
+    if how.how != "none" and files and some / files < (RARE if code.certainty == "exact" else SAMPLED):
         why = f"{some:,} of its {files:,} files run on {product}"
         if code.certainty == "exact":
             return LibraryAnswer(library.member, RunsHow("none", "", why), code, group, files, hardly=True)
@@ -218,7 +222,7 @@ def _is_named_after(alternative: Alternative, product: Product) -> bool:
 
 def _speaker(found: Sequence[LibraryAnswer]) -> LibraryAnswer:
     """The library that is named in the answer: a main one, else the one with the most files."""
-    return max(found, key=lambda one: (one.group.role == "main", one.files))
+    return max(found, key=lambda one: (_is_main(one), one.files))
 
 
 def _is_most(lacking: Sequence[LibraryAnswer], running: Sequence[LibraryAnswer]) -> bool:
@@ -227,8 +231,12 @@ def _is_most(lacking: Sequence[LibraryAnswer], running: Sequence[LibraryAnswer])
         return True
     without, having = (sum(one.files for one in found) for found in (lacking, running))
     share = having / max(1, without + having)
-    mains = [one for one in lacking if one.group.role == "main"]
-    return share < RARE or (bool(mains) and share < MOST and not any(one.group.role == "main" for one in running))
+    return share < RARE or (share < MOST and any(map(_is_main, lacking)) and not any(map(_is_main, running)))
+
+
+def _is_main(one: LibraryAnswer) -> bool:
+    """True for what the package imports, or dispatches to: alternatives that count as its own are not special."""
+    return one.group.role in ("main", "special")
 
 
 def _is_special(one: LibraryAnswer) -> bool:
@@ -239,6 +247,24 @@ def _is_special(one: LibraryAnswer) -> bool:
     if one.group.role == "main" or isinstance(code, Unavailable) or code.certainty != "exact" or not code.counts:
         return False
     return all(label[-1] in "af" and label.startswith(("sm_", "compute_")) for label in code.counts)
+
+
+def _is_dispatched(group: DecidingGroup, libraries: dict[str, LibraryGpuCode]) -> bool:
+    """True for alternatives that are the whole package built several times: each has code for more than its own name.
+
+    sgl-kernel's sm90/ and sm100/ are; torchao's kernels for 9.0a and 10.0a are additions that other GPUs do without.
+    """
+    return len(group.alternatives) > 1 and all(
+        _has_more_than_its_name(alternative, libraries[alternative.member].code) for alternative in group.alternatives
+    )
+
+
+def _has_more_than_its_name(alternative: Alternative, code: GpuCode | Unavailable) -> bool:
+    if isinstance(code, Unavailable) or not alternative.architectures:
+        return False
+    own = {sm // 10 for sm in alternative.architectures if isinstance(sm, int)}
+    majors = {int(label.rpartition("_")[2].rstrip("af")) // 10 for label in (*code.sass, *code.ptx)}
+    return len(majors - own) > 1
 
 
 def _is_stub(one: LibraryAnswer) -> bool:
