@@ -18,7 +18,9 @@ from wheelproof.cli.rights import Effect, allow_tree, right_of
 
 SHARED = "all"
 SETS, ADDS, RAISES, NAMES_FILES = Effect.SETS, Effect.ADDS, Effect.RAISES, Effect.NAMES_FILES
-INDEXES = "index-url extra-index-url find-links no-index allow-download max-download cache-dir no-cache deadline"
+INDEXES = (
+    "index-url extra-index-url find-links no-index allow-download max-download cache-dir no-cache refresh deadline"
+)
 MACHINES = dict.fromkeys(("platform", "python", "gpu", "driver", "cpu"), SETS)
 
 # command: (keys that a tree may set, and how; keys that it may not)

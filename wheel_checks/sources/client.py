@@ -24,7 +24,8 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 class HttpClient:
     """Reads http, https and file URLs; one client serves many threads. Close it, or use it in a ``with`` block.
 
-    ``cache`` stays open after :meth:`close`: it belongs to who made it. ``offline`` reads from the cache alone.
+    ``cache`` stays open after :meth:`close`: it belongs to who made it. ``offline`` reads from the cache alone,
+    ``refresh`` asks once again for each page that the cache holds, however fresh it is.
     ``timeout`` is the seconds to wait for a connection and for bytes; ``deadline`` the seconds for everything, from now
     on. ``retries`` more attempts follow a failure that may pass, the first after about ``backoff`` seconds, each later
     one after twice as long. At most ``max_connections`` requests run at once (streams are not counted).
@@ -38,6 +39,7 @@ class HttpClient:
         cache: ByteCache | None = None,
         *,
         offline: bool = False,
+        refresh: bool = False,
         timeout: float = 20.0,
         deadline: float | None = None,
         retries: int = 3,
@@ -48,7 +50,9 @@ class HttpClient:
         user_agent: str = "wheelproof",
         on_bytes: Callable[[int], object] | None = None,
     ) -> None:
-        options = SessionOptions(offline, allow_download, max_download, timeout, max_connections, user_agent, on_bytes)
+        options = SessionOptions(
+            offline, refresh, allow_download, max_download, timeout, max_connections, user_agent, on_bytes
+        )
         self._session = Session(options, cache, Deadline(deadline), RetryPolicy(retries, backoff))
 
     def __enter__(self) -> Self:
@@ -74,16 +78,26 @@ class HttpClient:
         """
         return self._session.deadline.remaining(at_most)
 
-    def get_page(self, url: str, headers: Mapping[str, str] | None = None, largest: int = LARGEST_PAGE) -> Page:
+    def get_page(
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        largest: int = LARGEST_PAGE,
+        *,
+        reuse: float = 0.0,
+        stated: Mapping[str, str] | None = None,
+    ) -> Page:
         """The document at ``url``, at most ``largest`` bytes, unpacked; for a file URL of a folder its ``index.html``.
 
-        A stored one is used while it is fresh, or offline; else the server is asked whether it changed.
+        A stored one is used while it is fresh, or offline; else the server is asked whether it changed. Where the
+        server does not say how long, it is fresh for ``reuse`` seconds. One that has the ``stated`` hash (hex digests
+        by algorithm) does not change.
         Raises NotFoundError, AuthenticationError, OfflineError, DeadlineError, SourceError.
         """
         url = urldefrag(url).url
         if is_file_url(url):
             return read_page(url, self._session.meter, largest)
-        return fetch_page(self._session, url, headers or {}, largest)
+        return fetch_page(self._session, url, headers or {}, largest, reuse, stated or {})
 
     def open(self, url: str, *, expected_hash: str = "", size: int | None = None) -> NamedBytes:
         """The file at ``url``; nothing is read yet from a remote one.

@@ -23,6 +23,9 @@ from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
 # PEP 691: JSON tells sizes; HTML is what every index speaks.
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 
+REUSED = 600.0
+"""Seconds that a page is used again where the index does not say how long: as long as the largest index says."""
+
 _MOST_AT_ONCE = 8
 _PROJECT = re.compile(
     r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?", re.IGNORECASE
@@ -180,7 +183,7 @@ class SimpleIndex:
         )
 
     def _page(self, url: str, index: str) -> IndexPage:
-        page = self._client.get_page(url, {"Accept": ACCEPT})
+        page = self._client.get_page(url, {"Accept": ACCEPT}, reuse=REUSED)
         parsed = parse_index_page(page.body, page.content_type, page.final_url, index)
         return parsed._replace(refused=tuple(link._replace(url=redact(link.url)) for link in parsed.refused))
 

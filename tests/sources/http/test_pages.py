@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,13 +14,14 @@ from tests.support.range_server import (
     RangeServer,
     Request,
     Resource,
+    basic_auth,
     change_to,
     drop_after,
     endless,
     fail,
     redirect,
 )
-from wheel_checks.errors import NotFoundError, OfflineError, SourceError
+from wheel_checks.errors import AuthenticationError, NotFoundError, OfflineError, SourceError
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.http import transport
 from wheel_checks.sources.http.cache import ByteCache
@@ -200,3 +203,71 @@ def test_file_urls_that_lead_nowhere_say_so(client: HttpClient, tmp_path: Path) 
     (tmp_path / "index.html").write_bytes(PAGE)
     with pytest.raises(SourceError, match="is too large; expected at most 10 bytes"):
         client.get_page(tmp_path.as_uri(), largest=10)
+
+
+@pytest.mark.parametrize(
+    ("headers", "asked"),
+    [
+        ({}, 1),
+        ({"Cache-Control": "public"}, 1),
+        ({"Cache-Control": "no-cache"}, 2),
+        ({"Cache-Control": "max-age=0"}, 2),
+        ({"Cache-Control": "no-store"}, 2),
+    ],
+)
+def test_a_page_is_reused_where_the_server_does_not_say_how_long(
+    make_client: MakeClient, tmp_path: Path, headers: dict[str, str], asked: int
+) -> None:
+    cache = ByteCache(tmp_path / "cache")
+    with RangeServer({"/x/": Resource(PAGE, headers=headers)}) as server:
+        for _ in range(2):
+            make_client(cache).get_page(server.url("/x/"), reuse=600.0)
+        assert len(server.requests) == asked
+    cache.close()
+
+
+def test_a_page_is_not_reused_for_longer(make_client: MakeClient, tmp_path: Path) -> None:
+    cache = ByteCache(tmp_path / "cache")
+    with RangeServer({"/x/": PAGE}) as server:
+        page = server.url("/x/")
+        make_client(cache).get_page(page, reuse=600.0)
+        held = cache.page(page, "")
+        assert held is not None
+        cache.store_page(page, "", replace(held, fresh_until=held.fresh_until - 601, fetched=held.fetched - 601))
+        make_client(cache).get_page(page, reuse=600.0)
+        assert len(server.requests) == 2
+    cache.close()
+
+
+def test_refresh_asks_for_each_page_once_more(make_client: MakeClient, tmp_path: Path) -> None:
+    cache = ByteCache(tmp_path / "cache")
+    with RangeServer({"/x/": Resource(PAGE, behave=[change_to(b"new")])}) as server:
+        make_client(cache).get_page(server.url("/x/"), reuse=600.0)
+        refreshing = make_client(cache, refresh=True)
+        bodies = [refreshing.get_page(server.url("/x/"), reuse=600.0).body for _ in range(3)]
+        assert bodies == [b"new"] * 3
+        assert len(server.requests) == 2
+    cache.close()
+
+
+def test_what_has_the_stated_hash_is_not_asked_for(make_client: MakeClient, tmp_path: Path) -> None:
+    cache = ByteCache(tmp_path / "cache")
+    with RangeServer({"/x": PAGE}) as server:
+        right = {"sha256": hashlib.sha256(PAGE).hexdigest()}
+        for stated in (right, right, {"sha256": "0" * 64}, {"strange": "1"}, {}):
+            make_client(cache, refresh=True).get_page(server.url("/x"), stated=stated)
+        assert len(server.requests) == 4
+    cache.close()
+
+
+def test_what_a_login_opened_is_not_for_who_has_none(make_client: MakeClient, tmp_path: Path) -> None:
+    cache = ByteCache(tmp_path / "cache")
+    with RangeServer({"/x/": PAGE}, behave=[basic_auth("user", "s3cret")]) as server:
+        with_login = server.url("/x/", credentials="user:s3cret")
+        for _ in range(2):
+            make_client(cache).get_page(with_login, reuse=600.0)
+        asked = len(server.requests)
+        with pytest.raises(AuthenticationError):
+            make_client(cache).get_page(server.url("/x/"), reuse=600.0)
+        assert len(server.requests) > asked
+    cache.close()

@@ -38,6 +38,9 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--cache-dir", metavar="FOLDER", help="where ranges and pages are cached")
     group.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+    group.add_argument(
+        "--refresh", action="store_true", help="read index pages again that were read in the last 10 minutes"
+    )
     group.add_argument("--deadline", type=float, metavar="SECONDS", help="total network timeout, in seconds")
 
 
@@ -103,6 +106,7 @@ def open_sources(
             HttpClient(
                 cache,
                 offline=output.offline,
+                refresh=arguments.refresh,
                 deadline=arguments.deadline,
                 allow_download=arguments.allow_download,
                 max_download=parse_size(arguments.max_download) if arguments.max_download else LARGEST_DOWNLOAD,

@@ -156,13 +156,17 @@ def read_planned(
     Raises SourceError if bytes cannot be had.
     """
     listing = planned.listing
-    offered = listing is not None and listing.core_metadata is not None
+    stated = listing.core_metadata if listing is not None else None
+
+    def read_sidecar() -> bytes:
+        return client.get_page(f"{planned.location}.metadata", largest=LARGEST_METADATA, stated=stated).body
+
     request = Request(
         planned.file_name,
         listing,
         planned.target,
         depth,
-        (lambda: client.get_page(f"{planned.location}.metadata", largest=LARGEST_METADATA).body) if offered else None,
+        None if stated is None else read_sidecar,
         gpus,
         _reader_of_index(variants, planned),
     )

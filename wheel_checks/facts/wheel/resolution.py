@@ -96,7 +96,7 @@ def metadata_reader(
 
     def served(file: IndexFile, stated: Mapping[str, str]) -> CoreMetadata | None:
         try:
-            data = client.get_page(f"{file.url}.metadata", largest=LARGEST_METADATA).body
+            data = client.get_page(f"{file.url}.metadata", largest=LARGEST_METADATA, stated=stated).body
         except NotFoundError:  # offered, and yet not there
             return None
         hash_ = compare_hashes(data, stated)

@@ -11,6 +11,7 @@ class SessionOptions:
     """The choices of :class:`wheel_checks.sources.client.HttpClient`, where they are explained."""
 
     offline: bool
+    refresh: bool
     allow_download: bool
     max_download: int
     timeout: float

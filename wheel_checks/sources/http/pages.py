@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import SourceError
+from wheel_checks.formats.digests import compare_hashes
 from wheel_checks.formats.secrets import redact
 from wheel_checks.sources.byte_source import Cost
 from wheel_checks.sources.http.cache import CachedPage
@@ -38,14 +39,19 @@ class Page:
     cost: Cost = Cost()  # noqa: RUF009  # frozen
 
 
-def fetch_page(session: Session, url: str, headers: Mapping[str, str], largest: int) -> Page:
+def fetch_page(
+    session: Session, url: str, headers: Mapping[str, str], largest: int, reuse: float, stated: Mapping[str, str]
+) -> Page:
     """The document at an http or https URL, for :meth:`wheel_checks.sources.client.HttpClient.get_page`."""
     url = session.adopt(url)
     sent = {name.lower(): value for name, value in headers.items()}
     accept = sent.get("accept", "")
+    kept_as = accept + " with a login" * session.has_login(url)  # what a login opened is not for who has none
     meter = Meter(session.meter)
-    cached = session.cache.page(url, accept) if session.cache is not None else None
-    if cached is not None and (session.options.offline or _is_fresh(cached, sent.get("cache-control", ""))):
+    cached = session.cache.page(url, kept_as) if session.cache is not None else None
+    if cached is not None and (session.options.offline or _has_hash(cached, stated)):
+        return _cached_page(cached, meter)
+    if cached is not None and not session.must_ask(url, kept_as) and _is_fresh(cached, sent.get("cache-control", "")):
         return _cached_page(cached, meter)
     sent["accept-encoding"] = "gzip"
     if cached is not None and cached.etag:
@@ -53,9 +59,9 @@ def fetch_page(session: Session, url: str, headers: Mapping[str, str], largest: 
     if cached is not None and cached.last_modified:
         sent["if-modified-since"] = cached.last_modified
     known = {304} if cached else frozenset()
-    answer = session.fetch(url, sent, meter, lambda response: _read(response, cached, largest), known)
+    answer = session.fetch(url, sent, meter, lambda response: _read(response, cached, largest, reuse), known)
     if session.cache is not None and answer.fresh_until >= 0:
-        session.cache.store_page(url, accept, answer)
+        session.cache.store_page(url, kept_as, answer)
     if cached is not None and answer.body is cached.body:
         return _cached_page(cached, meter)
     return Page(answer.body, answer.content_type, answer.final_url, from_cache=False, cost=meter.cost)
@@ -66,6 +72,12 @@ def _cached_page(cached: CachedPage, meter: Meter) -> Page:
     return Page(cached.body, cached.content_type, cached.final_url, from_cache=True, cost=meter.cost)
 
 
+def _has_hash(page: CachedPage, stated: Mapping[str, str]) -> bool:
+    """True for the document of which an index states this hash, which stays the same."""
+    compared = compare_hashes(page.body, stated)
+    return compared is not None and bool(compared.found) and not compared.is_wrong
+
+
 def _is_fresh(page: CachedPage, asked: str) -> bool:
     """True while the page may be used unasked, unless the request itself wants it fresh (RFC 9111, 5.2.1)."""
     if re.search(r"\bno-cache\b|\bmax-age=0\b", asked):
@@ -73,10 +85,10 @@ def _is_fresh(page: CachedPage, asked: str) -> bool:
     return page.fetched <= time.time() < page.fresh_until
 
 
-def _read(response: Response, cached: CachedPage | None, largest: int) -> CachedPage:
+def _read(response: Response, cached: CachedPage | None, largest: int, reuse: float) -> CachedPage:
     """The answer as it is to be stored; ``fresh_until`` is negative when it must not be (no-store)."""
     now = time.time()
-    fresh_until = _fresh_until(response.headers, now)
+    fresh_until = _fresh_until(response.headers, now, reuse)
     if response.status == 304 and cached is not None:
         return replace(cached, fresh_until=fresh_until, fetched=now)
     if response.status != 200:
@@ -92,14 +104,19 @@ def _read(response: Response, cached: CachedPage | None, largest: int) -> Cached
     )
 
 
-def _fresh_until(headers: Mapping[str, str], now: float) -> float:
-    """Until when a stored page needs no asking (RFC 9111, 4.2), -1 when it may not be stored."""
+def _fresh_until(headers: Mapping[str, str], now: float, reuse: float) -> float:
+    """Until when a stored page needs no asking (RFC 9111, 4.2), -1 when it may not be stored.
+
+    For ``reuse`` seconds where the server does not say (4.2.2).
+    """
     control = headers.get("Cache-Control", "").lower()
     if re.search(r"\bno-store\b", control):
         return -1.0
     age = re.search(r"\bmax-age=\"?(\d{1,9})", control)
-    if age is None or re.search(r"\bno-cache\b", control):
+    if re.search(r"\bno-cache\b", control):
         return 0.0
+    if age is None:
+        return now + reuse
     elapsed = headers.get("Age", "").strip()
     return now + int(age[1]) - (int(elapsed) if re.fullmatch(r"\d{1,9}", elapsed) else 0)
 

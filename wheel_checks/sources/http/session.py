@@ -40,6 +40,7 @@ class Session:
         self._lock = threading.Lock()
         self._transport: Transport | None = None
         self._workers: ThreadPoolExecutor | None = None
+        self._asked: set[tuple[str, str]] = set()
 
     def adopt(self, url: str) -> str:
         """``url`` without its credentials, which are kept for its origin. Raises SourceError when it is no http URL."""
@@ -53,6 +54,17 @@ class Session:
         if login is not None:
             self._credentials.remember(clean, login)
         return clean
+
+    def has_login(self, url: str) -> bool:
+        """Whether a login is known for ``url``, without asking a keyring."""
+        return self._credentials.find(url) is not None
+
+    def must_ask(self, url: str, accept: str) -> bool:
+        """True when a page that the cache holds is to be asked for again: once in a run that refreshes."""
+        with self._lock:
+            first = (url, accept) not in self._asked
+            self._asked.add((url, accept))
+        return first and self.options.refresh
 
     def fetch(
         self,
