@@ -14,6 +14,7 @@ from wheel_checks.commands import Step, decoded, in_words
 from wheel_checks.decode import Key, Made
 from wheel_checks.phrases import plural
 
+MOST_REASONS = 2  # that the line of an answer has
 SCHEMA = "wheelproof.report/1"
 
 T = TypeVar("T")
@@ -230,11 +231,12 @@ class Answer:
 
     @property
     def line(self) -> str:
-        """The sentence with the first reason: "does not run on GB200: vllm has no code for it (and 2 more reasons)"."""
+        """The sentence with its reasons: "does not run on GB200: vllm has no code for it (and 1 more reason)"."""
         if not self.reasons:
             return self.sentence
-        more = plural(len(self.reasons) - 1, "more reason")
-        return f"{self.sentence}: {self.reasons[0]}" + (f" (and {more})" if len(self.reasons) > 1 else "")
+        shown = "; ".join(self.reasons[:MOST_REASONS])
+        more = len(self.reasons) - MOST_REASONS
+        return f"{self.sentence}: {shown}" + (f" (and {plural(more, 'more reason')})" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def test_what_would_be_built_is_not_proven() -> None:
     sdist = Subject(
         "flash-attn 2.8.3 for cp312 aarch64",
         "package",
-        facts={"package": "flash-attn"},
+        facts={"package": "flash-attn", "distribution": "sdist"},
         results=(
             result("STK102", ERROR, message="flash-attn 2.8.3 would be built there: it has no wheel"),
             result("STK101", SKIP, message="there is no wheel to read"),
@@ -65,7 +65,7 @@ def test_what_would_be_built_is_not_proven() -> None:
     for asked in (GB200, NO_GPU):
         found = answer(package("torch"), sdist, asked=asked)
         assert found.verdict is Verdict.UNDECIDED
-        assert found.line == "not proven: flash-attn 2.8.3 would be built there: it has no wheel"
+        assert found.line == "not proven: flash-attn would be built there from source"
 
 
 def test_without_a_gpu_it_says_what_was_not_asked() -> None:
@@ -154,6 +154,24 @@ def test_further_subjects_count() -> None:
     assert found.line == "does not run on GB200: two files of one name"
 
 
+def test_what_several_packages_lack_is_one_reason() -> None:
+    names = ("torch", "vllm", "base")
+    assert answer(*(package(name, result("WHL601", FAIL)) for name in names[:2])).line == (
+        "does not run on GB200: torch and vllm have no code for it"
+    )
+    two = [package(name, result("WHL601", FAIL), result("WHL521", FAIL, message="no libX.so")) for name in names]
+    assert answer(*two).line == (
+        "does not run on GB200: torch, vllm and 1 more have no code for it; torch, vllm and 1 more: no libX.so"
+    )
+
+
+def test_what_was_asked_for_is_named_first() -> None:
+    asked = package("vllm", result("WHL601", FAIL))
+    asked = replace(asked, facts={**asked.facts, "demanded_by": ["you ask for vllm"]})
+    others = [package(name, result("WHL601", FAIL)) for name in ("a", "b")]
+    assert answer(*others, asked).line == "does not run on GB200: vllm, a and 1 more have no code for it"
+
+
 # With a driver.
 
 DRIVER_535 = StackQuestion("x86_64, Python 3.12", ("H100",), "535")
@@ -193,7 +211,7 @@ def test_each_gpu_has_its_answer() -> None:
     torch = package("torch", result("WHL601", FAIL), runs={"V100": "none", "H100": "native"})
     found = answer_stack(V100_AND_H100, stack(), [torch, package("base")])
     assert [(a.verdict, a.line) for a in found] == [
-        (Verdict.FAIL, "does not run on V100: torch has no code for V100"),
+        (Verdict.FAIL, "does not run on V100: torch has no code for it"),
         (Verdict.PASS, "runs on H100"),
     ]
 

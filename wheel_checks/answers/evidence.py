@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from wheel_checks.answers.questions import FOLLOWS_FROM, OF_ONE_GPU, OPEN_BY_A_WARNING, REASONS
 from wheel_checks.model import CheckResult, Outcome, Severity, Subject, Verdict
-from wheel_checks.phrases import joined, summarised
+from wheel_checks.phrases import and_more, joined, summarised
 
 _RANK = (Verdict.PASS, Verdict.UNDECIDED, Verdict.FAIL)
 UNREAD = "WHL000"  # stands in for all rules of a subject that could not be read
 _NAMED = 2  # packages that a reason names
+_KIND = "distribution"  # the fact of a package: "wheel", "sdist" or "none"
+_PREAMBLE = re.compile(r"^it is not proven that [^:]*: ")  # the answer says that already
 CERTAINTIES = ("exact", "sampled", "declared")  # from the best to the weakest
 
 
 class Reason(NamedTuple):
-    """What decides, in words, and the rule that found it; "" for a rule that was not run.
+    """What decides: the message of ``rule``, which is "" for a rule that was not run, about ``package``.
 
-    ``package`` is the one that the words are about, "" where they name it.
+    ``is_plain`` is true where the form of the rule says it all, and no message is needed.
     """
 
     rule: str
     text: str
     package: str = ""
+    is_plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +55,11 @@ class Evidence:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What decides: the reasons against, else what is open; what is said of several packages once."""
-        packages: dict[str, list[str]] = {}
+        """What decides, one sentence for each rule: the reasons against, else what is open."""
+        groups: dict[tuple[str, bool], list[Reason]] = {}
         for reason in self.no or self.left_open:
-            packages.setdefault(reason.text, []).append(reason.package)
-        about = {text: summarised(list(filter(None, dict.fromkeys(names))), _NAMED) for text, names in packages.items()}
-        return tuple(f"{names}: {text}" if names else text for text, names in about.items())
+            groups.setdefault((reason.rule, reason.is_plain), []).append(reason)
+        return tuple(map(_sentence, groups.values()))
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -64,11 +67,11 @@ class Evidence:
         return tuple(dict.fromkeys(reason.rule for reason in self.no or self.left_open if reason.rule))
 
 
-def gather(subject: Subject, deciding: Collection[str], gpu: str = "", *, several: bool = False) -> Evidence:
+def gather(subject: Subject, deciding: Collection[str], gpu: str = "") -> Evidence:
     """The evidence of one subject for a question that the rules ``deciding`` answer; "" is no ``gpu``.
 
     Every error counts, whatever its rule, and everything that could not be checked. A deciding rule that was not run,
-    was skipped or was silenced leaves the question open. ``several`` GPUs are named in the reasons.
+    was skipped or was silenced leaves the question open.
     """
     counting = [r for r in subject.results if subject.concerns_reader(r) and not _is_about_another(r, subject, gpu)]
     worst: dict[str, Verdict] = {}
@@ -81,7 +84,7 @@ def gather(subject: Subject, deciding: Collection[str], gpu: str = "", *, severa
         causes = [worst.get(cause, Verdict.PASS) for cause in FOLLOWS_FROM.get(result.rule, ())]
         if verdict is Verdict.PASS or any(_RANK.index(cause) >= _RANK.index(verdict) for cause in causes):
             continue  # a root fact that weighs as much is the reason
-        reason = _reason(result, subject, gpu if several else "it")
+        reason = _reason(result, subject)
         (no if verdict is Verdict.FAIL else left_open).append(reason)
     run = {result.rule for result in subject.results}
     missing = [] if UNREAD in run else [rule for rule in deciding if rule not in run]
@@ -113,14 +116,29 @@ def package_name(subject: Subject) -> str:
     return str(subject.facts.get("package") or subject.facts.get("name") or subject.id).replace("_", "-")
 
 
-def _reason(result: CheckResult, subject: Subject, gpu: str) -> Reason:
-    """The finding in few words, or its message with the package, unless that names it."""
-    form = REASONS.get(result.rule) if result.outcome is Outcome.FAIL else None
-    name, message = package_name(subject), result.message
-    if form is not None:
-        return Reason(result.rule, form.format(package=name, gpu=gpu or "it"))
-    is_named = subject.kind not in ("wheel", "package", "distribution") or name in message.replace("_", "-")
-    return Reason(result.rule, message, "" if is_named else name)
+def _reason(result: CheckResult, subject: Subject) -> Reason:
+    name, message = package_name(subject), _PREAMBLE.sub("", result.message)
+    is_no = result.outcome is Outcome.FAIL and result.severity is Severity.ERROR
+    is_plain = result.rule in REASONS and (is_no or (result.rule == "STK102" and subject.facts.get(_KIND) == "sdist"))
+    is_named = subject.kind not in ("wheel", "package", "distribution") or f"{name} " in message
+    return Reason(result.rule, message, "" if is_named and not is_plain else name, is_plain)
+
+
+def _sentence(reasons: Sequence[Reason]) -> str:
+    """What one rule says of several packages, in few words."""
+    names = list(dict.fromkeys(reason.package for reason in reasons if reason.package))
+    if reasons[0].is_plain:
+        one, several = REASONS[reasons[0].rule]
+        return (one if len(names) == 1 else several).format(_listed(names))
+    texts = list(dict.fromkeys(reason.text for reason in reasons))
+    about = f"{_listed(names)}: " if names else ""
+    return f"{about}{texts[0]}{and_more(0 if names else len(texts) - 1, before=' (')}" + ")" * (
+        not names and len(texts) > 1
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return joined(names) if len(names) <= _NAMED else summarised(names, _NAMED)
 
 
 def _gpu_code(subject: Subject) -> Mapping[str, object]:

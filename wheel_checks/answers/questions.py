@@ -29,11 +29,13 @@ def of_gpu_and_driver(gpu: object, driver: object) -> tuple[str, ...]:
     return (*of_gpu, *(OF_A_DRIVER if driver else ()), *(OF_A_DRIVER_AND_A_GPU if gpu and driver else ()))
 
 
-# A finding as a reason, in few words; of any other rule the message is the reason.
+# A finding as a reason, in few words.
+# One form is for one package, the other for several; the reasons of a rule without a form are its messages.
 REASONS = {
-    "STK101": "{package} is a CPU build",
-    "STK103": "{package} has no file for it",
-    "WHL601": "{package} has no code for {gpu}",
+    "STK101": ("{} is a CPU build", "{} are CPU builds"),
+    "STK102": ("{} would be built there from source", "{} would be built there from source"),
+    "STK103": ("{} has no file for it", "{} have no file for it"),
+    "WHL601": ("{} has no code for it", "{} have no code for it"),
 }
 
 # These follow from another finding about the same package, which is shown in their place.

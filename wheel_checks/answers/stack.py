@@ -52,11 +52,10 @@ def _answer(
     asked: StackQuestion, gpu: str, stack: Subject, packages: Sequence[Subject], others: Sequence[Subject]
 ) -> Answer:
     of_wheels = of_gpu_and_driver(gpu, asked.driver)
-    several = len(asked.gpus) > 1
     evidence = gather(stack, OF_THE_STACK)
-    for package in packages:
+    for package in sorted(packages, key=lambda package: not _is_asked_for(package)):
         deciding = OF_A_PACKAGE if package.kind == "package" else (*OF_A_PACKAGE, *of_wheels)
-        evidence += gather(package, deciding, gpu, several=several)
+        evidence += gather(package, deciding, gpu)
     for other in others:
         evidence += gather(other, ())
     if not packages and evidence.verdict is Verdict.PASS:
@@ -64,6 +63,10 @@ def _answer(
     certainty = certainty_of(packages) if gpu else ""
     answer = Answer(evidence.verdict, "", asked.what, evidence.reasons, certainty, evidence.rules)
     return replace(answer, sentence=_words(asked, answer, [gpu] if gpu else []))
+
+
+def _is_asked_for(package: Subject) -> bool:
+    return any(str(demand).startswith("you ask for") for demand in package.facts.get("demanded_by", ()))
 
 
 def _words(asked: StackQuestion, answer: Answer, gpus: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from wheel_checks.model import CheckResult, Report, Subject
+from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.report import wording
 
@@ -24,6 +24,11 @@ class Cause:
     def first(self) -> CheckResult:
         """The result that is shown."""
         return self.results[0][1]
+
+    @property
+    def is_note(self) -> bool:
+        """True for what need not be mended."""
+        return self.first.outcome is Outcome.FAIL and self.first.severity is Severity.NOTE
 
     @property
     def shown(self) -> CheckResult:
@@ -50,7 +55,7 @@ class Cause:
 def causes(found: Iterable[Found]) -> list[Cause]:
     """The findings, worst first, those of one cause together; order is kept among equals.
 
-    A stated cause is one of its subject; else the message is, with placeholders for the subject and the member.
+    The cause is what the rule states, else the message with placeholders for the subject and the member.
     """
     pairs = list(found)
     ranked = {id(result): rank for rank, result in enumerate(wording.worst_first(result for _, result in pairs))}
@@ -58,7 +63,7 @@ def causes(found: Iterable[Found]) -> list[Cause]:
     templates: dict[str, str] = {}  # the same words are the same, whatever they are about
     for subject, result in sorted(pairs, key=lambda pair: ranked[id(pair[1])]):
         template = templates.setdefault(result.message, _template(subject, result))
-        cause = (id(subject), result.cause) if result.cause else template
+        cause = result.cause or template
         groups.setdefault((result.rule, result.outcome, result.severity, cause), []).append((subject, result))
     return [Cause(tuple(group)) for group in groups.values()]
 

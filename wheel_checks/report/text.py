@@ -140,17 +140,20 @@ def _causes(console: Console, report: Report) -> None:
     """What decides, worst first, each cause once, in at most ``_LINES`` lines with the statements that follow."""
     statements = report.overview.statements if report.overview else ()
     left = _LINES - len(statements)
-    found = causes(problems_of(report))
-    if found or statements:
+    every = causes(problems_of(report))
+    found = [cause for cause in every if not cause.is_note]
+    if every or statements:
         console.print()
     for number, cause in enumerate(found):
+        evidence = tuple(item for item in cause.first.evidence if item.value not in cause.first.message)[:_EVIDENCE]
         fix = wording.fix_lines(cause.first.fix) if cause.first.fix else []
-        left -= 1 + min(len(cause.first.evidence), _EVIDENCE) + bool(cause.first.fix) + len(fix)
+        left -= 1 + len(evidence) + bool(cause.first.fix) + len(fix)
         if left < 0 and number:
             console.print(Text(f"  and {plural(len(found) - number, 'more finding')}; -v shows all", style="dim"))
             break
-        evidence = cause.shown.evidence[:_EVIDENCE]
         _problem(console, replace(cause.shown, evidence=evidence), about=cause.about)
+    if notes := len(every) - len(found):
+        console.print(Text(f"  {plural(notes, 'note')}: -v shows {'it' if notes == 1 else 'them'}", style="dim"))
 
 
 def _left_out(console: Console, report: Report) -> None:
@@ -247,7 +250,8 @@ def _problem(console: Console, result: CheckResult, about: str = "") -> None:
     message = _folded(f"{about}: {result.message}" if about else result.message)
     if result.audience is Audience.PUBLISHER:
         message.append("  for the publisher", style="dim")
-    if place := wording.place_of(result):
+    place = wording.place_of(result)
+    if place and place not in result.message:
         message.append(f"  {place}", style="dim")
     table.add_row(Text(label, style=_LABEL_STYLES[label]), Text(neutral(result.rule)), message)
     console.print(Padding(table, (0, 0, 0, 2)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wheel_checks.facts.stack import DECLARED, SDIST, WHEEL, StackFacts, StackPackage
+from wheel_checks.facts.stack_needs import stack_needs
 from wheel_checks.model import FailOn, Overview, Report, Subject, Table, Verdict
 from wheel_checks.phrases import joined, plural
 from wheel_checks.report.wording import accelerator_label, gpu_label
@@ -57,6 +58,7 @@ def overview(stacks: Sequence[ShownStack], fail_on: FailOn) -> Overview:
         title or plural(len(stacks), "stack"),
         tuple(table for table in (_table(shown, fail_on) for shown in stacks) if table.rows),
         summed_up=frozenset({"wheel", "package"}),
+        statements=tuple(statement for shown in stacks for statement in _statements(shown, len(stacks) > 1)),
     )
 
 
@@ -80,6 +82,14 @@ def _table(shown: ShownStack, fail_on: FailOn) -> Table:
     title = f"{shown.stack.facts.get('target', shown.stack.id)}: {plural(len(shown.packages), 'package')}"
     title += f", of which {joined(counted)} are not listed (-v lists them)" if counted else ""
     return Table(title, ("package", "version", "built for", "GPU code", "verdict"), rows)
+
+
+def _statements(shown: ShownStack, several: bool) -> list[str]:
+    """What the stack needs of the system below it; of several stacks with the target."""
+    if shown.facts is None or not shown.packages:
+        return []
+    where = f"{shown.facts.target.label}: " if several else ""
+    return [where + sentence for sentence in stack_needs(shown.facts).sentences]
 
 
 def _has_accelerator(subject: Subject) -> bool:

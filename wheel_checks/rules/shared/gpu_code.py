@@ -69,7 +69,7 @@ def _does_not_run(found: Sequence[CodeAnswer], facts: GpuCodeFacts, remedy: Reme
         else:
             message = f"no code for {named(gpus)} in {member}, which has {labels_of(code)}"
         evidence = [Evidence(one.product.name, one.runs.why, f"{member} ({code.certainty})") for one in answered]
-        yield Finding(message, tuple(evidence), remedy(gpus, code), place(member))
+        yield Finding(message, tuple(evidence), remedy(gpus, code), place(member), cause=f"no code for {named(gpus)}")
 
 
 def _not_proven(found: Sequence[CodeAnswer], facts: GpuCodeFacts, place: Place) -> Iterator[Finding]:
@@ -160,7 +160,8 @@ def without_code_beside(
             evidence = tuple(
                 Evidence(gpu.name, runs_on(code.counts, gpu).why, f"{member} ({code.certainty})") for gpu in lacking
             )
-            yield Finding(message, evidence, remedy(lacking, code), place(member), Severity.WARNING)
+            cause = f"no code for {named(lacking)}"
+            yield Finding(message, evidence, remedy(lacking, code), place(member), Severity.WARNING, cause=cause)
 
 
 def only_compiled(facts: GpuCodeFacts, wanted: Sequence[Product], fix: Fix, place: Place) -> Iterator[Finding]:
@@ -175,7 +176,7 @@ def only_compiled(facts: GpuCodeFacts, wanted: Sequence[Product], fix: Fix, plac
     for (member, label), gpus in sorted(by_label.items(), key=lambda item: item[0][0] != main):
         message = f"{member} runs on {named(gpus)} only by compiling {label} at first use"
         evidence = (Evidence("code", labels_in(codes[member]), member),)
-        yield Finding(message, evidence, fix, place(member))
+        yield Finding(message, evidence, fix, place(member), cause=f"compiled at first use on {named(gpus)}")
 
 
 def beside_other_cpus(

@@ -105,7 +105,8 @@ def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[
             f"{driver} supports CUDA {own} at most"
         )
         evidence = (Evidence(f"driver {driver}", f"CUDA {own}", _TABLE), *signals_shown(facts))
-        yield Finding(message, evidence, _newer_driver(str(needed), majors[oldest], str(own), expectations.gpus))
+        fix = _newer_driver(str(needed), majors[oldest], str(own), expectations.gpus)
+        yield Finding(message, evidence, fix, cause=f"driver {driver} is too old for CUDA {oldest}")
 
 
 def _unknown_driver(driver: str, cuda: str) -> Finding:
