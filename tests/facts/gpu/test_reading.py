@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -12,12 +13,14 @@ from hypothesis import strategies as st
 
 from tests.support.elf import Elf
 from tests.support.facts import MemorySource, archive_of, facts_of
-from tests.support.fatbin import fat_binary, section
+from tests.support.fatbin import Image, fat_binary, section
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.gpu import reading as gpu_reading
+from wheel_checks.facts.gpu import sampling
 from wheel_checks.facts.gpu.code import GpuCodeFacts
-from wheel_checks.facts.gpu.reading import read_gpu_code, scan, search
+from wheel_checks.facts.gpu.reading import read_gpu_code, read_until
+from wheel_checks.facts.gpu.streaming import scan, search
 from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.gpu.fatbin import read_fatbins
@@ -97,7 +100,7 @@ def test_a_library_is_read_no_further_than_its_gpu_code(monkeypatch: pytest.Monk
 
 
 def test_code_that_a_library_keeps_as_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wheel_checks.facts.gpu.reading._MUCH_DATA", 10_000)
+    monkeypatch.setattr("wheel_checks.facts.gpu.places._MUCH_DATA", 10_000)
     kept = section(*[fat_binary("sm_100")] * 100)
     fft = Elf(contents={".nv_fatbin": section(fat_binary("sm_75")), ".ldata": kept}).build().data
     host = Elf(contents={".data": kept}).build().data  # nothing says that it has any code
@@ -114,16 +117,10 @@ def test_stored_members_are_read_too() -> None:
     assert counts(read(wheel)) == {"demo/_C.so": {"sm_90": 2, "sm_100": 1}}
 
 
-def test_fat_binaries_and_cubins_of_their_own() -> None:
-    wheel = WheelBuilder("demo", "1.0", LINUX).add("demo/k.fatbin", LINKED)
-    wheel.add("demo/cubins/a.cubin", b"a").add("demo/cubins/b.cubin", b"b")
+def test_fat_binaries_of_their_own() -> None:
+    found = read(WheelBuilder("demo", "1.0", LINUX).add("demo/k.fatbin", LINKED))
 
-    found = read(wheel)
-
-    assert counts(found) == {
-        "demo/k.fatbin": {"sm_90": 2, "sm_100": 1},
-        "demo/cubins/*.cubin": "a cubin of its own does not tell the a or f of its target",
-    }
+    assert counts(found) == {"demo/k.fatbin": {"sm_90": 2, "sm_100": 1}}
     assert found.verdict == found.main
 
 
@@ -160,16 +157,71 @@ def test_members_on_the_same_bytes_are_not_read_over_and_over() -> None:
     assert len(found.unread) == 19
 
 
-def test_not_exact_small_libraries_are_read_and_big_ones_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_reading, "CHEAP", 100_000)
-    found = read(cuda_wheel(_C=library(nv_fatbin=LINKED), _big=far()), exact=False)
+def large(*labels: str, seed: int = 1) -> bytes:
+    """A library with 45 containers of these labels: megabytes that no compressor shortens."""
+    chance = random.Random(seed)
+    empty = section(*[fat_binary(*(Image(label, 40_000) for label in labels))] * 45)
+    first, *pieces = empty.split(b"\xa5" * 39_996)
+    code = first + b"".join(chance.randbytes(39_996) + piece for piece in pieces)
+    return Elf(contents={".rodata": NOISE[:300_000], ".nv_fatbin": code}).build().data
 
-    assert counts(found) == {
-        "demo/_C.so": {"sm_90": 2, "sm_100": 1},
-        "demo/_big.so": "its section headers lie too far from its end",
-    }
-    assert isinstance(found.verdict, Unavailable)
-    assert found.verdict.hint == "--depth gpu reads it whole"
+
+def certainties(facts: GpuCodeFacts) -> dict[str, str]:
+    """How sure each library's code is."""
+    return {item.member: item.code.certainty for item in facts.libraries if not isinstance(item.code, Unavailable)}
+
+
+def test_not_exact_small_libraries_are_read_and_big_ones_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_reading, "CHEAP", 100_000)
+    monkeypatch.setattr(sampling, "WINDOW", 120_000)
+    found = read(cuda_wheel(_C=library(nv_fatbin=LINKED), _big=large("sm_90", "sm_100a")), exact=False)
+
+    assert certainties(found) == {"demo/_C.so": "exact", "demo/_big.so": "sampled"}
+    assert set(counts(found)["demo/_big.so"]) == {"sm_90", "sm_100a"}
+    assert found.libraries[1].bytes_read == 7 * 120_000
+
+
+def test_a_sample_grows_until_nothing_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_reading, "CHEAP", 100_000)
+    monkeypatch.setattr(sampling, "WINDOW", 100_000)
+    wheel = cuda_wheel(_big=large("sm_90", "sm_100a"), _other=large("sm_80", "sm_90", seed=2))
+    source, archive = MemorySource(wheel.build(), remote=True), archive_of(facts_of(wheel))
+    asked: list[dict[str, str]] = []
+
+    def missed(label: str, facts: GpuCodeFacts) -> list[str]:
+        asked.append(certainties(facts))
+        return [library for library, code in facts.known if label not in code.counts]
+
+    present = read_until(source, archive, partial(missed, "sm_90"))
+    assert set(certainties(present).values()) == {"sampled"}
+    assert len(asked) == 1
+
+    found = read_until(source, archive, partial(missed, "sm_100a"))
+    assert certainties(found) == {"demo/_big.so": "sampled", "demo/_other.so": "exact"}
+    assert counts(found)["demo/_other.so"] == {"sm_80": 45, "sm_90": 45}
+
+    little = read_until(source, archive, partial(missed, "sm_70"), max_read=2_000_000)
+    assert set(certainties(little).values()) == {"sampled"}
+    limits = [library.limit for library in little.libraries]
+    assert all(limit is not None and "--max-read" in limit.hint for limit in limits)
+
+
+def test_a_library_with_relocatable_code_is_not_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window does not say whether its code is loaded."""
+    monkeypatch.setattr(gpu_reading, "CHEAP", 100_000)
+    both = Elf(contents={".nv_fatbin": LINKED, "__nv_relfatbin": RELOCATABLE, ".rodata": NOISE}).build().data
+
+    found = read(cuda_wheel(_both=both), exact=False)
+
+    assert counts(found) == {"demo/_both.so": {}}
+    assert certainties(found) == {"demo/_both.so": "sampled"}
+    assert counts(read(cuda_wheel(_both=both))) == {"demo/_both.so": {"sm_90": 2, "sm_100": 1}}
+
+
+def test_a_library_without_section_headers_is_searched() -> None:
+    stripped = Elf(contents={".nv_fatbin": LINKED}).build().with_fields({"e_shoff": 0, "e_shnum": 0, "e_shstrndx": 0})
+
+    assert counts(read(cuda_wheel(_C=stripped))) == {"demo/_C.so": {"sm_90": 2, "sm_100": 1}}
 
 
 def torch_that_declares(labels: str) -> WheelBuilder:
@@ -183,13 +235,11 @@ def torch_that_declares(labels: str) -> WheelBuilder:
     )
 
 
-def test_not_exact_the_declared_list_is_enough() -> None:
+def test_what_is_declared_is_read_only_where_all_is() -> None:
     found = read(torch_that_declares("sm_90 sm_100"), exact=False)
 
-    assert found.libraries == ()
-    assert found.declared is not None
-    assert found.verdict == ("", found.declared)
-    assert found.declared.sass == ("sm_90", "sm_100")
+    assert found.declared is None
+    assert found.verdict == found.main
 
 
 def test_exact_both_are_known_and_the_code_counts() -> None:

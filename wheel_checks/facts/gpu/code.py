@@ -21,12 +21,14 @@ COMMON = 0.5
 @dataclass(frozen=True, slots=True)
 class LibraryGpuCode:
     """The GPU code of one library. ``code`` is Unavailable where it could not be read; it has no labels for a library
-    that was read and holds none. ``bytes_read`` are compressed bytes of the archive that this took.
+    that was read and holds none. ``bytes_read`` are compressed bytes of the archive that this took. ``limit`` says why
+    a library that is only sampled was not read on, though that was asked for.
     """
 
     member: str
     code: GpuCode | Unavailable
     bytes_read: int = 0
+    limit: Unavailable | None = None
 
 
 @dataclass(frozen=True, slots=True)

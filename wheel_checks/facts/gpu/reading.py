@@ -1,15 +1,15 @@
-"""Reads the GPU code of a wheel's libraries: their sections of fat binaries, streamed through and never held.
+"""Reads the GPU code of a wheel's libraries, as sure as it must be.
 
-The section headers lie near the end of a file. They are read first, from the inflated tail, so that libraries without
-GPU code are not streamed and the others only up to the end of their last section of it. A library whose tail does not
-tell is streamed whole, and every fat binary in it noted until the headers come at the end.
+The section names say which libraries have some, and where. Small libraries are streamed, the others are sampled: what
+is seen in a sample is there. Absence is known only of what was streamed to its end; so whoever misses something asks
+for a larger sample of the libraries in question, and at last for all of their bytes: :func:`read_until` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive
@@ -17,11 +17,13 @@ from wheel_checks.facts.archive.inflation import unpackable
 from wheel_checks.facts.elf.native_members import may_be_elf
 from wheel_checks.facts.elf.reading import MemberElf, read_member_elfs
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode
-from wheel_checks.formats.elf.bytes import StreamKeeper
-from wheel_checks.formats.elf.file import Missing, Part, read_elf
+from wheel_checks.facts.gpu.loose import loose_files, read_loose
+from wheel_checks.facts.gpu.places import bundle_spans, holds_code_as_data, loaded_spans
+from wheel_checks.facts.gpu.sampling import SIZES, Sampled, sample, window_places
+from wheel_checks.facts.gpu.streaming import scan, search, search_everywhere
+from wheel_checks.formats.elf.file import Part
 from wheel_checks.formats.elf.sections import Sections
-from wheel_checks.formats.gpu.fatbin import FatbinScanner, GpuCode, find_declared
-from wheel_checks.formats.gpu.fatbin_search import FatbinFinder
+from wheel_checks.formats.gpu.fatbin import GpuCode, find_declared
 from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
 from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import inflate_stream
@@ -29,85 +31,121 @@ from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 
 AT_ONCE = 4  # members streamed in parallel
-CHEAP = 8 * 1024 * 1024  # compressed bytes up to which a library is streamed when not all of them are
+CHEAP = 3 * 1024 * 1024
+"""Compressed bytes up to which a library is streamed at once: less would not be saved."""
 LARGEST = 8 * 1024**3  # bytes inflated of one member
+MAX_READ = 1_000_000_000
+"""Bytes of one wheel that may be streamed for its GPU code, unless ``--max-read`` says otherwise."""
 
 _DECLARING = "libtorch_python.so"
 _DECLARATION_BYTES = 16 * 1024 * 1024  # compressed bytes searched for the declared list
-_LOADED, _RELOCATABLE = ".nv_fatbin", "__nv_relfatbin"
-_HEAD = 4096  # bytes that hold the ELF header
-_NAMES_ROOM = 1024 * 1024  # bytes around the section headers; linkers put their names right before them
-_NO_CODE = GpuCode({}, "exact", {})
-_STUB = 64 * 1024  # bytes of loaded fat binaries below which there may be more of them in other sections
-_MUCH_DATA = 16 * 1024 * 1024  # bytes of such a section from which it is worth a search
-_DATA = (".data", ".rodata", ".ldata", ".lrodata")  # the last two: x86-64 psABI, large code model
-_ONLY_EXACT = "--depth gpu reads it whole"
+_ROUNDS = len(SIZES) + 2  # the samples, then all bytes; at most so often is somebody asked
+
+Missed = Callable[[GpuCodeFacts], Collection[str]]
+"""Which members, of those that were not read whole, may hold what is missed; none when nothing is."""
 
 
 def read_gpu_code(
-    source: ByteSource, archive: Archive, elfs: Sequence[MemberElf] | None = None, *, exact: bool
+    source: ByteSource,
+    archive: Archive,
+    elfs: Sequence[MemberElf] | None = None,
+    *,
+    exact: bool,
+    max_read: int = MAX_READ,
 ) -> GpuCodeFacts:
-    """The GPU code of every ELF file and of every .fatbin member; ``elfs`` is what is known of the ELF files already.
+    """The GPU code of every ELF file, and of files such as .fatbin, .cubin, .ptx, .hsaco; ``elfs`` is what is known of
+    the ELF files already.
 
-    Not ``exact``, what is declared is enough, 6 MB of a torch wheel; of a wheel that declares nothing only small
-    libraries are read. A library that was not or could not be read is Unavailable. Cubins of their own are only listed,
-    by folder: their headers do not tell the ``a`` or ``f`` of their targets. Up to four members are streamed at once,
-    each 1 MiB at a time. Raises SourceError when bytes cannot be had.
+    ``exact``, every byte that may hold some is read, and what torch declares; else a sample, 1.8 MB of each large
+    library. At most ``max_read`` bytes are streamed; a library that was not or could not be read is Unavailable.
+    Raises SourceError when bytes cannot be had.
     """
-    declared = _read_declared(source, archive)
-    if declared and not exact:
-        return GpuCodeFacts((), declared)
-    found: dict[str, LibraryGpuCode] = {}
-    planned: list[_Reading] = []
-    for item in _plan(source, archive, elfs, exact=exact):
-        if isinstance(item, LibraryGpuCode):
-            found[item.member] = item
-        else:
-            planned.append(item)
-    for member in archive.members:
-        if member.name.endswith(".fatbin") and not member.is_directory:
-            planned.append(_Reading(member, [(0, member.size)]))
-        elif member.name.endswith(".cubin"):
-            cubins = cubins_beside(member.name)
-            found[cubins.member] = cubins
-    found |= {library.member: library for library in _read(source, archive, planned, exact=exact)}
-    order = {member.name: number for number, member in enumerate(archive.members)}
-    libraries = sorted(found.values(), key=lambda library: order.get(library.member, len(order)))
-    return GpuCodeFacts(tuple(libraries), declared)
+    reading = _WheelReading(source, archive, elfs, max_read)
+    reading.begin()
+    if not exact:
+        return reading.facts()
+    reading.read_all(reading.open_members)
+    return reading.facts(_read_declared(source, archive))
+
+
+def read_until(
+    source: ByteSource,
+    archive: Archive,
+    missed: Missed,
+    elfs: Sequence[MemberElf] | None = None,
+    *,
+    max_read: int = MAX_READ,
+) -> GpuCodeFacts:
+    """As :func:`read_gpu_code`, from the smallest sample on, until ``missed`` returns no member that can be read on.
+
+    The members that it returns are sampled in more places, 3.9 and then 8.1 MB, and then streamed as far as
+    ``max_read`` allows. What is known of each member depends on the file and on how far it was read, not on why.
+    """
+    reading = _WheelReading(source, archive, elfs, max_read)
+    reading.begin()
+    for _ in range(_ROUNDS):
+        members = reading.open_members & set(missed(reading.facts()))
+        if not members:
+            break
+        reading.read_on(members)
+    return reading.facts()
 
 
 @dataclass(slots=True)
-class _Reading:
-    """One member to read: the ``(offset, size)`` of what holds its fat binaries, None when its section headers are not
-    known but lie at ``headers_offset``, ``as_data`` when they may lie anywhere; and where its data begins in the
-    archive.
+class _Library:
+    """One member to read. ``spans`` hold fat binaries and ``bundles`` offload bundles; None when that is not known, as
+    the section headers at ``headers_offset`` were not read; ``as_data`` when there may be code anywhere. A library that
+    also has ``unloaded`` fat binaries is not sampled, for a window does not say which of both it shows.
     """
 
     member: Member
     spans: list[tuple[int, int]] | None
+    bundles: list[tuple[int, int]] = field(default_factory=list)
     headers_offset: int = 0
     as_data: bool = False
+    unloaded: bool = False
     data_offset: int = 0
-    bytes_read: int = field(default=0, init=False)
+    windows: int = 0  # that were looked into
+    limit: Unavailable | None = None
+    code: GpuCode | Unavailable = field(default=GpuCode({}, "sampled", {}))
+    bytes_read: int = 0
 
-    def read(self, source: ByteSource) -> LibraryGpuCode:
-        """Stream the member: to the end of its last span, or to its own."""
+    @property
+    def is_open(self) -> bool:
+        """True when reading on may show more."""
+        return not isinstance(self.code, Unavailable) and self.code.certainty != "exact" and self.limit is None
+
+    @property
+    def sampled(self) -> Sampled:
+        """What a sample needs to know."""
+        anywhere = self.as_data or self.spans is None
+        spans = () if anywhere else (*(self.spans or ()), *self.bundles)
+        return Sampled(self.member, self.data_offset, spans)
+
+    def stream(self, source: ByteSource) -> None:
+        """Read to the end of its last span, or to its own: also when the sample showed code that is in no span."""
+        seen = set() if isinstance(self.code, Unavailable) else set(self.code.counts)
+        self._stream(source)
+        if not isinstance(self.code, Unavailable) and not seen <= set(self.code.counts) and not self.as_data:
+            self.as_data = True
+            self._stream(source)
+
+    def _stream(self, source: ByteSource) -> None:
         chunks = source.stream(self.data_offset, self.member.compressed_size)
         pieces = inflate_stream(self.member, self._counted(chunks))
+        size = self.member.size
         try:
-            code: GpuCode | Unavailable
             if self.as_data:
-                code = search_everywhere(pieces, self.member.size)
+                self.code = search_everywhere(pieces, size)
             elif self.spans is None:
-                code = search(pieces, self.member.size, self.headers_offset)
+                self.code = search(pieces, size, self.headers_offset)
             else:
-                code = scan(pieces, self.member.size, self.spans)
+                self.code = scan(pieces, size, self.spans, self.bundles)
         except FormatError as error:
-            code = Unavailable(f"it cannot be read: {error}")
+            self.code = Unavailable(f"it cannot be read: {error}", error.hint)
         finally:
             if isinstance(chunks, Generator):
                 chunks.close()  # now, not at some later time: a connection hangs on it
-        return LibraryGpuCode(self.member.name, code, self.bytes_read)
 
     def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         for chunk in chunks:
@@ -115,136 +153,149 @@ class _Reading:
             yield chunk
 
 
-def cubins_beside(path: str) -> LibraryGpuCode:
-    """What is known of the cubins in the folder of this one: that they are there."""
-    why = Unavailable("a cubin of its own does not tell the a or f of its target", "see what it was built for")
-    return LibraryGpuCode(f"{path.rpartition('/')[0]}/*.cubin", why)
+class _WheelReading:
+    """The libraries of one wheel that have, or may have, GPU code, and how far each was read."""
 
+    def __init__(self, source: ByteSource, archive: Archive, elfs: Sequence[MemberElf] | None, max_read: int) -> None:
+        self._source = source
+        self._archive = archive
+        self._left = max_read
+        self._max_read = max_read
+        self._files = loose_files(archive.members)
+        self._loose = {path: self._read_loose(path, whole=_are_cheap(files)) for path, files in self._files.items()}
+        self._libraries = {library.member.name: library for library in self._find(elfs)}
 
-def scan(pieces: Iterable[bytes], size: int, spans: Iterable[tuple[int, int]]) -> GpuCode:
-    """The GPU code in the ``(offset, length)`` spans of a file of ``size`` bytes that comes in ``pieces``.
+    @property
+    def open_members(self) -> set[str]:
+        """The members of which reading on may show more."""
+        libraries = {name for name, library in self._libraries.items() if library.is_open}
+        return libraries | {
+            path
+            for path, found in self._loose.items()
+            if not isinstance(found.code, Unavailable) and found.code.certainty != "exact" and found.limit is None
+        }
 
-    Takes no more of the pieces than the spans need. Raises FormatError when a span is no row of fat binaries, when two
-    overlap, and what the pieces raise.
-    """
-    code = _NO_CODE
-    stream = iter(pieces)
-    position, piece = 0, memoryview(b"")  # where the piece begins, and what is left of it
-    for offset, length in sorted(spans):
-        if offset < position or offset + length > size:
-            raise FormatError(
-                f"the fat binaries lie at bytes {offset:#x} to {offset + length:#x}",
-                expected=f"a place of their own inside the file of {size:#x} bytes",
-            )
-        scanner = FatbinScanner()
-        while position < offset + length:
-            if not piece:
-                piece = memoryview(next(stream, b""))
-                if not piece:
-                    raise FormatError(f"the file ends at byte {position}", expected=f"{size} bytes")
-            end = min(position + len(piece), offset + length)
-            if end > offset:
-                scanner.feed(piece[max(0, offset - position) : end - position])
-            piece = piece[end - position :]
-            position = end
-        code += scanner.finish()
-    return code
+    def facts(self, declared: GpuCode | None = None) -> GpuCodeFacts:
+        """What is known by now."""
+        found = {
+            name: LibraryGpuCode(name, of.code, of.bytes_read, of.limit) for name, of in self._libraries.items()
+        } | self._loose
+        order = {member.name: number for number, member in enumerate(self._archive.members)}
+        libraries = sorted(found.values(), key=lambda library: order.get(library.member, len(order)))
+        return GpuCodeFacts(tuple(libraries), declared)
 
+    def begin(self) -> None:
+        """Stream small libraries, and take the smallest sample of all others."""
+        names = [name for name, library in self._libraries.items() if library.is_open]
+        self._sample([self._libraries[name] for name in names if _is_next(self._libraries[name], SIZES[0])], SIZES[0])
+        self._stream([of for of in self._libraries.values() if of.is_open and of.member.compressed_size <= CHEAP])
 
-def search(pieces: Iterable[bytes], size: int, headers_offset: int) -> GpuCode | Unavailable:
-    """The GPU code of an ELF file of ``size`` bytes, in ``pieces``, whose section headers are at ``headers_offset``.
+    def read_on(self, members: Collection[str]) -> None:
+        """Take the next larger sample of each of ``members``, or stream it where that takes no more."""
+        whole = set(members)
+        for size in SIZES:
+            libraries = [of for name, of in self._libraries.items() if name in whole and _is_next(of, size)]
+            self._sample(libraries, size)
+            whole -= {library.member.name for library in libraries}
+        self.read_all(whole)
 
-    Everything is read, since the headers stand behind what they describe. Their names are looked for up to 1 MiB before
-    them and behind. Raises FormatError when a section is no row of fat binaries, and what the pieces raise.
-    """
-    finder = FatbinFinder(size)
-    start = max(0, headers_offset - _NAMES_ROOM)
-    keeper = StreamKeeper(size, [(0, min(size, _HEAD)), (start, min(size, headers_offset + _NAMES_ROOM) - start)])
-    for piece in pieces:
-        finder.feed(piece)
-        keeper.feed(piece)
-    sections = read_elf(keeper.regions, {Part.SECTIONS}).sections
-    if isinstance(sections, Missing):
-        return Unavailable("the names of its sections lie far from their headers")
-    if holds_code_as_data(sections):
-        return finder.everywhere
-    code = _NO_CODE
-    for offset, length in loaded_spans(sections):
-        code += finder.within(offset, length)
-    return code
+    def read_all(self, members: Collection[str]) -> None:
+        """Read these to their ends, as far as the budget allows."""
+        self._stream([self._libraries[name] for name in members if name in self._libraries])
+        for path in sorted(set(members) & set(self._loose)):
+            self._loose[path] = self._read_loose(path, whole=True)
 
+    def _read_loose(self, path: str, *, whole: bool) -> LibraryGpuCode:
+        files = self._files[path]
+        if whole and not _are_cheap(files):
+            size = sum(member.compressed_size for member in files)
+            if size > self._left:
+                return replace(self._loose[path], limit=self._too_large(size))
+            self._left -= size
+        return read_loose(self._source, self._archive, path, files, whole=whole)
 
-def search_everywhere(pieces: Iterable[bytes], size: int) -> GpuCode:
-    """All GPU code in a file of ``size`` bytes that comes in ``pieces``. Raises FormatError, see FatbinFinder.feed."""
-    finder = FatbinFinder(size)
-    for piece in pieces:
-        finder.feed(piece)
-    return finder.everywhere
+    def _sample(self, libraries: Sequence[_Library], windows: int) -> None:
+        for library, (code, read) in zip(
+            libraries,
+            sample(self._source, [(library.sampled, library.windows) for library in libraries], windows),
+            strict=True,
+        ):
+            if not isinstance(library.code, Unavailable):
+                library.code += code
+            library.windows = windows
+            library.bytes_read += read
 
+    def _stream(self, libraries: Sequence[_Library]) -> None:
+        allowed = []
+        for library in sorted(libraries, key=lambda library: library.member.compressed_size):
+            size = library.member.compressed_size
+            if size > CHEAP and size > self._left:
+                library.limit = self._too_large(size)
+                continue
+            self._left -= size if size > CHEAP else 0
+            allowed.append(library)
+        if allowed:
+            with ThreadPoolExecutor(AT_ONCE, "gpu-code") as pool:
+                list(pool.map(lambda library: library.stream(self._source), allowed))
 
-def _plan(
-    source: ByteSource, archive: Archive, elfs: Sequence[MemberElf] | None, *, exact: bool
-) -> Iterator[_Reading | LibraryGpuCode]:
-    """What to read of every ELF file that has GPU code or, as far as its tail tells, may have some."""
-    if elfs is None:
-        members = [member for member in archive.members if may_be_elf(member)]
-    else:
-        members = [item.member for item in elfs if not isinstance(item.facts, Unavailable)]
-    for item in read_member_elfs(source, archive, members, {Part.SECTIONS}):
-        if isinstance(item.facts, Unavailable):
-            continue  # no ELF file, or a corrupt one: that is the finding of other rules
-        if isinstance(item.facts.sections, Sections):
-            if spans := loaded_spans(item.facts.sections):
-                yield _Reading(item.member, spans, as_data=holds_code_as_data(item.facts.sections))
-        elif exact or item.member.compressed_size <= CHEAP:
-            yield _Reading(item.member, None, item.facts.header.sections_offset)
+    def _too_large(self, size: int) -> Unavailable:
+        return Unavailable(
+            f"it has {size:,} bytes, and at most {self._max_read:,} of a wheel are read",
+            f"--max-read {-(-(size + self._max_read - self._left) // 10**9)}GB reads it",
+        )
+
+    def _find(self, elfs: Sequence[MemberElf] | None) -> list[_Library]:
+        """The libraries that have GPU code, or may have some, with the places of their data."""
+        found = list(self._with_code(elfs))
+        found += [
+            _Library(member, [(0, member.size)])
+            for member in self._archive.members
+            if member.name.endswith(".fatbin") and not member.is_directory
+        ]
+        readable = {id(member) for member in unpackable(self._archive.members)}
+        starts = data_offsets(self._source, self._archive, [library.member for library in found])
+        for library, start in zip(found, starts, strict=True):
+            if isinstance(start, Unavailable):
+                library.code = start
+            elif library.member.size > LARGEST or id(library.member) not in readable:
+                library.code = Unavailable(f"it claims {library.member.size:,} bytes, more than is read")
+            else:
+                library.data_offset = start
+        return found
+
+    def _with_code(self, elfs: Sequence[MemberElf] | None) -> Iterator[_Library]:
+        if elfs is None:
+            members = [member for member in self._archive.members if may_be_elf(member)]
         else:
-            why = Unavailable("its section headers lie too far from its end", _ONLY_EXACT)
-            yield LibraryGpuCode(item.member.name, why)
+            members = [item.member for item in elfs if not isinstance(item.facts, Unavailable)]
+        for item in read_member_elfs(self._source, self._archive, members, {Part.SECTIONS}):
+            if isinstance(item.facts, Unavailable):
+                continue  # no ELF file, or a corrupt one: that is the finding of other rules
+            sections = item.facts.sections
+            if not isinstance(sections, Sections):
+                yield _Library(item.member, None, headers_offset=item.facts.header.sections_offset)
+            elif not sections.headers:  # stripped off: nothing says where code is
+                yield _Library(item.member, None, as_data=True)
+            elif (spans := loaded_spans(sections)) or bundle_spans(sections):
+                yield _Library(
+                    item.member,
+                    spans,
+                    bundle_spans(sections),
+                    as_data=holds_code_as_data(sections),
+                    unloaded=len(spans) < len(sections.gpu_code),
+                )
 
 
-def loaded_spans(sections: Sections) -> list[tuple[int, int]]:
-    """The ``(offset, size)`` of what is loaded, as cuobjdump lists it: relocatable code only when there is no other."""
-    filled = [section for section in sections.gpu_code if section.size]
-    names = {section.name for section in filled}
-    wanted = _LOADED if _LOADED in names else _RELOCATABLE
-    return [(section.offset, section.size) for section in filled if section.name == wanted]
+def _is_next(library: _Library, size: int) -> bool:
+    """True when ``size`` windows are the next larger sample, and clearly less than all bytes."""
+    before = (0, *SIZES)[SIZES.index(size)]
+    if not library.is_open or library.unloaded or library.windows != before or library.member.compressed_size <= CHEAP:
+        return False
+    return 2 * sum(length for _, length in window_places(library.sampled, size)) < library.member.compressed_size
 
 
-def holds_code_as_data(sections: Sections) -> bool:
-    """True for a library with hardly any code where the CUDA runtime loads it, and megabytes of data.
-
-    cuFFT 12 keeps its 24,000 fat binaries in .data and loads them itself; .nv_fatbin has 672 bytes, for sm_75, which is
-    all that cuobjdump lists.
-    """
-    loaded = sum(size for _, size in loaded_spans(sections))
-    return 0 < loaded < _STUB and any(
-        section.name in _DATA and section.in_file and section.size >= _MUCH_DATA for section in sections.headers
-    )
-
-
-def _read(source: ByteSource, archive: Archive, planned: list[_Reading], *, exact: bool) -> Iterator[LibraryGpuCode]:
-    """Stream what was planned, as far as it is allowed; the rest is Unavailable."""
-    allowed: list[_Reading] = []
-    readable = {id(member) for member in unpackable(archive.members)}
-    for reading in planned:
-        member = reading.member
-        if not exact and member.compressed_size > CHEAP:
-            yield LibraryGpuCode(member.name, Unavailable(f"it has {member.compressed_size:,} bytes", _ONLY_EXACT))
-        elif member.size > LARGEST or id(member) not in readable:
-            yield LibraryGpuCode(member.name, Unavailable(f"it claims {member.size:,} bytes, more than is read"))
-        else:
-            allowed.append(reading)
-    ready = []
-    for reading, start in zip(allowed, data_offsets(source, archive, [item.member for item in allowed]), strict=True):
-        if isinstance(start, Unavailable):
-            yield LibraryGpuCode(reading.member.name, start)
-        else:
-            reading.data_offset = start
-            ready.append(reading)
-    if ready:
-        with ThreadPoolExecutor(AT_ONCE, "gpu-code") as pool:
-            yield from pool.map(lambda reading: reading.read(source), ready)
+def _are_cheap(files: Sequence[Member]) -> bool:
+    return sum(member.compressed_size for member in files) <= CHEAP
 
 
 def data_offsets(source: ByteSource, archive: Archive, members: Sequence[Member]) -> list[int | Unavailable]:

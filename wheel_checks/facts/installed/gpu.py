@@ -11,11 +11,15 @@ from dataclasses import dataclass, field
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.elf.file import read_elf_file
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode
-from wheel_checks.facts.gpu.reading import LARGEST, cubins_beside, holds_code_as_data, loaded_spans, search_everywhere
+from wheel_checks.facts.gpu.loose import LARGEST_FILE, is_loose, label_of_file
+from wheel_checks.facts.gpu.places import bundle_spans, holds_code_as_data, loaded_spans
+from wheel_checks.facts.gpu.reading import LARGEST
+from wheel_checks.facts.gpu.streaming import search_everywhere
 from wheel_checks.facts.installed.facts import Distribution, RecordedFiles
 from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.formats.elf.sections import Sections
 from wheel_checks.formats.gpu.fatbin import FatbinScanner, GpuCode
+from wheel_checks.formats.gpu.offload_bundle import BundleScanner
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment
 from wheel_checks.sources.file_tree import FileTree
@@ -42,7 +46,10 @@ def read_installed_gpu_code(
         for path in distribution.files.owned
     }
     others = [
-        f"{e.path}/{file}" for e in environment.entries for file in e.files if file.endswith((".fatbin", ".cubin"))
+        f"{e.path}/{file}"
+        for e in environment.entries
+        for file in e.files
+        if file.endswith(".fatbin") or is_loose(file)
     ]
     paths = sorted({*elfs, *others})
     with ThreadPoolExecutor(AT_ONCE, "gpu-code") as pool:
@@ -52,7 +59,8 @@ def read_installed_gpu_code(
         if library is not None:
             owner = owners.get(path)
             name = library.member.removeprefix(f"{owner.entry}/") if owner else library.member
-            found[owner.folder if owner else ""][name] = LibraryGpuCode(name, library.code, library.bytes_read)
+            of_owner = found[owner.folder if owner else ""]
+            of_owner[name] = _joined(of_owner.get(name), LibraryGpuCode(name, library.code, library.bytes_read))
     names = {distribution.folder: distribution.name for distribution in distributions}
     return {
         folder: GpuCodeFacts(tuple(libraries.values()), project=names.get(folder, ""))
@@ -62,27 +70,57 @@ def read_installed_gpu_code(
 
 def _read(tree: FileTree, path: str) -> LibraryGpuCode | None:
     """The GPU code of one file, None when it has none."""
-    if path.endswith(".cubin"):
-        return cubins_beside(path)
     spans: list[tuple[int, int]] | None = None
+    bundles: list[tuple[int, int]] = []
     as_data = False
+    if is_loose(path):
+        return _read_loose(tree, path)
     if not path.endswith(".fatbin"):
         elf, _ = read_elf_file(tree, path, {Part.SECTIONS})
         if not isinstance(elf, ElfFacts):
             return LibraryGpuCode(path, Unavailable(f"it cannot be read: {elf}"))
         spans = loaded_spans(elf.sections) if isinstance(elf.sections, Sections) else []
-        if not spans:
+        bundles = bundle_spans(elf.sections) if isinstance(elf.sections, Sections) else []
+        if not spans and not bundles:
             return None
         as_data = isinstance(elf.sections, Sections) and holds_code_as_data(elf.sections)
     try:
         with open_regular(tree.outside(path)) as file:
             reader = _Reader(file.fileno(), os.fstat(file.fileno()).st_size)
-            code = reader.search() if as_data else reader.read([(0, reader.size)] if spans is None else spans)
+            code = reader.search() if as_data else reader.read([(0, reader.size)] if spans is None else spans, bundles)
     except FormatError as error:
         return LibraryGpuCode(path, Unavailable(f"it cannot be read: {error}"))
     except OSError as error:
         return LibraryGpuCode(path, Unavailable(f"it cannot be read: {error.strerror}"))
     return LibraryGpuCode(path, code, reader.bytes_read)
+
+
+def _joined(one: LibraryGpuCode | None, other: LibraryGpuCode) -> LibraryGpuCode:
+    """Files of one kind in one folder are one library; what cannot be read goes before what can."""
+    if one is None or isinstance(other.code, Unavailable):
+        return other
+    if isinstance(one.code, Unavailable):
+        return one
+    code = one.code + other.code
+    code = GpuCode(code.counts, code.certainty, {frozenset(code.counts): sum(code.containers.values())})
+    return LibraryGpuCode(one.member, code, one.bytes_read + other.bytes_read)
+
+
+def _read_loose(tree: FileTree, path: str) -> LibraryGpuCode:
+    """The GPU code of a cubin, PTX or code object, called as all of its kind in its folder."""
+    folder, slash, name = path.rpartition("/")
+    stands_for = f"{folder}{slash}*.{name.rpartition('.')[2]}"
+    try:
+        with open_regular(tree.outside(path)) as file:
+            data = file.read(LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
+            return LibraryGpuCode(stands_for, Unavailable(f"{name} has more than {LARGEST_FILE:,} bytes"))
+        labels = label_of_file(path, data)
+    except FormatError as error:
+        return LibraryGpuCode(stands_for, Unavailable(f"{name} cannot be read: {error}", error.hint))
+    except OSError as error:
+        return LibraryGpuCode(stands_for, Unavailable(f"{name} cannot be read: {error.strerror}"))
+    return LibraryGpuCode(stands_for, GpuCode(dict.fromkeys(labels, 1), "exact", {frozenset(labels): 1}), len(data))
 
 
 @dataclass(slots=True)
@@ -93,15 +131,20 @@ class _Reader:
     size: int
     bytes_read: int = field(default=0, init=False)
 
-    def read(self, spans: Iterable[tuple[int, int]]) -> GpuCode:
-        """The GPU code in the ``(offset, length)`` spans. Raises FormatError when one is no row of fat binaries."""
+    def read(self, spans: Iterable[tuple[int, int]], bundles: Iterable[tuple[int, int]] = ()) -> GpuCode:
+        """The GPU code in the ``(offset, length)`` spans of fat binaries and of offload bundles.
+
+        Raises FormatError when one is something else.
+        """
         code = GpuCode({}, "exact", {})
         left = min(self.size, LARGEST)  # no byte twice: sections that overlap could multiply the work
-        for offset, length in spans:
+        kinds = [(span, FatbinScanner) for span in spans] + [(span, BundleScanner) for span in bundles]
+        for (offset, length), kind in kinds:
             left -= length
             if left < 0:
                 raise FormatError("its fat binaries have more bytes than are read", expected=f"at most {LARGEST:,}")
-            scanner, position = FatbinScanner(), 0
+            scanner: FatbinScanner | BundleScanner = kind()
+            position = 0
             while position < length:
                 piece = os.pread(self.file, min(_PIECE, length - position), offset + position)
                 if not piece:

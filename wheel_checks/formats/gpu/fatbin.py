@@ -75,8 +75,9 @@ class GpuCode:
 
     ``counts`` tells how many entries each label has ("sm_100a": 3). ``containers`` tells how many containers carry
     exactly which labels: a container holds the kernels of one compiled file, and runs where one of its labels runs.
-    ``certainty`` is "exact" when every byte was read, "declared" when the library only says so in a string: every count
-    is 0 then, and ``containers`` is empty.
+    ``certainty`` is "exact" when every byte was read; "sampled" when parts of it were, so that there is code for these
+    labels, and perhaps for others; "declared" when the library only says so in a string: every count is 0 then, and
+    ``containers`` is empty.
     """
 
     counts: Mapping[str, int]
@@ -193,22 +194,8 @@ class FatbinScanner:
         self._labels = set()
 
     def _read_entry(self, data: Buffer, at: int) -> GpuEntry:
-        kind, _, header_size, size, stored, *_, sm, _, _, flags, _, _ = _ENTRY.unpack_from(data, at)
-        left = self._end - self._header
-        if not _ENTRY.size <= header_size <= min(left, _MAX_HEADER):
-            raise self._fault(
-                "entry's header size",
-                str(header_size),
-                f"at least {_ENTRY.size} and at most {min(left, _MAX_HEADER)}, what its container has left",
-            )
-        if size > left - header_size:
-            raise self._fault("entry's payload size", str(size), f"at most {left - header_size}, as its container says")
-        if not 20 <= sm <= 999:
-            raise self._fault("entry's architecture", str(sm), "20 to 999, as in sm_100")
-        suffix = "a" if flags & _ARCHITECTURE_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
-        compression = "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else "unknown" if stored else ""
-        entry = GpuEntry(_KINDS.get(kind, f"kind{kind}"), sm, suffix, size, compression)
-        self._header += header_size + size
+        entry, length = read_entry(data, at, self._end - self._header, self._header)
+        self._header += length
         self._counts[entry.label] += 1
         self._labels.add(entry.label)
         if self._header == self._end:
@@ -218,9 +205,35 @@ class FatbinScanner:
         return entry
 
     def _fault(self, field: str, found: str, expected: str) -> FormatError:
-        return FormatError(
-            f"the fat binary at byte {self._header} of its section has {field} {found}", expected=expected
+        return _fault(self._header, field, found, expected)
+
+
+def read_entry(data: Buffer, at: int, left: int, where: int = 0) -> tuple[GpuEntry, int]:
+    """The entry whose header begins at ``at`` of ``data``, and the length of both header and payload in bytes.
+
+    ``left`` bytes are left in its container. ``data`` holds 64 bytes of the header. Raises FormatError, which calls its
+    place ``where``.
+    """
+    kind, _, header_size, size, stored, *_, sm, _, _, flags, _, _ = _ENTRY.unpack_from(data, at)
+    if not _ENTRY.size <= header_size <= min(left, _MAX_HEADER):
+        raise _fault(
+            where,
+            "entry's header size",
+            str(header_size),
+            f"at least {_ENTRY.size} and at most {min(left, _MAX_HEADER)}, what its container has left",
         )
+    if size > left - header_size:
+        expected = f"at most {left - header_size}, as its container says"
+        raise _fault(where, "entry's payload size", str(size), expected)
+    if not 20 <= sm <= 999:
+        raise _fault(where, "entry's architecture", str(sm), "20 to 999, as in sm_100")
+    suffix = "a" if flags & _ARCHITECTURE_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
+    compression = "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else "unknown" if stored else ""
+    return GpuEntry(_KINDS.get(kind, f"kind{kind}"), sm, suffix, size, compression), header_size + size
+
+
+def _fault(where: int, field: str, found: str, expected: str) -> FormatError:
+    return FormatError(f"the fat binary at byte {where} of its section has {field} {found}", expected=expected)
 
 
 _MAX_DECLARATION = 1024

@@ -54,9 +54,18 @@ class Inflated:
     start: int
     _learned: dict[int, int] = field(default_factory=dict, repr=False)  # place in the window -> byte
 
+    whole: bool = False
+
+    @classmethod
+    def of_known(cls, data: bytes) -> Inflated:
+        """``data`` that is certain from end to end, such as a stored member."""
+        return cls(data, b"", 0, whole=True)
+
     @cached_property
     def other_data(self) -> bytes:
         """``data`` behind the other window; only when asked for: it may begin behind all that is wanted."""
+        if self.whole:
+            return self.data
         return run_from(self.compressed, self.start, _OTHER, len(self.data)).data[: len(self.data)]
 
     @cached_property

@@ -1,0 +1,69 @@
+"""GPU code that is an ELF file or a text by itself: cubins, AMD's code objects, and PTX.
+
+Source: LLVM, ``BinaryFormat/ELF.h`` (EF_CUDA_SM, EF_CUDA_ACCELERATORS_V1, EF_AMDGPU_MACH and the features of code
+objects of version 4 and newer), and cubins of the package index; read 2026-11. In cubins of the older form the
+architecture is in the lowest byte of e_flags, and bit 11 is the ``a``; of the newer form (ABI version 8, CUDA 13) it is
+in the second byte, and no bit says ``a`` or ``f`` reliably: the note of the compiler repeats ``-arch sm_100f``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from wheel_checks.errors import FormatError
+from wheel_checks.formats.elf.bytes import WholeFile
+from wheel_checks.formats.elf.header import read_header
+
+_EM_CUDA, _EM_AMDGPU = 190, 224
+_NEW_ABI = 8  # e_ident[EI_ABIVERSION]
+_ABI_AT = 8
+_ACCELERATORS_V1 = 0x800
+_FIRST_CODE_OBJECT_V4 = 2  # e_ident[EI_ABIVERSION] of ELFABIVERSION_AMDGPU_HSA_V4
+_XNACK, _SRAMECC = {0x200: "-", 0x300: "+"}, {0x800: "-", 0xC00: "+"}
+_ARCHITECTURE = re.compile(rb"(?<![\w-])-arch[ =](sm_[1-9]\d{1,2}[af]?)(?![\w])")
+_PTX_TARGET = re.compile(rb"^\s*\.target\s+sm_([1-9]\d{1,2}[af]?)\b", re.MULTILINE)
+_PTX_HEAD = 64 * 1024  # bytes of PTX in which the target stands, behind comments
+
+
+def read_cubin(data: bytes) -> str:
+    """The label of a cubin: "sm_90a", "sm_100f". Raises FormatError for what is none.
+
+    Without the note of the compiler, code of the newer form may be for its architecture alone, and is called so.
+    """
+    header, _ = read_header(WholeFile(data))
+    if header.machine_number != _EM_CUDA:
+        raise FormatError(f"it is code for {header.machine}", expected="a cubin")
+    new = data[_ABI_AT] >= _NEW_ABI
+    sm = (header.flags >> 8 if new else header.flags) & 0xFF
+    stated = _ARCHITECTURE.findall(data)
+    label = stated[-1].decode() if stated else ""
+    if label.rstrip("af") == f"sm_{sm}":
+        return label
+    return f"sm_{sm}{'a' if new or header.flags & _ACCELERATORS_V1 else ''}"
+
+
+class CodeObject(NamedTuple):
+    """``machine`` is EF_AMDGPU_MACH; ``features`` as in a target: ":xnack+"."""
+
+    machine: int
+    features: str
+
+
+def read_code_object(data: bytes) -> CodeObject:
+    """What the header of one of AMD's code objects says. Raises FormatError for what is none."""
+    header, _ = read_header(WholeFile(data))
+    if header.machine_number != _EM_AMDGPU:
+        raise FormatError(f"it is code for {header.machine}", expected="AMD's GPU code")
+    if data[_ABI_AT] < _FIRST_CODE_OBJECT_V4:
+        return CodeObject(header.flags & 0xFF, "")
+    features = {"sramecc": _SRAMECC.get(header.flags & 0xC00), "xnack": _XNACK.get(header.flags & 0x300)}
+    return CodeObject(header.flags & 0xFF, "".join(f":{name}{sign}" for name, sign in features.items() if sign))
+
+
+def read_ptx(data: bytes) -> str:
+    """The label of PTX as text: "compute_90a". Raises FormatError when it names no target."""
+    target = _PTX_TARGET.search(data, 0, _PTX_HEAD)
+    if target is None:
+        raise FormatError("the PTX has no .target", expected="one such as .target sm_90")
+    return f"compute_{target[1].decode()}"

@@ -1,0 +1,74 @@
+"""Finds entries of fat binaries in a part of a library of which the place is not known, and not every byte.
+
+A container is recognised by its magic number, version and header size, 64 bits in all; an entry of a container that
+began before the part, by what all compilers write: over 100 bits. From there on entries are followed, each by the sizes
+of the one before, as far as the part reaches. Only bytes that are certain are believed.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import Counter
+
+from wheel_checks.errors import FormatError
+from wheel_checks.formats.gpu.fatbin import GpuCode, GpuEntry, read_entry
+from wheel_checks.formats.zip.deflate_blocks import Inflated
+
+_CONTAINER_SIZE, _ENTRY_SIZE = 16, 64
+# A container: magic, version 1, a header of 16 bytes. An entry, as nvcc 11 to 13 write it: PTX or ELF, attributes
+# 0x0101, a header of less than 256 bytes, a payload of less than 4 GiB and a multiple of 8, up to 3 GiB of it
+# compressed, options behind the header or none, versions, an architecture, no identifier, flags of 64 bits on Linux,
+# and zeros.
+_START = re.compile(
+    rb"(?P<container>\x50\xed\x55\xba\x01\x00\x10\x00)"
+    rb"|[\x01\x02]\0\x01\x01[\x40-\xff]\0\0\0[\0\x08\x10-\xf8]...\0\0\0\0....[\0\x40]\0\0\0.[\0-\x20].[\0-\x20]..\0\0"
+    rb"\0{8}\x11..[\0-\x03]\0{4}\0{8}",
+    re.DOTALL,
+)
+_LONGEST = 1 << 30  # bytes of a container of which the beginning was not seen
+
+
+def sample_fatbins(part: Inflated) -> GpuCode:
+    """The code whose headers are seen in ``part``, as "sampled"; ``containers`` are those that were seen whole.
+
+    Takes a time proportional to its length.
+    """
+    counts: Counter[str] = Counter()
+    containers: Counter[frozenset[str]] = Counter()
+    at = 0
+    while found := _START.search(part.data, at):
+        start, size = found.start(), _LONGEST
+        at = start + 1
+        if found["container"]:
+            header = part.known(start, start + _CONTAINER_SIZE)
+            if header is None:
+                continue
+            start += _CONTAINER_SIZE
+            (size,) = struct.unpack_from("<Q", header, 8)
+        entries, end = _follow(part, start, size, strictly=not found["container"])
+        labels = [entry.label for entry in entries]
+        counts.update(labels)
+        if labels and end == start + size:
+            containers[frozenset(labels)] += 1
+        at = max(at, min(end, len(part.data)))
+    return GpuCode(dict(counts), "sampled", dict(containers))
+
+
+def _follow(part: Inflated, at: int, left: int, *, strictly: bool) -> tuple[list[GpuEntry], int]:
+    """The entries from ``at`` on, as far as certain bytes tell, and where the next one, or the end, would be.
+
+    ``strictly``, only those that look like what compilers write: it is not known where the container ends.
+    """
+    entries = []
+    while left > 0 and (header := part.known(at, at + _ENTRY_SIZE)) is not None:
+        try:
+            entry, length = read_entry(header, 0, left)
+        except FormatError:
+            break
+        if strictly and not _START.match(header):
+            break
+        entries.append(entry)
+        at += length
+        left -= length
+    return entries, at
