@@ -30,6 +30,7 @@ def torch(kind: str = "cuda") -> WheelFacts:
     return facts_of(torch_like(kind, "2.11.0", "x86_64"))
 
 
+OLD, NEW = library(["sm_90"], machine=X86_64), library(["sm_90", "sm_110"], machine=X86_64)
 TOO_OLD = ("driver 535 does not run the wheel: CUDA 13.0 needs driver 580 or newer, 535 supports CUDA 12.2 at most",)
 
 CASES = [
@@ -66,6 +67,19 @@ CASES = [
         "one of its libraries is for an older CUDA",
         lambda: cuda("sm_90", name="demo", libdemo_cuda126=b"", libdemo_cuda130=b""),
         expectations=on("535"),
+    ),
+    Case(
+        "WHL605",
+        "the only one of its libraries with code for the GPU is for a newer CUDA",
+        lambda: cuda("sm_90", "sm_110", name="demo", ops_cuda126=OLD, ops_cuda130=NEW),
+        ("driver 570 does not run the wheel: CUDA 13.0 needs driver 580 or newer, 570 supports CUDA 12.8 at most",),
+        expectations=on("570", "Thor"),
+    ),
+    Case(
+        "WHL605",
+        "another of its libraries has code for the GPU, too",
+        lambda: cuda("sm_90", "sm_110", name="demo", ops_cuda126=OLD, ops_cuda130=NEW),
+        expectations=on("570", "H100"),
     ),
     Case(
         "WHL606",

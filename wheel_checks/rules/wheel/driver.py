@@ -44,15 +44,20 @@ def _drivers(expectations: Expectations) -> tuple[str, ...]:
     return named_ones or need(Unavailable("no driver was named", "--driver 580"))
 
 
-def _cuda_of(wheel: WheelFacts, facts: AcceleratorFacts) -> tuple[str, ...]:
-    """The versions of CUDA of which the wheel needs one: its own, or those of its alternatives; () when not known."""
+def _cuda_of(wheel: WheelFacts, facts: AcceleratorFacts, gpus: Sequence[Product]) -> tuple[str, ...]:
+    """The versions of CUDA of which the wheel needs one: its own, or those of its alternatives; () when not known.
+
+    Of the alternatives only those count that have code for ``gpus``.
+    """
     name = "" if isinstance(wheel.name, Unavailable) else canonicalize_name(wheel.name.distribution)
     if isinstance(wheel.archive, Unavailable):
         return (facts.version,) if facts.version else ()
     groups = deciding_groups((m.name for m in wheel.archive.members if m.name.endswith(".so")), name)
     chosen = [group for group in groups if len({one.cuda for one in group.alternatives} - {""}) > 1]
     if chosen:
-        return tuple(sorted({one.cuda for one in chosen[0].alternatives if one.cuda}, key=Version))
+        lacking = [] if isinstance(wheel.gpu_code, Unavailable) else answers(wheel.gpu_code, gpus)
+        without = {other.cuda for one in lacking for other in one.other_cuda}
+        return tuple(sorted({one.cuda for one in chosen[0].alternatives if one.cuda} - without, key=Version))
     if facts.version:
         return (facts.version,)
     if not isinstance(wheel.name, Unavailable) and re.fullmatch(load("drivers")["bindings"]["pattern"], name):
@@ -80,7 +85,7 @@ def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[
     facts = need(wheel.accelerator)
     if CUDA not in (facts.accelerator, *facts.others):
         return
-    versions = _cuda_of(wheel, facts)
+    versions = _cuda_of(wheel, facts, expectations.gpus)
     if not versions and _brings_no_code(wheel):
         return
     if not versions:
@@ -147,7 +152,7 @@ def driver_compiles_ptx(wheel: WheelFacts, expectations: Expectations) -> Iterab
     compiled = [one for one in answers(need(wheel.gpu_code), gpus) if one.runs.how == "jit"]
     if not compiled:
         return
-    versions = _cuda_of(wheel, facts)
+    versions = _cuda_of(wheel, facts, expectations.gpus)
     for driver in drivers:
         own = highest_cuda(f"{driver}.")
         products = named(one.product for one in compiled)
