@@ -21,7 +21,12 @@ from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import NoSolutionError, Resolution, resolve
 from wheel_checks.targets.target import Target
 from wheelproof.wheels.indexes import KnownIndexes
-from wheelproof.wheels.resolving import MOST_ROUNDS, Settled, UndecidedConflictError, resolve_with_archives
+from wheelproof.wheels.resolving import (
+    MOST_ROUNDS,
+    ArchiveSearch,
+    Settled,
+    UndecidedConflictError,
+)
 
 TARGET = Target((3, 12), "aarch64", (2, 39))
 X86_ONLY = "cp312-cp312-manylinux_2_28_x86_64"
@@ -41,7 +46,7 @@ class Runs:
             return resolve(requirements, TARGET, config, constraints=self.constraints, leave_out_unusable=True)
 
         with HttpClient() as client:
-            return resolve_with_archives(
+            search = ArchiveSearch(
                 run,
                 map(Requirement, requirements),
                 TARGET,
@@ -50,6 +55,7 @@ class Runs:
                 constraints=map(Requirement, self.constraints),
                 passed_over=self.passed_over,
             )
+            return search.settle()
 
 
 def settle(files: dict[str, bytes | Resource], *requirements: str, constraints: Sequence[str] = ()) -> Settled:

@@ -142,7 +142,7 @@ def source_only(package: StackPackage, _: Expectations) -> Iterable[Finding]:
             Options(("wheelproof", "stack"), ("--find-links", "wheels")),
         ),
     )
-    yield Finding(message, (*evidence, *_demands(package)), fix, undecided=True)
+    yield Finding(message, (*evidence, *_demands(package)), fix, undecided=True, cause=package.name)
 
 
 def _of_archive(archive: SourceArchive) -> Iterator[Evidence]:

@@ -47,7 +47,7 @@ from wheelproof.wheels.judging import (
     variant_files,
 )
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent, drivers_asked
-from wheelproof.wheels.resolving import Settled, UndecidedConflictError, resolve_with_archives
+from wheelproof.wheels.resolving import ArchiveSearch, Settled, UndecidedConflictError
 
 if TYPE_CHECKING:  # few packages have variants, and few runs follow links
     from wheel_checks.facts.gpu.targets import Product
@@ -203,7 +203,7 @@ def _resolve(request: StackRequest, target: Target, config: IndexConfig, client:
 
     settled = Settled(Resolution(()))
     if handed.requirements:
-        settled = resolve_with_archives(
+        settled = ArchiveSearch(
             run,
             map(Requirement, handed.requirements),
             target,
@@ -212,7 +212,7 @@ def _resolve(request: StackRequest, target: Target, config: IndexConfig, client:
             constraints=map(Requirement, handed.constraints),
             pre=request.pre or handed.pre,
             passed_over=(*handed.pinned, *handed.left_out, *(project.name for project in handed.projects)),
-        )
+        ).settle()
     own = [LockedPackage(project.name, project.version, (), DIRECTORY) for project in handed.projects]
     resolution = replace(settled.resolution, packages=(*settled.resolution.packages, *own))
     settled = replace(settled, resolution=resolution)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from packaging.requirements import Requirement
 
@@ -14,14 +15,17 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.trust import allowed_requirement
-from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, resolve
+from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, Resolution, resolve
 from wheel_checks.targets.target import Target
+from wheelproof.wheels.indexes import KnownIndexes
+from wheelproof.wheels.resolving import ArchiveSearch
 
 
 def dependency_reader(
     client: HttpClient, index: SimpleIndex, config: IndexConfig, *, offline: bool = False, whole: bool = False
 ) -> Dependencies:
     """Close it when the run ends. uv is started only when exact pins do not suffice."""
+    known = KnownIndexes(index)
 
     def listing(project: str) -> Sequence[IndexFile]:
         try:
@@ -33,9 +37,16 @@ def dependency_reader(
         # A direct URL in METADATA is the choice of who made the wheel, and not of the user.
         active = [r for r in requirements if not r.url or active_with_extras([r], target.markers())]
         texts = [allowed_requirement(r, config.trust, "METADATA of the wheel") for r in active]
-        timeout = client.time_left(DEFAULT_TIMEOUT)
-        resolution = resolve(texts, target, config, offline=offline, timeout=timeout, leave_out_unusable=True)
-        pins = tuple(Requirement(f"{package.name}=={package.version}") for package in resolution.packages)
-        return Resolved(pins, tuple(package.name for package in resolution.unusable))
+
+        def run(more_links: tuple[str, ...]) -> Resolution:
+            places = replace(config, find_links=(*config.find_links, *more_links))
+            timeout = client.time_left(DEFAULT_TIMEOUT)
+            return resolve(texts, target, places, offline=offline, timeout=timeout, leave_out_unusable=True)
+
+        settled = ArchiveSearch(run, map(Requirement, texts), target, known, client).settle()
+        built = settled.archives  # what a build gives cannot be linked to here
+        taken = [package for package in settled.resolution.packages if package.name not in built]
+        pins = tuple(Requirement(f"{package.name}=={package.version}") for package in taken)
+        return Resolved(pins, (*(package.name for package in settled.resolution.unusable), *built))
 
     return Dependencies(client, listing, resolver, whole=whole)

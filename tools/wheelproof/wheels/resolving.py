@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -18,7 +19,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import SourceError, WheelproofError
-from wheel_checks.facts.wheel.resolution import active_with_extras, metadata_reader
+from wheel_checks.facts.wheel.resolution import active_with_extras, exact_pin
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.pylock import LockedPackage
@@ -62,64 +63,69 @@ class UndecidedConflictError(NoSolutionError):
         self.computed = tuple(computed)
 
 
-def resolve_with_archives(
-    run: Run,
-    asked: Iterable[Requirement],
-    target: Target,
-    indexes: KnownIndexes,
-    client: HttpClient,
-    *,
-    constraints: Iterable[Requirement] = (),
-    pre: bool = False,
-    passed_over: Iterable[str] = (),
-) -> Settled:
-    """Run the resolver until every package is the newest that an installer would take on ``target``.
+class ArchiveSearch:
+    """Looks for the source archives that an installer would take on ``target``.
 
-    ``asked`` is what it resolves, under ``constraints``. No archive is looked for of packages in ``passed_over``: those
-    that are left out, and those of one index each, for which uv looks nowhere else. Raises what ``run`` raises,
-    UndecidedConflictError, and SourceError when an index does not answer or the search does not end.
+    ``run`` resolves ``asked`` under ``constraints``. No archive is looked for of packages in ``passed_over``: those
+    that are left out, and those of one index each, for which uv looks nowhere else.
     """
-    with scratch_folder() as path:
-        folder = ArchiveFolder(path, client, indexes, target, pre)
-        search = _Search(folder, frozenset(map(canonicalize_name, passed_over)))
+
+    def __init__(
+        self,
+        run: Run,
+        asked: Iterable[Requirement],
+        target: Target,
+        indexes: KnownIndexes,
+        client: HttpClient,
+        *,
+        constraints: Iterable[Requirement] = (),
+        pre: bool = False,
+        passed_over: Iterable[str] = (),
+    ) -> None:
+        self._run = run
+        self._passed_over = frozenset(map(canonicalize_name, passed_over))
+        self.folder = ArchiveFolder(Path(), client, indexes, target, pre)
+        self._read: dict[str, CoreMetadata] = {}
+        self.asked: dict[str, list[Requirement]] = {}
+        self.constraints: dict[str, list[Requirement]] = {}
+        for requirement in active_with_extras(asked, target.markers()):
+            if not requirement.url:
+                self.asked.setdefault(canonicalize_name(requirement.name), []).append(requirement)
         for constraint in active_with_extras(constraints, target.markers()):
-            search.constraints.setdefault(canonicalize_name(constraint.name), []).append(constraint)
-        search.take(r for r in active_with_extras(asked, target.markers()) if not r.url)
+            self.constraints.setdefault(canonicalize_name(constraint.name), []).append(constraint)
+
+    def settle(self) -> Settled:
+        """Resolve until every package is the newest that an installer would take.
+
+        Raises what ``run`` raises, UndecidedConflictError, and SourceError when an index does not answer or the search
+        does not end.
+        """
+        with scratch_folder() as folder:
+            self.folder.folder = folder
+            self._look_ahead()
+            resolution: Resolution | None = None
+            for _ in range(MOST_ROUNDS):
+                try:
+                    resolution = self._run((folder.as_uri(),) if self.folder.archives else ())
+                except NoSolutionError as error:
+                    if not self._explained(error.explanation):
+                        raise self._conflict(error) from None
+                else:
+                    if not self._resolved(resolution):
+                        return self._settled(resolution)
         unfinished = f"uv tried source archives in {MOST_ROUNDS} rounds, and would try more"
-        resolution: Resolution | None = None
-        for _ in range(MOST_ROUNDS):
-            try:
-                resolution = run((path.as_uri(),) if folder.archives else ())
-            except NoSolutionError as error:
-                if search.explained(error.explanation):
-                    continue
-                named = [item for item, _ in folder.archives.values() if item.computed and item.name in str(error)]
-                if named:
-                    raise UndecidedConflictError(error.explanation, named) from None
-                raise
-            if not search.resolved(resolution):
-                return search.settled(resolution)
         if resolution is None:
             raise SourceError(unfinished, hint="name the versions that you want")
-        return replace(search.settled(resolution), unfinished=unfinished)
+        return replace(self._settled(resolution), unfinished=unfinished)
 
+    def _conflict(self, error: NoSolutionError) -> NoSolutionError:
+        """The error; undecided when it is about archives whose requirements a build computes."""
+        known = [archive for archive, _ in self.folder.archives.values()]
+        computed = [archive for archive in known if archive.computed and archive.name in str(error)]
+        return UndecidedConflictError(error.explanation, computed) if computed else error
 
-@dataclass(slots=True)
-class _Search:
-    """What was asked for by name, and the archives that were found for it so far."""
-
-    folder: ArchiveFolder
-    passed_over: frozenset[str]
-    asked: dict[str, list[Requirement]] = field(default_factory=dict)
-    constraints: dict[str, list[Requirement]] = field(default_factory=dict)
-
-    def _metadata(self, file: IndexFile) -> CoreMetadata:
-        return metadata_reader(self.folder.client, self.folder.target)(file)
-
-    def take(self, requirements: Iterable[Requirement]) -> None:
+    def _look_ahead(self) -> None:
         """Look at what is asked for, and at what the archives that this finds require in turn."""
-        for requirement in requirements:
-            self.asked.setdefault(canonicalize_name(requirement.name), []).append(requirement)
         extras = {name: {extra for r in rows for extra in r.extras} for name, rows in self.asked.items()}
         front, seen = list(self.asked), set(self.asked)
         while front:
@@ -136,25 +142,36 @@ class _Search:
                         front.append(name)
                         seen.add(name)
 
-    def resolved(self, resolution: Resolution) -> bool:
+    def _resolved(self, resolution: Resolution) -> bool:
         """Whether archives were added after looking at a resolution."""
         packages = [(package, version) for package in resolution.packages if (version := _version(package))]
         wanted: list[_Wanted] = [(package.name, self._of(package.name), version) for package, version in packages]
         for unusable in resolution.unusable:
             wanted += [(unusable.name, rows, None) for rows in self._demanded(unusable.name, unusable.explanation)]
-        if self._add(wanted) or self._add(self._of_newer_releases(packages)):
-            return True
-        behind = [(p, v) for p, v in packages if any(n == p.name and known > v for n, known in self.folder.archives)]
-        if not behind:  # what is read is taken
-            return False
-        demands = self._all_demands(resolution)
-        rows = [(p.name, [*self._of(p.name), *demands.get(p.name, ())], v) for p, v in behind]
-        return bool(self._add(rows, older=True))
+        return bool(
+            self._add(wanted)
+            or self._add(self._behind(packages), older=True)
+            or self._add(self._of_newer_releases(packages))
+        )
+
+    def _behind(self, packages: Sequence[tuple[LockedPackage, Version]]) -> list[_Wanted]:
+        """The packages of which an archive that was read is newer than what is taken: an older one may fit."""
+        found = [
+            (p.name, v) for p, v in packages if any(n == p.name and known > v for n, known in self.folder.archives)
+        ]
+        demands = self._demands(packages, found) if found else {}
+        return [(name, [*self._of(name), *demands.get(name, ())], version) for name, version in found]
 
     def _of_newer_releases(self, packages: Sequence[tuple[LockedPackage, Version]]) -> list[_Wanted]:
         """What newer releases require that is not taken: an archive among that may be why they are not taken."""
         taken = {package.name: version for package, version in packages}
-        front = [_Newer(name, self._of(name), version) for name, version in taken.items()]
+        older = [(name, version) for name, version in taken.items() if self._is_older(name, version, ())]
+        demands = self._demands(packages, older) if older else {}
+        front = [
+            _Newer(name, [*self._of(name), *demands.get(name, ())], version)
+            for name, version in older
+            if self._is_older(name, version, demands.get(name, ()))
+        ]
         seen: set[tuple[str, str]] = set()
         wanted: list[_Wanted] = []
         with ThreadPoolExecutor(_AT_ONCE, "newer") as pool:
@@ -175,7 +192,7 @@ class _Search:
 
     def _requirements_of(self, newer: _Newer) -> list[Requirement]:
         """What the newest of some releases requires on the target; nothing when it cannot be read."""
-        choice = None if newer.name in self.passed_over else self.folder.newest(newer.requirements, newer.above)
+        choice = None if newer.name in self._passed_over else self.folder.newest(newer.requirements, newer.above)
         if choice is None or choice.version is None:
             return []
         known = self.folder.archives.get((newer.name, choice.version))
@@ -188,7 +205,7 @@ class _Search:
         extras = {extra for requirement in newer.requirements for extra in requirement.extras}
         return active_with_extras(found, self.folder.target.markers(), extras)
 
-    def explained(self, explanation: Explanation) -> bool:
+    def _explained(self, explanation: Explanation) -> bool:
         """Whether archives were added of packages that the explanation names: older ones, as uv would try."""
         names = {*explanation.unusable, *(_name_of(demand.what) for demand in explanation.demands)}
         wanted: list[_Wanted] = []
@@ -196,7 +213,7 @@ class _Search:
             wanted += [(name, rows, None) for rows in self._demanded(name, explanation)]
         return bool(self._add(wanted, older=True))
 
-    def settled(self, resolution: Resolution) -> Settled:
+    def _settled(self, resolution: Resolution) -> Settled:
         """The resolution with archives in the place of what stood for them."""
         packages, archives = [], {}
         for package in resolution.packages:
@@ -226,32 +243,66 @@ class _Search:
 
     def _add(self, wanted: Iterable[_Wanted], *, older: bool = False) -> list[SourceArchive]:
         """Read the newest archive that each of the requirements allows, if that is news; at most ``MOST_ARCHIVES``."""
-        rows = [row for row in wanted if row[0] not in self.passed_over]
+        rows = [row for row in wanted if row[0] not in self._passed_over]
         with ThreadPoolExecutor(_AT_ONCE, "archives") as pool:
             choices = filter(None, pool.map(lambda row: self.folder.candidate(row[1], row[2], older=older), rows))
             new = {(choice.requirement.name, choice.version): choice for choice in choices}
             room = MOST_ARCHIVES - len(self.folder.archives) - len(self.folder.failed)
             return list(filter(None, pool.map(self.folder.add, list(new.values())[: max(0, room)])))
 
-    def _all_demands(self, resolution: Resolution) -> dict[str, list[Requirement]]:
-        """What the packages of a resolution require of each other, by name."""
+    def _is_older(self, name: str, version: Version, demands: Sequence[Requirement]) -> bool:
+        """Whether a newer release has a file for the target, and nothing demands this one."""
+        rows = [*self._of(name), *demands]
+        return (
+            name not in self._passed_over
+            and not any(map(exact_pin, rows))
+            and self.folder.newest(rows, version) is not None
+        )
 
-        def requirements(package: LockedPackage) -> Sequence[Requirement]:
-            found = self.folder.archives.get((package.name, _version(package) or Version("0")))
-            wheels = [file for file in package.files if file.is_wheel]
-            if found is not None or not wheels:
-                return found[0].requirements if found else ()
-            try:
-                return self._metadata(wheels[-1]).requirements
-            except WheelproofError:  # a demand that is missing allows more archives, never fewer
-                return ()
-
+    def _demands(
+        self, packages: Sequence[tuple[LockedPackage, Version]], older: Sequence[tuple[str, Version]]
+    ) -> dict[str, list[Requirement]]:
+        """What the packages of a resolution require of each other, by name: read from what is asked for on, until that
+        explains why those in ``older`` are so.
+        """
+        by_name = {package.name: package for package, _ in packages}
+        extras = {name: {extra for row in rows for extra in row.extras} for name, rows in self.asked.items()}
         demands: dict[str, list[Requirement]] = {}
+        front = [name for name in self.asked if name in by_name] or list(by_name)
+        seen = set(front)
+        unexplained = list(older)
         with ThreadPoolExecutor(_AT_ONCE, "demands") as pool:
-            for found in pool.map(requirements, resolution.packages):
-                for requirement in active_with_extras(found, self.folder.target.markers()):
-                    demands.setdefault(canonicalize_name(requirement.name), []).append(requirement)
+            while unexplained and front:
+                found = dict(zip(front, pool.map(self._required_by, [by_name[name] for name in front]), strict=True))
+                front = []
+                for name, rows in found.items():
+                    for row in active_with_extras(rows, self.folder.target.markers(), extras.get(name, ())):
+                        other = canonicalize_name(row.name)
+                        demands.setdefault(other, []).append(row)
+                        new_extras = not row.extras <= extras.setdefault(other, set())
+                        extras[other].update(row.extras)
+                        if other in by_name and (other not in seen or new_extras):
+                            seen.add(other)
+                            front.append(other)
+                front = list(dict.fromkeys(front)) or [name for name in by_name if name not in seen]
+                seen.update(front)
+                unexplained = [(n, v) for n, v in unexplained if self._is_older(n, v, demands.get(n, ()))]
         return demands
+
+    def _required_by(self, package: LockedPackage) -> Sequence[Requirement]:
+        found = self.folder.archives.get((package.name, _version(package) or Version("0")))
+        wheels = [file for file in package.files if file.is_wheel]
+        if found is not None or not wheels:
+            return found[0].requirements if found else ()
+        try:
+            return self._metadata(wheels[-1]).requirements
+        except WheelproofError:  # a demand that is missing allows more archives, never fewer
+            return ()
+
+    def _metadata(self, file: IndexFile) -> CoreMetadata:
+        if file.file_name not in self._read:
+            self._read[file.file_name] = self.folder.metadata(file)
+        return self._read[file.file_name]
 
 
 class _Newer(NamedTuple):

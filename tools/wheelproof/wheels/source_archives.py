@@ -8,7 +8,7 @@ that only this run uses.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from wheel_checks.errors import FormatError, NotFoundError, WheelproofError
+from wheel_checks.errors import FormatError, NotFoundError, UsageError, WheelproofError
 from wheel_checks.facts.wheel.resolution import metadata_reader
 from wheel_checks.facts.wheel.source_archive import READABLE, SourceArchive, read_source_archive
-from wheel_checks.formats.file_names import sdist_version
+from wheel_checks.formats.file_names import WHEEL_SUFFIX, sdist_version
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.sdist.static_metadata import StaticMetadata
 from wheel_checks.formats.secrets import redact
@@ -49,6 +49,7 @@ class ArchiveFolder:
     pre: bool = False
     archives: dict[tuple[str, Version], tuple[SourceArchive, IndexFile]] = field(default_factory=dict)
     failed: dict[tuple[str, Version], str] = field(default_factory=dict)
+    _known: dict[str, _Releases] = field(default_factory=dict)
 
     def candidate(
         self, requirements: Sequence[Requirement], above: Version | None = None, *, older: bool = False
@@ -61,15 +62,14 @@ class ArchiveFolder:
         Raises SourceError when an index does not answer.
         """
         name = canonicalize_name(requirements[0].name)
-        try:
-            files = self.indexes.files(name)
-        except NotFoundError:
-            return None
-        if not any(self._is_new(name, file, above) for file in files):  # as for nearly every package
+        releases = self._releases(name)
+        unread = [v for v in releases.archives if (name, v) not in self.failed and (name, v) not in self.archives]
+        if not any(above is None or version > above for version in unread):  # as for nearly every package
             return None
         # A release of which the archive cannot be used has none, and what was read has a wheel: it is no news.
-        usable = [file for file in files if file.is_wheel or self._is_new(name, file, None, read=not older)]
-        choice = choose(_together(requirements), usable, self.target, pre=self.pre)
+        usable = set(unread) if older else {v for v in releases.archives if (name, v) not in self.failed}
+        files = [*releases.wheels, *(file for v, file in releases.archives.items() if v in usable)]
+        choice = choose(_together(requirements), files, self.target, pre=self.pre)
         is_new = choice.sdist is not None and choice.version is not None and (above is None or choice.version > above)
         return choice if is_new and (name, choice.version) not in self.archives else None
 
@@ -79,36 +79,35 @@ class ArchiveFolder:
 
         Raises SourceError when an index does not answer.
         """
-        name = canonicalize_name(requirements[0].name)
-        try:
-            files = self.indexes.files(name)
-        except NotFoundError:
-            return None
-        rows = [(text, file) for file in files if (text := _version_text(file, name))]
-        newer = {text for text in {text for text, _ in rows} if self._is_newer(text, above)}
+        releases = self._releases(canonicalize_name(requirements[0].name))
+        with_pre = self.pre or above.is_prerelease
+        newer = {v for v in releases.versions if v > above and (with_pre or not v.is_prerelease)}
         if not newer:
             return None
-        found = [file for text, file in rows if text in newer]
+        found = [file for version in newer for file in releases.versions[version]]
         choice = choose(_together(requirements), found, self.target, pre=self.pre)
         return choice if choice.version is not None else None
 
-    def _is_newer(self, text: str, above: Version) -> bool:
-        version = version_or_none(text)
-        with_pre = self.pre or above.is_prerelease
-        return version is not None and version > above and (with_pre or not version.is_prerelease)
+    def _releases(self, name: str) -> _Releases:
+        if name not in self._known:
+            try:
+                self._known[name] = _Releases.of(name, self.indexes.files(name))
+            except (NotFoundError, UsageError):  # also where there is no index to ask
+                self._known[name] = _Releases.of(name, ())
+        return self._known[name]
+
+    def metadata(self, file: IndexFile) -> CoreMetadata:
+        """The METADATA of a wheel, as an index serves it, which names the file in a lock with less than the index says.
+
+        Raises SourceError and FormatError.
+        """
+        listed = self.indexes.files(file.file_name.partition("-")[0])
+        known = next((other for other in listed if other.file_name == file.file_name), file)
+        return metadata_reader(self.client, self.target)(known)
 
     def holds(self, file: IndexFile) -> bool:
         """Whether a file of a resolution is an empty wheel that was written here."""
         return is_file_url(file.url) and path_of(file.url).parent == self.folder
-
-    def _is_new(self, name: str, file: IndexFile, above: Version | None, *, read: bool = False) -> bool:
-        """Whether a file is an archive of a release newer than ``above`` that is not known; ``read``: or is read."""
-        stated = sdist_version(file.file_name, name) if file.file_name.endswith(READABLE) else None
-        version = version_or_none(stated) if stated else None
-        if version is None:
-            return False
-        key = (name, version)
-        return key not in self.failed and (read or key not in self.archives) and (above is None or version > above)
 
     def add(self, choice: Choice) -> SourceArchive | None:
         """Read the archive that was chosen and make it usable; None when it cannot be, and ``failed`` says why."""
@@ -137,16 +136,12 @@ class ArchiveFolder:
         elsewhere = self._wheel_elsewhere(name, Version(version))
         if elsewhere is None:
             return archive
-        metadata = _static(name, version, elsewhere.file_name, metadata_reader(self.client, self.target)(elsewhere))
+        metadata = _static(name, version, elsewhere.file_name, self.metadata(elsewhere))
         return replace(archive, metadata=metadata, metadata_of=elsewhere.file_name)
 
     def _wheel_elsewhere(self, name: str, version: Version) -> IndexFile | None:
         """The wheel of the release whose METADATA uv takes for that of the archive: the one that fits best."""
-        files = [
-            file
-            for file in self.indexes.files(name)
-            if file.is_wheel and version_or_none(_version_text(file, name)) == version
-        ]
+        files = [file for file in self._releases(name).versions[version] if file.is_wheel]
         tags = {str(tag).rpartition("-")[0] for tag in self.target.supported_tags()}
         return max(files, key=lambda file: any(f"{a}-{b}" in tags for a, b in _interpreters(file)), default=None)
 
@@ -159,9 +154,30 @@ def _together(requirements: Sequence[Requirement]) -> Requirement:
     return together
 
 
-def _version_text(file: IndexFile, name: str) -> str:
-    """The version in the name of a file; "" for none."""
-    return file.file_name.split("-", 2)[1] if file.is_wheel else sdist_version(file.file_name, name) or ""
+@dataclass(frozen=True, slots=True)
+class _Releases:
+    """The files of a project by their versions, and among them its wheels and the source archives that uv takes."""
+
+    versions: Mapping[Version, Sequence[IndexFile]]
+    wheels: Sequence[IndexFile]
+    archives: Mapping[Version, IndexFile]
+
+    @classmethod
+    def of(cls, name: str, files: Sequence[IndexFile]) -> _Releases:
+        """A large project lists ten thousand files of a hundred versions: each version is parsed once."""
+        wheels = [file for file in files if file.file_name.endswith(WHEEL_SUFFIX)]
+        by_text: dict[str, list[IndexFile]] = {}
+        for file in wheels:
+            by_text.setdefault(file.file_name.split("-", 2)[1], []).append(file)
+        stated = [(sdist_version(f.file_name, name), f) for f in files if f.file_name.endswith(READABLE)]
+        found = [(version, file) for text, file in stated if text and (version := version_or_none(text))]
+        versions: dict[Version, list[IndexFile]] = {}
+        for text, group in by_text.items():
+            if (parsed := version_or_none(text)) is not None:
+                versions.setdefault(parsed, []).extend(group)
+        for version, file in found:
+            versions.setdefault(version, []).append(file)
+        return cls(versions, wheels, dict(found))
 
 
 def _interpreters(file: IndexFile) -> Iterable[tuple[str, str]]:
