@@ -55,7 +55,8 @@ class CodeAnswer:
     ``lacking`` are libraries without code where others have some; ``meant_for_others`` those that are not made for this
     GPU; ``bundled`` are copies of other projects' libraries without code for it; ``unread`` are libraries that must be
     read (whole) to know. ``other_cuda`` are the alternatives of the running library, for another CUDA, without code.
-    ``compiled`` are the libraries that run by PTX alone, the main one first.
+    ``compiled`` are the libraries that run by PTX alone, the main one first; ``perhaps_compiled`` those of which a
+    sample shows PTX for this GPU: whether there is machine code too, only all of it says.
     """
 
     product: Product
@@ -67,6 +68,7 @@ class CodeAnswer:
     unread: tuple[LibraryAnswer, ...] = ()
     other_cuda: tuple[Alternative, ...] = ()
     compiled: tuple[LibraryAnswer, ...] = ()
+    perhaps_compiled: tuple[LibraryAnswer, ...] = ()
 
 
 def answers(facts: GpuCodeFacts, wanted: Iterable[Product]) -> list[CodeAnswer]:
@@ -79,7 +81,12 @@ def still_matters(facts: GpuCodeFacts, wanted: Iterable[Product]) -> frozenset[s
     """The members that must be read whole to answer for ``wanted``, when ``facts`` are a sample: none when that will
     do.
     """
-    return frozenset(library.member for one in answers(facts, wanted) for library in one.unread)
+    members: set[str] = set()
+    for one in answers(facts, wanted):
+        members.update(library.member for library in one.unread)
+        if one.runs.how == "jit" and one.member in {library.member for library in one.perhaps_compiled}:
+            members.add(one.member)  # the answer is another one when there is machine code, too
+    return frozenset(members)
 
 
 def answer(facts: GpuCodeFacts, product: Product) -> CodeAnswer | None:
@@ -101,7 +108,8 @@ def answer(facts: GpuCodeFacts, product: Product) -> CodeAnswer | None:
     special = [one for one in own if _is_special(one) and (is_main or not _is_dispatched(one.group, libraries))]
     plain = [one for one in own if one not in special and not _is_stub(one)]
     runs, by, unread = _decide(plain, special, [one for one in own if one not in (*special, *plain)], bundled, product)
-    running = [one for one in (*plain, *special) if one.runs.how in ("native", "jit")]
+    running = [one for one in (*plain, *special) if _runs(one)]
+    compiled = sorted((one for one in running if one.runs.how == "jit"), key=lambda one: one.group.role != "main")
     return CodeAnswer(
         product,
         runs,
@@ -111,7 +119,8 @@ def answer(facts: GpuCodeFacts, product: Product) -> CodeAnswer | None:
         tuple(one for one in bundled if one.runs.how == "none"),
         tuple(unread),
         tuple(_other_cuda(running, libraries, product)),
-        tuple(sorted((one for one in running if one.runs.how == "jit"), key=lambda one: one.group.role != "main")),
+        tuple(one for one in compiled if _is_exact(one)),
+        tuple(one for one in compiled if not _is_exact(one)),
     )
 
 
@@ -137,7 +146,7 @@ def _decide(
         worst = _speaker(lacking)
         return worst.runs, worst, []
     if unread:
-        return _not_known(unread[0]), None, unread + [one for one in special if one.runs.how == "unknown"]
+        return _not_known(unread[0]), None, unread
     if not running:  # special libraries alone have code: for what, only the package knows
         best = next(one for one in special if _runs(one))
         why = f"{lacking[0].member} has no code for {product}, {best.member} has"
@@ -283,6 +292,10 @@ def _other_cuda(
             code = libraries[alternative.member].code
             if alternative.cuda and not isinstance(code, Unavailable) and runs_how(code, product).how == "none":
                 yield alternative
+
+
+def _is_exact(one: LibraryAnswer) -> bool:
+    return not isinstance(one.code, Unavailable) and one.code.certainty == "exact"
 
 
 def _runs(one: LibraryAnswer) -> bool:

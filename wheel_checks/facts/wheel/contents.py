@@ -8,7 +8,7 @@ remember what it read under a name that says how deep it looked; see :mod:`wheel
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -41,12 +41,14 @@ from wheel_checks.sources.byte_source import ByteSource
 if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF files and GPU code
     from wheel_checks.facts.elf.reading import MemberElf
     from wheel_checks.facts.gpu.code import GpuCodeFacts
+    from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 
 TAIL = 64 * 1024  # bytes; holds the end record, and the whole directory of most wheels
 QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
 VERSION_FILES = 8  # more than any real wheel has at the top of its packages
 _LARGEST_VARIANT = 8 << 20  # bytes; its reader says how many it takes
+_ALL_CODE = "gpu code"  # the kept fact
 ELFS, WHOLE_ELFS = "elfs", "whole elfs"  # kept facts; the second ones are streamed where head and tail did not do
 _HEAD = 512  # bytes that tell what a file is that is no archive
 _NO_METADATA = Unavailable("the wheel has no METADATA")
@@ -97,7 +99,7 @@ def read_contents(
         if depth.includes(Depth.LINKS):
             contents = _with_elfs(contents, source, name, kept)
         if depth.includes(Depth.GPU):
-            contents = with_gpu_code(contents, source, kept, exact=True)
+            contents = with_gpu_code(contents, source, kept)
         return _with_hashes(contents, source, kept) if depth is Depth.FULL else contents
     except FormatError as error:
         return _broken(source, *read_tail(), depth, error)
@@ -120,13 +122,8 @@ def _broken(source: ByteSource, size: int, tail: bytes, depth: Depth, error: For
     )
 
 
-def with_gpu_code(
-    contents: WheelContents, source: ByteSource, kept: FileFacts = NOTHING_KEPT, *, exact: bool
-) -> WheelContents:
-    """The contents with the GPU code; unless it is to be ``exact``, only what few bytes say. As they are when broken.
-
-    Raises SourceError when bytes cannot be had.
-    """
+def with_gpu_code(contents: WheelContents, source: ByteSource, kept: FileFacts = NOTHING_KEPT) -> WheelContents:
+    """The contents with all of the GPU code. As they are when broken. Raises SourceError when bytes cannot be had."""
     archive = contents.archive
     if isinstance(archive, Unavailable):
         return contents
@@ -134,11 +131,34 @@ def with_gpu_code(
     from wheel_checks.facts.gpu.reading import read_gpu_code
 
     elfs = None if isinstance(contents.elfs, Unavailable) else contents.elfs
+    code = kept.remember(_ALL_CODE, AsJson(GpuCodeFacts), lambda: read_gpu_code(source, archive, elfs, exact=True))
+    return replace(contents, gpu_code=code)
+
+
+def with_gpu_code_for(
+    contents: WheelContents, source: ByteSource, kept: FileFacts, project: str, gpus: Sequence[Product]
+) -> WheelContents:
+    """The contents with as much GPU code of a ``project`` as says whether it runs on ``gpus``: samples, if these do.
+
+    Raises SourceError when bytes cannot be had.
+    """
+    archive = contents.archive
+    if isinstance(archive, Unavailable):
+        return contents
+    from wheel_checks.facts.gpu.answer import still_matters
+    from wheel_checks.facts.gpu.code import GpuCodeFacts
+    from wheel_checks.facts.gpu.reading import read_until
+
+    def missed(found: GpuCodeFacts) -> frozenset[str]:
+        return still_matters(replace(found, project=project), gpus)
+
+    elfs = None if isinstance(contents.elfs, Unavailable) else contents.elfs
     code = kept.remember(
-        "gpu code" if exact else "cheap gpu code",
+        f"gpu code of {project} for {','.join(sorted({gpu.capability for gpu in gpus}))}",
         AsJson(GpuCodeFacts),
-        lambda: read_gpu_code(source, archive, elfs, exact=exact),
-        deeper=() if exact else ("gpu code",),
+        lambda: read_until(source, archive, missed, elfs),
+        deeper=(_ALL_CODE,),
+        is_sound=lambda found: all(library.limit is None for library in found.libraries),
     )
     return replace(contents, gpu_code=code)
 

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts, judge
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, FileFacts
-from wheel_checks.facts.wheel.contents import WheelContents, read_contents, with_gpu_code
+from wheel_checks.facts.wheel.contents import WheelContents, read_contents, with_gpu_code_for
 from wheel_checks.facts.wheel.facts import NO_SIDECAR, Depth, WheelFacts
 from wheel_checks.formats.digests import StatedHash, compare_hashes, first_difference
 from wheel_checks.formats.index_page import IndexFile
@@ -129,7 +129,8 @@ def _with_gpu_code(
     built_for = facts.accelerator
     if not isinstance(built_for, Unavailable) and all(is_for_others(built_for, gpu) for gpu in gpus):
         return replace(facts, gpu_code=Unavailable(f"the wheel is {built_for.label}"))
-    return replace(facts, gpu_code=with_gpu_code(contents, source, kept, exact=True).gpu_code)
+    project = "" if isinstance(facts.name, Unavailable) else canonicalize_name(facts.name.distribution)
+    return replace(facts, gpu_code=with_gpu_code_for(contents, source, kept, project, gpus).gpu_code)
 
 
 def _of_project(facts: WheelFacts) -> WheelFacts:

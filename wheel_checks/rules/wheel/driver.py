@@ -150,6 +150,7 @@ def driver_compiles_ptx(wheel: WheelFacts, expectations: Expectations) -> Iterab
     drivers, gpus = _drivers(expectations), expectations.gpus or need(Unavailable("no GPU was named", "--gpu GB200"))
     facts = need(wheel.accelerator)
     compiled = [one for one in answers(need(wheel.gpu_code), gpus) if one.runs.how == "jit"]
+    sure = {library.member for one in compiled for library in one.compiled}
     if not compiled:
         return
     versions = _cuda_of(wheel, facts, expectations.gpus)
@@ -158,7 +159,7 @@ def driver_compiles_ptx(wheel: WheelFacts, expectations: Expectations) -> Iterab
         products = named(one.product for one in compiled)
         label, member = compiled[0].runs.label, compiled[0].member
         fix = Fix("Take a wheel with machine code for the GPU, or a driver that supports the wheel's CUDA.")
-        if own is None or len(versions) != 1 or _is_undecided(versions[0], own):
+        if own is None or len(versions) != 1 or member not in sure or _is_undecided(versions[0], own):
             what = f"CUDA {versions[0]}" if len(versions) == 1 else "a version of CUDA that is not known"
             message = f"it is not known whether driver {driver} compiles {label} of {what} on {products}"
             yield Finding(message, (), fix, Location(member), undecided=True)
