@@ -15,12 +15,16 @@ _SUFFIX_FLAGS = {"": 0, "a": 0x100000, "f": 0x200000}
 
 @dataclass(frozen=True)
 class Image:
-    """One entry: what it is for ("sm_100a", "compute_90"; "kind16_100" for kind 16), and the size of its payload."""
+    """One entry: what it is for ("sm_100a", "compute_90"; "kind16_100" for kind 16), and the size of its payload.
+
+    ``ptx_isa`` is the version of the instruction set, of PTX alone.
+    """
 
     label: str
     size: int = 200
     compression: str = ""
     header_size: int = 64
+    ptx_isa: str = "9.0"
 
     def build(self) -> bytes:
         """Header and payload, as nvcc writes them."""
@@ -31,9 +35,25 @@ class Image:
         stored, inflated = (self.size, 4 * self.size) if self.compression else (0, 0)
         flags = 0x11 | _COMPRESSION_FLAGS[self.compression] | _SUFFIX_FLAGS[match[4]]
         options = 64 if self.header_size > 64 else 0
+        major, minor = map(int, self.ptx_isa.split(".")) if kind == 1 else (1, 8)
         header = struct.pack(
             "<HHIQIIHHIIIQQQ",
-            *(kind, 0x101, self.header_size, padded, stored, options, 8, 1, int(match[3]), 0, 0, flags, 0, inflated),
+            *(
+                kind,
+                0x101,
+                self.header_size,
+                padded,
+                stored,
+                options,
+                minor,
+                major,
+                int(match[3]),
+                0,
+                0,
+                flags,
+                0,
+                inflated,
+            ),
         )
         payload = _FIRST_BYTES[self.compression] + b"\xa5" * self.size
         return header.ljust(self.header_size, b"o") + payload[: self.size].ljust(padded, b"\0")

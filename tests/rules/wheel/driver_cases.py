@@ -6,6 +6,7 @@ from tests.rules.case import Case
 from tests.rules.wheel.gpu_code_cases import library
 from tests.support.elf import X86_64
 from tests.support.facts import facts_of
+from tests.support.fatbin import Image
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
@@ -16,7 +17,7 @@ def on(driver: str, gpus: str = "") -> dict[str, object]:
     return {"drivers": tuple(driver.split(",")), "gpus": parse_gpus(gpus) if gpus else ()}
 
 
-def cuda(*labels: str, name: str = "demo_cu13", **others: bytes) -> WheelFacts:
+def cuda(*labels: str | Image, name: str = "demo_cu13", **others: bytes) -> WheelFacts:
     """A wheel for CUDA by its name, with code for these targets."""
     wheel = WheelBuilder(name, "1.0", "cp312-cp312-manylinux_2_28_x86_64")
     wheel.add("demo/_C_cuda.so", library(*([labels] if labels else ()), machine=X86_64))
@@ -86,7 +87,7 @@ CASES = [
         "PTX of CUDA 13 on a driver of CUDA 12",
         lambda: cuda("sm_80", "compute_80"),
         (
-            "driver 535 (CUDA 12.2) does not compile compute_80 of CUDA 13, by which alone demo/_C_cuda.so runs on "
+            "driver 535 (CUDA 12.2) does not compile compute_80 of CUDA 13.0, by which alone demo/_C_cuda.so runs on "
             "H100 (9.0)",
         ),
         member="demo/_C_cuda.so",
@@ -94,9 +95,9 @@ CASES = [
     ),
     Case(
         "WHL606",
-        "PTX of some CUDA 13 on a driver of CUDA 13.0",
-        lambda: cuda("sm_80", "compute_80"),
-        ("it is not known whether driver 580 compiles compute_80 of CUDA 13 on H100 (9.0)",),
+        "PTX of a version that the table does not have",
+        lambda: cuda("sm_80", Image("compute_80", ptx_isa="9.9")),
+        ("it is not known whether driver 580 compiles the PTX (compute_80) of demo/_C_cuda.so on H100 (9.0)",),
         expectations=on("580", "H100,A100"),
         undecided=True,
     ),
@@ -104,8 +105,8 @@ CASES = [
     Case(
         "WHL606",
         "PTX of an older CUDA",
-        lambda: cuda("sm_80", "compute_80", name="demo_cu12"),
-        expectations=on("580", "H100"),
+        lambda: cuda("sm_80", Image("compute_80", ptx_isa="8.7")),
+        expectations=on("570,580", "H100"),
     ),
     Case(
         "WHL607",

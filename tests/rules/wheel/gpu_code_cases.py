@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.rules.case import NOTE, WARNING, Case
 from tests.support.elf import AARCH64, X86_64, Elf
 from tests.support.facts import facts_of
-from tests.support.fatbin import fat_binary, section
+from tests.support.fatbin import Image, fat_binary, section
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
@@ -15,7 +15,7 @@ from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 MAIN = "torch/lib/libtorch_cuda.so"
 
 
-def library(*containers: Sequence[str], machine: int = AARCH64) -> bytes:
+def library(*containers: Sequence[str | Image], machine: int = AARCH64) -> bytes:
     """A library with these fat binaries, each for some targets; without any it has no GPU code."""
     code = section(*(fat_binary(*labels) for labels in containers))
     return Elf(machine=machine, contents={".nv_fatbin": code} if code else {}).build().data

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode, runs_how
 from wheel_checks.facts.gpu.deciding import Alternative, DecidingGroup, deciding_groups
-from wheel_checks.facts.gpu.targets import Product, RunsHow, coverage
+from wheel_checks.facts.gpu.targets import Product, RunsHow, coverage, runs_on
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Unavailable
 
@@ -208,14 +208,20 @@ def _of_library(library: LibraryGpuCode, group: DecidingGroup, product: Product)
     how, files = runs_how(code, product), sum(code.containers.values())
     counts = coverage(code, product)
     some = sum(counts.values()) - counts.get("none", 0)
-    if how.how != "none" and files and some / files < (RARE if code.certainty == "exact" else SAMPLED):
+    if how.how != "none" and code.certainty == "exact" and files and some / files < RARE:
         why = f"{some:,} of its {files:,} files run on {product}"
-        if code.certainty == "exact":
-            return LibraryAnswer(library.member, RunsHow("none", "", why), code, group, files, hardly=True)
-        how = RunsHow("unknown", "", why)
+        return LibraryAnswer(library.member, RunsHow("none", "", why), code, group, files, hardly=True)
+    if how.how != "none" and code.certainty == "sampled" and _is_rare(code, product):
+        how = RunsHow("unknown", "", f"a sample shows {how.label} in few files only")
     elif code.certainty == "declared" or (how.how == "none" and code.certainty != "exact"):
         how = RunsHow("unknown", "", f"it was not read whole ({code.certainty})")
     return LibraryAnswer(library.member, how, code, group, files)
+
+
+def _is_rare(code: GpuCode, product: Product) -> bool:
+    """True when a sample shows far less code that runs there than for the target that it shows most."""
+    running = sum(count for label, count in code.counts.items() if runs_on([label], product).how != "none")
+    return running < SAMPLED * max(code.counts.values(), default=0)
 
 
 def _best(found: Sequence[LibraryAnswer]) -> LibraryAnswer:

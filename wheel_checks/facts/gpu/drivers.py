@@ -62,6 +62,17 @@ def runs_cuda(driver: str, cuda_major: int) -> Literal["yes", "no", "unknown"]:
     return "yes" if own >= _numbers(oldest)[: len(own)] else "no"
 
 
+def cuda_of_ptx(isa: str) -> str | None:
+    """The first CUDA whose driver compiles PTX of this version: "9.0" gives "13.0"; None for what is not known.
+
+    Of versions before 7.0 it is the oldest CUDA of the table.
+    """
+    if re.fullmatch(r"[1-6]\.\d", isa):
+        return "11.0"
+    found: str | None = load("drivers")["ptx"].get(isa)
+    return found
+
+
 def last_branch_for(sm: int) -> int | None:
     """The last branch of the driver for GPUs of a compute capability (as in sm_70), None for one in support.
 

@@ -6,7 +6,8 @@ package index, and is held against what ``cuobjdump`` lists for the same files:
 * a section is a row of containers, each at a multiple of 8 bytes, zeros between them;
 * a container is u32 magic, u16 version, u16 header size, u64 size of the entries that follow;
 * an entry is a header of 64 bytes or more and a payload: u16 kind, u16 attributes, u32 header size, u64 payload size
-  (padded), u32 size as compressed (0: not compressed), u32 offset of options, u16 minor and u16 major version,
+  (padded), u32 size as compressed (0: not compressed), u32 offset of options, u16 minor and u16 major version (of PTX:
+  that of its instruction set),
   u32 architecture, u32 and u32 offset and size of an identifier, u64 flags, u64 unused, u64 size as inflated.
 
 ``.nv_fatbin`` is what the CUDA runtime loads. ``__nv_relfatbin`` is relocatable code for the device linker; nothing
@@ -19,7 +20,7 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from wheel_checks.errors import FormatError
@@ -54,7 +55,8 @@ class GpuEntry:
     ``kind`` is "elf" (a cubin: machine code), "ptx" (compiled at first use), "lto" (for the device linker), or, when
     we do not know it, "kind" and its number. ``sm`` is the architecture as in sm_100. ``suffix`` is "a" (for that
     architecture only), "f" (for its family) or "". ``size`` is that of the payload in bytes, as stored.
-    ``compression`` is "zstd", "lz4", "unknown", or "" for none.
+    ``compression`` is "zstd", "lz4", "unknown", or "" for none. ``ptx_isa`` is the version of PTX's instruction set
+    ("9.0"), "" for anything else.
     """
 
     kind: str
@@ -62,6 +64,7 @@ class GpuEntry:
     suffix: str
     size: int
     compression: str
+    ptx_isa: str = ""
 
     @property
     def label(self) -> str:
@@ -78,11 +81,13 @@ class GpuCode:
     ``certainty`` is "exact" when every byte was read; "sampled" when parts of it were, so that there is code for these
     labels, and perhaps for others; "declared" when the library only says so in a string: every count is 0 then, and
     ``containers`` is empty.
+    ``ptx_isa`` has the newest version of PTX's instruction set that a label of PTX was seen with ("compute_90": "8.7").
     """
 
     counts: Mapping[str, int]
     certainty: Certainty
     containers: Mapping[frozenset[str], int]
+    ptx_isa: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def sass(self) -> tuple[str, ...]:
@@ -100,10 +105,24 @@ class GpuCode:
             _sum(self.counts, other.counts),
             max(self.certainty, other.certainty, key=_CERTAINTIES.index),
             _sum(self.containers, other.containers),
+            newest_isa((*self.ptx_isa.items(), *other.ptx_isa.items())),
         )
 
     def _labels(self, prefix: str) -> tuple[str, ...]:
         return tuple(sorted((label for label in self.counts if label.startswith(prefix)), key=_by_architecture))
+
+
+def newest_isa(seen: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The newest version for each label; pairs without a version do not count."""
+    found: dict[str, str] = {}
+    for label, isa in seen:
+        if isa and (label not in found or _numbers(isa) > _numbers(found[label])):
+            found[label] = isa
+    return found
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split(".") if number.isdigit())
 
 
 def _by_architecture(label: str) -> tuple[int, str]:
@@ -139,6 +158,7 @@ class FatbinScanner:
         self._labels: set[str] = set()
         self._counts: Counter[str] = Counter()
         self._containers: Counter[frozenset[str]] = Counter()
+        self._isa: set[tuple[str, str]] = set()
 
     def feed(self, chunk: Buffer) -> list[GpuEntry]:
         """The entries whose headers end in this chunk."""
@@ -177,7 +197,7 @@ class FatbinScanner:
                 expected=f"at least {max(self._end, self._header + _CONTAINER.size)} bytes",
                 hint="it is cut off, or a size in it is wrong",
             )
-        return GpuCode(dict(self._counts), "exact", dict(self._containers))
+        return GpuCode(dict(self._counts), "exact", dict(self._containers), newest_isa(self._isa))
 
     def _read_container(self, data: Buffer, at: int) -> None:
         magic, version, header_size, size = _CONTAINER.unpack_from(data, at)
@@ -198,6 +218,8 @@ class FatbinScanner:
         self._header += length
         self._counts[entry.label] += 1
         self._labels.add(entry.label)
+        if entry.ptx_isa and len(self._isa) < MAX_TARGETS:
+            self._isa.add((entry.label, entry.ptx_isa))
         if self._header == self._end:
             self._containers[frozenset(self._labels)] += 1
         if max(len(self._counts), len(self._containers)) > MAX_TARGETS:
@@ -214,7 +236,7 @@ def read_entry(data: Buffer, at: int, left: int, where: int = 0) -> tuple[GpuEnt
     ``left`` bytes are left in its container. ``data`` holds 64 bytes of the header. Raises FormatError, which calls its
     place ``where``.
     """
-    kind, _, header_size, size, stored, *_, sm, _, _, flags, _, _ = _ENTRY.unpack_from(data, at)
+    kind, _, header_size, size, stored, _, minor, major, sm, _, _, flags, _, _ = _ENTRY.unpack_from(data, at)
     if not _ENTRY.size <= header_size <= min(left, _MAX_HEADER):
         raise _fault(
             where,
@@ -229,7 +251,9 @@ def read_entry(data: Buffer, at: int, left: int, where: int = 0) -> tuple[GpuEnt
         raise _fault(where, "entry's architecture", str(sm), "20 to 999, as in sm_100")
     suffix = "a" if flags & _ARCHITECTURE_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
     compression = "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else "unknown" if stored else ""
-    return GpuEntry(_KINDS.get(kind, f"kind{kind}"), sm, suffix, size, compression), header_size + size
+    name = _KINDS.get(kind, f"kind{kind}")
+    isa = f"{major}.{minor}" if name == "ptx" else ""
+    return GpuEntry(name, sm, suffix, size, compression, isa), header_size + size
 
 
 def _fault(where: int, field: str, found: str, expected: str) -> FormatError:

@@ -12,7 +12,7 @@ import struct
 from collections import Counter
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.gpu.fatbin import GpuCode, GpuEntry, read_entry
+from wheel_checks.formats.gpu.fatbin import GpuCode, GpuEntry, newest_isa, read_entry
 from wheel_checks.formats.zip.deflate_blocks import Inflated
 
 _CONTAINER_SIZE, _ENTRY_SIZE = 16, 64
@@ -36,6 +36,7 @@ def sample_fatbins(part: Inflated) -> GpuCode:
     """
     counts: Counter[str] = Counter()
     containers: Counter[frozenset[str]] = Counter()
+    isa: set[tuple[str, str]] = set()
     at = 0
     while found := _START.search(part.data, at):
         start, size = found.start(), _LONGEST
@@ -49,10 +50,11 @@ def sample_fatbins(part: Inflated) -> GpuCode:
         entries, end = _follow(part, start, size, strictly=not found["container"])
         labels = [entry.label for entry in entries]
         counts.update(labels)
+        isa.update((entry.label, entry.ptx_isa) for entry in entries if entry.ptx_isa)
         if labels and end == start + size:
             containers[frozenset(labels)] += 1
         at = max(at, min(end, len(part.data)))
-    return GpuCode(dict(counts), "sampled", dict(containers))
+    return GpuCode(dict(counts), "sampled", dict(containers), newest_isa(isa))
 
 
 def _follow(part: Inflated, at: int, left: int, *, strictly: bool) -> tuple[list[GpuEntry], int]:

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.gpu.fatbin import FatbinScanner, GpuCode
+from wheel_checks.formats.gpu.fatbin import FatbinScanner, GpuCode, newest_isa
 
 MAX_CONTAINERS = 100_000
 """At most so many containers in one file; the largest libraries have some thousands."""
@@ -102,11 +102,13 @@ class FatbinFinder:
         """The GPU code of all sound containers that were fed, wherever they lie."""
         counts: Counter[str] = Counter()
         containers: Counter[frozenset[str]] = Counter()
+        isa: set[tuple[str, str]] = set()
         for container in self._containers:
             if isinstance(container.code, GpuCode):
                 counts.update(container.code.counts)
                 containers.update(container.code.containers)
-        return GpuCode(dict(counts), "exact", dict(containers))
+                isa.update(container.code.ptx_isa.items())
+        return GpuCode(dict(counts), "exact", dict(containers), newest_isa(isa))
 
     def _find(self, data: bytes, start: int) -> int:
         """Where the next magic number is at a multiple of 8; -1 when there is none."""

@@ -17,6 +17,7 @@ from wheel_checks.facts.gpu.deciding import deciding_groups
 from wheel_checks.facts.gpu.drivers import (
     NO_DRIVER,
     branch_of,
+    cuda_of_ptx,
     has_forward_compatibility,
     highest_cuda,
     is_known,
@@ -26,6 +27,7 @@ from wheel_checks.facts.gpu.drivers import (
 )
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.accelerator import signals_shown
@@ -148,32 +150,29 @@ def _newer_driver(needed: str, cuda: str, own: str, gpus: Sequence[Product]) -> 
 def driver_compiles_ptx(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """Where the wheel runs by PTX alone, each driver supports the CUDA that made it."""
     drivers, gpus = _drivers(expectations), expectations.gpus or need(Unavailable("no GPU was named", "--gpu GB200"))
-    facts = need(wheel.accelerator)
     compiled = [one for one in answers(need(wheel.gpu_code), gpus) if one.runs.how == "jit"]
-    sure = {library.member for one in compiled for library in one.compiled}
-    if not compiled:
-        return
-    versions = _cuda_of(wheel, facts, expectations.gpus)
+    fix = Fix("Take a wheel with machine code for the GPU, or a driver that supports the CUDA that made the PTX.")
     for driver in drivers:
         own = highest_cuda(f"{driver}.")
-        products = named(one.product for one in compiled)
-        label, member = compiled[0].runs.label, compiled[0].member
-        fix = Fix("Take a wheel with machine code for the GPU, or a driver that supports the wheel's CUDA.")
-        if own is None or len(versions) != 1 or member not in sure or _is_undecided(versions[0], own):
-            what = f"CUDA {versions[0]}" if len(versions) == 1 else "a version of CUDA that is not known"
-            message = f"it is not known whether driver {driver} compiles {label} of {what} on {products}"
-            yield Finding(message, (), fix, Location(member), undecided=True)
-        elif Version(versions[0]) > Version(own):
-            message = (
-                f"driver {driver} (CUDA {own}) does not compile {label} of CUDA {versions[0]}, "
-                f"by which alone {member} runs on {products}"
-            )
-            yield Finding(message, (Evidence(f"driver {driver}", f"CUDA {own}", _TABLE),), fix, Location(member))
+        for one in compiled:
+            library = next((library for library in one.compiled if library.member == one.member), None)
+            label, place = one.runs.label, Location(one.member)
+            cuda = _made_by(library.code, label) if library else None
+            if own is None or cuda is None:
+                message = f"it is not known whether driver {driver} compiles the PTX ({label}) of {one.member}"
+                yield Finding(f"{message} on {one.product}", (), fix, place, undecided=True)
+            elif Version(cuda) > Version(own):
+                message = (
+                    f"driver {driver} (CUDA {own}) does not compile {label} of CUDA {cuda}, "
+                    f"by which alone {one.member} runs on {one.product}"
+                )
+                yield Finding(message, (Evidence(f"driver {driver}", f"CUDA {own}", _TABLE),), fix, place)
 
 
-def _is_undecided(cuda: str, own: str) -> bool:
-    """True when only the major version of the wheel's CUDA is known, and it is that of the driver."""
-    return "." not in cuda and cuda == own.partition(".")[0]
+def _made_by(code: GpuCode | Unavailable, label: str) -> str | None:
+    """The CUDA whose drivers compile this PTX, by the version of its instruction set; None when not known."""
+    isa = "" if isinstance(code, Unavailable) else code.ptx_isa.get(label, "")
+    return cuda_of_ptx(isa)
 
 
 @rule(
