@@ -84,7 +84,7 @@ CASES = [
         "a torch for the CPU that another package pins",
         lambda: torch("cpu", "2.10.0", demands=VLLM),
         (
-            "torch 2.10.0 is CPU only (2.10.0+cpu) on aarch64, though a GPU is wanted (GB200); "
+            "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, though a GPU is wanted (GB200); "
             "vllm 0.19.0 pins torch==2.10.0",
         ),
         evidence=("you ask for vllm==0.19.0; vllm 0.19.0 requires torch==2.10.0",),
@@ -93,13 +93,17 @@ CASES = [
         "STK101",
         "a CPU build whose release has a CUDA build for another machine",
         lambda: package("demo", accelerator="cpu", siblings=(X86,)),
-        ("demo 1.0 is CPU only on aarch64, though a GPU is wanted (GB200)",),
-        evidence=("CUDA 12.8",),
+        ("demo 1.0 is a CPU build on aarch64, though a GPU is wanted (GB200)",),
+        evidence=(f"{X86.file_name}: CUDA 12.8",),
     ),
     Case("STK101", "a torch for CUDA", lambda: torch("cuda", "2.11.0")),
     Case("STK101", "a torch for the CPU where no GPU is wanted", lambda: torch("cpu", "2.10.0", reason="")),
     Case("STK101", "a package that is for the CPU everywhere", lambda: package("onnxruntime", accelerator="cpu")),
-    Case("STK101", "a package without an accelerator", lambda: package("numpy", siblings=(X86,))),
+    Case(
+        "STK101",
+        "a package without an accelerator",
+        lambda: package("numpy", siblings=(replace(X86, accelerator="none"),)),
+    ),
     Case(
         "STK102",
         "a source archive",
@@ -155,7 +159,7 @@ CASES = [
         "STK104",
         "an extension for CUDA 12 beside a torch for CUDA 13",
         lambda: beside_torch("vllm", "0.1", "cuda", "12.8"),
-        ("vllm 0.1 is built for CUDA 12.8, torch 2.11.0 for 13.0",),
+        ("vllm 0.1 is built for CUDA 12.8; the stack is for CUDA 13",),
     ),
     Case("STK104", "an extension for another minor version", lambda: beside_torch("vllm", "0.1", "cuda", "13.2")),
     Case("STK104", "an extension that tells only the major", lambda: beside_torch("vllm", "0.1", "cuda", "13")),

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from tests.support.elf import Elf
 from tests.support.zips import ZipEntry, write_zip
 
 ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
@@ -175,6 +176,12 @@ def elf_stub(machine: str = "x86_64") -> bytes:
     return ident + header + bytes(192)
 
 
+def gpu_library(machine: str = "x86_64", needed: Sequence[str] = (), *, section: str = ".nv_fatbin") -> bytes:
+    """A shared library that holds something in ``section`` ("" for none) and needs the libraries ``needed``."""
+    contents = {section: bytes(16)} if section else {}
+    return Elf(machine=ELF_MACHINES[machine], needed=needed, contents=contents, alignment=0x10000).build().data
+
+
 def torch_like(
     accelerator: str = "cuda",
     version: str = "2.11.0",
@@ -211,9 +218,18 @@ def torch_like(
         f"xpu: Optional[str] = {'20250301' if accelerator == 'xpu' else None!r}\n",
     )
     for library in libraries:
-        wheel.add(f"torch/lib/{library}.so", elf_stub(machine))
+        wheel.add(f"torch/lib/{library}.so", _torch_library(library, machine))
     wheel.metadata("Provides-Extra: optree", requires=requires, requires_python=">=3.10", metadata_version="2.1")
     return wheel
+
+
+_SECTIONS = {"cuda": ".nv_fatbin", "hip": ".hip_fatbin", "xpu": "__CLANG_OFFLOAD_BUNDLE__sycl-spir64"}
+
+
+def _torch_library(name: str, machine: str) -> bytes:
+    """As torch builds it: the library of an accelerator has code for it."""
+    section = _SECTIONS.get(name.rpartition("_")[2])
+    return gpu_library(machine, section=section) if section else elf_stub(machine)
 
 
 def _nvidia_requirements(old: bool) -> list[str]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
 from wheel_checks.commands import Options, Step, option, requirement, run
 from wheel_checks.commands import package as command_package
 from wheel_checks.data import load
+from wheel_checks.facts.accelerator.content import Shown
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
-from wheel_checks.facts.accelerator.verdict import LABELS
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack import NO_FILE, SDIST, StackFacts, StackPackage, unfulfilled
 from wheel_checks.facts.wheel.resolution import exact_pin
@@ -20,7 +21,13 @@ from wheel_checks.formats.sdist.static_metadata import PKG_INFO, StaticMetadata
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, need
 from wheel_checks.phrases import joined, summarised
 from wheel_checks.registry import rules_of
-from wheel_checks.rules.shared.accelerator import signals_shown
+from wheel_checks.rules.shared.accelerator import (
+    contradict,
+    gpu_siblings,
+    siblings_shown,
+    signals_shown,
+    unread_siblings,
+)
 from wheel_checks.rules.shared.commands import look_at_index, other_files
 
 package_rule = rules_of("package", Audience.INSTALLER)
@@ -51,26 +58,28 @@ def _demands(package: StackPackage) -> tuple[Evidence, ...]:
     fix="Take a release whose pins lead to a build for this architecture, or an index that has one.",
 )
 def cpu_build(package: StackPackage, _: Expectations) -> Iterable[Finding]:
-    """A CPU build of torch, or of a package whose release has GPU builds for another machine, fails."""
+    """A torch without an accelerator, or a package whose release has GPU builds for another machine, fails."""
     if not package.gpu_reason:
         return
     facts = package.known_accelerator if package.name == "torch" else need(package.accelerator)
-    better = [sibling for sibling in package.siblings if sibling.accelerator in GPU]
     if facts is None:
         need(package.accelerator)
-    elif facts.accelerator == CPU and (better or package.name == "torch"):
+        return
+    better, unread = gpu_siblings(package.siblings), unread_siblings(package.siblings)
+    if facts.accelerator in GPU or not (better or unread or package.name == "torch"):
+        return
+    shown = (*_demands(package), *signals_shown(facts), *siblings_shown(better))
+    if not facts.lacks_gpu and (better or package.name == "torch"):
+        yield Finding(f"not proven that {package.label} is for a GPU: {facts.unread}", shown, undecided=True)
+    elif facts.lacks_gpu and (better or package.name == "torch"):
         built = f" ({facts.local_version})" if facts.local_version else ""
-        message = f"{package.label} is CPU only{built} on {package.target.machine}, though {package.gpu_reason}"
+        message = f"{package.label} is a CPU build{built} on {package.target.machine}, though {package.gpu_reason}"
         if pin := _pin(package):
             message += f"; {pin}"
-        evidence = (*_demands(package), *signals_shown(facts))
-        evidence += tuple(
-            Evidence(
-                f"{s.machine} ({s.certainty})", f"{LABELS[s.accelerator]} {s.accelerator_version}".strip(), s.file_name
-            )
-            for s in better
-        )
-        yield Finding(message, evidence, _gpu_fix(package))
+        yield Finding(message, shown, _gpu_fix(package))
+    else:
+        message = f"not proven that {package.label} has no GPU build for {unread[0].machine}: {unread[0].file_name}"
+        yield Finding(f"{message} was not read completely", shown, undecided=True)
 
 
 def _pin(package: StackPackage) -> str:
@@ -198,15 +207,41 @@ def one_cuda_major(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
         )
         evidence += tuple(item for major in runtimes for item in _demands(runtimes[major][0])[:1])
         yield Finding(f"the stack has the runtimes of CUDA {majors}", evidence, fix)
-    torch = stack.package("torch")
-    if torch is None:
-        return
+    there = _cuda_majors(stack, runtimes)
     for package in stack.packages:
-        if package.name in _COMPANIONS or not any(d.by == package.label for d in torch.demands):
+        needs = _needs(package)
+        needed = {need.version for need in needs} or _major_beside_torch(package, stack)
+        if package.name in _COMPANIONS or not (there and needed) or not needed.isdisjoint(there):
             continue
-        if _differ(_cuda(package).partition(".")[0], _cuda(torch).partition(".")[0]):
-            message = f"{package.label} is built for CUDA {_cuda(package)}, torch {torch.version} for {_cuda(torch)}"
-            yield Finding(message, _demands(package), fix)
+        majors = joined(sorted(needed, key=int))
+        what = f"needs {needs[0].what}, of CUDA {majors}" if needs else f"is built for CUDA {_cuda(package)}"
+        evidence = tuple(Evidence("needed", str(item), package.file_name) for item in needs[:_SHOWN])
+        evidence += tuple(Evidence(f"CUDA {major}", who, "stack") for major, who in there.items())
+        message = f"{package.label} {what}; the stack is for CUDA {joined(list(there))}"
+        yield Finding(message, (*evidence, *_demands(package)), fix)
+
+
+def _needs(package: StackPackage) -> Sequence[Shown]:
+    """The libraries of CUDA that the package needs and does not carry; of several majors any one will do."""
+    facts = package.known_accelerator
+    return facts.content.needs_from_outside(CUDA) if facts and facts.content else ()
+
+
+def _major_beside_torch(package: StackPackage, stack: StackFacts) -> set[str]:
+    """The major of CUDA that a package which requires torch is built for, as far as it says so."""
+    torch = stack.package("torch")
+    requires_torch = torch is not None and any(d.by == package.label for d in torch.demands)
+    major = _cuda(package).partition(".")[0]
+    return {major} if requires_torch and major else set()
+
+
+def _cuda_majors(stack: StackFacts, runtimes: Mapping[str, Sequence[StackPackage]]) -> dict[str, str]:
+    """The majors of CUDA that the stack brings: those of its runtime packages, without these that of torch."""
+    if runtimes:
+        return {major: packages[0].label for major, packages in sorted(runtimes.items())}
+    torch = stack.package("torch")
+    major = _cuda(torch).partition(".")[0] if torch else ""
+    return {major: torch.label} if torch and major else {}
 
 
 def _runtime_major(package: StackPackage) -> str:
@@ -223,12 +258,6 @@ def _runtime_major(package: StackPackage) -> str:
 def _cuda(package: StackPackage) -> str:
     facts = package.known_accelerator
     return facts.version if facts and facts.accelerator == CUDA else ""
-
-
-def _differ(a: str, b: str) -> bool:
-    """True when both versions are known and contradict each other as far as both tell: 13 and 13.0 do not."""
-    pairs = zip(a.split("."), b.split("."), strict=False)
-    return bool(a and b) and any(x != y for x, y in pairs)
 
 
 @stack_rule(
@@ -277,14 +306,15 @@ def served_metadata(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
 
 @stack_rule(
     "STK106",
-    "torchvision and torchaudio are built for the torch of the stack",
-    why="They are compiled against one torch and one CUDA: beside another, operators are missing or the import fails "
-    "with an undefined symbol.",
+    "torchvision and torchaudio are built for the accelerator of the torch of the stack",
+    why="They are compiled for one accelerator and one major version of it: next to a torch for another, operators are "
+    "missing or the import fails. Which releases of torch they run with is what their own requirements say; minor "
+    "versions of CUDA are compatible.",
     example="torch 2.11.0+cu130 with torchvision 0.26.0+cpu",
     fix="Take torch and its companions from one index, in releases made for each other.",
 )
 def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
-    """The same accelerator, and the same version of it as far as both tell."""
+    """The same accelerator, and the same major version of it: minor versions of CUDA are compatible."""
     torch = stack.package("torch")
     base = torch.known_accelerator if torch else None
     for name in _COMPANIONS:
@@ -292,7 +322,9 @@ def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
         facts = companion.known_accelerator if companion else None
         if torch is None or companion is None or base is None or facts is None or facts.accelerator not in (*GPU, CPU):
             continue
-        if facts.accelerator != base.accelerator or _differ(facts.version, base.version):
+        other = base.accelerator in GPU or facts.accelerator in GPU
+        differs = other and facts.accelerator != base.accelerator and base.accelerator not in facts.others
+        if differs or (facts.accelerator == base.accelerator and contradict(_major(facts), _major(base))):
             message = f"{companion.label} is built for {facts.label}, torch {torch.version} for {base.label}"
             evidence = (
                 Evidence(companion.label, facts.local_version or facts.label, companion.file_name),
@@ -300,3 +332,7 @@ def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
                 *_demands(companion),
             )
             yield Finding(message, evidence, Fix("Take both from one index, in releases made for each other."))
+
+
+def _major(facts: AcceleratorFacts) -> str:
+    return facts.version.partition(".")[0]

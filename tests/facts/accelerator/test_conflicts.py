@@ -9,7 +9,7 @@ from tests.support.facts import AARCH64, X86_64
 from wheel_checks.facts.accelerator.verdict import judge
 from wheel_checks.formats.wheel.version_file import VersionFile
 
-MEMBERS = {"cuda": "demo/libcudart.so.13", "rocm": "demo/libamdhip64.so", "cpu": "torch/lib/libtorch_cpu.so"}
+MEMBERS = {"cuda": "demo/libcudart.so.13", "rocm": "demo/libamdhip64.so"}
 TEXTS: dict[str, dict[str, str | int | float | bool | None]] = {
     "cuda": {"cuda": "13.0"},
     "rocm": {"cuda": None, "hip": "7.1"},
@@ -23,9 +23,7 @@ REQUIREMENTS = {"cuda": "cuda-toolkit==13.0.2", "rocm": "rocm"}
     [
         ("cuda", "cuda", "cuda", ()),
         ("cuda", "cpu", "", ("members say CUDA (", "version.py says CPU only (")),
-        ("cpu", "cuda", "", ("members say CPU only (", "version.py says CUDA (")),
         ("cuda", "", "rocm", ("members say CUDA (", "requirements say ROCm (")),
-        ("cpu", "", "cuda", ("members say CPU only (", "requirements say CUDA (")),
         ("", "cuda", "rocm", ("version.py says CUDA (", "requirements say ROCm (")),
         ("", "rocm", "cuda", ("version.py says ROCm (", "requirements say CUDA (")),
         ("rocm", "rocm", "rocm", ()),

@@ -95,7 +95,7 @@ REAL = [
     Wheel("jax", "no accelerator", requires=("jaxlib", 'jax-cuda12-plugin[with-cuda]; extra == "cuda12"')),
     Wheel("jaxlib", "no accelerator", files=("jaxlib/libjax_common.so", "jaxlib/mlir/_mlir_libs/_mlir.so")),
     Wheel("numpy", "no accelerator", files=("numpy/_core/_multiarray_umath.cpython-312-x86_64-linux-gnu.so",)),
-    Wheel("onnxruntime", "CPU only", members="cpu", files=("onnxruntime/capi/libonnxruntime.so.1.31.1",)),
+    Wheel("onnxruntime", "no accelerator", files=("onnxruntime/capi/libonnxruntime.so.1.31.1",)),
     Wheel(
         "onnxruntime_gpu",
         "CUDA",
@@ -161,7 +161,7 @@ REAL = [
     Wheel(
         "torch",
         "CPU only",
-        "cpu",
+        "",
         "cpu",
         files=("torch/lib/libtorch_cpu.so",),
         text="__version__ = '2.9.1+cpu.cxx11.abi'\n",
@@ -199,7 +199,7 @@ REAL = [
 def test_given_these_files_and_requirements_this_verdict(wheel: Wheel) -> None:
     facts = judged(wheel.build())
 
-    said = [" ".join([*signal.accelerators, signal.version]).strip() for signal in facts.signals]
+    said = [" ".join([*signal.accelerators, signal.version]).strip() for signal in facts.signals[1:]]
     assert (facts.label, said) == (wheel.label, [wheel.members, wheel.version_py, wheel.requirements])
     assert facts.conflicts == ()
 
@@ -225,7 +225,7 @@ def test_the_builds_of_torch(wheel: WheelBuilder, expected: str) -> None:
 
 def test_one_metadata_means_cuda_on_x86_64_and_cpu_on_aarch64() -> None:
     on_aarch64, on_x86_64 = (
-        judged(torch_like(build, "2.10.0", machine)).signals[2]
+        judged(torch_like(build, "2.10.0", machine)).signals[3]
         for build, machine in (("cpu", "aarch64"), ("cuda", "x86_64"))
     )
 
@@ -259,7 +259,7 @@ def test_the_markers_of_a_wheel_for_another_system_are_those_of_that_system(
     facts = judged(wheel.metadata(requires=[NVIDIA_ON_LINUX]))
 
     assert (facts.label, facts.conflicts) == ("CPU only", ())
-    assert facts.signals[2].detail.endswith(f"active on linux x86_64, none on {here}")
+    assert facts.signals[3].detail.endswith(f"active on linux x86_64, none on {here}")
 
 
 def test_the_markers_of_a_musl_wheel_are_those_of_its_machine() -> None:

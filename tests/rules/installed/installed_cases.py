@@ -244,7 +244,8 @@ CASES = [
         "a CUDA library beside a version.py that says CPU",
         env(lambda e: e.install(torch("cuda", "cpu"))),
         (
-            "the parts of the installed torch disagree: members say CUDA (torch/lib/libtorch_cuda.so), "
+            "the parts of the installed torch disagree: content says CUDA "
+            "(torch/lib/libtorch_cuda.so is libtorch_cuda.so), "
             "version.py says CPU only (__version__ = '2.11.0+cpu')",
         ),
     ),

@@ -37,8 +37,11 @@ def linked(needed_a: tuple[str, ...], needed_b: tuple[str, ...]) -> Difference:
 
 
 def gpu(a: tuple[str, ...], b: tuple[str, ...]) -> Difference:
-    """A library with GPU code for these targets."""
-    return files({"demo/lib.so": library("aarch64", gpu=a)}, {"demo/lib.so": library("x86_64", gpu=b)})
+    """A library with GPU code for these targets, next to another one for the same GPU on both."""
+    return files(
+        {"demo/lib.so": library("aarch64", gpu=a), "demo/ops.so": library("aarch64", gpu=["sm_90"])},
+        {"demo/lib.so": library("x86_64", gpu=b), "demo/ops.so": library("x86_64", gpu=["sm_90"])},
+    )
 
 
 def wheels(*names: str) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.rules.case import WARNING, Case
 from tests.support.facts import facts_of, listed
-from tests.support.wheels import WheelBuilder, elf_stub, torch_like
+from tests.support.wheels import WheelBuilder, gpu_library, torch_like
 from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.siblings import find_siblings
@@ -23,7 +23,9 @@ def expect(text: str) -> dict[str, object]:
 def runtime_of(cuda: str) -> WheelFacts:
     """A wheel for CUDA 12.8 whose requirements bring this CUDA runtime."""
     wheel = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_x86_64")
-    wheel.add("demo/version.py", "__version__ = '1.0+cu128'\ncuda = '12.8'\n").add("demo/libdemo_cuda.so", elf_stub())
+    wheel.add("demo/version.py", "__version__ = '1.0+cu128'\ncuda = '12.8'\n").add(
+        "demo/libdemo_cuda.so", gpu_library()
+    )
     return facts_of(wheel.metadata(requires=[f"nvidia-cuda-runtime=={cuda}"]))
 
 
@@ -41,7 +43,7 @@ CASES = [
         lambda: facts_of(CPU_TORCH),
         ("the wheel is CPU only (2.10.0+cpu), expected cuda",),
         evidence=(
-            "cpu: no GPU library beside torch/lib/libtorch_cpu.so",
+            "nothing: no GPU code, and no library of a GPU is needed, in 5 native members",
             "cpu: 4 requirements such as nvidia-cuda-runtime-cu12 active on linux x86_64, none on linux aarch64",
         ),
         expectations=expect("cuda"),
@@ -56,9 +58,9 @@ CASES = [
     Case(
         "WHL201",
         "a wheel that tells too little",
-        lambda: facts_of(WheelBuilder("cupy_cuda13x").add("cupy/cuda/common.cpython-312-x86_64-linux-gnu.so")),
-        ("expected cuda==13.0, but the wheel tells only version 13",),
-        WARNING,
+        lambda: facts_of(WheelBuilder("cupy_cuda13x").add("cupy/cuda/common.so", gpu_library())),
+        ("not proven: expected cuda==13.0, and the wheel names only version 13",),
+        undecided=True,
         expectations=expect("cuda==13.0"),
     ),
     Case("WHL201", "the CUDA that is demanded", lambda: facts_of(X86_TORCH), expectations=expect("cuda==12.8")),
@@ -67,19 +69,19 @@ CASES = [
         "WHL201",
         "one of several accelerators",
         lambda: facts_of(
-            WheelBuilder("triton").add("triton/backends/nvidia/bin/ptxas").add("triton/backends/amd/lib/ocml.bc")
+            WheelBuilder().add("demo/cuda.so", gpu_library()).add("demo/hip.so", gpu_library(section=".hip_fatbin"))
         ),
         expectations=expect("rocm"),
     ),
     Case(
         "WHL202",
         "a CUDA library in a wheel that calls itself CPU",
-        lambda: facts_of(torch_like("cpu", "2.11.0", "aarch64").add("torch/lib/libtorch_cuda.so", elf_stub("aarch64"))),
+        lambda: facts_of(torch_like("cpu", "2.11.0", "aarch64").add("torch/lib/libtorch_cuda.so", gpu_library())),
         (
-            "the signals disagree: members say CUDA (torch/lib/libtorch_cuda.so), version.py says CPU only "
-            "(__version__ = '2.11.0+cpu', cuda = hip = rocm = xpu = None)",
+            "the signals disagree: content says CUDA (torch/lib/libtorch_cuda.so has .nv_fatbin), version.py says CPU "
+            "only (__version__ = '2.11.0+cpu', cuda = hip = rocm = xpu = None)",
         ),
-        evidence=("cuda: torch/lib/libtorch_cuda.so", "nothing: none brings an accelerator's libraries"),
+        evidence=("cuda: torch/lib/libtorch_cuda.so has .nv_fatbin", "nothing: none brings an accelerator's libraries"),
     ),
     Case(
         "WHL202",
@@ -95,7 +97,7 @@ CASES = [
         "CUDA on x86_64, CPU on aarch64",
         lambda: beside(CPU_TORCH, X86_TORCH),
         (
-            "this wheel is CPU only, while the same release is built for CUDA on x86_64: "
+            "this wheel has no accelerator, while the same release is built for CUDA on x86_64: "
             "users of aarch64 silently get no GPU",
         ),
         WARNING,

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from wheel_checks.errors import NotFoundError
-from wheel_checks.facts.accelerator.signals import CPU, GPU
+from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.provenance.indexes import ProjectOffers
 from wheel_checks.facts.stack import (
     NO_FILE,
@@ -28,7 +28,6 @@ from wheel_checks.facts.stack import (
     find_demands,
     gpu_builds,
 )
-from wheel_checks.facts.wheel.siblings import find_siblings
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.pylock import LockedPackage
@@ -122,23 +121,6 @@ def offers_of(package: StackPackage, wheel: PlannedWheel, indexes: KnownIndexes,
         return None
     requirements = [demand.requirement for demand in package.demands] or [Requirement(package.name)]
     return indexes.offers(requirements, package.target, wheel.listing, Version(package.version), pre=pre)
-
-
-def sibling_wheels(judged: Sequence[JudgedWheel]) -> list[PlannedWheel]:
-    """One wheel for another machine of each release whose wheel here is a CPU build: it tells what is missed."""
-    planned = []
-    for item in judged:
-        accelerator = item.facts.accelerator if item.facts else None
-        if item.facts is None or accelerator is None or isinstance(accelerator, Unavailable):
-            continue
-        if accelerator.accelerator == CPU:
-            files = {file.file_name: file for file in item.planned.listed}
-            found = find_siblings(item.facts, item.planned.listed, {})
-            planned += [
-                PlannedWheel(s.file_name, files[s.file_name].url, files[s.file_name], None, item.planned.listed)
-                for s in found[-1:]
-            ]
-    return planned
 
 
 def build_facts(

@@ -11,7 +11,6 @@ from packaging.requirements import Requirement
 from wheel_checks.answers.stack import StackQuestion, answer_stack
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.stack import DECLARED, StackFacts, StackPackage
-from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.digests import WrongMetadataError
 from wheel_checks.formats.pylock import DIRECTORY, LockedPackage
 from wheel_checks.formats.secrets import redact_text
@@ -30,7 +29,6 @@ from wheelproof.stack.packages import (
     conflict_of,
     offers_of,
     pick_wheels,
-    sibling_wheels,
     take_variant,
 )
 from wheelproof.stack.table import ShownStack, headline, overview, package_facts, table
@@ -43,6 +41,7 @@ from wheelproof.wheels.judging import (
     judge_wheels,
     local_bytes,
     machine_subjects,
+    read_siblings,
     unreadable,
     variant_files,
 )
@@ -253,12 +252,10 @@ def _judge(
     variants: VariantFiles | None,
     dependencies: Dependencies | None,
 ) -> list[JudgedWheel]:
-    """Judge the wheels, in order; beside a CPU build, look at a wheel of the same release for another machine."""
+    """Judge the wheels, in order; where one shows no GPU, look at a wheel of the same release for another machine."""
     judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
-    others = [replace(other, gpus=()) for other in sibling_wheels(judged)]  # of them the accelerator alone matters
-    progress.planned(len(wheels) + len(others))
-    beside = judge_wheels(others, replace(judgement, depth=Depth.QUICK), (), client, progress)
-    return list(compare_siblings([*judged, *beside], rules["release"], judgement.expectations))[: len(judged)]
+    beside = read_siblings(judged, client)
+    return list(compare_siblings(judged, rules["release"], judgement.expectations, beside))
 
 
 def _wheels_of(resolved: Iterable[_Resolved], judgement: Judgement) -> list[PlannedWheel]:

@@ -26,6 +26,7 @@ from wheelproof.wheels.judging import (
     judge_wheels,
     local_bytes,
     machine_subjects,
+    read_siblings,
     unreadable,
     variant_files,
 )
@@ -83,7 +84,8 @@ def verify(
     progress.planned(len(wheels))
     judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
     by_file = {(o.file_name, o.target): o for o in offers if o}
-    finished = list(compare_siblings(judged, rules["release"], judgement.expectations))
+    beside = read_siblings(judged, client) if rules["release"] else {}
+    finished = list(compare_siblings(judged, rules["release"], judgement.expectations, beside))
     for item in finished:
         label = item.planned.target.label if item.planned.target else ""
         subject = with_offers(item, by_file.get((item.planned.file_name, label))).subject

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -11,20 +11,26 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
-from wheel_checks.facts.archive.kept import NOTHING_KEPT, kept_facts
+from wheel_checks.facts.accelerator.content import ANY, AcceleratorContent, read_accelerator_content
+from wheel_checks.facts.accelerator.signals import GPU
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, kept_facts
 from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.contents import read_archive
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
-from wheel_checks.facts.wheel.siblings import find_siblings
+from wheel_checks.facts.wheel.siblings import NO_CONTENT, deciding_siblings, find_siblings
 from wheel_checks.facts.wheel.summary import headline, summarize
 from wheel_checks.formats.digests import WrongMetadataError
 from wheel_checks.formats.file_names import WHEEL_SUFFIX
+from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
 from wheel_checks.formats.wheel.variant_label import split_label
 from wheel_checks.model import CheckResult, Rule, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.byte_source import ByteSource, NamedBytes
 from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.http.file import HttpFile
 from wheel_checks.sources.local import LocalFile
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress
@@ -66,7 +72,14 @@ def judge_wheels(
             name += f" ({planned.target.label})"
         unlinked: tuple[CheckResult, ...] = ()
         try:
-            facts = read_planned(planned, judgement.depth, client, gpus=expected.gpus, variants=variants)
+            facts = read_planned(
+                planned,
+                judgement.depth,
+                client,
+                accelerator=expected.accelerator.accelerator if expected.accelerator else ANY if expected.gpus else "",
+                gpus=expected.gpus,
+                variants=variants,
+            )
             if dependencies is not None and judgement.depth.includes(Depth.LINKS):
                 facts, unlinked = _linked(facts, dependencies)
         except WheelproofError as error:
@@ -128,16 +141,59 @@ def _linked(facts: WheelFacts, dependencies: Dependencies) -> tuple[WheelFacts, 
     return replace(facts, bytes_read=read, requests=requests), ()
 
 
+def read_siblings(judged: Sequence[JudgedWheel], client: HttpClient) -> dict[str, AcceleratorContent | Unavailable]:
+    """What the native code of wheels for other machines shows, by file name, where a wheel here shows no GPU.
+
+    Of each release one wheel for each other machine is read, until one library shows an accelerator.
+    """
+    known = {item.facts.file_name for item in judged if item.facts}
+    files: dict[str, IndexFile] = {}
+    for item in judged:
+        facts = item.facts.accelerator if item.facts else None
+        if item.facts is not None and isinstance(facts, AcceleratorFacts) and facts.accelerator not in GPU:
+            files |= {f.file_name: f for f in deciding_siblings(item.facts, item.planned.listed)}
+    wanted = [file for name, file in files.items() if name not in known]
+
+    def read(file: IndexFile) -> AcceleratorContent | Unavailable:
+        try:
+            location = path_of(file.url) if is_file_url(file.url) else file.url
+            source = _open(PlannedWheel(file.file_name, location, file), client)
+            try:
+                return _presence(source, client)
+            finally:
+                source.close()
+        except WheelproofError as error:
+            return Unavailable(f"{file.file_name} cannot be read: {error}")
+
+    with ThreadPoolExecutor(AT_ONCE, "sibling") as pool:
+        return {file.file_name: found for file, found in zip(wanted, pool.map(read, wanted), strict=True)}
+
+
+def _presence(source: NamedBytes, client: HttpClient) -> AcceleratorContent:
+    """What the first library that shows an accelerator shows, or what all show."""
+    kept = kept_facts(source, client.cache) if source.remote else NOTHING_KEPT
+    archive = read_archive(source, kept)
+    return kept.remember(
+        "accelerator presence",
+        AsJson(AcceleratorContent),
+        lambda: read_accelerator_content(source, archive, wanted=ANY, at_hand=0),
+        deeper=("accelerator",),
+    )
+
+
 def compare_siblings(
-    judged: Sequence[JudgedWheel], rules: Sequence[Rule], expectations: Expectations
+    judged: Sequence[JudgedWheel],
+    rules: Sequence[Rule],
+    expectations: Expectations,
+    contents: Mapping[str, AcceleratorContent | Unavailable] = NO_CONTENT,
 ) -> Iterable[JudgedWheel]:
-    """Judge each wheel beside the others of its release, by the rules for releases."""
+    """Judge each wheel beside the others of its release, by the rules for releases; see :func:`read_siblings`."""
     known = {item.facts.file_name: item.facts for item in judged if item.facts}
     for item in judged:
         if item.facts is None:
             yield item
             continue
-        facts = replace(item.facts, siblings=find_siblings(item.facts, item.planned.listed, known))
+        facts = replace(item.facts, siblings=find_siblings(item.facts, item.planned.listed, known, contents))
         results = (*item.subject.results, *run_rules(rules, facts, expectations))
         subject = replace(item.subject, results=tuple(sorted(results, key=lambda result: result.rule)))
         yield replace(item, subject=subject, facts=facts)
@@ -148,10 +204,12 @@ def read_planned(
     depth: Depth,
     client: HttpClient,
     *,
+    accelerator: str = "",
     gpus: tuple[Product, ...] = (),
     variants: VariantFiles | None = None,
 ) -> WheelFacts:
-    """The facts of one wheel, with the GPU code for ``gpus``; ``variants`` reads what its index says of it.
+    """The facts of one wheel. ``accelerator`` and ``gpus`` are as in ``Request``; ``variants`` reads what its index
+    says of it.
 
     Raises SourceError if bytes cannot be had.
     """
@@ -167,6 +225,7 @@ def read_planned(
         planned.target,
         depth,
         None if stated is None else read_sidecar,
+        accelerator,
         gpus,
         _reader_of_index(variants, planned),
     )

@@ -1,4 +1,6 @@
-"""The three signals that tell a wheel's accelerator, each read on its own so that they can contradict each other.
+"""Hints at a wheel's accelerator: names of members, version.py, requirements. What its code shows is in ``content``.
+
+Each is read on its own, so that they can contradict each other and the content.
 
 What shows an accelerator is data: ``wheel_checks/data/accelerators.toml``.
 """
@@ -20,6 +22,7 @@ from wheel_checks.formats.wheel.version_file import VersionFile
 from wheel_checks.phrases import plural, summarised
 
 CUDA, ROCM, XPU, CPU = "cuda", "rocm", "xpu", "cpu"
+CONTENT, MEMBERS, VERSION = "content", "members", "version.py"
 GPU = (CUDA, ROCM, XPU)  # in the order in which they are named when a wheel serves several
 _LONGEST_NAME = 1_000  # characters; patterns take quadratic time, and no file system takes longer names
 _NATIVE = (".so", ".dll", ".pyd", ".bc", ".fatbin", ".cubin", ".hsaco", ".dylib", "ptxas")
@@ -27,7 +30,7 @@ _NATIVE = (".so", ".dll", ".pyd", ".bc", ".fatbin", ".cubin", ".hsaco", ".dylib"
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What one source says. ``name`` is "members", "version.py" or "requirements".
+    """What one source says. ``name`` is "content", "members", "version.py" or "requirements".
 
     ``accelerators`` holds cuda, rocm, xpu (several for a wheel that serves several), or cpu alone; it is empty when
     this source says nothing. ``version`` is the version of the first one as far as this source tells ("12.8", "13",
@@ -99,15 +102,12 @@ def bundles_cuda_runtime(members: Iterable[str]) -> bool:
 
 
 def member_signal(members: Sequence[str]) -> Signal:
-    """The signal of the libraries in the wheel, read from the names of its members."""
+    """The hint in the names of the wheel's members, and in its own name."""
     source = "central directory"
     shown = _shown_by_members(members)
     shown += _shown_by_name(members, {item.accelerator for item in shown})
     if not shown:
-        for member in members:
-            if any(pattern.search(member) for pattern, _ in _patterns("cpu_member")):
-                return Signal("members", (CPU,), "", f"no GPU library beside {member}", source)
-        return Signal("members", (), "", "no member shows an accelerator", source)
+        return Signal("members", (), "", "no name of a member says anything", source)
     accelerators = tuple(name for name in GPU if any(item.accelerator == name for item in shown))
     texts = dict.fromkeys(item.text for item in shown if item.accelerator == accelerators[0])
     detail = ", ".join(list(texts)[:3])

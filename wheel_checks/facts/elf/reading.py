@@ -99,13 +99,14 @@ def read_member_elfs(
     *,
     effort: Effort = THOROUGH,
     stream: int = 0,
+    stream_names: int = 0,
 ) -> list[MemberElf]:
     """The ``parts`` of the ELF facts of each of ``members``, in order; what all need next is requested together.
 
     Of a big deflated member only head and tail are read, as far as ``effort`` allows. When these do not tell all parts,
     a member of at most ``stream`` compressed bytes is streamed until they are known; of others the rest stays missing,
-    and the names that are possible are sought. Memory is bounded: 12 members at a
-    time, of each at most 12 MiB of head and as much of tail.
+    and the names that are possible are sought, streaming at most about ``stream_names`` compressed bytes.
+    Memory is bounded: 12 members at a time, of each at most 12 MiB of head and as much of tail.
     Raises SourceError when bytes cannot be had.
     """
     results: list[MemberElf] = []
@@ -122,6 +123,11 @@ def read_member_elfs(
         for reading in batch:
             reading.seek_names()
         _read_on(source, batch)
+        for reading in batch:
+            for _ in range(_MAX_STREAMS):
+                if reading.wants_more and reading.packed_until_needed <= stream_names:
+                    reading.stream(source)
+                    _read_on(source, [reading])
         results += [reading.result() for reading in batch]
     return results
 
@@ -189,6 +195,12 @@ class _Reading:
     def wants_more(self) -> bool:
         """True when parts are missing that head and tail did not tell."""
         return bool(self.partial and self._needed)
+
+    @property
+    def packed_until_needed(self) -> int:
+        """About how many compressed bytes of the member there are up to the end of what is needed."""
+        end = max((span.end for span in self._needed), default=0)
+        return end * self.member.compressed_size // max(1, self.member.size)
 
     def lacks(self, part: Part) -> bool:
         """True when this part was asked for and is not known."""

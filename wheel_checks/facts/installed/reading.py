@@ -10,7 +10,10 @@ from dataclasses import dataclass, replace
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
+from wheel_checks.facts.accelerator.content import PARTS, content_of_files
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts, judge
+from wheel_checks.facts.elf.file import read_elf_file
+from wheel_checks.facts.elf.native_members import is_library
 from wheel_checks.facts.installed.closure import (
     installed_closure,
     loader_of,
@@ -232,7 +235,8 @@ def _accelerator(
     requirements = torch.metadata.requirements if isinstance(torch.metadata, CoreMetadata) else ()
     here = target.markers()
     elsewhere = [here | {"platform_machine": machine} for machine in OLDEST_GLIBC if machine != target.machine]
-    return judge(there, versions, requirements, here, elsewhere)
+    libraries = {path: read_elf_file(environment.tree, prefix + path, PARTS)[0] for path in there if is_library(path)}
+    return judge(there, versions, requirements, here, elsewhere, content_of_files(libraries))
 
 
 def _with_closure(

@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
+from wheel_checks.facts.accelerator.content import ASKED, QUICK, AcceleratorContent, read_accelerator_content
+from wheel_checks.facts.accelerator.signals import GPU
+from wheel_checks.facts.accelerator.verdict import NOT_READ
 from wheel_checks.facts.archive.columns import Columns, SizedArchive
 from wheel_checks.facts.archive.content import Content, verify_content
 from wheel_checks.facts.archive.facts import Archive, ArchiveFault
@@ -79,6 +82,7 @@ class WheelContents:
     variant: VariantMetadata | Unavailable | None = None
     elfs: tuple[MemberElf, ...] | Unavailable = NO_ELFS
     gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE
+    accelerator: AcceleratorContent | Unavailable = NOT_READ
     hash_faults: tuple[tuple[str, str], ...] | Unavailable = _NOT_COMPARED
     content_sha256: str = ""
     broken: str = ""
@@ -96,6 +100,7 @@ def read_contents(
     try:
         found = _sized_archive(source, read_tail, kept)
         contents = _read_small_members(source, found, name, depth, kept)
+        contents = _with_accelerator(contents, source, kept)
         if depth.includes(Depth.LINKS):
             contents = _with_elfs(contents, source, name, kept)
         if depth.includes(Depth.GPU):
@@ -103,6 +108,33 @@ def read_contents(
         return _with_hashes(contents, source, kept) if depth is Depth.FULL else contents
     except FormatError as error:
         return _broken(source, *read_tail(), depth, error)
+
+
+def with_accelerator(
+    contents: WheelContents, source: ByteSource, wanted: str, kept: FileFacts = NOTHING_KEPT
+) -> WheelContents:
+    """The contents with all native members read until the accelerator ``wanted`` (or ``ANY``) is shown.
+
+    Raises SourceError when bytes cannot be had.
+    """
+    known = contents.accelerator
+    if isinstance(known, Unavailable) or known.complete:
+        return contents
+    if wanted in known.accelerators or (known.shown and wanted not in GPU):
+        return contents
+    return _with_accelerator(contents, source, kept, wanted)
+
+
+def _with_accelerator(contents: WheelContents, source: ByteSource, kept: FileFacts, wanted: str = "") -> WheelContents:
+    archive = contents.archive
+    if isinstance(archive, Unavailable):
+        return contents
+    found = kept.remember(
+        f"accelerator {wanted}".strip(),
+        AsJson(AcceleratorContent),
+        lambda: read_accelerator_content(source, archive, most=ASKED if wanted else QUICK, wanted=wanted),
+    )
+    return replace(contents, accelerator=found)
 
 
 def _broken(source: ByteSource, size: int, tail: bytes, depth: Depth, error: FormatError) -> WheelContents:

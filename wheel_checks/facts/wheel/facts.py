@@ -49,8 +49,9 @@ class Depth(enum.StrEnum):
 class Sibling:
     """A wheel of the same release, Python and ABI for another machine.
 
-    ``certainty`` is "exact" when that wheel was read in this run, "declared" when its accelerator follows from
-    requirements whose markers were evaluated for its machine.
+    ``certainty`` is "exact" when that wheel was read in this run, "sampled" when one of its libraries shows the
+    accelerator, "declared" when it follows from requirements whose markers were evaluated for its machine; then
+    ``accelerator`` is "" where these say nothing.
     """
 
     file_name: str

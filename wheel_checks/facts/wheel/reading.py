@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts, judge
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, FileFacts
-from wheel_checks.facts.wheel.contents import WheelContents, read_contents, with_gpu_code_for
+from wheel_checks.facts.wheel.contents import WheelContents, read_contents, with_accelerator, with_gpu_code_for
 from wheel_checks.facts.wheel.facts import NO_SIDECAR, Depth, WheelFacts
 from wheel_checks.formats.digests import StatedHash, compare_hashes, first_difference
 from wheel_checks.formats.index_page import IndexFile
@@ -37,6 +37,8 @@ class Request:
 
     ``read_sidecar`` fetches the METADATA that the index serves next to the wheel (PEP 658), None when it serves none.
     ``read_variants`` tells what the place of a variant wheel says of the variants of its release.
+    ``accelerator`` is what is to be proven or refuted ("cuda", "cpu", ``ANY`` accelerator): then native members are
+    read until it is shown, within a larger bound.
     ``gpus`` asks for the GPU code that decides whether it runs on them, at any depth.
     """
 
@@ -45,6 +47,7 @@ class Request:
     target: Target | None = None
     depth: Depth = Depth.QUICK
     read_sidecar: Callable[[], bytes] | None = None
+    accelerator: str = ""
     gpus: tuple[Product, ...] = ()
     read_variants: Callable[[], VariantIndex | Unavailable] | None = None
 
@@ -59,6 +62,8 @@ def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_K
     target = request.target or (None if isinstance(name, Unavailable) else target_of_tags(name.tags))
     request = replace(request, target=target)
     contents = read_contents(source, name, request.depth, kept)
+    if request.accelerator:
+        contents = with_accelerator(contents, source, request.accelerator, kept)
     facts = _assemble(contents, source.location, request, name)
     if request.gpus and not request.depth.includes(Depth.GPU):
         facts = _with_gpu_code(facts, contents, source, kept, request.gpus)
@@ -148,7 +153,7 @@ def _accelerator(contents: WheelContents, here: dict[str, str]) -> AcceleratorFa
     requirements = () if isinstance(contents.metadata, Unavailable) else contents.metadata.requirements
     members = [member.name for member in contents.archive.members]
     others = [markers for markers in everywhere if markers != here]
-    return judge(members, contents.version_files, requirements, here, others)
+    return judge(members, contents.version_files, requirements, here, others, contents.accelerator)
 
 
 def _environment(request: Request, name: WheelName | Unavailable) -> dict[str, str]:

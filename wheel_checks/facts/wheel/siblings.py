@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from wheel_checks.errors import FormatError
+from wheel_checks.facts.accelerator.content import AcceleratorContent
 from wheel_checks.facts.accelerator.signals import requirement_signal
-from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.accelerator.verdict import DECLARED, EXACT, NONE, SAMPLED, AcceleratorFacts
 from wheel_checks.facts.wheel.facts import Sibling, WheelFacts
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.wheel_name import WheelName, parse_wheel_name
@@ -15,28 +16,60 @@ from wheel_checks.model import Unavailable
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.target import Target
 
+_NEW_GLIBC = (2, 60)  # newer than any
+NO_CONTENT: Mapping[str, AcceleratorContent | Unavailable] = {}
+
 
 def find_siblings(
-    wheel: WheelFacts, listed: Iterable[IndexFile], read: Mapping[str, WheelFacts]
+    wheel: WheelFacts,
+    listed: Iterable[IndexFile],
+    read: Mapping[str, WheelFacts],
+    contents: Mapping[str, AcceleratorContent | Unavailable] = NO_CONTENT,
 ) -> tuple[Sibling, ...]:
-    """The wheels of the same release, Python and ABI for other machines that ``listed`` names.
+    """The wheels of the same release for other machines that ``listed`` names and the same Python can install.
 
-    ``read`` holds the wheels that this run has read, by file name; what is known of them is exact. Of the others the
-    accelerator is declared: the wheels of one release carry the same METADATA text, so this wheel's requirements are
-    evaluated for the other machine.
+    ``read`` holds the wheels that this run has read, by file name, ``contents`` what was read of the native code of
+    others. Where neither knows a wheel its accelerator is declared: the wheels of one release carry the same METADATA
+    text, so this wheel's requirements are evaluated for the other machine.
     """
+    return tuple(
+        _sibling(wheel, file.file_name, target, read.get(file.file_name), contents.get(file.file_name))
+        for file, target in sibling_files(wheel, listed)
+    )
+
+
+def deciding_siblings(wheel: WheelFacts, listed: Iterable[IndexFile]) -> list[IndexFile]:
+    """Of the siblings the one that an installer takes, for each other machine."""
+    best: dict[str, tuple[tuple[int, object], IndexFile]] = {}
+    for file, target in sibling_files(wheel, listed):
+        other = _parsed(file.file_name)
+        tags = _installable(wheel, target).supported_tags()
+        rank = (-min(tags.get(tag, len(tags)) for tag in other.tags), other.build_number) if other else (0, ())
+        if target.machine not in best or rank > best[target.machine][0]:
+            best[target.machine] = rank, file
+    return [file for _, file in best.values()]
+
+
+def sibling_files(wheel: WheelFacts, listed: Iterable[IndexFile]) -> Iterator[tuple[IndexFile, Target]]:
+    """The files of the siblings, each with the target that its tags name."""
     name = wheel.name
     if isinstance(name, Unavailable) or wheel.target is None:
-        return ()
-    found = []
+        return
     release = f"{name.distribution}-{name.version}-"  # a page lists a thousand files, a release has thirty
     for file in (file for file in listed if file.file_name.startswith(release)):
         other = _parsed(file.file_name)
         target = target_of_tags(other.tags) if other else None
-        if other is None or target is None or target.machine == wheel.target.machine or not _same_build(name, other):
+        if other is None or target is None or target.machine == wheel.target.machine:
             continue
-        found.append(_sibling(wheel, file.file_name, target, read.get(file.file_name)))
-    return tuple(found)
+        same = (name.parsed_version, name.variant) == (other.parsed_version, other.variant)
+        if same and not other.tags.isdisjoint(_installable(wheel, target).supported_tags()):
+            yield file, target
+
+
+def _installable(wheel: WheelFacts, target: Target) -> Target:
+    """A machine like ``target`` with the wheel's Python and a new glibc: what runs there is installed."""
+    own = wheel.target or target
+    return replace(own, machine=target.machine, glibc=max(own.glibc, _NEW_GLIBC))
 
 
 def _parsed(file_name: str) -> WheelName | None:
@@ -46,17 +79,22 @@ def _parsed(file_name: str) -> WheelName | None:
         return None
 
 
-def _same_build(a: WheelName, b: WheelName) -> bool:
-    """Same version and variant, and the same interpreters and ABIs; the platform alone may differ."""
-    interpreters_a, interpreters_b = ({(t.interpreter, t.abi) for t in name.tags} for name in (a, b))
-    same_release = (a.parsed_version, a.variant) == (b.parsed_version, b.variant)
-    return same_release and interpreters_a == interpreters_b
-
-
-def _sibling(wheel: WheelFacts, file_name: str, target: Target, read: WheelFacts | None) -> Sibling:
-    if read is not None and isinstance(read.accelerator, AcceleratorFacts):
+def _sibling(
+    wheel: WheelFacts,
+    file_name: str,
+    target: Target,
+    read: WheelFacts | None,
+    content: AcceleratorContent | Unavailable | None,
+) -> Sibling:
+    if read is not None and isinstance(read.accelerator, AcceleratorFacts) and read.accelerator.certainty != DECLARED:
         known = read.accelerator
         return Sibling(file_name, target.machine, known.accelerator, known.version, "exact", "read in this run")
+    if isinstance(content, AcceleratorContent) and content.shown:
+        found = content.accelerators[0]
+        version = next(iter(content.versions(found)), "")
+        return Sibling(file_name, target.machine, found, version, SAMPLED, str(content.shown[0]))
+    if isinstance(content, AcceleratorContent) and content.complete and content.native:
+        return Sibling(file_name, target.machine, NONE, "", EXACT, "its native members")
     requirements = () if isinstance(wheel.metadata, Unavailable) else wheel.metadata.requirements
     here = replace(target, machine=wheel.target.machine if wheel.target else target.machine)
     signal = requirement_signal(requirements, target.markers(), [here.markers()])

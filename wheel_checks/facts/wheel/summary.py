@@ -84,6 +84,13 @@ def _of_name(name: WheelName) -> dict[str, Any]:
 
 def _of_accelerator(found: AcceleratorFacts) -> dict[str, Any]:
     facts: dict[str, Any] = {"accelerator": found.accelerator, "accelerator_version": found.version}
+    facts["accelerator_certainty"] = found.certainty
+    if found.accelerator == CUDA and found.majors:
+        facts["cuda_majors"] = list(found.majors)
+    if found.content:
+        facts["native_members"] = {"count": found.content.native, "known": found.content.read}
+    if found.unread:
+        facts["native_members_unread"] = found.unread
     if found.accelerator == CUDA and found.version:
         facts["cuda"] = found.version
     if found.others:

@@ -15,6 +15,7 @@ from wheel_checks.facts.links.closure import Need, Status
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, need
 from wheel_checks.phrases import and_more, summarised
 from wheel_checks.registry import rules_of
+from wheel_checks.rules.shared.accelerator import unmet
 
 _SHOWN = 5
 _KIND = "environment"
@@ -169,11 +170,10 @@ def accelerator(inside: InstalledEnvironment, expectations: Expectations) -> Ite
     wanted = expectations.accelerator
     if wanted is None:
         return
-    if facts.accelerator != wanted.accelerator or wanted.accepts_version(facts.version) is False:
-        platform = [option("--platform", inside.environment.machine)] * bool(inside.environment.machine)
-        command = run("wheelproof", "verify", "torch>=2.11", *platform, option("--expect", str(wanted)))
-        advice = Fix("Install a build that fits; this shows what the index has:", (command,))
-        yield Finding(f"the installed torch is {facts.described}, expected {wanted}", evidence, advice)
+    platform = [option("--platform", inside.environment.machine)] * bool(inside.environment.machine)
+    command = run("wheelproof", "verify", "torch>=2.11", *platform, option("--expect", str(wanted)))
+    advice = Fix("Install a build that fits; this shows what the index has:", (command,))
+    yield from unmet(facts, wanted, advice, what="the installed torch")
 
 
 def _by_library(needs: Iterable[Need]) -> dict[tuple[str, str], list[Need]]:

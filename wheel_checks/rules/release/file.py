@@ -10,7 +10,7 @@ from wheel_checks.facts.release_expectation import ExpectedPlatform
 from wheel_checks.formats.file_names import is_file_of
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rules_of
-from wheel_checks.rules.shared.accelerator import signals_shown
+from wheel_checks.rules.shared.accelerator import unmet
 
 KIND = "release-file"
 rule = rules_of(KIND, Audience.PUBLISHER)
@@ -76,23 +76,14 @@ def _misplaced(subject: FileInRelease) -> str:
     fix="Build the wheels of that platform with the accelerator, or expect what they are.",
 )
 def accelerator(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
-    """What its signals say is what every platform that it serves expects; a version that it does not tell is noted."""
+    """What the wheel shows is what every platform that it serves expects."""
     demands = {p.accelerator: p.name for p in reversed(_platforms(subject)) if p.accelerator is not None}
     if not demands:
         need(Unavailable("the expectation names no accelerator for it"))
     found = need(subject.file.accelerator)
     for demand, platform in demands.items():
-        evidence = signals_shown(found)
-        if demand.accelerator not in (found.accelerator, *found.others):
-            fix = Fix(f"Build it for {demand.accelerator}, or change what the expectation has for {platform}.")
-            yield Finding(f"the wheel is {found.described}, expected {demand}", evidence, fix)
-        elif demand.accelerator == found.accelerator:
-            accepted = demand.accepts_version(found.version)
-            if accepted is None:
-                message = f"expected {demand}, but the wheel tells only {found.label}"
-                yield Finding(message, evidence, severity=Severity.WARNING)
-            elif not accepted:
-                yield Finding(f"the wheel is {found.described}, expected {demand}", evidence)
+        fix = Fix(f"Build it for {demand.accelerator}, or change what the expectation has for {platform}.")
+        yield from unmet(found, demand, fix)
 
 
 @rule(

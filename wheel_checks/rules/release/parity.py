@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.difference.expected import expected_library, expected_need, is_outlier
 from wheel_checks.facts.difference.pairing import Pairing
@@ -17,6 +18,7 @@ from wheel_checks.facts.wheel.member_roles import Kind
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rules_of
+from wheel_checks.rules.shared.accelerator import contradict, served
 
 pair_rule = rules_of("pair", Audience.PUBLISHER)
 comparison_rule = rules_of("comparison", Audience.PUBLISHER)
@@ -51,7 +53,7 @@ def _alike_pair(pair: Difference) -> tuple[str, str]:
     """As :func:`_pair`; skips the check when the accelerators differ, too: that explains everything else."""
     a, b = need(pair.a.accelerator), need(pair.b.accelerator)
     names = _pair(pair)
-    if a.accelerator != b.accelerator:
+    if served(a) != served(b):
         need(Unavailable(f"builds for {a.label} and {b.label} differ in all of this (see REL201)"))
     return names
 
@@ -80,15 +82,15 @@ def accelerator_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     """The same accelerator, and the same version of it as far as both tell."""
     side_a, side_b = _pair(pair)
     a, b = need(pair.a.accelerator), need(pair.b.accelerator)
-    if (a.accelerator, a.others) != (b.accelerator, b.others) or _contradict(a.version, b.version):
-        evidence = (*_signals(side_a, a), *_signals(side_b, b))
-        fix = Fix(f"Publish for both what {side_a if b.accelerator == 'cpu' else side_b} has.")
-        yield Finding(f"{side_a} is {a.label}, {side_b} is {b.label}", evidence, fix)
-
-
-def _contradict(a: str, b: str) -> bool:
-    """True when both versions are known and differ as far as both tell: 13 and 13.0 do not."""
-    return bool(a and b) and any(x != y for x, y in zip(a.split("."), b.split("."), strict=False))
+    evidence = (*_signals(side_a, a), *_signals(side_b, b))
+    proven = all(facts.shows_gpu or not facts.unread for facts in (a, b))
+    if served(a) == served(b) and not contradict(a.version, b.version):
+        if not proven:
+            yield Finding(f"not proven that both are {a.label}: {a.unread or b.unread}", evidence, undecided=True)
+        return
+    fix = Fix(f"Publish for both what {side_a if b.accelerator not in GPU else side_b} has.")
+    message = f"{side_a} is {a.label}, {side_b} is {b.label}"
+    yield Finding(message if proven else f"not proven: {message}", evidence, fix, undecided=not proven)
 
 
 def _signals(side: str, facts: AcceleratorFacts) -> Iterable[Evidence]:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from packaging.tags import Tag
 
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.release import ReleaseFacts, ReleaseFile
 from wheel_checks.facts.release_expectation import Agreement, Parity
@@ -16,6 +17,7 @@ from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import joined, summarised
 from wheel_checks.registry import rules_of
+from wheel_checks.rules.shared.accelerator import contradict, served
 from wheel_checks.rules.variants.findings import falls_through, is_for_gpu, runs_nowhere, taken
 from wheel_checks.targets.variant_choice import MachineChoice
 
@@ -183,11 +185,7 @@ def _compare(release: ReleaseFacts, demand: Parity, first: str, other: str) -> I
                     f"only {platform} has files for Python {joined(extra)}", (Evidence("parity", f"{first}, {other}"),)
                 )
     if demand.accelerator and all(files for _, files in pairs):
-        built = [(platform, _accelerators(files)) for platform, files in pairs]
-        if built[0][1] != built[1][1]:
-            evidence = tuple(Evidence(platform, joined(sorted(found)) or "unknown") for platform, found in built)
-            message = " while ".join(f"{item.label} is {item.value}" for item in evidence)
-            yield Finding(message, evidence, Fix(f"Build {other} with the accelerator of {first}."))
+        yield from _same_accelerators(*((platform, _accelerators(files)) for platform, files in pairs))
     sizes = [size for platform, _ in pairs if (size := release.median_sizes.get(platform))]
     if demand.size_ratio and len(sizes) == 2 and (ratio := max(sizes) / min(sizes)) > demand.size_ratio:
         evidence = tuple(
@@ -197,9 +195,33 @@ def _compare(release: ReleaseFacts, demand: Parity, first: str, other: str) -> I
         yield Finding(message, evidence, severity=Severity.WARNING)
 
 
-def _accelerators(files: Iterable[ReleaseFile]) -> frozenset[str]:
-    """Each file's accelerator with its version, "CUDA 13.0", as far as it could be told."""
-    return frozenset(f.accelerator.label for f in files if not isinstance(f.accelerator, Unavailable))
+def _same_accelerators(
+    first: tuple[str, Sequence[AcceleratorFacts | Unavailable]],
+    other: tuple[str, Sequence[AcceleratorFacts | Unavailable]],
+) -> Iterator[Finding]:
+    """At most one finding: the platforms differ, or (undecided) not all files are known well enough to say."""
+    labels = [{_plain_label(a) for a in found} for _, found in (first, other)]
+    evidence = tuple(
+        Evidence(platform, joined(sorted(told)) or "unknown")
+        for (platform, _), told in zip((first, other), labels, strict=True)
+    )
+    known = [a for _, found in (first, other) for a in found if isinstance(a, AcceleratorFacts)]
+    unread = next((a.reason for _, found in (first, other) for a in found if isinstance(a, Unavailable)), "")
+    unread = unread or next((a.unread for a in known if a.unread and not a.shows_gpu), "")
+    alike = all(served(a) == served(b) and not contradict(a.version, b.version) for a in known for b in known)
+    message = " while ".join(f"{item.label} is {item.value}" for item in evidence)
+    if unread:
+        yield Finding(f"not proven that {first[0]} and {other[0]} are alike: {unread}", evidence, undecided=True)
+    elif not alike:
+        yield Finding(message, evidence, Fix(f"Build {other[0]} with the accelerator of {first[0]}."))
+
+
+def _plain_label(found: AcceleratorFacts | Unavailable) -> str:
+    return "unknown" if isinstance(found, Unavailable) else found.label
+
+
+def _accelerators(files: Iterable[ReleaseFile]) -> list[AcceleratorFacts | Unavailable]:
+    return [file.accelerator for file in files]
 
 
 @rule(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from packaging.tags import Tag
 
-from wheel_checks.facts.accelerator.signals import CUDA
+from wheel_checks.facts.accelerator.signals import CONTENT, CUDA
 from wheel_checks.facts.accelerator.verdict import NONE, AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.targets import runs_on
@@ -99,7 +99,7 @@ Told = tuple[str, Evidence]
 def _of_signals(accelerator: AcceleratorFacts) -> list[Told]:
     return [
         (signal.version, Evidence(signal.name, f"CUDA {signal.version}: {signal.detail}", signal.source))
-        for signal in accelerator.signals
+        for signal in sorted(accelerator.signals, key=lambda signal: signal.name == CONTENT)
         if signal.accelerators[:1] == (CUDA,) and signal.version
     ]
 
@@ -120,7 +120,8 @@ def _of_libraries(wheel: WheelFacts) -> list[Told]:
 
 
 def _refused(claim: CudaClaim, refused: Sequence[Told], told: Sequence[Told], location: Location) -> Finding:
-    versions = ", ".join(sorted({version for version, _ in refused}))
+    found = {version for version, _ in refused}
+    versions = ", ".join(sorted(v for v in found if not any(other.startswith(f"{v}.") for other in found)))
     agreeing = [item for item in told if item not in refused]
     evidence = tuple(item for _, item in (*refused[:_SHOWN], *agreeing[:_SHOWN]))
     what = refused[0][1]

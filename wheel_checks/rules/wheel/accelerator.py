@@ -10,13 +10,13 @@ from packaging.version import Version
 
 from wheel_checks.commands import run
 from wheel_checks.data import load
-from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
+from wheel_checks.facts.accelerator.signals import CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import LABELS
 from wheel_checks.facts.expectations import AcceleratorExpectation, Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.model import Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rule
-from wheel_checks.rules.shared.accelerator import signals_shown
+from wheel_checks.rules.shared.accelerator import gpu_siblings, siblings_shown, signals_shown, unmet, unread_siblings
 from wheel_checks.rules.shared.commands import look_at_index
 
 _ANY = SpecifierSet()
@@ -31,24 +31,12 @@ _ANY = SpecifierSet()
     fix="Take a release or an index that has the CUDA build for this machine.",
 )
 def expected(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """The verdict of the three signals is what `--expect` demands."""
+    """What the wheel shows is what `--expect` demands; `cpu` is met by a wheel without an accelerator."""
     demand = expectations.accelerator
     if demand is None:
         need(Unavailable("nothing was demanded", "--expect cuda, cuda==13.0, cpu, ..."))
         return
-    facts = need(wheel.accelerator)
-    if demand.accelerator not in (facts.accelerator, *facts.others):
-        message = f"the wheel is {facts.described}, expected {demand}"
-        yield Finding(message, signals_shown(facts), _fix(wheel, demand))
-    elif demand.accelerator == facts.accelerator:
-        accepted = demand.accepts_version(facts.version)
-        if accepted is None:
-            told = f"tells only version {facts.version}" if facts.version else "does not tell its version"
-            yield Finding(f"expected {demand}, but the wheel {told}", signals_shown(facts), severity=Severity.WARNING)
-        elif not accepted:
-            yield Finding(
-                f"the wheel is {facts.described}, expected {demand}", signals_shown(facts), _fix(wheel, demand)
-            )
+    yield from unmet(need(wheel.accelerator), demand, _fix(wheel, demand))
 
 
 def _fix(wheel: WheelFacts, demand: AcceleratorExpectation) -> Fix:
@@ -107,7 +95,7 @@ def _backends(
 
 @rule(
     "WHL202",
-    "members, version.py and requirements agree on the accelerator",
+    "the code of the wheel, version.py and requirements agree on the accelerator",
     why="A CUDA library beside a `version.py` that says CPU, or a CUDA build whose CUDA requirements are off on this "
     "platform, is a wheel whose parts were mixed: it installs and fails when it runs.",
     example="libtorch_cuda.so in a wheel whose version.py says `cuda = None`",
@@ -123,35 +111,37 @@ def agree(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "WHL203",
-    "a CPU wheel has no sibling with an accelerator for another machine",
+    "a wheel without an accelerator has no sibling with one for another machine",
     Severity.WARNING,
     kind="release",
-    why="One release with CUDA on x86_64 and CPU on aarch64 gives the users of one machine a silent CPU install: the "
-    "same command, the same version number, no GPU.",
+    why="One release with CUDA on x86_64 and a CPU build on aarch64 gives the users of one machine a silent CPU "
+    "install: the same command, the same version number, no GPU.",
     example="torch 2.10.0: CUDA 12.8 on x86_64, CPU on aarch64",
     fix="Users: pin a release that has the build for this machine. Maintainers: publish it, or fail the install.",
 )
 def siblings(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """Compare with the wheels of the same release, Python and ABI for other machines."""
+    """Compare with the wheels of the same release for other machines that the same Python installs."""
     facts = need(wheel.accelerator)
-    if facts.accelerator != CPU or (expectations.accelerator and expectations.accelerator.accelerator == CPU):
+    wanted = expectations.accelerator
+    if facts.accelerator in GPU or (wanted and wanted.accelerator not in GPU):
         return
     if not wheel.siblings and wheel.listing is None:
         need(Unavailable("no index tells what else the release offers"))
-    better = [sibling for sibling in wheel.siblings if sibling.accelerator in GPU]
-    if better:
-        evidence = tuple(
-            Evidence(
-                f"{sibling.machine} ({sibling.certainty})",
-                f"{sibling.file_name}: {LABELS[sibling.accelerator]} {sibling.accelerator_version}".rstrip(),
-                sibling.source,
-            )
-            for sibling in better
-        )
+    better = gpu_siblings(wheel.siblings)
+    if better and facts.lacks_gpu:
         machine = wheel.target.machine if wheel.target else "this machine"
         message = (
-            f"this wheel is CPU only, while the same release is built for {LABELS[better[0].accelerator]} "
+            f"this wheel has no accelerator, while the same release is built for {LABELS[better[0].accelerator]} "
             f"on {better[0].machine}: users of {machine} silently get no GPU"
         )
-        demand = expectations.accelerator or AcceleratorExpectation(better[0].accelerator, _ANY)
-        yield Finding(message, evidence, _fix(wheel, demand))
+        demand = wanted or AcceleratorExpectation(better[0].accelerator, _ANY)
+        yield Finding(message, siblings_shown(better), _fix(wheel, demand))
+    elif better:
+        message = f"not proven that this wheel is for a GPU as on {better[0].machine}: {facts.unread}"
+        yield Finding(message, siblings_shown(better), undecided=True)
+    elif unread := unread_siblings(wheel.siblings):
+        reason = f"not proven that {unread[0].file_name} has no accelerator: not all of its libraries are known"
+        if wanted or expectations.gpus:
+            yield Finding(reason, undecided=True)
+        else:
+            need(Unavailable(reason, "--expect cuda or --gpu asks for more"))

@@ -1,0 +1,188 @@
+"""What native members show of an accelerator, by sections and needed libraries, and what proves that there is none."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.support.elf import Elf
+from tests.support.facts import MemorySource, facts_of
+from tests.support.wheels import ELF_MACHINES, WheelBuilder, gpu_library
+from wheel_checks.facts.accelerator.content import AcceleratorContent, library_meaning, read_accelerator_content
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.wheel.contents import read_archive
+
+TAGS = "cp312-cp312-manylinux_2_28_x86_64"
+CUBIN = Elf(machine=190).build().data
+HSACO = Elf(machine=224).build().data
+
+
+def content_of(members: dict[str, bytes], **options: object) -> AcceleratorContent:
+    """What these members of a wheel show."""
+    wheel = WheelBuilder("demo", "1.0", TAGS)
+    for name, data in members.items():
+        wheel.add(name, data)
+    source = MemorySource(wheel.build())
+    return read_accelerator_content(source, read_archive(source), **options)  # type: ignore[arg-type]  # bounds
+
+
+def judged(members: dict[str, bytes], name: str = "demo", requires: tuple[str, ...] = ()) -> AcceleratorFacts:
+    """The verdict on a wheel with these members."""
+    wheel = WheelBuilder(name, "1.0", TAGS).metadata(requires=requires)
+    for member, data in members.items():
+        wheel.add(member, data)
+    facts = facts_of(wheel).accelerator
+    assert isinstance(facts, AcceleratorFacts)
+    return facts
+
+
+@pytest.mark.parametrize(
+    ("member", "data", "accelerator", "said"),
+    [
+        ("demo/_C.so", gpu_library(), "cuda", "demo/_C.so has .nv_fatbin"),
+        ("demo/_C.so", gpu_library(section="__nv_relfatbin"), "cuda", "demo/_C.so has __nv_relfatbin"),
+        ("demo/_C.so", gpu_library(section=".hip_fatbin"), "rocm", "demo/_C.so has .hip_fatbin"),
+        ("demo/_C.so", gpu_library(needed=["libcuda.so.1"], section=""), "cuda", "demo/_C.so needs libcuda.so.1"),
+        ("demo/_C.so", gpu_library(needed=["libsycl.so.8"], section=""), "xpu", "demo/_C.so needs libsycl.so.8"),
+        ("demo/tool", gpu_library(), "cuda", "demo/tool has .nv_fatbin"),
+        ("demo/a.cubin", CUBIN, "cuda", "demo/a.cubin has GPU code (1 such files)"),
+        ("demo/a.fatbin", bytes.fromhex("50ed55ba") + bytes(60), "cuda", "demo/a.fatbin has GPU code (1 such files)"),
+        ("demo/a.hsaco", HSACO, "rocm", "demo/a.hsaco has GPU code (1 such files)"),
+    ],
+)
+def test_one_member_shows_an_accelerator(member: str, data: bytes, accelerator: str, said: str) -> None:
+    wheel = WheelBuilder("demo", "1.0", TAGS).add(member, data, mode=0o100755)
+    source = MemorySource(wheel.build())
+
+    content = read_accelerator_content(source, read_archive(source))
+
+    assert (content.accelerators, str(content.shown[0])) == ((accelerator,), said)
+    assert content.complete
+
+
+@pytest.mark.parametrize(
+    ("member", "data"),
+    [
+        ("demo/_C.so", gpu_library(needed=["libc.so.6", "libcurl.so.4", "libnvpl_blas_core.so.0"], section="")),
+        ("demo/_C.so", gpu_library(needed=["libnvidia-ml.so.1", "libOpenCL.so.1"], section="")),
+        ("demo/_C.so", Elf(contents={".nv_fatbin": b""}).build().data),
+        ("demo/_C.so", b"INPUT(libother.so)" + bytes(80)),
+        ("demo/_C.so", bytes.fromhex("cffaedfe") + bytes(80)),
+        ("demo/a.cubin", b"a text about cubins" + bytes(80)),
+        ("demo/a.fatbin", b"not a container" + bytes(80)),
+    ],
+    ids=[
+        "other libraries",
+        "monitoring, OpenCL",
+        "an empty section",
+        "a linker script",
+        "Mach-O",
+        "a text",
+        "a text too",
+    ],
+)
+def test_what_is_no_accelerator_and_looks_like_one(member: str, data: bytes) -> None:
+    content = content_of({member: data})
+
+    assert (content.shown, content.complete) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("soname", "meaning"),
+    [
+        ("libcudart.so.12", [("cuda", "12")]),
+        ("libcudart.so.11.0", [("cuda", "11")]),
+        ("libcudart.3eda8113.so.13", [("cuda", "13")]),
+        ("libnvjpeg-1a359ba7.so.13.0.1.86", [("cuda", "13")]),
+        ("libcublasLt.so.13", [("cuda", "13")]),
+        ("libcufft.so.11", [("cuda", "12")]),
+        ("libcufft.so.12", [("cuda", "13")]),
+        ("libcufft.so.10", [("cuda", "")]),
+        ("libcusolver.so.12", [("cuda", "13")]),
+        ("libcusolver.so.11", [("cuda", "")]),
+        ("libcurand.so.10", [("cuda", "")]),
+        ("libcudnn.so.9", [("cuda", "")]),
+        ("libamdhip64.so.7", [("rocm", "7")]),
+        ("libcudnn_frontend_text.so.1x", [("cuda", "")]),
+        ("libcurl.so.4", []),
+        ("libnvidia-ml.so.1", []),
+        ("libcudadebugger.so.1", []),
+    ],
+)
+def test_what_a_soname_means(soname: str, meaning: list[tuple[str, str]]) -> None:
+    assert list(library_meaning(soname)) == meaning
+
+
+def test_libraries_for_two_majors_of_cuda_are_named_as_such() -> None:
+    facts = judged({f"demo/cuda{n}.so": gpu_library(needed=[f"libcudart.so.{n}"]) for n in (12, 13)})
+
+    assert (facts.label, facts.version, facts.majors) == ("CUDA 12 and 13", "", ("12", "13"))
+    assert facts.conflicts == ()
+
+
+def test_a_bundled_library_is_not_needed_from_outside() -> None:
+    content = content_of(
+        {
+            "demo/_C.so": gpu_library(needed=["libcudart.3eda8113.so.13"]),
+            "demo.libs/libcudart.3eda8113.so.13": Elf(soname="libcudart.3eda8113.so.13").build().data,
+        }
+    )
+
+    assert content.versions("cuda") == ("13",)
+    assert content.needs_from_outside("cuda") == ()
+
+
+def test_the_content_decides_against_names_and_without_them() -> None:
+    assert judged({"demo/_core.so": gpu_library(needed=["libcudart.so.13"])}).label == "CUDA 13"
+    declared = judged({"demo/ops_cuda.so": gpu_library(section="")})
+
+    assert (declared.accelerator, declared.certainty) == ("cuda", "declared")
+    assert declared.described == "CUDA (declared: members)"
+
+
+def test_a_requirement_alone_is_only_declared() -> None:
+    facts = judged({}, requires=("cuda-toolkit==13.0.2",))
+
+    assert (facts.label, facts.certainty) == ("CUDA 13.0", "declared")
+    assert (facts.serves("cuda"), facts.serves("cpu")) == (None, None)
+
+
+def test_a_wheel_without_native_members_is_proven_by_its_directory() -> None:
+    facts = judged({"demo/a.py": b""})
+
+    assert (facts.accelerator, facts.certainty, facts.serves("cpu"), facts.serves("cuda")) == (
+        "none",
+        "exact",
+        True,
+        False,
+    )
+
+
+def test_one_unknown_member_leaves_absence_open() -> None:
+    stripped = Elf(section_table=False).build().data
+    facts = judged({"demo/a.so": gpu_library(section=""), "demo/b.so": stripped})
+
+    assert (facts.accelerator, facts.certainty) == ("none", "declared")
+    assert facts.unread == (
+        "1 of 2 native members are not known completely, such as demo/b.so: the names of its sections lie out of reach"
+    )
+    assert (facts.serves("cpu"), facts.serves("cuda")) == (None, None)
+
+
+def test_libraries_of_windows_are_not_known() -> None:
+    assert not content_of({"demo/_C.pyd": bytes(100)}).complete
+
+
+def test_reading_stops_when_an_accelerator_is_shown_and_copies_are_read_once() -> None:
+    noise = random.Random(7).randbytes(300_000)
+    library = gpu_library(needed=["libcudart.so.13"])
+    plain = Elf(machine=ELF_MACHINES["x86_64"], contents={".data": noise}).build().data
+    members = {"demo/first_cuda.so": library, **{f"demo/{n}.so": plain for n in range(30)}}
+
+    content = content_of(members, at_hand=0)
+
+    assert (content.accelerators, content.complete) == (("cuda",), True)  # 30 copies are one
+    others = {f"demo/{n}.so": plain + bytes(n) for n in range(30)}
+    content = content_of({"demo/first_cuda.so": library, **others}, at_hand=0)
+    assert (content.accelerators, content.complete, content.read) == (("cuda",), False, 4)

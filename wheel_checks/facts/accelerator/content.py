@@ -1,0 +1,277 @@
+"""What the bytes of a wheel's native code show of its accelerator: GPU code, and the libraries that it needs.
+
+These facts follow from the file alone. The names of ELF sections (``.nv_fatbin``) and DT_NEEDED (``libcudart.so.13``)
+decide; what each means is data, ``wheel_checks/data/accelerators.toml``. Presence is shown by one library. Absence
+needs the section names and the needs of every native member.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+from wheel_checks.data import load
+from wheel_checks.errors import FormatError
+from wheel_checks.facts.accelerator.signals import CUDA, GPU, member_signal
+from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.archive.inflation import unpackable
+from wheel_checks.facts.elf.native_members import may_be_elf
+from wheel_checks.facts.elf.reading import THOROUGH, MemberElf, read_member_elfs
+from wheel_checks.formats.elf.dynamic import DynamicFacts
+from wheel_checks.formats.elf.file import ElfFacts, Part
+from wheel_checks.formats.elf.header import MAGIC
+from wheel_checks.formats.elf.sections import Sections
+from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
+from wheel_checks.formats.zip.local_header import read_local_header
+from wheel_checks.formats.zip.member_data import inflate_stream
+from wheel_checks.model import Unavailable
+from wheel_checks.sources.byte_source import ByteSource
+
+PARTS = frozenset({Part.SECTIONS, Part.DYNAMIC, Part.SEGMENTS})
+AT_HAND = 512 * 1024  # bytes of native members that are read in any case: small wheels are known for certain
+FOR_A_VERSION = 2 * 1024 * 1024  # bytes within which a soname with a version is looked for behind other signs of CUDA
+QUICK = 64 * 1024 * 1024  # bytes after which the search for an accelerator ends at depth quick
+ASKED = 160 * 1024 * 1024  # bytes after which it ends where somebody asked
+ANY = "any"  # any accelerator
+CODE, NEEDS, IS = "code", "needs", "is"
+
+_FIRST, _AT_ONCE = 4, 12  # members read together: those that are likely to show it, then the others
+_LONGEST_NAME = 1_000  # characters of a soname or section that are looked at
+_HASH = re.compile(r"[-.][0-9a-f]{8,64}(?=\.so)")  # what auditwheel and its kind put into the names of copied libraries
+_HEAD = 1024  # compressed bytes that hold the beginning of a member
+_NOT_READ = "it inflates absurdly, or shares bytes with another"
+_WINDOWS = (".dll", ".pyd", ".exe")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One thing that shows an accelerator: ``how`` is "code", "needs" or "is", ``what`` a section, soname or file.
+
+    ``version`` is the accelerator's version as far as a soname gives it ("13"), else "". ``own`` is True for a needed
+    library that the wheel itself carries.
+    """
+
+    accelerator: str
+    how: str
+    what: str
+    member: str
+    version: str = ""
+    own: bool = False
+
+    def __str__(self) -> str:
+        has = {CODE: "has", NEEDS: "needs", IS: "is"}[self.how]
+        return f"{self.member} {has} {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class AcceleratorContent:
+    """What was found in the native code of a wheel.
+
+    ``native`` counts the native members, copies included, ``read`` those of them that are known completely: the names
+    of their sections, and what they need. ``unread`` are the others that were tried, with the reason. ``bytes_read``
+    are compressed bytes of the archive.
+    """
+
+    shown: tuple[Shown, ...] = ()
+    native: int = 0
+    read: int = 0
+    unread: tuple[tuple[str, str], ...] = ()
+    bytes_read: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """True when all native members are known: what is not shown is not there."""
+        return self.read == self.native
+
+    @property
+    def accelerators(self) -> tuple[str, ...]:
+        """The accelerators that are shown, in the order in which they are named."""
+        return tuple(name for name in GPU if any(item.accelerator == name for item in self.shown))
+
+    def versions(self, accelerator: str, *hows: str) -> tuple[str, ...]:
+        """The versions of ``accelerator`` that are shown, the lowest first; only in one of ``hows`` if any is given."""
+        found = {s.version for s in self.shown if s.accelerator == accelerator and (not hows or s.how in hows)}
+        return tuple(sorted(found - {""}, key=int))
+
+    def needs_from_outside(self, accelerator: str) -> tuple[Shown, ...]:
+        """The needed libraries of known versions that the wheel does not carry."""
+        return tuple(
+            s for s in self.shown if s.accelerator == accelerator and s.how == NEEDS and s.version and not s.own
+        )
+
+    @property
+    def missing(self) -> str:
+        """For people: what was not read, "" when everything was."""
+        if self.complete:
+            return ""
+        named = f", such as {self.unread[0][0]}: {self.unread[0][1]}" if self.unread else ""
+        return f"{self.native - self.read} of {self.native} native members are not known completely{named}"
+
+
+def read_accelerator_content(
+    source: ByteSource, archive: Archive, *, most: int = QUICK, wanted: str = "", at_hand: int = AT_HAND
+) -> AcceleratorContent:
+    """What the native members show. Members that are likely to decide come first: by their names, then by size.
+
+    The search ends when ``wanted`` is shown (``ANY`` for any accelerator; "" for one with its version, at least when
+    ``FOR_A_VERSION`` bytes were read), not before ``at_hand`` bytes, and after ``most`` bytes at the latest. While none
+    is shown, members whose needs lie far from head and tail are streamed up to their dynamic strings.
+    Raises SourceError when bytes cannot be had.
+    """
+    native = [m for m in archive.members if may_be_elf(m)]
+    windows = [m for m in archive.members if m.name.lower().endswith(_WINDOWS) and not m.is_directory]
+    readable = {id(m) for m in unpackable(archive.members)}
+    originals: dict[tuple[int, ...], list[Member]] = {}
+    for member in native:
+        if id(member) in readable:
+            originals.setdefault((member.crc32, member.size, member.compressed_size, member.method), []).append(member)
+    found = _Found({m.name.rpartition("/")[2] for m in native})
+    found.unread |= {m.name: "libraries of Windows are not read" for m in windows}
+    found.unread |= {m.name: _NOT_READ for m in native if id(m) not in readable}
+    found.shown += _code_files(source, archive, [m for m in archive.members if id(m) in readable])
+    begins = partial(_begins, source, archive)
+    queue = sorted(originals.values(), key=lambda copies: _likelihood(copies[0]), reverse=True)
+    to_stream: list[list[Member]] = []
+    while queue and found.bytes_read < most and not (found.bytes_read >= at_hand and found.is_enough(wanted)):
+        size = _FIRST if len(queue) == len(originals) else _AT_ONCE
+        batch, queue = queue[:size], queue[size:]
+        firsts = [copies[0] for copies in batch]
+        for copies, elf in zip(batch, read_member_elfs(source, archive, firsts, PARTS, effort=THOROUGH), strict=True):
+            found.take(elf, len(copies), begins)
+            if elf.member.name in found.unread:
+                to_stream.append(copies)
+    for copies in sorted(to_stream, key=lambda copies: copies[0].compressed_size):
+        left = most - found.bytes_read
+        if found.shown or left <= 0:
+            break
+        (elf,) = read_member_elfs(source, archive, copies[:1], PARTS, effort=THOROUGH, stream_names=left)
+        found.take(elf, len(copies), begins)
+    not_code = found.not_code
+    return AcceleratorContent(
+        shown=tuple(dict.fromkeys(found.shown)),
+        native=len(native) + len(windows) - not_code,
+        read=found.read,
+        unread=tuple(found.unread.items()),
+        bytes_read=found.bytes_read,
+    )
+
+
+def content_of_files(files: Mapping[str, ElfFacts | str]) -> AcceleratorContent:
+    """What the libraries of a tree show, by their path; why one could not be read, "" for one that is no ELF file."""
+    found = _Found({path.rpartition("/")[2] for path in files})
+    native = {path: facts for path, facts in files.items() if facts != ""}
+    for path, facts in native.items():
+        found.note(path, Unavailable(facts) if isinstance(facts, str) else facts, None, 1)
+    return AcceleratorContent(tuple(dict.fromkeys(found.shown)), len(native), found.read, tuple(found.unread.items()))
+
+
+class _Found:
+    """What is found, member by member; ``own`` are the base names of all native members."""
+
+    def __init__(self, own: set[str]) -> None:
+        self.own = own
+        self.shown: list[Shown] = []
+        self.unread: dict[str, str] = {}
+        self.read = 0
+        self.not_code = 0
+        self.bytes_read = 0
+
+    def is_enough(self, wanted: str) -> bool:
+        """True when what is wanted is shown."""
+        if wanted:
+            return any(wanted in (s.accelerator, ANY) for s in self.shown)
+        named = any(s.version or s.accelerator != CUDA for s in self.shown)
+        return named or bool(self.shown and self.bytes_read >= FOR_A_VERSION)
+
+    def take(self, elf: MemberElf, copies: int, begins: Callable[[Member], bytes]) -> None:
+        """Note what one member shows; ``copies`` members have the same content."""
+        self.bytes_read += elf.bytes_read
+        if isinstance(elf.facts, Unavailable) and (head := begins(elf.member)) and not head.startswith(MAGIC):
+            self.not_code += copies  # a linker script, a program in a language of scripts, or a library of macOS
+            return
+        names = None if isinstance(elf.possible_names, Unavailable) else elf.possible_names
+        self.note(elf.member.name, elf.facts, names, copies)
+
+    def note(self, member: str, facts: ElfFacts | Unavailable, possible: Sequence[str] | None, copies: int) -> None:
+        """Note what an ELF file shows; ``possible`` are strings that hold its needs, where these are unknown."""
+        if isinstance(facts, Unavailable):
+            self.unread[member] = facts.reason
+            return
+        lacking = []
+        if not isinstance(facts.sections, Sections) or (not facts.sections.headers and facts.header.segment_count):
+            lacking.append("the names of its sections")
+        elif facts.sections.headers:
+            self._note_sections(member, facts.sections)
+        if isinstance(facts.dynamic, DynamicFacts):
+            self._note_names(member, facts.dynamic.needed, NEEDS)
+            self._note_names(member, [facts.dynamic.soname or ""], IS)
+        elif facts.dynamic is not None and possible is not None:
+            self._note_names(member, [n for n in possible if n != member.rpartition("/")[2]], NEEDS)
+            self._note_names(member, [n for n in possible if n == member.rpartition("/")[2]], IS)
+        elif facts.dynamic is not None:
+            lacking.append("what it needs")
+        if lacking:
+            self.unread[member] = f"{' and '.join(lacking)} lie out of reach"
+        else:
+            self.read += copies
+            self.unread.pop(member, None)
+
+    def _note_sections(self, member: str, sections: Sections) -> None:
+        names = dict.fromkeys(s.name for s in sections.headers if s.size and s.in_file and len(s.name) <= _LONGEST_NAME)
+        for name in names:
+            for pattern, row in _rows("section"):
+                if pattern.search(name):
+                    self.shown.append(Shown(row["accelerator"], CODE, name, member))
+
+    def _note_names(self, member: str, names: Iterable[str], how: str) -> None:
+        for name in names:
+            for accelerator, version in library_meaning(name):
+                own = how == NEEDS and name in self.own
+                self.shown.append(Shown(accelerator, how, name, member, version, own))
+
+
+def library_meaning(soname: str) -> Iterator[tuple[str, str]]:
+    """The accelerators that a library of this name is for, each with the version of it that the name gives ("13")."""
+    if len(soname) > _LONGEST_NAME:
+        return
+    plain = _HASH.sub("", soname)
+    for pattern, row in _rows("library"):
+        if match := pattern.search(plain):
+            number = match.groupdict().get("soname") or ""
+            versions = row.get("versions", {})
+            yield row["accelerator"], number if versions == "same" else versions.get(number, "")
+
+
+@cache
+def _rows(table: str) -> list[tuple[re.Pattern[str], dict[str, Any]]]:
+    return [(re.compile(row["pattern"]), row) for row in load("accelerators")[table]]
+
+
+def _likelihood(member: Member) -> tuple[bool, int]:
+    return bool(member_signal([member.name]).accelerators), member.compressed_size
+
+
+def _code_files(source: ByteSource, archive: Archive, members: Sequence[Member]) -> Iterator[Shown]:
+    """The first member of each kind of file that is GPU code itself, and begins as such a file does."""
+    for pattern, row in _rows("file"):
+        named = [m for m in members if len(m.name) <= _LONGEST_NAME and pattern.search(m.name)]
+        magic, offset = bytes.fromhex(row["magic"]), row["offset"]
+        for member in named[:2]:
+            if _begins(source, archive, member)[offset:].startswith(magic):
+                yield Shown(row["accelerator"], CODE, f"GPU code ({len(named)} such files)", member.name)
+                break
+
+
+def _begins(source: ByteSource, archive: Archive, member: Member) -> bytes:
+    """The first bytes of a member; none of one that cannot be read."""
+    room = LOCAL_HEADER_SIZE + len(member.raw_name) + _HEAD
+    length = max(0, min(room, archive.end.directory_offset - member.header_offset))
+    data = source.read(member.header_offset, length) if length else b""
+    try:
+        start = read_local_header(data).header_size
+        return next(inflate_stream(member, [data[start : start + member.compressed_size]]), b"")
+    except FormatError:
+        return b""
