@@ -71,6 +71,11 @@ class HttpClient:
         """What holds ranges, pages and facts; None for a client without one."""
         return self._session.cache
 
+    @property
+    def refresh(self) -> bool:
+        """Whether what was read in the last minutes is to be asked for once more."""
+        return self._session.options.refresh
+
     def time_left(self, at_most: float) -> float:
         """Seconds until the deadline, ``at_most`` when that is later. Raises DeadlineError when it has passed.
 

@@ -33,6 +33,7 @@ from wheelproof.stack.packages import (
 )
 from wheelproof.stack.table import ShownStack, headline, overview, package_facts, table
 from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.dependencies import keeping_of
 from wheelproof.wheels.handing import hand_over
 from wheelproof.wheels.indexes import KnownIndexes, with_offers
 from wheelproof.wheels.judging import (
@@ -198,6 +199,7 @@ def _resolve(request: StackRequest, target: Target, config: IndexConfig, client:
             offline=request.offline,
             timeout=client.time_left(request.timeout),
             leave_out_unusable=True,
+            keeping=None if more_links else keeping_of(client, offline=request.offline),  # these folders are temporary
         )
 
     settled = Settled(Resolution(()))

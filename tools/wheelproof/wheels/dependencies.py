@@ -15,10 +15,16 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.trust import allowed_requirement
+from wheel_checks.sources.uv.keeping import Keeping
 from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, Resolution, resolve
 from wheel_checks.targets.target import Target
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.resolving import ArchiveSearch
+
+
+def keeping_of(client: HttpClient, *, offline: bool) -> Keeping | None:
+    """Where the resolutions of a run are kept: next to the index pages that they follow from."""
+    return None if client.cache is None else Keeping(client.cache, client.refresh, offline)
 
 
 def dependency_reader(
@@ -41,7 +47,10 @@ def dependency_reader(
         def run(more_links: tuple[str, ...]) -> Resolution:
             places = replace(config, find_links=(*config.find_links, *more_links))
             timeout = client.time_left(DEFAULT_TIMEOUT)
-            return resolve(texts, target, places, offline=offline, timeout=timeout, leave_out_unusable=True)
+            keeping = None if more_links else keeping_of(client, offline=offline)
+            return resolve(
+                texts, target, places, offline=offline, timeout=timeout, leave_out_unusable=True, keeping=keeping
+            )
 
         settled = ArchiveSearch(run, map(Requirement, texts), target, known, client).settle()
         built = settled.archives  # what a build gives cannot be linked to here

@@ -25,6 +25,7 @@ from wheel_checks.sources.http.retry import Deadline
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.regular_file import read_start
 from wheel_checks.sources.uv.explanation import Explanation, explain, unwrapped
+from wheel_checks.sources.uv.keeping import Keeping
 from wheel_checks.sources.uv.own_configuration import (
     config_options,
     configuration,
@@ -131,12 +132,14 @@ def resolve(
     timeout: float = DEFAULT_TIMEOUT,
     leave_out_unusable: bool = False,
     environ: Mapping[str, str] = os.environ,
+    keeping: Keeping | None = None,
 ) -> Resolution:
     """What uv would install of ``requirements`` (PEP 508), which come from the indexes of ``config``.
 
     ``pinned`` maps names of packages to the one index that each comes from, ``left_out`` names packages that no
     resolution may hold. ``leave_out_unusable`` goes on without a package that has no wheel for the target, and names it
     in the result. ``timeout`` is in seconds, for all runs of uv. Credentials reach uv in a file of mode 0600.
+    ``keeping`` keeps the result for ten minutes.
 
     Raises UsageError for requirements that do not parse, NoSolutionError, WrongMetadataError, OfflineError when
     ``offline`` and uv's cache does not hold what is needed, DeadlineError, UntrustedAddressError when an index counts
@@ -146,15 +149,26 @@ def resolve(
         raise UsageError("there is nothing to resolve", expected="a requirement, or a file of them")
     _parsed(requirements)
     config.require_trusted("what is resolved")
-    with private_folder() as folder:
-        arguments = ["pip", "compile", "--quiet", *input_files(folder, requirements, pinned or {})]
-        if constraints:
-            text = "\n".join(_parsed(constraints)) + "\n"
-            arguments += ["--constraints", str(write_private(folder / "constraints.txt", text))]
-        arguments += _options(target, pre=pre, offline=offline)
-        arguments += config_options(folder, configuration(config, environ))
-        run = _Run(arguments, folder, environ, timeout, frozenset(map(canonicalize_name, left_out)))
-        return run.resolve(leave_out_unusable=leave_out_unusable)
+    gone = frozenset(map(canonicalize_name, left_out))
+    options, settings = _options(target, pre=pre), configuration(config, environ)
+
+    def run() -> Resolution:
+        with private_folder() as folder:
+            arguments = ["pip", "compile", "--quiet", *input_files(folder, requirements, pinned or {})]
+            if constraints:
+                text = "\n".join(_parsed(constraints)) + "\n"
+                arguments += ["--constraints", str(write_private(folder / "constraints.txt", text))]
+            arguments += [*options, *(["--offline"] if offline else []), *config_options(folder, settings)]
+            return _Run(arguments, folder, environ, timeout, gone).resolve(leave_out_unusable=leave_out_unusable)
+
+    if keeping is None:
+        return run()
+    words = [*_parsed(requirements), "under", *_parsed(constraints), "without", *sorted(gone), str(leave_out_unusable)]
+    words += [f"{name} from {url}" for name, url in sorted((pinned or {}).items())]
+    words += [*options, settings, *(f"{name}={value}" for name, value in sorted(environ.items()) if name[:3] == "UV_")]
+    linked = [url for text in (*requirements, *constraints) if (url := Requirement(text).url)]
+    places = (*config.indexes, *config.find_links, *(pinned or {}).values(), *linked)
+    return keeping.remember(Resolution, words, places, run)
 
 
 def input_files(folder: Path, requirements: Sequence[str], pinned: Mapping[str, str]) -> list[str]:
@@ -183,12 +197,11 @@ def _parsed(texts: Sequence[str]) -> list[str]:
         ) from None
 
 
-def _options(target: Platform, *, pre: bool, offline: bool) -> list[str]:
+def _options(target: Platform, *, pre: bool) -> list[str]:
     version = ".".join(map(str, (*target.python, *([target.patch] if target.patch else []))))
     options = ["--python-platform", python_platform(target), "--python-version", version]
     options += ["--python", sys.executable, "--format", "pylock.toml", "--no-header", "--no-build"]
-    options += ["--prerelease", "allow"] if pre else []
-    return [*options, *(["--offline"] if offline else [])]
+    return [*options, *(["--prerelease", "allow"] if pre else [])]
 
 
 @dataclass(frozen=True, slots=True)
