@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 import zlib
 
 import pytest
@@ -101,6 +102,14 @@ def test_what_is_seen_in_a_part_is_there() -> None:
 def test_what_is_no_bundle(data: bytes, sentence: str) -> None:
     with pytest.raises(FormatError, match=sentence):
         read_bundle(data)
+
+
+def test_without_zstd_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("compression.zstd", "backports.zstd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    packed = struct.pack("<4sHHIIQ", b"CCOB", 2, 1, 100, 8192, 7) + bytes(76)
+    with pytest.raises(FormatError, match=r"wheelproof\[rocm\]"):
+        read_bundle(packed)
 
 
 def test_a_section_that_is_cut_off() -> None:

@@ -298,6 +298,23 @@ def _replacing(path: Path) -> Iterator[TextIO]:
         temporary.unlink(missing_ok=True)
 
 
+def add_max_read(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--max-read``, see :func:`max_read`."""
+    parser.add_argument(
+        "--max-read",
+        metavar="SIZE",
+        help="bytes of one wheel that may be read for its GPU code, such as 500M or 2G (default: 1G)",
+    )
+
+
+def max_read(arguments: argparse.Namespace) -> int:
+    """The bytes that ``--max-read`` allows. Raises UsageError for what is no size."""
+    from wheel_checks.facts.archive.facts import MAX_READ
+    from wheel_checks.facts.expectations import parse_size
+
+    return parse_size(arguments.max_read) if arguments.max_read else MAX_READ
+
+
 def add_depth(parser: argparse.ArgumentParser) -> None:
     """Declare ``--depth``."""
     parser.add_argument(

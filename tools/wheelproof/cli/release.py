@@ -6,7 +6,7 @@ import argparse
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wheelproof.cli.options import OutputOptions, add_output_options, open_output
+from wheelproof.cli.options import OutputOptions, add_max_read, add_output_options, max_read, open_output
 from wheelproof.cli.rights import NAMES_FILES, SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
 
@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="as of `wheelproof verify`; never less than the expectation demands (default: what it demands)",
     )
     allow_tree(parser, NAMES_FILES, "expect")
-    allow_tree(parser, SETS, "depth", "pre")
+    add_max_read(parser)
+    allow_tree(parser, SETS, "depth", "max-read", "pre")
     add_source_options(parser)
     add_output_options(parser)
 
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     request = ReleaseRequest(tuple(arguments.targets), expectation, today, arguments.pre)
     depth = Depth(arguments.depth) if arguments.depth else expectation.depth
     depth = depth if depth.includes(expectation.depth) else expectation.depth
-    judgement = Judgement(selection=output, depth=depth)
+    judgement = Judgement(selection=output, depth=depth, max_read=max_read(arguments))
     with open_sources(arguments, output, links=depth.includes(Depth.LINKS), whole=depth is Depth.FULL) as opened:
         report = judge_release(
             request,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from wheelproof.cli.machine_options import add_machine_options, add_platform_option, described_by, platforms_of
-from wheelproof.cli.options import OutputOptions, add_depth, add_list, add_output_options, emit
+from wheelproof.cli.options import OutputOptions, add_depth, add_list, add_max_read, add_output_options, emit, max_read
 from wheelproof.cli.rights import NAMES_FILES, SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
 
@@ -28,8 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_list(parser, "--gpu", "GPU", "the GPUs that it must run on: GB200, H100, MI300X, sm_100, ...")
     add_machine_options(parser)
     add_depth(parser)
+    add_max_read(parser)
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
-    allow_tree(parser, SETS, "python", "gpu", "pre", "depth")
+    allow_tree(parser, SETS, "python", "gpu", "pre", "depth", "max-read")
     allow_tree(parser, NAMES_FILES, "requirement")
     add_source_options(parser)
     add_output_options(parser)
@@ -60,7 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
         machines,
     )
     judgement = Judgement(
-        Expectations(gpus=gpus, drivers=tuple(arguments.driver)), selection=output, depth=Depth(arguments.depth)
+        Expectations(gpus=gpus, drivers=tuple(arguments.driver)),
+        selection=output,
+        depth=Depth(arguments.depth),
+        max_read=max_read(arguments),
     )
     links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
     assumed = "" if platforms and arguments.python else this_machine().note

@@ -13,9 +13,11 @@ from wheelproof.cli.options import (
     OutputOptions,
     add_depth,
     add_list,
+    add_max_read,
     add_output_options,
     check_output,
     emit,
+    max_read,
     note,
     open_output,
 )
@@ -47,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--expect", metavar="WHAT", help="cuda, cuda==13.0, cuda>=13, rocm, xpu, cpu or none")
     parser.add_argument("--max-size", metavar="SIZE", help="the size that no wheel may exceed: 900MB, 2GiB")
     add_depth(parser)
+    add_max_read(parser)
     add_list(
         parser,
         "--gpu",
@@ -70,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="LD_LIBRARY_PATH to search by (default: this process's)",
     )
     add_list(parser, "--explain", "SONAME", "tell how this library is searched for")
-    allow_tree(parser, SETS, "python", "all-files", "pre", "expect", "max-size", "depth", "gpu")
+    allow_tree(parser, SETS, "python", "all-files", "pre", "expect", "max-size", "depth", "max-read", "gpu")
     add_source_options(parser)
     add_output_options(parser)
 
@@ -100,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         gpus,
         tuple(arguments.driver),
     )
-    judgement = Judgement(expectations, output, Depth(arguments.depth))
+    judgement = Judgement(expectations, output, Depth(arguments.depth), max_read(arguments))
     if arguments.installed:
         return _run_installed(arguments, judgement, output)
     recording = _recording(arguments)

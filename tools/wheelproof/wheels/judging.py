@@ -14,6 +14,7 @@ from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.accelerator.content import ANY, AcceleratorContent, read_accelerator_content
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.archive.facts import MAX_READ
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, kept_facts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.contents import read_archive
@@ -79,6 +80,7 @@ def judge_wheels(
                 accelerator=expected.accelerator.accelerator if expected.accelerator else ANY if expected.gpus else "",
                 gpus=expected.gpus,
                 variants=variants,
+                max_read=judgement.max_read,
             )
             if dependencies is not None and judgement.depth.includes(Depth.LINKS):
                 facts, unlinked = _linked(facts, dependencies)
@@ -207,9 +209,10 @@ def read_planned(
     accelerator: str = "",
     gpus: tuple[Product, ...] = (),
     variants: VariantFiles | None = None,
+    max_read: int = MAX_READ,
 ) -> WheelFacts:
-    """The facts of one wheel. ``accelerator`` and ``gpus`` are as in ``Request``; ``variants`` reads what its index
-    says of it.
+    """The facts of one wheel. ``accelerator``, ``gpus`` and ``max_read`` are as in ``Request``; ``variants`` reads what
+    its index says of it.
 
     Raises SourceError if bytes cannot be had.
     """
@@ -228,6 +231,7 @@ def read_planned(
         accelerator,
         gpus,
         _reader_of_index(variants, planned),
+        max_read,
     )
     source = _open(planned, client)
     try:

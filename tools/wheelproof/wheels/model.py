@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from wheel_checks.facts.archive.facts import MAX_READ
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.formats.index_page import IndexFile, OtherListing
@@ -37,11 +38,12 @@ class PlannedWheel:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How to judge: what is expected, by which rules, and how deep."""
+    """How to judge: what is expected, by which rules, how deep, and how many bytes of a wheel may be streamed."""
 
     expectations: Expectations = field(default_factory=Expectations)
     selection: Selection = EVERY_RULE
     depth: Depth = Depth.QUICK
+    max_read: int = MAX_READ
 
 
 def drivers_asked(expected: Expectations) -> str:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from wheel_checks.formats.zip.directory import EndRecord, Member
 
+MAX_READ = 1_000_000_000
+"""Bytes of one wheel that may be streamed for what it holds, unless ``--max-read`` says otherwise: GPU code."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFault:

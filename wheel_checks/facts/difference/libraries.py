@@ -186,6 +186,9 @@ def compare_gpu_code(
         if isinstance(code_a, Unavailable) or isinstance(code_b, Unavailable):
             unread.append(role)
             continue
+        if "sampled" in (code_a.certainty, code_b.certainty):  # two samples differ by chance
+            unread.append(role)
+            continue
         labels_a, labels_b = _labels(code_a), _labels(code_b)
         if labels_a or labels_b:
             found.append(GpuCodeDifference(role, labels_a, labels_b, (code_a + code_b).certainty))

@@ -7,12 +7,13 @@ for a larger sample of the libraries in question, and at last for all of their b
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.archive.facts import MAX_READ, Archive
 from wheel_checks.facts.archive.inflation import unpackable
 from wheel_checks.facts.elf.native_members import may_be_elf
 from wheel_checks.facts.elf.reading import MemberElf, read_member_elfs
@@ -34,13 +35,13 @@ AT_ONCE = 4  # members streamed in parallel
 CHEAP = 3 * 1024 * 1024
 """Compressed bytes up to which a library is streamed at once: less would not be saved."""
 LARGEST = 8 * 1024**3  # bytes inflated of one member
-MAX_READ = 1_000_000_000
-"""Bytes of one wheel that may be streamed for its GPU code, unless ``--max-read`` says otherwise."""
 
 _DECLARING = "libtorch_python.so"
 _DECLARATION_BYTES = 16 * 1024 * 1024  # compressed bytes searched for the declared list
 _ROUNDS = len(SIZES) + 2  # the samples, then all bytes; at most so often is somebody asked
 
+Remember = Callable[[str, Callable[[], GpuCodeFacts]], GpuCodeFacts]
+"""Gives what is kept under a name, else what the function returns."""
 Missed = Callable[[GpuCodeFacts], Collection[str]]
 """Which members, of those that were not read whole, may hold what is missed; none when nothing is."""
 
@@ -64,7 +65,7 @@ def read_gpu_code(
     reading.begin()
     if not exact:
         return reading.facts()
-    reading.read_all(reading.open_members)
+    reading.read_all(_open_members(reading.facts()))
     return reading.facts(_read_declared(source, archive))
 
 
@@ -75,20 +76,43 @@ def read_until(
     elfs: Sequence[MemberElf] | None = None,
     *,
     max_read: int = MAX_READ,
+    remember: Remember = lambda _, read: read(),
 ) -> GpuCodeFacts:
     """As :func:`read_gpu_code`, from the smallest sample on, until ``missed`` returns no member that can be read on.
 
     The members that it returns are sampled in more places, 3.9 and then 8.1 MB, and then streamed as far as
-    ``max_read`` allows. What is known of each member depends on the file and on how far it was read, not on why.
+    ``max_read`` allows. What is asked to be kept follows from the bytes of the file and from the members that were
+    returned until then: the smallest sample is the same for all who ask.
     """
-    reading = _WheelReading(source, archive, elfs, max_read)
-    reading.begin()
-    for _ in range(_ROUNDS):
-        members = reading.open_members & set(missed(reading.facts()))
-        if not members:
-            break
-        reading.read_on(members)
-    return reading.facts()
+    reading: _WheelReading | None = None
+    rounds: list[list[str]] = []
+
+    def read() -> GpuCodeFacts:
+        nonlocal reading
+        if reading is None:  # what was kept until now is read after all
+            reading = _WheelReading(source, archive, elfs, max_read)
+            reading.begin()
+            for members in rounds[:-1]:
+                reading.read_on(members)
+        if rounds:
+            reading.read_on(rounds[-1])
+        return reading.facts()
+
+    facts = remember("sampled gpu code", read)
+    while len(rounds) < _ROUNDS and (members := sorted(_open_members(facts) & set(missed(facts)))):
+        rounds.append(members)
+        digest = hashlib.blake2b(repr(rounds).encode(), digest_size=16).hexdigest()
+        facts = remember(f"gpu code {digest}", read)
+    return facts
+
+
+def _open_members(facts: GpuCodeFacts) -> set[str]:
+    """The members of which reading on may show more."""
+    return {
+        library.member
+        for library in facts.libraries
+        if not isinstance(library.code, Unavailable) and library.code.certainty != "exact" and library.limit is None
+    }
 
 
 @dataclass(slots=True)
@@ -164,16 +188,6 @@ class _WheelReading:
         self._files = loose_files(archive.members)
         self._loose = {path: self._read_loose(path, whole=_are_cheap(files)) for path, files in self._files.items()}
         self._libraries = {library.member.name: library for library in self._find(elfs)}
-
-    @property
-    def open_members(self) -> set[str]:
-        """The members of which reading on may show more."""
-        libraries = {name for name, library in self._libraries.items() if library.is_open}
-        return libraries | {
-            path
-            for path, found in self._loose.items()
-            if not isinstance(found.code, Unavailable) and found.code.certainty != "exact" and found.limit is None
-        }
 
     def facts(self, declared: GpuCode | None = None) -> GpuCodeFacts:
         """What is known by now."""

@@ -21,7 +21,7 @@ from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import NOT_READ
 from wheel_checks.facts.archive.columns import Columns, SizedArchive
 from wheel_checks.facts.archive.content import Content, verify_content
-from wheel_checks.facts.archive.facts import Archive, ArchiveFault
+from wheel_checks.facts.archive.facts import MAX_READ, Archive, ArchiveFault
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, FileFacts
 from wheel_checks.facts.archive.members import MemberContents, ranges_of, read_members
 from wheel_checks.facts.wheel.facts import NO_ELFS, NO_GPU_CODE, Depth
@@ -89,11 +89,16 @@ class WheelContents:
 
 
 def read_contents(
-    source: ByteSource, name: WheelName | Unavailable, depth: Depth, kept: FileFacts = NOTHING_KEPT
+    source: ByteSource,
+    name: WheelName | Unavailable,
+    depth: Depth,
+    kept: FileFacts = NOTHING_KEPT,
+    max_read: int = MAX_READ,
 ) -> WheelContents:
     """What the file says, read as deep as ``depth``; a file that is no readable archive has ``broken`` set.
 
-    ``name`` is that of the file: of several dist-info folders the one that bears it is read.
+    ``name`` is that of the file: of several dist-info folders the one that bears it is read. At most ``max_read`` bytes
+    are streamed for its GPU code.
     Raises SourceError when bytes cannot be had.
     """
     read_tail = cache(partial(source.read_tail, TAIL))
@@ -104,7 +109,7 @@ def read_contents(
         if depth.includes(Depth.LINKS):
             contents = _with_elfs(contents, source, name, kept)
         if depth.includes(Depth.GPU):
-            contents = with_gpu_code(contents, source, kept)
+            contents = with_gpu_code(contents, source, kept, max_read)
         return _with_hashes(contents, source, kept) if depth is Depth.FULL else contents
     except FormatError as error:
         return _broken(source, *read_tail(), depth, error)
@@ -154,8 +159,13 @@ def _broken(source: ByteSource, size: int, tail: bytes, depth: Depth, error: For
     )
 
 
-def with_gpu_code(contents: WheelContents, source: ByteSource, kept: FileFacts = NOTHING_KEPT) -> WheelContents:
-    """The contents with all of the GPU code. As they are when broken. Raises SourceError when bytes cannot be had."""
+def with_gpu_code(
+    contents: WheelContents, source: ByteSource, kept: FileFacts = NOTHING_KEPT, max_read: int = MAX_READ
+) -> WheelContents:
+    """The contents with all of the GPU code, of which at most ``max_read`` bytes are streamed. As they are when broken.
+
+    Raises SourceError when bytes cannot be had.
+    """
     archive = contents.archive
     if isinstance(archive, Unavailable):
         return contents
@@ -163,16 +173,31 @@ def with_gpu_code(contents: WheelContents, source: ByteSource, kept: FileFacts =
     from wheel_checks.facts.gpu.reading import read_gpu_code
 
     elfs = None if isinstance(contents.elfs, Unavailable) else contents.elfs
-    code = kept.remember(_ALL_CODE, AsJson(GpuCodeFacts), lambda: read_gpu_code(source, archive, elfs, exact=True))
+    code = kept.remember(
+        _ALL_CODE,
+        AsJson(GpuCodeFacts),
+        lambda: read_gpu_code(source, archive, elfs, exact=True, max_read=max_read),
+        is_sound=_was_read,
+    )
     return replace(contents, gpu_code=code)
 
 
+def _was_read(code: GpuCodeFacts) -> bool:
+    """True when no limit kept anything from being read: a limit is no fact of a file."""
+    return all(library.limit is None for library in code.libraries)
+
+
 def with_gpu_code_for(
-    contents: WheelContents, source: ByteSource, kept: FileFacts, project: str, gpus: Sequence[Product]
+    contents: WheelContents,
+    source: ByteSource,
+    kept: FileFacts,
+    project: str,
+    gpus: Sequence[Product],
+    max_read: int = MAX_READ,
 ) -> WheelContents:
     """The contents with as much GPU code of a ``project`` as says whether it runs on ``gpus``: samples, if these do.
 
-    Raises SourceError when bytes cannot be had.
+    At most ``max_read`` bytes are streamed. Raises SourceError when bytes cannot be had.
     """
     archive = contents.archive
     if isinstance(archive, Unavailable):
@@ -185,12 +210,15 @@ def with_gpu_code_for(
         return still_matters(replace(found, project=project), gpus)
 
     elfs = None if isinstance(contents.elfs, Unavailable) else contents.elfs
-    code = kept.remember(
-        f"gpu code of {project} for {','.join(sorted({gpu.capability for gpu in gpus}))}",
-        AsJson(GpuCodeFacts),
-        lambda: read_until(source, archive, missed, elfs),
-        deeper=(_ALL_CODE,),
-        is_sound=lambda found: all(library.limit is None for library in found.libraries),
+    code = read_until(
+        source,
+        archive,
+        missed,
+        elfs,
+        max_read=max_read,
+        remember=lambda part, read: kept.remember(
+            part, AsJson(GpuCodeFacts), read, deeper=(_ALL_CODE,), is_sound=_was_read
+        ),
     )
     return replace(contents, gpu_code=code)
 

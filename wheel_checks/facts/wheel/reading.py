@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts, judge
+from wheel_checks.facts.archive.facts import MAX_READ
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, FileFacts
 from wheel_checks.facts.wheel.contents import WheelContents, read_contents, with_accelerator, with_gpu_code_for
 from wheel_checks.facts.wheel.facts import NO_SIDECAR, Depth, WheelFacts
@@ -39,7 +40,8 @@ class Request:
     ``read_variants`` tells what the place of a variant wheel says of the variants of its release.
     ``accelerator`` is what is to be proven or refuted ("cuda", "cpu", ``ANY`` accelerator): then native members are
     read until it is shown, within a larger bound.
-    ``gpus`` asks for the GPU code that decides whether it runs on them, at any depth.
+    ``gpus`` asks for the GPU code that decides whether it runs on them, at any depth; at most ``max_read`` bytes are
+    streamed for it.
     """
 
     file_name: str
@@ -50,6 +52,7 @@ class Request:
     accelerator: str = ""
     gpus: tuple[Product, ...] = ()
     read_variants: Callable[[], VariantIndex | Unavailable] | None = None
+    max_read: int = MAX_READ
 
 
 def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_KEPT) -> WheelFacts:
@@ -61,12 +64,12 @@ def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_K
     name = _parsed(partial(parse_wheel_name, request.file_name))
     target = request.target or (None if isinstance(name, Unavailable) else target_of_tags(name.tags))
     request = replace(request, target=target)
-    contents = read_contents(source, name, request.depth, kept)
+    contents = read_contents(source, name, request.depth, kept, request.max_read)
     if request.accelerator:
         contents = with_accelerator(contents, source, request.accelerator, kept)
     facts = _assemble(contents, source.location, request, name)
     if request.gpus and not request.depth.includes(Depth.GPU):
-        facts = _with_gpu_code(facts, contents, source, kept, request.gpus)
+        facts = _with_gpu_code(facts, contents, source, kept, request)
     facts = _of_project(facts)
     cost = source.cost
     return replace(
@@ -126,16 +129,16 @@ def _variant(contents: WheelContents, label: str, request: Request) -> VariantFa
 
 
 def _with_gpu_code(
-    facts: WheelFacts, contents: WheelContents, source: ByteSource, kept: FileFacts, gpus: Sequence[Product]
+    facts: WheelFacts, contents: WheelContents, source: ByteSource, kept: FileFacts, request: Request
 ) -> WheelFacts:
     """With the GPU code; nothing is read of a wheel that is built for something else than all of ``gpus``."""
     from wheel_checks.facts.gpu.code import is_for_others
 
-    built_for = facts.accelerator
+    gpus, built_for = request.gpus, facts.accelerator
     if not isinstance(built_for, Unavailable) and all(is_for_others(built_for, gpu) for gpu in gpus):
         return replace(facts, gpu_code=Unavailable(f"the wheel is {built_for.label}"))
     project = "" if isinstance(facts.name, Unavailable) else canonicalize_name(facts.name.distribution)
-    return replace(facts, gpu_code=with_gpu_code_for(contents, source, kept, project, gpus).gpu_code)
+    return replace(facts, gpu_code=with_gpu_code_for(contents, source, kept, project, gpus, request.max_read).gpu_code)
 
 
 def _of_project(facts: WheelFacts) -> WheelFacts:

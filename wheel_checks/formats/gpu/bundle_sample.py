@@ -7,13 +7,13 @@ from collections import Counter
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.formats.gpu.offload_bundle import MOST_HELD, MoreNeededError, find_bundles, read_bundle
-from wheel_checks.formats.zip.deflate_blocks import Inflated
+from wheel_checks.formats.gpu.part import Part
 
 _LONGEST_HEADER = 16 * 1024  # bytes of a bundle that is not compressed
 _MOST = 1000  # bundles read of one part
 
 
-def sample_bundles(part: Inflated) -> GpuCode:
+def sample_bundles(part: Part) -> GpuCode:
     """The targets of the bundles whose headers are seen in ``part``, as "sampled"; only certain bytes are believed."""
     counts: Counter[str] = Counter()
     containers: Counter[frozenset[str]] = Counter()

@@ -9,12 +9,12 @@ in the second byte, and no bit says ``a`` or ``f`` reliably: the note of the com
 from __future__ import annotations
 
 import re
+import struct
 from typing import NamedTuple
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.elf.bytes import WholeFile
-from wheel_checks.formats.elf.header import read_header
 
+_ELF64_LITTLE, _HEADER_SIZE = b"\x7fELF\x02\x01", 64
 _EM_CUDA, _EM_AMDGPU = 190, 224
 _NEW_ABI = 8  # e_ident[EI_ABIVERSION]
 _ABI_AT = 8
@@ -31,16 +31,14 @@ def read_cubin(data: bytes) -> str:
 
     Without the note of the compiler, code of the newer form may be for its architecture alone, and is called so.
     """
-    header, _ = read_header(WholeFile(data))
-    if header.machine_number != _EM_CUDA:
-        raise FormatError(f"it is code for {header.machine}", expected="a cubin")
+    flags = _flags(data, _EM_CUDA, "a cubin")
     new = data[_ABI_AT] >= _NEW_ABI
-    sm = (header.flags >> 8 if new else header.flags) & 0xFF
+    sm = (flags >> 8 if new else flags) & 0xFF
     stated = _ARCHITECTURE.findall(data)
     label = stated[-1].decode() if stated else ""
     if label.rstrip("af") == f"sm_{sm}":
         return label
-    return f"sm_{sm}{'a' if new or header.flags & _ACCELERATORS_V1 else ''}"
+    return f"sm_{sm}{'a' if new or flags & _ACCELERATORS_V1 else ''}"
 
 
 class CodeObject(NamedTuple):
@@ -52,13 +50,22 @@ class CodeObject(NamedTuple):
 
 def read_code_object(data: bytes) -> CodeObject:
     """What the header of one of AMD's code objects says. Raises FormatError for what is none."""
-    header, _ = read_header(WholeFile(data))
-    if header.machine_number != _EM_AMDGPU:
-        raise FormatError(f"it is code for {header.machine}", expected="AMD's GPU code")
+    flags = _flags(data, _EM_AMDGPU, "AMD's GPU code")
     if data[_ABI_AT] < _FIRST_CODE_OBJECT_V4:
-        return CodeObject(header.flags & 0xFF, "")
-    features = {"sramecc": _SRAMECC.get(header.flags & 0xC00), "xnack": _XNACK.get(header.flags & 0x300)}
-    return CodeObject(header.flags & 0xFF, "".join(f":{name}{sign}" for name, sign in features.items() if sign))
+        return CodeObject(flags & 0xFF, "")
+    features = {"sramecc": _SRAMECC.get(flags & 0xC00), "xnack": _XNACK.get(flags & 0x300)}
+    return CodeObject(flags & 0xFF, "".join(f":{name}{sign}" for name, sign in features.items() if sign))
+
+
+def _flags(data: bytes, machine: int, expected: str) -> int:
+    """e_flags of an ELF file of 64 bits for this machine (gABI, figure 4-3). Raises FormatError for anything else."""
+    if len(data) < _HEADER_SIZE or not data.startswith(_ELF64_LITTLE):
+        raise FormatError(f"it begins with {data[:6].hex(' ')}", expected=f"{expected}, an ELF file of 64 bits")
+    (found,) = struct.unpack_from("<H", data, 18)
+    if found != machine:
+        raise FormatError(f"it is an ELF file for machine {found}", expected=expected)
+    (flags,) = struct.unpack_from("<I", data, 48)
+    return int(flags)
 
 
 def read_ptx(data: bytes) -> str:

@@ -99,6 +99,11 @@ class GpuCode:
         """The labels of PTX, by architecture: ("compute_90",)."""
         return self._labels("compute_")
 
+    @property
+    def gfx(self) -> tuple[str, ...]:
+        """The targets of AMD's code objects, sorted: ("gfx90a:xnack+", "gfx942")."""
+        return tuple(sorted(label for label in self.counts if label.startswith("gfx")))
+
     def __add__(self, other: GpuCode) -> GpuCode:
         """Both together, as sure as the less sure of them."""
         return GpuCode(

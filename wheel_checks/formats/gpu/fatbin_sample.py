@@ -13,7 +13,7 @@ from collections import Counter
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.gpu.fatbin import GpuCode, GpuEntry, newest_isa, read_entry
-from wheel_checks.formats.zip.deflate_blocks import Inflated
+from wheel_checks.formats.gpu.part import Part
 
 _CONTAINER_SIZE, _ENTRY_SIZE = 16, 64
 # A container: magic, version 1, a header of 16 bytes. An entry, as nvcc 11 to 13 write it: PTX or ELF, attributes
@@ -29,7 +29,7 @@ _START = re.compile(
 _LONGEST = 1 << 30  # bytes of a container of which the beginning was not seen
 
 
-def sample_fatbins(part: Inflated) -> GpuCode:
+def sample_fatbins(part: Part) -> GpuCode:
     """The code whose headers are seen in ``part``, as "sampled"; ``containers`` are those that were seen whole.
 
     Takes a time proportional to its length.
@@ -57,7 +57,7 @@ def sample_fatbins(part: Inflated) -> GpuCode:
     return GpuCode(dict(counts), "sampled", dict(containers), newest_isa(isa))
 
 
-def _follow(part: Inflated, at: int, left: int, *, strictly: bool) -> tuple[list[GpuEntry], int]:
+def _follow(part: Part, at: int, left: int, *, strictly: bool) -> tuple[list[GpuEntry], int]:
     """The entries from ``at`` on, as far as certain bytes tell, and where the next one, or the end, would be.
 
     ``strictly``, only those that look like what compilers write: it is not known where the container ends.

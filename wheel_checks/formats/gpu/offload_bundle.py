@@ -18,7 +18,9 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.gpu.fatbin import Buffer, GpuCode
@@ -36,6 +38,7 @@ _LONGEST_IDENTIFIER = 256  # bytes
 _ENTRY = struct.Struct("<QQQ")
 _HEADERS = {1: struct.Struct("<4sHHIQ"), 2: struct.Struct("<4sHHIIQ"), 3: struct.Struct("<4sHHQQQ")}
 _ZLIB, _ZSTD = 0, 1
+_ZSTD_MODULES = ("compression.zstd", "backports.zstd")  # of Python 3.14, and of the extra rocm
 _INNER = 32 * 1024  # inflated bytes of a compressed bundle in which its entries are
 _TARGET = re.compile(r"(?:hip|hipv4|openmp|sycl)-amdgcn-(?:amd|unknown)-[\w.]*-[\w.]*-(gfx[\w:+.-]*)", re.ASCII)
 _PADDING = re.compile(rb"\0*")  # matches everywhere
@@ -114,17 +117,16 @@ def _inflate_zlib(body: bytes) -> bytes:
 
 def _inflate_zstd(body: bytes) -> bytes:
     """What the beginning of a zstd frame inflates to, as far as its blocks are whole."""
-    try:
-        from compression import zstd  # type: ignore[import-not-found]  # noqa: PLC0415  # Python 3.14
-    except ImportError:
-        try:
-            from backports import zstd  # noqa: PLC0415  # an extra
-        except ImportError:
-            raise FormatError(
-                "its offload bundles are compressed by zstd, which this Python cannot read",
-                expected="the extra rocm",
-                hint="pip install 'wheelproof[rocm]', or Python 3.14",
-            ) from None
+    for name in _ZSTD_MODULES:
+        with suppress(ImportError):
+            zstd = import_module(name)
+            break
+    else:
+        raise FormatError(
+            "its offload bundles are compressed by zstd, which this Python cannot read",
+            expected="Python 3.14, or the extra rocm",
+            hint="pip install 'wheelproof[rocm]'",
+        )
     try:
         inflated: bytes = zstd.ZstdDecompressor().decompress(body, max_length=_INNER)
     except zstd.ZstdError as error:
