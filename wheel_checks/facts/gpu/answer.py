@@ -14,7 +14,7 @@ What a library declares of itself proves nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode, runs_how
@@ -37,7 +37,8 @@ _PREFERENCE = ("none", "unknown", "jit", "native")
 class LibraryAnswer:
     """How one library, or the best of its alternatives, runs. ``files`` are the compiled files that were seen in it.
 
-    ``hardly`` is true where so few of them run that it counts as no code.
+    ``hardly`` is true where so few of them run that it counts as no code. ``unknown`` are the alternatives that were
+    not read enough.
     """
 
     member: str
@@ -46,6 +47,7 @@ class LibraryAnswer:
     group: DecidingGroup
     files: int = 0
     hardly: bool = False
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def still_matters(facts: GpuCodeFacts, wanted: Iterable[Product]) -> frozenset[s
     """
     members: set[str] = set()
     for one in answers(facts, wanted):
-        members.update(library.member for library in one.unread)
+        members.update(member for library in one.unread for member in (library.member, *library.unknown))
         if one.runs.how == "jit" and one.member in {library.member for library in one.perhaps_compiled}:
             members.add(one.member)  # the answer is another one when there is machine code, too
     return frozenset(members)
@@ -187,18 +189,22 @@ def _decide_rest(rest: list[LibraryAnswer], product: Product) -> _Decision:
 
 
 def _of_group(group: DecidingGroup, libraries: dict[str, LibraryGpuCode], product: Product) -> LibraryAnswer:
-    """The best alternative: among those named after the GPU when there are any, else among all."""
-    every = [_of_library(libraries[alternative.member], group, product) for alternative in group.alternatives]
+    """The best alternative: among those named after the GPU when there are any, else among all of its maker."""
+    pairs = [
+        (_of_library(libraries[alternative.member], group, product), alternative) for alternative in group.alternatives
+    ]
+    every = [one for one, alternative in pairs if not (alternative.cuda if product.gfx else alternative.is_rocm)]
+    if not every:
+        why = f"{pairs[0][0].member} is for another maker's GPUs than {product}"
+        return replace(pairs[0][0], runs=RunsHow("none", "", why))
     own = [
-        one
-        for one, alternative in zip(every, group.alternatives, strict=True)
-        if len(group.alternatives) > 1 and _is_named_after(alternative, product)
+        one for one, alternative in pairs if len(pairs) > 1 and one in every and _is_named_after(alternative, product)
     ]
     best = _best(own or every)
     if best.runs.how == "none" and own and any(_runs(one) for one in every):
         why = f"{best.member} has no code for {product}, another alternative has"
-        return LibraryAnswer(best.member, RunsHow("unknown", "", why), best.code, group, best.files)
-    return best
+        return replace(best, runs=RunsHow("unknown", "", why))
+    return replace(best, unknown=tuple(one.member for one in own or every if one.runs.how == "unknown"))
 
 
 def _of_library(library: LibraryGpuCode, group: DecidingGroup, product: Product) -> LibraryAnswer:
@@ -268,10 +274,13 @@ def _is_dispatched(group: DecidingGroup, libraries: dict[str, LibraryGpuCode]) -
     """True for alternatives that are the whole package built several times: each has code for more than its own name.
 
     sgl-kernel's sm90/ and sm100/ are; torchao's kernels for 9.0a and 10.0a are additions that other GPUs do without.
+    What was not read whole counts until it is.
     """
-    return len(group.alternatives) > 1 and all(
-        _has_more_than_its_name(alternative, libraries[alternative.member].code) for alternative in group.alternatives
-    )
+    if len(group.alternatives) < 2:
+        return False
+    codes = [(alternative, libraries[alternative.member].code) for alternative in group.alternatives]
+    is_known = all(not isinstance(code, Unavailable) and code.certainty == "exact" for _, code in codes)
+    return not is_known or all(_has_more_than_its_name(alternative, code) for alternative, code in codes)
 
 
 def _has_more_than_its_name(alternative: Alternative, code: GpuCode | Unavailable) -> bool:

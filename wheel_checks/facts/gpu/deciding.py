@@ -30,12 +30,14 @@ _UNIVERSAL = re.compile(r"[^a-z0-9]+")
 @dataclass(frozen=True, slots=True)
 class Alternative:
     """One library of a group. ``architectures`` are those that its name tells, as in sm_100 or as "gfx942"; ``cuda``
-    is the CUDA that its name tells ("12.6", "13"); both are empty when it tells none.
+    is the CUDA that its name tells ("12.6", "13"), ``is_rocm`` says that it names ROCm instead; all are empty when it
+    tells none.
     """
 
     member: str
     architectures: tuple[int | str, ...] = ()
     cuda: str = ""
+    is_rocm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def _alternative(member: str, project: str) -> tuple[str, Alternative]:
     key = member[:_LONGEST]
     own = _UNIVERSAL.sub("_", project.lower()).strip("_")
     architectures: list[int | str] = []
-    cuda = ""
+    cuda, is_rocm = "", False
     for row, pattern in _tokens("architecture"):
         for match in list(pattern.finditer(key)):
             if own and _UNIVERSAL.sub("_", match.group().lower()).strip("_") in own:
@@ -90,9 +92,10 @@ def _alternative(member: str, project: str) -> tuple[str, Alternative]:
     for _, pattern in _tokens("toolkit"):
         if (token := pattern.search(key)) and token.group().lower() not in project.lower():
             digits = token.groupdict().get("cuda") or ""
+            is_rocm = not digits
             cuda = f"{digits[:2]}.{digits[2:]}" if len(digits) > 2 else digits
             key = pattern.sub("", key)
-    return key, Alternative(member, tuple(dict.fromkeys(architectures)), cuda)
+    return key, Alternative(member, tuple(dict.fromkeys(architectures)), cuda, is_rocm)
 
 
 def _role(key: str, alternatives: list[Alternative], project: str) -> Role:

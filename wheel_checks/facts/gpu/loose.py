@@ -37,8 +37,8 @@ def loose_files(members: Iterable[Member]) -> dict[str, list[Member]]:
     found: dict[str, list[Member]] = defaultdict(list)
     for member in members:
         folder, slash, name = member.name.rpartition("/")
-        suffix = name.rpartition(".")[2]
-        if suffix in _READERS and not member.is_directory:
+        stem, _, suffix = name.rpartition(".")  # libcudacxx has a header that is called ptx
+        if stem and suffix in _READERS and not member.is_directory:
             found[f"{folder}{slash}*.{suffix}"].append(member)
     return found
 
