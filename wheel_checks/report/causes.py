@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from wheel_checks.answers.questions import FOLLOWS_FROM
 from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.report import wording
@@ -55,9 +56,10 @@ class Cause:
 def causes(found: Iterable[Found]) -> list[Cause]:
     """The findings, worst first, those of one cause together; order is kept among equals.
 
-    The cause is what the rule states, else the message with placeholders for the subject and the member.
+    The cause is what the rule states, else the message with placeholders for the subject and the member. What follows
+    from another finding about the same subject, which weighs as much, is left out.
     """
-    pairs = list(found)
+    pairs = list(_without_consequences(list(found)))
     ranked = {id(result): rank for rank, result in enumerate(wording.worst_first(result for _, result in pairs))}
     groups: dict[tuple[object, ...], list[Found]] = {}
     templates: dict[str, str] = {}  # the same words are the same, whatever they are about
@@ -66,6 +68,21 @@ def causes(found: Iterable[Found]) -> list[Cause]:
         cause = result.cause or template
         groups.setdefault((result.rule, result.outcome, result.severity, cause), []).append((subject, result))
     return [Cause(tuple(group)) for group in groups.values()]
+
+
+def _without_consequences(found: Sequence[Found]) -> Iterator[Found]:
+    weights = {(id(subject), result.rule): _weight(result) for subject, result in reversed(found)}
+    for subject, result in found:
+        roots = (weights.get((id(subject), root), -1) for root in FOLLOWS_FROM.get(result.rule, ()))
+        if max(roots, default=-1) < _weight(result):
+            yield subject, result
+
+
+def _weight(result: CheckResult) -> int:
+    """3 for an error, 2 for what could not be checked, 1 for a warning, 0 for a note."""
+    if result.outcome is not Outcome.FAIL:
+        return 2
+    return {Severity.ERROR: 3, Severity.WARNING: 1, Severity.NOTE: 0}[result.severity]
 
 
 def problems_of(report: Report, *, everything: bool = False) -> list[Found]:

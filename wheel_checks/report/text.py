@@ -247,7 +247,9 @@ def _subject(console: Console, subject: Subject, verbose: int) -> None:
 def _problem(console: Console, result: CheckResult, about: str = "") -> None:
     label = wording.label_of(result)
     table = _grid(3)
-    message = _folded(f"{about}: {result.message}" if about else result.message)
+    message = _folded(
+        f"{about}: {result.message}" if about and not result.message.startswith(about) else result.message
+    )
     if result.audience is Audience.PUBLISHER:
         message.append("  for the publisher", style="dim")
     place = wording.place_of(result)
