@@ -62,8 +62,9 @@ def failures(report: dict[str, Any], prefix: str = "STK") -> dict[str, str]:
 
 def test_a_pin_that_gives_a_cpu_torch_fails_and_the_chain_is_named(wheelproof: Wheelproof) -> None:
     with RangeServer(FILES) as server:
-        run = stack(server, wheelproof, "vllm==0.19.0", "--platform", "aarch64", "--gpu", "GB200")
+        run = stack(server, wheelproof, "vllm==0.19.0", "--platform", "aarch64", "--gpu", "GB200", "-v")
     assert run.status == 1
+    assert run.out.startswith("does not run on GB200: torch is a CPU build\n")
     assert (
         "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, though a GPU is wanted (GB200); "
         "vllm 0.19.0 pins torch==2.10.0"

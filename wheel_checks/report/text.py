@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from wheel_checks.model import Audience, CheckResult, Outcome, Overview, Report, Subject, Verdict
+from wheel_checks.model import CheckResult, Outcome, Overview, Report, Subject, Verdict
 from wheel_checks.phrases import plural
 from wheel_checks.report import wording
 from wheel_checks.report.causes import causes, problems_of
@@ -226,7 +226,7 @@ def _subject(console: Console, subject: Subject, verbose: int) -> None:
     for line in wording.gpu_lines(subject):
         console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2)))
     for cause in causes((subject, result) for result in wording.problems(subject, everything=verbose > 0)):
-        _problem(console, cause.shown)
+        _problem(console, cause.shown, for_others=not subject.concerns_reader(cause.first))
     others = wording.worst_first(r for r in subject.results if r.outcome in (Outcome.SKIP, Outcome.PASS))
     if verbose and others:
         table = _grid(3)
@@ -244,13 +244,12 @@ def _subject(console: Console, subject: Subject, verbose: int) -> None:
         console.print(Padding(table, (0, 0, 0, 2)))
 
 
-def _problem(console: Console, result: CheckResult, about: str = "") -> None:
+def _problem(console: Console, result: CheckResult, about: str = "", *, for_others: bool = False) -> None:
     label = wording.label_of(result)
     table = _grid(3)
-    message = _folded(
-        f"{about}: {result.message}" if about and not result.message.startswith(about) else result.message
-    )
-    if result.audience is Audience.PUBLISHER:
+    names_it = not about or result.message.startswith(about)
+    message = _folded(result.message if names_it else f"{about}: {result.message}")
+    if for_others:
         message.append("  for the publisher", style="dim")
     place = wording.place_of(result)
     if place and place not in result.message:
