@@ -109,6 +109,7 @@ ORT = {
         ("transformer-engine-cu13", TE, "A100 native, H100 native, GB300 native"),
         ("flash-attn-3", FLASH_3, "H100 native, GB200 none"),
         ("flash-mla", ONLY_MLA, "H100 native, GB200 none"),
+        ("flashinfer-cubin", {"flashinfer_cubin/cubins/fmha/*.cubin": code("sm_100f")}, "GB200 native, H100 unknown"),
         ("mlx-cuda-13", MLX, "GB200 native, GB300 none, T4 native"),
         ("onnxruntime-gpu", ORT, "GH200 native, GB200 none, GB10 native"),
         ("nvidia-nvjpeg", {"nvidia/cu13/lib/libnvjpeg.so.13": code("11*sm_90")}, "H100 native, T4 none"),
@@ -173,6 +174,10 @@ def test_what_was_not_read_and_is_for_other_gpus_does_not_matter() -> None:
 def test_without_gpu_code_there_is_no_answer() -> None:
     assert answer(package("demo", {"demo/_C.so": code()}), parse_gpu("H100")) is None
     assert answer(package("demo", {}), parse_gpu("H100")) is None
+
+
+def test_what_lies_among_sources_is_compiled_with_them() -> None:
+    assert answer(package("demo", {"demo/data/csrc/kda/*.ptx": code("4*compute_103a")}), parse_gpu("B200")) is None
 
 
 def test_the_answer_names_what_lacks_code_and_why_that_is_fine() -> None:

@@ -98,7 +98,7 @@ def answer(facts: GpuCodeFacts, product: Product) -> CodeAnswer | None:
         for library in facts.libraries
         if isinstance(library.code, Unavailable) or library.code.counts or library.code.certainty != "exact"
     }
-    groups = deciding_groups(libraries, facts.project)
+    groups = [group for group in deciding_groups(libraries, facts.project) if group.role != "source"]
     found = [_of_group(group, libraries, product) for group in groups]
     if not found:
         if facts.declared is None:
@@ -168,7 +168,7 @@ def _decide_special(
     if unread:
         return _not_known(unread[0]), None, unread
     if special:
-        chosen = [one for one in special if one.group.role != "special"]
+        chosen = [one for one in special if one.group.role != "special" and not _is_loose(one)]
         if chosen:
             return chosen[0].runs, chosen[0], []
         why = f"its GPU code is made for other GPUs ({special[0].member}); whether the package needs it is not known"
@@ -253,6 +253,11 @@ def _is_most(lacking: Sequence[LibraryAnswer], running: Sequence[LibraryAnswer])
     without, having = (sum(one.files for one in found) for found in (lacking, running))
     share = having / max(1, without + having)
     return share < RARE or (share < MOST and any(map(_is_main, lacking)) and not any(map(_is_main, running)))
+
+
+def _is_loose(one: LibraryAnswer) -> bool:
+    """True for files of GPU code by themselves, which a package loads one by one when it finds a GPU for them."""
+    return one.member.rpartition("/")[2].startswith("*.")
 
 
 def _is_main(one: LibraryAnswer) -> bool:

@@ -12,7 +12,7 @@ from wheel_checks.facts.gpu.targets import Product, RunsHow, runs_on
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Unavailable
 
-_ROLES: tuple[Role, ...] = ("main", "library", "special", "bundled")  # from what speaks for the package most
+_ROLES: tuple[Role, ...] = ("main", "library", "special", "bundled", "source")  # from what speaks for the package most
 
 COMMON = 0.5
 """From this share of its files on, a library is built for an architecture; torch has a few files for others."""

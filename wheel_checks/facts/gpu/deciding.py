@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from wheel_checks.data import load
 
-Role = Literal["main", "library", "special", "bundled"]
+Role = Literal["main", "library", "special", "bundled", "source"]
 
 _SUFFIX = re.compile(r"(?:\.cpython-[\w-]+|\.abi3|\.pypy[\w-]*)?\.so(?:\.[\w.]+)?$|\.(?:hsaco|co|cubin|fatbin)$")
 _HASH = re.compile(r"-[0-9a-f]{8}(?=\.|$)|\.[0-9a-f]{8}(?=\.so)")  # of auditwheel
@@ -45,7 +45,7 @@ class DecidingGroup:
     """Libraries of which one is loaded, or a single one. ``name`` is their path without what tells them apart.
 
     ``role`` is "main" for what the package imports or dispatches to, "library" for another library of it, "special" for
-    what is made for the architectures in its name, "bundled" for a copy of another project's library.
+    what is made for the architectures in its name, "bundled" for a copy of another project's library, "source" for what lies among sources that are compiled at run time.
     """
 
     name: str
@@ -60,7 +60,7 @@ class DecidingGroup:
     @property
     def decides(self) -> bool:
         """True for the package's own code."""
-        return self.role != "bundled"
+        return self.role not in ("bundled", "source")
 
 
 def deciding_groups(members: Iterable[str], project: str = "") -> tuple[DecidingGroup, ...]:
@@ -102,6 +102,8 @@ def _role(key: str, alternatives: list[Alternative], project: str) -> Role:
     name = _HASH.sub("", key.rpartition("/")[2])
     if any(_is_copy(row, key, name) and not re.search(row["projects"], project, re.IGNORECASE) for row in _bundled()):
         return "bundled"
+    if re.search(load("deciding_files")["sources"], key, re.IGNORECASE):
+        return "source"
     if all(alternative.architectures for alternative in alternatives):
         return "special"
     stem = _SUFFIX.sub("", name).lower()
