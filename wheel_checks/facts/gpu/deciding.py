@@ -45,7 +45,8 @@ class DecidingGroup:
     """Libraries of which one is loaded, or a single one. ``name`` is their path without what tells them apart.
 
     ``role`` is "main" for what the package imports or dispatches to, "library" for another library of it, "special" for
-    what is made for the architectures in its name, "bundled" for a copy of another project's library, "source" for what lies among sources that are compiled at run time.
+    what is made for the architectures in its name, "bundled" for a copy of another project's library, "source" for what
+    lies among sources that are compiled at run time.
     """
 
     name: str
