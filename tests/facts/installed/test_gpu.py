@@ -68,7 +68,7 @@ def test_relocatable_code_fat_binaries_and_cubins_of_their_own(tmp_path: Path) -
 
 
 def test_code_that_a_library_keeps_as_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_places, "_MUCH_DATA", 10_000)
+    monkeypatch.setattr(places, "_MUCH_DATA", 10_000)
     stub, kept = section(fat_binary("sm_75")), section(*[fat_binary("sm_100")] * 100)
     elf = Elf(machine=AARCH64, contents={".nv_fatbin": stub, ".data": kept}).build().data
     without = Elf(machine=AARCH64, contents={".nv_fatbin": stub, ".data": bytes(20_000)}).build().data
