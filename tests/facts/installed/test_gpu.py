@@ -12,6 +12,7 @@ from tests.rules.installed.installed_cases import cuda, kernels, wheel
 from tests.support.elf import AARCH64, Elf
 from tests.support.environments import Installed, library
 from tests.support.fatbin import Image, fat_binary, section
+from wheel_checks.facts.gpu import places
 from wheel_checks.facts.gpu.code import GpuCodeFacts
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
 from wheel_checks.model import Unavailable, need
