@@ -170,6 +170,12 @@ def test_one_unknown_member_leaves_absence_open() -> None:
     assert (facts.serves("cpu"), facts.serves("cuda")) == (None, None)
 
 
+def test_where_two_majors_are_shown_all_are_sought() -> None:
+    libraries = {f"demo/cuda{n}.so": gpu_library(needed=[f"libcudart.so.{n}"]) + bytes(n) for n in (10, 11, 12, 13, 14)}
+
+    assert content_of(libraries, at_hand=0).versions("cuda") == ("10", "11", "12", "13", "14")
+
+
 def test_libraries_of_windows_are_not_known() -> None:
     assert not content_of({"demo/_C.pyd": bytes(100)}).complete
 

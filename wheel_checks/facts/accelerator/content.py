@@ -183,6 +183,8 @@ class _Found:
         """True when what is wanted is shown."""
         if wanted:
             return any(wanted in (s.accelerator, ANY) for s in self.shown)
+        if len({s.version for s in self.shown if s.accelerator == CUDA and s.version}) > 1:
+            return False  # all of several majors are to be named
         named = any(s.version or s.accelerator != CUDA for s in self.shown)
         return named or bool(self.shown and self.bytes_read >= FOR_A_VERSION)
 
