@@ -35,6 +35,7 @@ from wheelproof.wheels.source_archives import ArchiveFolder
 MOST_ROUNDS = 12  # runs of uv; real stacks need one to three
 MOST_ARCHIVES = 64  # read for one stack; each costs up to 32 MiB
 MOST_RELEASES = 200  # newer releases whose requirements are read after one resolution
+FEW = 8  # packages without an explanation: looking at their newer releases costs less than finding one
 _AT_ONCE = 8
 
 Run = Callable[[tuple[str, ...]], Resolution]
@@ -159,7 +160,7 @@ class ArchiveSearch:
         found = [
             (p.name, v) for p, v in packages if any(n == p.name and known > v for n, known in self.folder.archives)
         ]
-        demands = self._demands(packages, found) if found else {}
+        demands = self._demands(packages, found, few=0) if found else {}
         return [(name, [*self._of(name), *demands.get(name, ())], version) for name, version in found]
 
     def _of_newer_releases(self, packages: Sequence[tuple[LockedPackage, Version]]) -> list[_Wanted]:
@@ -260,7 +261,10 @@ class ArchiveSearch:
         )
 
     def _demands(
-        self, packages: Sequence[tuple[LockedPackage, Version]], older: Sequence[tuple[str, Version]]
+        self,
+        packages: Sequence[tuple[LockedPackage, Version]],
+        older: Sequence[tuple[str, Version]],
+        few: int = FEW,
     ) -> dict[str, list[Requirement]]:
         """What the packages of a resolution require of each other, by name: read from what is asked for on, until that
         explains why those in ``older`` are so.
@@ -268,24 +272,24 @@ class ArchiveSearch:
         by_name = {package.name: package for package, _ in packages}
         extras = {name: {extra for row in rows for extra in row.extras} for name, rows in self.asked.items()}
         demands: dict[str, list[Requirement]] = {}
-        front = [name for name in self.asked if name in by_name] or list(by_name)
-        seen = set(front)
+        first = [name for name in self.asked if name in by_name]
+        front = [*first, *(name for name in by_name if name not in first)]
         unexplained = list(older)
         with ThreadPoolExecutor(_AT_ONCE, "demands") as pool:
-            while unexplained and front:
-                found = dict(zip(front, pool.map(self._required_by, [by_name[name] for name in front]), strict=True))
-                front = []
-                for name, rows in found.items():
+            while front and len(unexplained) > few:
+                now, front = front[:_AT_ONCE], front[_AT_ONCE:]
+                found = zip(now, pool.map(self._required_by, [by_name[name] for name in now]), strict=True)
+                again = set()
+                for name, rows in found:
                     for row in active_with_extras(rows, self.folder.target.markers(), extras.get(name, ())):
                         other = canonicalize_name(row.name)
-                        demands.setdefault(other, []).append(row)
-                        new_extras = not row.extras <= extras.setdefault(other, set())
+                        if row not in demands.setdefault(other, []):
+                            demands[other].append(row)
+                        if not row.extras <= extras.setdefault(other, set()):
+                            again.add(other)
                         extras[other].update(row.extras)
-                        if other in by_name and (other not in seen or new_extras):
-                            seen.add(other)
-                            front.append(other)
-                front = list(dict.fromkeys(front)) or [name for name in by_name if name not in seen]
-                seen.update(front)
+                front += [name for name in again if name in by_name and name not in front]
+                front.sort(key=lambda name: not any(map(exact_pin, demands.get(name, ()))))
                 unexplained = [(n, v) for n, v in unexplained if self._is_older(n, v, demands.get(n, ()))]
         return demands
 
