@@ -1,4 +1,4 @@
-"""STK101 to STK107: the packages of a stack, and how they fit."""
+"""STK101 to STK108: the packages of a stack, and how they fit."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from packaging.requirements import Requirement
 
-from tests.rules.case import WARNING, Case
+from tests.rules.case import NOTE, WARNING, Case
 from tests.support.facts import AARCH64, facts_of
 from tests.support.wheels import torch_like
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.stack import NO_FILE, SDIST, WHEEL, Conflict, Demand, StackFacts, StackPackage
+from wheel_checks.facts.stack import NO_FILE, SDIST, WHEEL, Conflict, Demand, Refused, StackFacts, StackPackage
 from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.digests import WrongHash
@@ -233,4 +233,14 @@ CASES = [
         evidence=("sha256=00", "sha256=11"),
     ),
     Case("STK107", "a stack that was resolved", lambda: stack(package("torch", "2.11.0"))),
+    Case(
+        "STK108",
+        "a newer release that cannot be taken",
+        lambda: replace(
+            stack(package("vllm")), refused=(Refused("vllm", "2.0", "1.0", "vllm==2.0 depends on certifi>9000"),)
+        ),
+        ("vllm 2.0 was refused for 1.0: vllm==2.0 depends on certifi>9000",),
+        NOTE,
+    ),
+    Case("STK108", "the newest releases", lambda: stack(package("vllm"))),
 ]

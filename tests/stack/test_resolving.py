@@ -40,10 +40,11 @@ class Runs:
         self.count = 0
 
     def resolve(self, *requirements: str) -> Settled:
-        def run(more_links: tuple[str, ...]) -> Resolution:
+        def run(more_links: tuple[str, ...], more: tuple[str, ...]) -> Resolution:
             self.count += 1
             config = replace(self.config, find_links=more_links)
-            return resolve(requirements, TARGET, config, constraints=self.constraints, leave_out_unusable=True)
+            constraints = (*self.constraints, *more)
+            return resolve(requirements, TARGET, config, constraints=constraints, leave_out_unusable=not more)
 
         with HttpClient() as client:
             search = ArchiveSearch(
@@ -229,3 +230,14 @@ def test_no_code_of_an_archive_is_executed(tmp_path: Path, suffix: str) -> None:
     assert versions(settled) == {"base": "1.0", "demo": "1.0"}
     assert settled.archives["demo"].needs[:2] == ("no package to build", "its own build backend (own)")
     assert not trace.exists()
+
+
+def test_why_a_newer_release_is_refused() -> None:
+    newer = WheelBuilder("demo", "2.0").metadata(requires=["base>=9000"])
+    files = simple_index(WheelBuilder("demo", "1.0"), newer, WheelBuilder("base", "1.0"), WheelBuilder("other"))
+    settled = settle(files, "demo", "other")
+    assert versions(settled) == {"demo": "1.0", "other": "1.0"}
+    (refused,) = settled.refused
+    assert str(refused).startswith("demo 2.0 was refused for 1.0: ")
+    assert "base" in refused.reason
+    assert settle(files, "demo<2").refused == ()

@@ -106,11 +106,25 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """A newer release of a package that was asked for, which the resolver does not take instead of ``taken``."""
+
+    name: str
+    version: str
+    taken: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version} was refused for {self.taken}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class StackFacts:
     """A set of requirements, resolved for a target.
 
     ``packages`` is empty when ``conflicts`` prevented that, or METADATA that was served with another hash than stated.
-    ``unfinished`` says why a resolver might take newer releases than these, "" when it takes these.
+    ``unfinished`` says why a resolver might take newer releases than these, "" when it takes these; ``refused`` are
+    newer releases of what was asked for, which it does not take.
     """
 
     requested: tuple[str, ...]
@@ -119,6 +133,7 @@ class StackFacts:
     conflicts: tuple[Conflict, ...] = ()
     wrong_metadata: tuple[WrongHash, ...] = ()
     unfinished: str = ""
+    refused: tuple[Refused, ...] = ()
 
     @property
     def built(self) -> tuple[StackPackage, ...]:

@@ -336,3 +336,29 @@ def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
 
 def _major(facts: AcceleratorFacts) -> str:
     return facts.version.partition(".")[0]
+
+
+@stack_rule(
+    "STK108",
+    "what was asked for is taken in its newest release",
+    Severity.NOTE,
+    why="A resolver silently takes an older release where the newest one requires what cannot be had. Who expects the "
+    "newest one then looks for its features, or its GPU code, in vain.",
+    example="`vllm`, whose newest release requires a certifi that does not exist: uv takes the release before it",
+    fix="Ask for the newest release by its version, and change what prevents it; or ask for the one that is taken.",
+)
+def newest_release(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
+    """No newer release that the requirement allows has a file for the target."""
+    for refused in stack.refused:
+        fix = Fix(
+            "See what prevents it:",
+            (
+                run(
+                    "wheelproof",
+                    "stack",
+                    command_package(refused.name, refused.version),
+                    option("--platform", stack.target.machine),
+                ),
+            ),
+        )
+        yield Finding(str(refused), fix=fix, cause=refused.name)

@@ -162,7 +162,9 @@ def build_facts(
             )
         )
     named = tuple(sorted(finished, key=lambda p: p.name))
-    return StackFacts(asked.names, target, named, tuple(conflicts), unfinished=settled.unfinished)
+    return StackFacts(
+        asked.names, target, named, tuple(conflicts), unfinished=settled.unfinished, refused=settled.refused
+    )
 
 
 def _is_about_versions(choice: Choice) -> bool:

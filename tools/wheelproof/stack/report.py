@@ -187,18 +187,18 @@ def _resolve(request: StackRequest, target: Target, config: IndexConfig, client:
     handed = hand_over(request.asked, target, config)
     indexes = KnownIndexes(SimpleIndex(client, handed.config, handed.pinned))
 
-    def run(more_links: tuple[str, ...]) -> Resolution:
+    def run(more_links: tuple[str, ...], more_constraints: tuple[str, ...]) -> Resolution:
         return resolve(
             handed.requirements,
             target,
             replace(handed.config, find_links=(*handed.config.find_links, *more_links)),
-            constraints=handed.constraints,
+            constraints=(*handed.constraints, *more_constraints),
             pinned=handed.pinned,
             left_out=(*handed.left_out, *(project.name for project in handed.projects)),
             pre=request.pre or handed.pre,
             offline=request.offline,
             timeout=client.time_left(request.timeout),
-            leave_out_unusable=True,
+            leave_out_unusable=not more_constraints,
             keeping=None if more_links else keeping_of(client, offline=request.offline),  # these folders are temporary
         )
 

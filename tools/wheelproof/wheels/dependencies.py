@@ -44,12 +44,19 @@ def dependency_reader(
         active = [r for r in requirements if not r.url or active_with_extras([r], target.markers())]
         texts = [allowed_requirement(r, config.trust, "METADATA of the wheel") for r in active]
 
-        def run(more_links: tuple[str, ...]) -> Resolution:
+        def run(more_links: tuple[str, ...], constraints: tuple[str, ...]) -> Resolution:
             places = replace(config, find_links=(*config.find_links, *more_links))
             timeout = client.time_left(DEFAULT_TIMEOUT)
             keeping = None if more_links else keeping_of(client, offline=offline)
             return resolve(
-                texts, target, places, offline=offline, timeout=timeout, leave_out_unusable=True, keeping=keeping
+                texts,
+                target,
+                places,
+                constraints=constraints,
+                offline=offline,
+                timeout=timeout,
+                leave_out_unusable=True,
+                keeping=keeping,
             )
 
         settled = ArchiveSearch(run, map(Requirement, texts), target, known, client).settle()

@@ -19,6 +19,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import SourceError, WheelproofError
+from wheel_checks.facts.stack import Refused
 from wheel_checks.facts.wheel.resolution import active_with_extras, exact_pin
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.index_page import IndexFile
@@ -35,11 +36,16 @@ from wheelproof.wheels.source_archives import ArchiveFolder
 MOST_ROUNDS = 12  # runs of uv; real stacks need one to three
 MOST_ARCHIVES = 64  # read for one stack; each costs up to 32 MiB
 MOST_RELEASES = 200  # newer releases whose requirements are read after one resolution
+MOST_ASKED = 4  # packages of which it is asked why a newer release is refused, with one run of uv each
+MOST_SENTENCES = 3
 FEW = 8  # packages without an explanation: looking at their newer releases costs less than finding one
 _AT_ONCE = 8
 
-Run = Callable[[tuple[str, ...]], Resolution]
-"""Resolves with more find-links places; raises what :func:`wheel_checks.sources.uv.resolver.resolve` raises."""
+Run = Callable[[tuple[str, ...], tuple[str, ...]], Resolution]
+"""Resolves with more find-links places and more constraints.
+
+Raises what :func:`wheel_checks.sources.uv.resolver.resolve` raises.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +54,14 @@ class Settled:
 
     ``archives`` are those in it, by the name of the package. ``failed`` says of packages, by name, why an archive that
     an installer would try could not be read. ``unfinished`` says why newer releases may have been missed, "" if none.
+    ``refused`` are newer releases of what was asked for.
     """
 
     resolution: Resolution
     archives: Mapping[str, SourceArchive] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
     unfinished: str = ""
+    refused: tuple[Refused, ...] = ()
 
 
 class UndecidedConflictError(NoSolutionError):
@@ -107,17 +115,40 @@ class ArchiveSearch:
             resolution: Resolution | None = None
             for _ in range(MOST_ROUNDS):
                 try:
-                    resolution = self._run((folder.as_uri(),) if self.folder.archives else ())
+                    resolution = self._run(self._places, ())
                 except NoSolutionError as error:
                     if not self._explained(error.explanation):
                         raise self._conflict(error) from None
                 else:
                     if not self._resolved(resolution):
-                        return self._settled(resolution)
+                        return replace(self._settled(resolution), refused=tuple(self._refused(resolution)))
         unfinished = f"uv tried source archives in {MOST_ROUNDS} rounds, and would try more"
         if resolution is None:
             raise SourceError(unfinished, hint="name the versions that you want")
         return replace(self._settled(resolution), unfinished=unfinished)
+
+    @property
+    def _places(self) -> tuple[str, ...]:
+        return (self.folder.folder.as_uri(),) if self.folder.archives else ()
+
+    def _refused(self, resolution: Resolution) -> Iterator[Refused]:
+        """The newer releases of what was asked for that are not taken, and why: uv says so when it is to take them."""
+        taken = {package.name: version for package in resolution.packages if (version := _version(package))}
+        asked = [(name, taken[name]) for name in self.asked if name in taken and name not in self._passed_over]
+        for name, version in asked[:MOST_ASKED]:
+            newest = self.folder.newest(self._of(name), version)
+            if newest is None or newest.version is None:
+                continue
+            try:
+                self._run(self._places, (f"{name}=={newest.version}",))
+                reason = "uv takes it only when it is named"
+            except NoSolutionError as error:
+                own = f"you require {name}=="
+                said = [text for text in error.explanation.sentences if not text.replace(" and ", " ").startswith(own)]
+                reason = "; ".join(said[:MOST_SENTENCES])
+            except SourceError as error:
+                reason = str(error)
+            yield Refused(name, str(newest.version), str(version), reason)
 
     def _conflict(self, error: NoSolutionError) -> NoSolutionError:
         """The error; undecided when it is about archives whose requirements a build computes."""

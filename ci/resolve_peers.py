@@ -1,0 +1,158 @@
+"""Compare the versions that ``stack`` resolves with those of ``uv pip compile``, for public sets of requirements.
+
+uv runs without ``--no-build`` here, and with the same static metadata (``dependency-metadata``) of the source archives
+that our resolution read. No code of an archive can run: uv is offline, with a cache that only runs with ``--no-build``
+have filled, so that it holds no archive. Where plain uv wants to build one, its error says so.
+Exits 1 when versions differ, 3 when a set cannot be compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from wheel_checks.errors import WheelproofError
+from wheel_checks.facts.wheel.source_archive import SourceArchive
+from wheel_checks.formats.pylock import MAX_SIZE, parse_pylock
+from wheel_checks.formats.sdist.static_metadata import StaticMetadata
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.http.cache import ByteCache, default_cache_path
+from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
+from wheel_checks.sources.regular_file import read_start
+from wheel_checks.sources.simple_index import SimpleIndex
+from wheel_checks.sources.uv.explanation import unwrapped
+from wheel_checks.sources.uv.own_configuration import (
+    config_options,
+    configuration,
+    private_folder,
+    run_uv_alone,
+    toml_text,
+    write_private,
+)
+from wheel_checks.sources.uv.resolver import Resolution, python_platform, resolve
+from wheel_checks.targets.target import Target, parse_targets
+from wheelproof.wheels.indexes import KnownIndexes
+from wheelproof.wheels.resolving import ArchiveSearch
+
+SETS: tuple[tuple[str, str, tuple[str, ...]], ...] = (  # machine, Python, requirements
+    ("aarch64", "3.12", ("transformer-engine[pytorch]", "flash-attn", "torch", "deepspeed")),
+    ("aarch64", "3.12", ("vllm==0.20.0",)),
+    ("x86_64", "3.11", ("sglang",)),
+    ("aarch64", "3.13", ("transformers", "accelerate", "peft", "trl", "bitsandbytes")),
+    ("x86_64", "3.12", ("axolotl", "deepspeed", "flash-attn")),
+    ("x86_64", "3.11", ("unsloth", "xformers")),
+    ("aarch64", "3.12", ("nemo-toolkit[asr]", "lightning")),
+    ("x86_64", "3.13", ("comfyui-frontend-package", "torchsde", "kornia", "spandrel", "av", "torchaudio")),
+    ("aarch64", "3.12", ("jax[cuda13]", "flax", "optax")),
+    ("x86_64", "3.12", ("tensorflow", "ray[serve]", "keras")),
+    ("aarch64", "3.11", ("openmm", "mdtraj", "rdkit")),
+    ("x86_64", "3.12", ("openai-whisper", "faster-whisper", "whisperx", "demucs")),
+    ("aarch64", "3.12", ("langchain", "langchain-community", "chromadb", "sentence-transformers")),
+    ("x86_64", "3.12", ("mamba-ssm", "causal-conv1d", "fairscale")),
+)
+
+
+def main() -> int:
+    """Print a line for each set; see the module for the status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no set after so many seconds")
+    parser.add_argument("--only", type=int, action="append", help="the number of a set (repeatable)")
+    options = parser.parse_args()
+    status, begin = 0, time.monotonic()
+    config = configured_indexes(os.environ, Path.cwd())
+    with tempfile.TemporaryDirectory() as cache, HttpClient(ByteCache(default_cache_path())) as client:
+        environ = {**os.environ, "UV_CACHE_DIR": cache}
+        for number, (machine, python, requirements) in enumerate(SETS):
+            if time.monotonic() - begin > options.seconds or (options.only and number not in options.only):
+                continue
+            (target,) = parse_targets([machine], [python])
+            try:
+                said, code = compare(requirements, target, config, client, environ)
+            except WheelproofError as error:
+                said, code = f"not compared: {error}", 3
+            print(f"{number}: {' '.join(requirements)} ({target.label}): {said}", flush=True)
+            status = status or code
+    return status
+
+
+def compare(
+    requirements: tuple[str, ...], target: Target, config: IndexConfig, client: HttpClient, environ: Mapping[str, str]
+) -> tuple[str, int]:
+    """What was found, and the status that it stands for."""
+
+    def run(more_links: tuple[str, ...], constraints: tuple[str, ...]) -> Resolution:
+        places = replace(config, find_links=(*config.find_links, *more_links))
+        return resolve(
+            requirements, target, places, constraints=constraints, leave_out_unusable=not constraints, environ=environ
+        )
+
+    indexes = KnownIndexes(SimpleIndex(client, config))
+    search = ArchiveSearch(run, map(Requirement, requirements), target, indexes, client)
+    settled = search.settle()
+    ours = {package.name: package.version for package in settled.resolution.packages}
+    built = sorted(settled.archives)
+    if settled.resolution.unusable or settled.unfinished:
+        left = [item.name for item in settled.resolution.unusable]
+        return f"not compared: {settled.unfinished or f'no file of {left}'}", 3
+    theirs = plain_uv(requirements, target, config, search, environ)
+    if isinstance(theirs, str):
+        return f"not compared: {theirs[:600]}", 3
+    names = sorted(name for name in ours.keys() | theirs.keys() if not _same(ours.get(name), theirs.get(name)))
+    counted = f"{len(ours)} packages, {len(built)} of them source archives ({', '.join(built) or 'none'})"
+    if not names:
+        return f"equal: {counted}", 0
+    told = ", ".join(f"{name} {ours.get(name, 'absent')} (uv: {theirs.get(name, 'absent')})" for name in names)
+    return f"DIFFERENT: {told}; {counted}", 1
+
+
+def _same(a: str | None, b: str | None) -> bool:
+    return a == b or (a is not None and b is not None and Version(a) == Version(b))
+
+
+def plain_uv(
+    requirements: tuple[str, ...],
+    target: Target,
+    config: IndexConfig,
+    search: ArchiveSearch,
+    environ: Mapping[str, str],
+) -> dict[str, str] | str:
+    """The versions that uv takes without ``--no-build``; what it says when it takes none."""
+    with private_folder() as folder:
+        known = [_metadata(archive) for archive, _ in search.folder.archives.values()]
+        text = configuration(config, environ) + "\n" + toml_text({"dependency-metadata": known})
+        lock = folder / "pylock.toml"
+        arguments = ["pip", "compile", "--quiet", "--offline", "--no-header", "--format", "pylock.toml"]
+        arguments += [str(write_private(folder / "requirements.in", "\n".join(requirements) + "\n"))]
+        arguments += ["--python-platform", python_platform(target), "--python", sys.executable]
+        arguments += ["--python-version", ".".join(map(str, target.python)), "--output-file", str(lock)]
+        answer = run_uv_alone([*arguments, *config_options(folder, text)], environ, 300)
+        if answer.status != 0:
+            return unwrapped(answer.words)[0]
+        return {package.name: package.version for package in parse_pylock(read_start(lock, MAX_SIZE + 1), folder)}
+
+
+def _metadata(archive: SourceArchive) -> dict[str, Any]:
+    metadata = archive.metadata
+    if not isinstance(metadata, StaticMetadata):
+        raise TypeError(f"{archive.file_name} was used without metadata")
+    row: dict[str, Any] = {
+        "name": archive.name,
+        "version": archive.version,
+        "requires-dist": list(metadata.requirements),
+    }
+    row |= {"provides-extra": list(metadata.extras)} if metadata.extras else {}
+    return row | ({"requires-python": metadata.requires_python} if metadata.requires_python else {})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
