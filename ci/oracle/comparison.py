@@ -74,7 +74,9 @@ def _without_wheel(answer: dict[str, Any]) -> Judgement:
 
 def _accelerator(answer: dict[str, Any], facts: Truth) -> list[tuple[Outcome, str]]:
     said, shown = answer["accelerator"], facts.accelerator
-    if said == shown or (shown == "none" and said in {"cpu", "none", facts.loaded}):
+    if said == shown or (shown == "none" and (said in {"cpu", "none", facts.loaded} or not facts.native)):
+        return []
+    if shown == "none" and said == "cuda" and facts.hinted:
         return []
     outcome: Outcome = "undecided" if said in {"", "unknown"} else "wrong"
     return [
@@ -95,24 +97,30 @@ def _cuda(answer: dict[str, Any], facts: Truth) -> list[tuple[Outcome, str]]:
 
 def _code(answer: dict[str, Any], facts: Truth, gpu: str) -> list[tuple[Outcome, str]]:
     capability = CAPABILITIES[gpu]
-    shown = facts.how[capability]
-    said = answer["runs"].get(gpu, "")
-    if shown == "mixed":
-        shown = _by_hand().get((answer["package"], answer["machine"], capability), "mixed")
+    shown, said = _shown(answer, facts, capability), answer["runs"].get(gpu, "")
     if shown == "mixed":
         details = ", ".join(f"{path} {how}" for path, how in facts.libraries[capability].items())
         return [("undecided", f"{gpu}: own libraries differ, decide by hand; wheelproof says {said}: {details[:400]}")]
     if said in shown.split(" or ") or (shown == "no code" and said in {"", "none"}) or shown == "either":
         return []
-    outcome: Outcome = "wrong" if said else "undecided"
+    outcome: Outcome = "undecided" if said in {"", "unknown"} else "wrong"
     return [(outcome, f"{gpu}: wheelproof says {said or 'nothing'}, cuobjdump shows {shown}")]
+
+
+def _shown(answer: dict[str, Any], facts: Truth, capability: str) -> str:
+    """How the code runs by the truth, and by hand where libraries differ."""
+    shown = facts.how[capability]
+    by_hand = _by_hand().get((answer["package"], answer["machine"], capability), shown)
+    return by_hand if shown == "mixed" else shown
 
 
 def _exit(answer: dict[str, Any], facts: Truth) -> list[tuple[Outcome, str]]:
     """Exit code 0 is a proof: every GPU runs the code, or there is no code to run."""
-    hows = {facts.how[CAPABILITIES[gpu]] for gpu in GPUS[answer["machine"]]}
+    hows = {_shown(answer, facts, CAPABILITIES[gpu]) for gpu in GPUS[answer["machine"]]}
     if answer["exit"] == 0 and "none" in hows:
         return [("wrong", "exit code 0, and there is no code for a GPU that was asked for")]
+    if answer["exit"] == 0 and facts.accelerator in {"rocm", "xpu"}:
+        return [("wrong", f"exit code 0 for a GPU of NVIDIA, and content shows {facts.accelerator}")]
     if answer["exit"] == 3:
         return [("undecided", f"exit code 3: {answer['said'][:2]}")]
     if answer["exit"] == 1 and hows <= {"native", "jit", "native or jit"}:

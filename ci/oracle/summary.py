@@ -26,6 +26,7 @@ _CUDA = re.compile(
 )
 _ROCM = re.compile(r"lib(?:amdhip64|hsa-runtime64|rocblas|hipblas\w*|MIOpen|torch_hip|c10_hip|rccl)\.so\b")
 _XPU = re.compile(r"lib(?:sycl|ze_loader|torch_xpu|c10_xpu)\.so\b")
+_HINTS = re.compile(r"(nvidia|cuda|cupy)-|sgl-kernel|flashinfer|\w[\w-]*-cu1\d")
 # Libraries of NVIDIA that other packages bundle: what they can do says nothing about the package.
 _BUNDLED = re.compile(
     r"(^|/)nvidia/|(^|/)lib(?:cublas|cudnn|cufft|cusparse|cusolver|curand|nccl|nvrtc|nvjpeg|npp|nvJitLink|cudart|cupti|"
@@ -36,8 +37,9 @@ _BUNDLED = re.compile(
 @dataclass(frozen=True)
 class Truth:
     """``accelerator`` is cuda, rocm, xpu or none; ``loaded`` says which one is only loaded at run time (dlopen), "" for
-    none. ``cuda`` are majors by sonames. ``how`` is for each capability ("10.0") native, jit, "native or jit",
-    none, mixed or "no code".
+    none. ``cuda`` are majors by sonames. ``how`` is for each capability ("10.0") native, jit, "native or jit", none,
+    mixed or "no code"; ``libraries`` has the same for each library. ``native`` is false for a wheel of sources alone;
+    ``hinted`` is true where requirements name CUDA.
     """
 
     accelerator: str
@@ -45,6 +47,8 @@ class Truth:
     cuda: tuple[str, ...]
     how: dict[str, str]
     libraries: dict[str, dict[str, str]]
+    native: bool
+    hinted: bool
 
 
 def of_row(row: dict[str, Any], capabilities: Iterable[str]) -> Truth:
@@ -62,6 +66,8 @@ def of_row(row: dict[str, Any], capabilities: Iterable[str]) -> Truth:
         cuda=_majors(files),
         how={capability: _together(found.values()) for capability, found in libraries.items()},
         libraries=libraries,
+        hinted=any(_HINTS.match(requirement) for requirement in row.get("requires", [])),
+        native=any(file.get("kind") != "ptx" for file in files) or bool(row.get("cubins")),
     )
 
 
