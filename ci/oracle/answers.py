@@ -52,7 +52,7 @@ def _read(report: dict[str, Any]) -> dict[str, Any]:
         "version": facts.get("version", ""),
         "headline": subject.get("headline", ""),
         "accelerator": facts.get("accelerator", ""),
-        "cuda": re.findall(r"\d+(?:\.\d+)?", str(facts.get("cuda", ""))),
+        "cuda": facts.get("cuda_majors") or re.findall(r"\d+(?:\.\d+)?", str(facts.get("cuda", ""))),
         "certainty": code.get("certainty", ""),
         "runs": {product["name"]: product["runs"] for product in code.get("products", [])},
         "why": {product["name"]: product["why"] for product in code.get("products", [])},

@@ -148,7 +148,5 @@ def _loaded(files: list[dict[str, Any]]) -> str:
 
 def _majors(files: list[dict[str, Any]]) -> tuple[str, ...]:
     needed = [name for file in files for name in (*file.get("needed", []), file.get("soname", ""))]
-    if not any(_MAJORS.match(name) or name in _SHIFTED for name in needed):
-        needed = [name for file in files for name in file.get("mentions", [])]
     found = {match[1] for name in needed if (match := _MAJORS.match(name))}
     return tuple(sorted(found | {_SHIFTED[name] for name in needed if name in _SHIFTED}))
