@@ -103,12 +103,26 @@ def test_code_that_a_library_keeps_as_data(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("wheel_checks.facts.gpu.places._MUCH_DATA", 10_000)
     kept = section(*[fat_binary("sm_100")] * 100)
     fft = Elf(contents={".nv_fatbin": section(fat_binary("sm_75")), ".ldata": kept}).build().data
-    host = Elf(contents={".data": kept}).build().data  # nothing says that it has any code
     found = {"sm_75": 1, "sm_100": 100}
 
-    assert counts(read(cuda_wheel(_fft=fft, _host=host))) == {"demo/_fft.so": found}
+    assert counts(read(cuda_wheel(_fft=fft))) == {"demo/_fft.so": found}
     headers_unknown = fft + NOISE
     assert counts(read(cuda_wheel(_far=headers_unknown))) == {"demo/_far.so": found}
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_code_as_data_where_no_section_says_so(monkeypatch: pytest.MonkeyPatch, *, exact: bool) -> None:
+    monkeypatch.setattr("wheel_checks.facts.gpu.places._MUCH_DATA", 10_000)
+    kept = section(*[fat_binary("sm_100")] * 100)
+    fft = Elf(contents={".data": kept}).build().data
+    tables = Elf(contents={".data": NOISE[:20_000]}).build().data  # data, and no code
+    host = Elf(contents={".data": kept, ".text": NOISE[: 2 * len(kept)]}).build().data  # most of it is no data
+
+    assert counts(read(cuda_wheel(_fft=fft, _tables=tables, _host=host), exact=exact)) == {
+        "demo/_fft.so": {"sm_100": 100}
+    }
+    headers_unknown = fft + NOISE
+    assert counts(read(cuda_wheel(_far=headers_unknown))) == {"demo/_far.so": {"sm_100": 100}}
 
 
 def test_stored_members_are_read_too() -> None:

@@ -73,11 +73,16 @@ def test_code_that_a_library_keeps_as_data(tmp_path: Path, monkeypatch: pytest.M
     stub, kept = section(fat_binary("sm_75")), section(*[fat_binary("sm_100")] * 100)
     elf = Elf(machine=AARCH64, contents={".nv_fatbin": stub, ".data": kept}).build().data
     without = Elf(machine=AARCH64, contents={".nv_fatbin": stub, ".data": bytes(20_000)}).build().data
+    alone = Elf(machine=AARCH64, contents={".data": kept}).build().data  # no section says that there is code
+    tables = Elf(machine=AARCH64, contents={".data": bytes(20_000)}).build().data
     built = wheel().add("demo/libfft.so", elf).add("demo/libother.so", without)
+    built.add("demo/libalone.so", alone).add("demo/libtables.so", tables)
     found = dict(code_of(Installed(tmp_path).install(built).facts(gpu_code=True), "demo").known)
 
     assert found["demo/libfft.so"].counts == {"sm_75": 1, "sm_100": 100}
     assert found["demo/libother.so"].counts == {"sm_75": 1}
+    assert found["demo/libalone.so"].counts == {"sm_100": 100}
+    assert "demo/libtables.so" not in found
 
 
 def test_a_distribution_without_record_is_not_judged(tmp_path: Path) -> None:

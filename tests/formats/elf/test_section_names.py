@@ -69,6 +69,27 @@ def test_unknown_bytes_are_no_name_of_gpu_code() -> None:
     assert b"m?????????\0" in completed
 
 
+@pytest.mark.parametrize(
+    ("name", "hidden_part", "expected"),
+    [
+        (b".hip_fatbin", b"hip", b".hip_fatbin"),
+        (b"__CLANG_OFFLOAD_BUNDLE__sycl-spir64", b"CLANG", None),
+        (b"__ALIEN_OFFLOAD_BUNDLE__sycl-spir64", b"BUNDLE", b"__ALIEN_OFFLOAD_??????__sycl-spir64"),
+    ],
+    ids=["AMD's", "SYCL's", "a near miss"],
+)
+def test_code_for_other_makers_is_recognised_or_stays_unknown(
+    name: bytes, hidden_part: bytes, expected: bytes | None
+) -> None:
+    text = b"\0.dynsym\0" + name + b"\0.shstrtab\0"
+    starts = [0, 1, 9, text.index(b".shstrtab")]
+    headers = [HeaderRow(start, 1, 0, 0, 0, len(text), 0, 0, 1, 0) for start in starts]
+    known: list[int | None] = list(text)
+    at = text.index(hidden_part)
+    known[at : at + len(hidden_part)] = [None] * len(hidden_part)
+    assert complete_names(headers, known) == (text.replace(name, expected) if expected else None)
+
+
 def test_names_are_found_where_all_fit() -> None:
     data = b"_ZN3foo\0.shstrtab\0" + NAMES + b"_ZN"
     assert list(find_names(rows(), 8, data)) == [18]

@@ -19,7 +19,7 @@ from wheel_checks.facts.elf.native_members import may_be_elf
 from wheel_checks.facts.elf.reading import MemberElf, read_member_elfs
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode
 from wheel_checks.facts.gpu.loose import loose_files, read_loose
-from wheel_checks.facts.gpu.places import bundle_spans, holds_code_as_data, loaded_spans
+from wheel_checks.facts.gpu.places import bundle_spans, holds_code_as_data, loaded_spans, may_hold_code_as_data
 from wheel_checks.facts.gpu.sampling import SIZES, Sampled, sample, window_places
 from wheel_checks.facts.gpu.streaming import scan, search, search_everywhere
 from wheel_checks.formats.elf.file import Part
@@ -65,7 +65,7 @@ def read_gpu_code(
     reading.begin()
     if not exact:
         return reading.facts()
-    reading.read_all(_open_members(reading.facts()))
+    reading.read_all(_open_members(reading.facts()) | reading.suspected)
     return reading.facts(_read_declared(source, archive))
 
 
@@ -118,8 +118,9 @@ def _open_members(facts: GpuCodeFacts) -> set[str]:
 @dataclass(slots=True)
 class _Library:
     """One member to read. ``spans`` hold fat binaries and ``bundles`` offload bundles; None when that is not known, as
-    the section headers at ``headers_offset`` were not read; ``as_data`` when there may be code anywhere. A library that
-    also has ``unloaded`` fat binaries is not sampled, for a window does not say which of both it shows.
+    the section headers at ``headers_offset`` were not read; ``as_data`` when there may be code anywhere, ``suspected``
+    when nothing but its size says so: it counts once code was seen. A library that also has ``unloaded`` fat binaries
+    is not sampled, for a window does not say which of both it shows.
     """
 
     member: Member
@@ -127,6 +128,7 @@ class _Library:
     bundles: list[tuple[int, int]] = field(default_factory=list)
     headers_offset: int = 0
     as_data: bool = False
+    suspected: bool = False
     unloaded: bool = False
     data_offset: int = 0
     windows: int = 0  # that were looked into
@@ -138,6 +140,11 @@ class _Library:
     def is_open(self) -> bool:
         """True when reading on may show more."""
         return not isinstance(self.code, Unavailable) and self.code.certainty != "exact" and self.limit is None
+
+    @property
+    def is_shown(self) -> bool:
+        """True unless it is suspected alone."""
+        return not self.suspected or (not isinstance(self.code, Unavailable) and bool(self.code.counts))
 
     @property
     def sampled(self) -> Sampled:
@@ -192,17 +199,25 @@ class _WheelReading:
     def facts(self, declared: GpuCode | None = None) -> GpuCodeFacts:
         """What is known by now."""
         found = {
-            name: LibraryGpuCode(name, of.code, of.bytes_read, of.limit) for name, of in self._libraries.items()
+            name: LibraryGpuCode(name, of.code, of.bytes_read, of.limit)
+            for name, of in self._libraries.items()
+            if of.is_shown
         } | self._loose
         order = {member.name: number for number, member in enumerate(self._archive.members)}
         libraries = sorted(found.values(), key=lambda library: order.get(library.member, len(order)))
         return GpuCodeFacts(tuple(libraries), declared)
 
+    @property
+    def suspected(self) -> set[str]:
+        """The members that have no section for GPU code, and so much data that there may be some in it."""
+        return {name for name, library in self._libraries.items() if library.suspected and library.is_open}
+
     def begin(self) -> None:
         """Stream small libraries, and take the smallest sample of all others."""
         names = [name for name, library in self._libraries.items() if library.is_open]
         self._sample([self._libraries[name] for name in names if _is_next(self._libraries[name], SIZES[0])], SIZES[0])
-        self._stream([of for of in self._libraries.values() if of.is_open and of.member.compressed_size <= CHEAP])
+        cheap = [of for of in self._libraries.values() if of.member.compressed_size <= CHEAP]
+        self._stream([of for of in cheap if of.is_open])
 
     def read_on(self, members: Collection[str]) -> None:
         """Take the next larger sample of each of ``members``, or stream it where that takes no more."""
@@ -298,6 +313,8 @@ class _WheelReading:
                     as_data=holds_code_as_data(sections),
                     unloaded=len(spans) < len(sections.gpu_code),
                 )
+            elif may_hold_code_as_data(sections):
+                yield _Library(item.member, None, as_data=True, suspected=True)
 
 
 def _is_next(library: _Library, size: int) -> bool:

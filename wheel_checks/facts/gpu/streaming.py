@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.gpu.places import bundle_spans, holds_code_as_data, loaded_spans
+from wheel_checks.facts.gpu.places import bundle_spans, holds_code_as_data, loaded_spans, may_hold_code_as_data
 from wheel_checks.formats.elf.bytes import StreamKeeper
 from wheel_checks.formats.elf.file import Missing, Part, read_elf
 from wheel_checks.formats.gpu.fatbin import FatbinScanner, GpuCode
@@ -85,7 +85,7 @@ def search(pieces: Iterable[bytes], size: int, headers_offset: int) -> GpuCode |
         return finder.everywhere
     if bundle_spans(sections):
         return Unavailable("that it has offload bundles was known only when they had passed")
-    if holds_code_as_data(sections):
+    if holds_code_as_data(sections) or may_hold_code_as_data(sections):
         return finder.everywhere
     code = _NO_CODE
     for offset, length in loaded_spans(sections):

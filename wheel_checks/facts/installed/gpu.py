@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from wheel_checks.errors import FormatError
 from wheel_checks.facts.elf.file import read_elf_file
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode
 from wheel_checks.facts.gpu.loose import LARGEST_FILE, is_loose, label_of_file
-from wheel_checks.facts.gpu.places import bundle_spans, holds_code_as_data, loaded_spans
+from wheel_checks.facts.gpu.places import bundle_spans, holds_code_as_data, loaded_spans, may_hold_code_as_data
 from wheel_checks.facts.gpu.reading import LARGEST
 from wheel_checks.facts.gpu.streaming import search_everywhere
 from wheel_checks.facts.installed.facts import Distribution, RecordedFiles
@@ -70,24 +70,34 @@ def read_installed_gpu_code(
 
 def _read(tree: FileTree, path: str) -> LibraryGpuCode | None:
     """The GPU code of one file, None when it has none."""
-    spans: list[tuple[int, int]] | None = None
-    bundles: list[tuple[int, int]] = []
-    as_data = False
     if is_loose(path):
         return _read_loose(tree, path)
-    if not path.endswith(".fatbin"):
-        elf, _ = read_elf_file(tree, path, {Part.SECTIONS})
-        if not isinstance(elf, ElfFacts):
-            return LibraryGpuCode(path, Unavailable(f"it cannot be read: {elf}"))
-        spans = loaded_spans(elf.sections) if isinstance(elf.sections, Sections) else []
-        bundles = bundle_spans(elf.sections) if isinstance(elf.sections, Sections) else []
-        if not spans and not bundles:
-            return None
-        as_data = isinstance(elf.sections, Sections) and holds_code_as_data(elf.sections)
+    if path.endswith(".fatbin"):
+        return _read_code(tree, path, lambda reader: reader.read([(0, reader.size)]))
+    return _read_library(tree, path)
+
+
+def _read_library(tree: FileTree, path: str) -> LibraryGpuCode | None:
+    elf, _ = read_elf_file(tree, path, {Part.SECTIONS})
+    if not isinstance(elf, ElfFacts):
+        return LibraryGpuCode(path, Unavailable(f"it cannot be read: {elf}"))
+    sections = elf.sections
+    if not isinstance(sections, Sections):
+        return LibraryGpuCode(path, Unavailable("the names of its sections cannot be read"))
+    spans, bundles = loaded_spans(sections), bundle_spans(sections)
+    if (spans or bundles) and not holds_code_as_data(sections):
+        return _read_code(tree, path, lambda reader: reader.read(spans, bundles))
+    if spans or not sections.headers or may_hold_code_as_data(sections):
+        found = _read_code(tree, path, _Reader.search)
+        return None if isinstance(found.code, GpuCode) and not found.code.counts else found
+    return None
+
+
+def _read_code(tree: FileTree, path: str, read: Callable[[_Reader], GpuCode]) -> LibraryGpuCode:
     try:
         with open_regular(tree.outside(path)) as file:
             reader = _Reader(file.fileno(), os.fstat(file.fileno()).st_size)
-            code = reader.search() if as_data else reader.read([(0, reader.size)] if spans is None else spans, bundles)
+            code = read(reader)
     except FormatError as error:
         return LibraryGpuCode(path, Unavailable(f"it cannot be read: {error}"))
     except OSError as error:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from wheel_checks.formats.elf.sections import (
     GPU_CODE_SECTIONS,
+    HIP_SECTION,
+    OFFLOAD_PREFIX,
     SHT_DYNAMIC,
     SHT_DYNSYM,
     SHT_SYMTAB,
@@ -31,13 +33,13 @@ _CUSTOMARY = (  # those that GNU ld, lld, gcc, clang, nvcc, hipcc, strip and pat
     ".bss .comment .ctors .data .data.rel.ro .debug_abbrev .debug_aranges .debug_info .debug_line .debug_line_str "
     ".debug_ranges .debug_rnglists .debug_loc .debug_loclists .debug_str .dtors .dynamic .dynstr .dynsym .eh_frame "
     ".eh_frame_hdr .fini .fini_array .gcc_except_table .gnu.build.attributes .gnu.hash .gnu.version .gnu.version_d "
-    ".gnu.version_r .gnu_debuglink .got .got.plt .hash .hipFatBinSegment .init .init_array .interp .jcr .lbss .ldata "
-    ".lrodata .ltext .note .note.ABI-tag .note.gnu.build-id .note.gnu.property .note.stapsdt .nvFatBinSegment .plt "
+    ".gnu.version_r .gnu_debuglink .got .got.plt .hash .init .init_array .interp .jcr .lbss .ldata "
+    ".lrodata .ltext .note .note.ABI-tag .note.gnu.build-id .note.gnu.property .note.stapsdt .plt "
     ".plt.got .plt.sec .preinit_array .rel.dyn .rel.plt .rela.dyn .rela.plt .relr.dyn .relro_padding .rodata .shstrtab "
     ".stapsdt.base .strtab .symtab .tbss .tdata .text .tm_clone_table __nv_module_id protodesc_cold malloc_hook"
 )
-_NAMES = (*(name.encode() for name in (*_CUSTOMARY.split(), *GPU_CODE_SECTIONS)),)
-_OF_GPU_CODE = {name.encode() for name in (*GPU_CODE_SECTIONS, ".nvFatBinSegment", ".hipFatBinSegment")}
+_OF_GPU_CODE = {name.encode() for name in (*GPU_CODE_SECTIONS, HIP_SECTION, ".nvFatBinSegment", ".hipFatBinSegment")}
+_NAMES = (*_OF_GPU_CODE.union(name.encode() for name in _CUSTOMARY.split()),)
 _UNKNOWN = b"?"
 
 
@@ -79,7 +81,7 @@ def complete_names(rows: Sequence[HeaderRow], names: Sequence[int | None]) -> by
         if fitting:
             end = start + len(fitting[0])
             result[start : end + 1] = [*(fitting[0] if len(fitting) == 1 else result[start:end]), 0]
-        elif end < 0 or result[end] != 0:
+        elif end < 0 or result[end] != 0 or _may_begin(OFFLOAD_PREFIX.encode(), result[start:end]):
             return None
     return b"".join(_UNKNOWN if byte is None else bytes((byte,)) for byte in result)
 
@@ -89,4 +91,10 @@ def _fits(name: bytes, start: int, names: Sequence[int | None], starts: set[int]
     end = start + len(name) + 1
     if end > len(names) or (end < len(names) and end not in starts):
         return False
-    return all(byte is None or byte == wanted for byte, wanted in zip(names[start:end], name + b"\0", strict=True))
+    return _may_begin(name + b"\0", names[start:end])
+
+
+def _may_begin(text: bytes, name: Sequence[int | None]) -> bool:
+    """True when ``name`` may begin with ``text``, by the bytes of it that are known."""
+    known = zip(text, name, strict=False)
+    return len(name) >= len(text) and all(byte is None or byte == wanted for wanted, byte in known)

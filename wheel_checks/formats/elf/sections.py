@@ -44,6 +44,10 @@ _TYPES = {
 
 GPU_CODE_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 """The sections in which nvcc puts fat binaries: of whole programs, and of relocatable device code."""
+HIP_SECTION = ".hip_fatbin"
+"""The section in which hipcc puts offload bundles."""
+OFFLOAD_PREFIX = "__CLANG_OFFLOAD_BUNDLE__"
+"""What clang's names of sections with offloaded code begin with; the kind and the target follow."""
 
 
 @dataclass(frozen=True, slots=True)

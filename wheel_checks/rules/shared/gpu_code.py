@@ -45,7 +45,7 @@ def named(gpus: Iterable[Product]) -> str:
 
 def labels_of(code: GpuCode) -> str:
     """What there is, for people: "sm_80, sm_90, compute_90"."""
-    return ", ".join((*code.sass, *code.ptx)) or "nothing that a GPU runs"
+    return ", ".join((*code.sass, *code.ptx, *code.gfx)) or "nothing that a GPU runs"
 
 
 def without_code(facts: GpuCodeFacts, wanted: Sequence[Product], remedy: Remedy, place: Place) -> Iterator[Finding]:
