@@ -34,12 +34,13 @@ def cubin(sm: int, note: str = "") -> bytes:
         (cubin(100, "sm_100f"), "sm_100f"),
         (cubin(103, "sm_103a"), "sm_103a"),
         (cubin(100, "sm_100"), "sm_100"),
-        (cubin(100), "sm_100a"),
-        (cubin(100, "sm_90a"), "sm_100a"),
+        (cubin(100), "sm_100?"),
+        (gpu_elf(_CUDA, 0x600640A, 8), "sm_100a"),
+        (cubin(100, "sm_90a"), "sm_100?"),
         (gpu_elf(_CUDA, 0x5A055A, 7), "sm_90"),
         (gpu_elf(_CUDA, 0x5A0D5A, 7), "sm_90a"),
     ],
-    ids=["family", "only 10.3", "plain", "no note", "a note of something else", "CUDA 12", "CUDA 12, a"],
+    ids=["family", "only 10.3", "plain", "no note", "no note, a", "a note of something else", "CUDA 12", "CUDA 12, a"],
 )
 def test_the_target_of_a_cubin(data: bytes, label: str) -> None:
     assert read_cubin(data) == label

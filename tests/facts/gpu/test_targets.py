@@ -102,6 +102,13 @@ def test_machine_code_comes_before_ptx_that_is_nearer() -> None:
     assert runs_on(["compute_80", "compute_90"], parse_gpu("GB300")).label == "compute_90"
 
 
+def test_a_suffix_that_is_not_known_leaves_its_family_open() -> None:
+    found = {gpu: runs_on(["sm_100?"], parse_gpu(gpu)).how for gpu in ("GB200", "GB300", "H100")}
+
+    assert found == {"GB200": "native", "GB300": "unknown", "H100": "none"}
+    assert runs_on(["sm_100?", "compute_90"], parse_gpu("GB300")).how == "jit"
+
+
 def test_entries_are_judged_as_their_labels() -> None:
     how = runs_on([GpuEntry("elf", 100, "f", 4096, "zstd")], parse_gpu("GB300"))
     assert (how.how, how.label, how.why) == ("native", "sm_100f", "sm_100f runs on GB300 (10.3)")

@@ -292,7 +292,7 @@ def _has_more_than_its_name(alternative: Alternative, code: GpuCode | Unavailabl
     if isinstance(code, Unavailable) or not alternative.architectures:
         return False
     own = {sm // 10 for sm in alternative.architectures if isinstance(sm, int)}
-    majors = {int(label.rpartition("_")[2].rstrip("af")) // 10 for label in (*code.sass, *code.ptx)}
+    majors = {int(label.rpartition("_")[2].rstrip("af?")) // 10 for label in (*code.sass, *code.ptx)}
     return len(majors - own) > 1
 
 

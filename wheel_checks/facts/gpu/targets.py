@@ -4,6 +4,8 @@
   "Binary Compatibility"); on Tegra (Jetson Orin and older) only code for exactly that version runs, and nowhere else.
 * With the suffix ``a`` it runs on exactly its own version; with ``f`` on its family, from its own version on
   ("Family-Specific Features", since CUDA 12.9).
+* Code of which the suffix is not known ("sm_100?", a cubin without its compiler's note) runs on its own version;
+  whether it runs on others is unknown.
 * PTX for compute_XY is compiled by the driver at first use, for the same or any newer version; with ``a`` and ``f`` it
   is as restricted as machine code.
 
@@ -18,21 +20,22 @@ import difflib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
 from wheel_checks.data import load
 from wheel_checks.errors import UsageError
 from wheel_checks.facts.gpu import amd
+from wheel_checks.formats.gpu.code_object import UNKNOWN_SUFFIX
 from wheel_checks.formats.gpu.fatbin import GpuCode, GpuEntry
 
 How = Literal["native", "jit", "none", "unknown"]
 
-_LABEL = re.compile(r"(sm|compute)_(\d{2,3})([af]?)", re.ASCII)
+_LABEL = re.compile(r"(sm|compute)_(\d{2,3})([af?]?)", re.ASCII)
 _CAPABILITY = re.compile(r"(?:sm_?)?(\d{2,3})|(\d{1,2})\.(\d)", re.ASCII)
 _MAKERS = re.compile(r"^(?:nvidia|geforce|tesla|amd|instinct|radeon)+")
-_SUFFIX_ORDER = ("", "f", "a")  # from the most general to the most specific
+_SUFFIX_ORDER = ("", "?", "f", "a")  # from the most general to the most specific
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,9 @@ def runs_on(code: Iterable[str | GpuEntry], product: Product) -> RunsHow:
         return RunsHow("native", best.label, f"{best.label} runs on {product}")
     if not targets:
         return RunsHow("none", "", f"there is no GPU code that could run on {product}")
+    if perhaps := [target.label for target in targets if target.may_run(product.sm)]:
+        why = "it is not known whether it is for its own version alone: no compiler's note says"
+        return RunsHow("unknown", "", f"{', '.join(sorted(perhaps))}: {why}")
     reasons: defaultdict[str, list[str]] = defaultdict(list)
     for target in sorted(targets, key=lambda target: (target.is_ptx, target.sm, target.suffix)):
         reasons[target.refuses(product.sm)].append(target.label)
@@ -182,10 +188,14 @@ class _Target:
         """Sorts what runs on one device: the last is the best."""
         return not self.is_ptx, self.sm, _SUFFIX_ORDER.index(self.suffix)
 
+    def may_run(self, device: int) -> bool:
+        """True when it runs on a device of this capability unless it has a suffix, which is not known."""
+        return self.suffix == UNKNOWN_SUFFIX and not replace(self, suffix="").refuses(device)
+
     def refuses(self, device: int) -> str:
         """Why this does not run on a device of this capability, as in 100; "" when it does."""
         own = _renamed().get(self.sm, self.sm)
-        if self.suffix == "a":
+        if self.suffix in ("a", UNKNOWN_SUFFIX):
             return "" if device == own else "for exactly its own version"
         if self.suffix == "f":
             return "" if device in _family(own) else "for its own family only"

@@ -3,7 +3,8 @@
 Source: LLVM, ``BinaryFormat/ELF.h`` (EF_CUDA_SM, EF_CUDA_ACCELERATORS_V1, EF_AMDGPU_MACH and the features of code
 objects of version 4 and newer), and cubins of the package index; read 2026-11. In cubins of the older form the
 architecture is in the lowest byte of e_flags, and bit 11 is the ``a``; of the newer form (ABI version 8, CUDA 13) it is
-in the second byte, and no bit says ``a`` or ``f`` reliably: the note of the compiler repeats ``-arch sm_100f``.
+in the second byte. ptxas 12.9 sets bit 3 of it for ``a``, ptxas 13.0 sets no bit: the note of the compiler repeats
+``-arch sm_100f``.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from typing import NamedTuple
 
 from wheel_checks.errors import FormatError
 
+UNKNOWN_SUFFIX = "?"
+"""Of a label: whether it has a suffix is not known."""
+
 _ELF64_LITTLE, _HEADER_SIZE = b"\x7fELF\x02\x01", 64
 _EM_CUDA, _EM_AMDGPU = 190, 224
 _NEW_ABI = 8  # e_ident[EI_ABIVERSION]
 _ABI_AT = 8
-_ACCELERATORS_V1 = 0x800
+_ACCELERATORS_V1, _ACCELERATORS = 0x800, 0x8
 _FIRST_CODE_OBJECT_V4 = 2  # e_ident[EI_ABIVERSION] of ELFABIVERSION_AMDGPU_HSA_V4
 _XNACK, _SRAMECC = {0x200: "-", 0x300: "+"}, {0x800: "-", 0xC00: "+"}
 _ARCHITECTURE = re.compile(rb"(?<![\w-])-arch[ =](sm_[1-9]\d{1,2}[af]?)(?![\w])")
@@ -29,7 +33,7 @@ _PTX_HEAD = 64 * 1024  # bytes of PTX in which the target stands, behind comment
 def read_cubin(data: bytes) -> str:
     """The label of a cubin: "sm_90a", "sm_100f". Raises FormatError for what is none.
 
-    Without the note of the compiler, code of the newer form may be for its architecture alone, and is called so.
+    Without the note of the compiler, code of the newer form may be for its architecture alone: "sm_100?".
     """
     flags = _flags(data, _EM_CUDA, "a cubin")
     new = data[_ABI_AT] >= _NEW_ABI
@@ -38,7 +42,8 @@ def read_cubin(data: bytes) -> str:
     label = stated[-1].decode() if stated else ""
     if label.rstrip("af") == f"sm_{sm}":
         return label
-    return f"sm_{sm}{'a' if new or flags & _ACCELERATORS_V1 else ''}"
+    is_specific = flags & (_ACCELERATORS if new else _ACCELERATORS_V1)
+    return f"sm_{sm}{'a' if is_specific else UNKNOWN_SUFFIX if new else ''}"
 
 
 class CodeObject(NamedTuple):

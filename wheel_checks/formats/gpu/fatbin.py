@@ -132,7 +132,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _by_architecture(label: str) -> tuple[int, str]:
     number = label.rpartition("_")[2]
-    return int(number.rstrip("af")), number
+    return int(number.rstrip("af?")), number
 
 
 def _sum(one: Mapping[K, int], other: Mapping[K, int]) -> dict[K, int]:
