@@ -19,7 +19,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="ut
 STATED = {
     "a whole status line": [f"{pace.LARGEST_HEAD >> 10} KiB"],
     "a body": [f"{pace.SLOWEST * 20 >> 10} KiB in every 20 s"],
-    "an index page": [f"{pages.LARGEST_PAGE // MIB} MiB unpacked", f"{index_page.MOST_FILES:,} files"],
+    "an index page |": [f"{pages.LARGEST_PAGE // MIB} MiB unpacked", f"{index_page.MOST_FILES:,} files"],
     "one entry, its": [
         f"{index_page._LONGEST_ENTRY >> 10} KiB",
         f"{index_page._LONGEST_CONDITION} characters",

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.pairs import library
 from tests.support.range_server import RangeServer
 from tests.support.wheels import WheelBuilder
 
@@ -42,8 +43,8 @@ def torch_wheel(accelerator: str, then: str = "", machine: str = HERE) -> WheelB
         f"__version__ = '2.11.0+{'cu130' if cuda else 'cpu'}'\ncuda = {cuda!r}\nhip = None\nxpu = None\n",
     )
     if cuda:
-        wheel.add("torch/lib/libtorch_cuda.so")
-    wheel.add("torch/lib/libtorch_cpu.so")
+        wheel.add("torch/lib/libtorch_cuda.so", library(machine, gpu=("sm_80", "sm_90", "sm_100")))
+    wheel.add("torch/lib/libtorch_cpu.so", library(machine))
     return wheel
 
 

@@ -49,9 +49,14 @@ class Record:
 
     @property
     def _tells(self) -> bool:
-        """What failed tells nothing, nor does a report that is undecided: of `verify` or of the suite of kernels."""
-        report = self.result.get("summary", self.result)
-        return not self.failure and not self.result.get("error") and report.get("verdict") != Verdict.UNDECIDED
+        """Whether another run could not say more: not after a failure, nor where something was left undecided.
+
+        A report of `verify` counts the checks that ended undecided; the suite of kernels has one verdict.
+        """
+        if self.failure or self.result.get("error"):
+            return False
+        summary = self.result.get("summary")
+        return not summary["error"] if summary else self.result.get("verdict") != Verdict.UNDECIDED
 
 
 def now() -> datetime:

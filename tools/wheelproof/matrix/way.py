@@ -117,7 +117,7 @@ def _judge(task: Task, steps: Steps, step: str, arguments: Sequence[str]) -> dic
     output = steps.file(step, "out")
     command = [sys.executable, "-P", "-m", "wheelproof", "verify", *arguments, "--format", "json"]
     command += ["--fail-on", "never", "--config", os.devnull, "--quiet"]
-    command += ["--offline"] if task.offline else []
+    command += ["--offline"] if task.offline else ["--refresh"] if task.fresh else []
     command += ["--trust-index", ",".join(task.trust_index)] if task.trust_index else []
     for option, values in (("--gpu", _gpus(task.cell)), ("--select", task.select), ("--ignore", task.ignore)):
         command += [option, ",".join(values)] if values else []
