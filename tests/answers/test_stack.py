@@ -258,5 +258,7 @@ def test_an_open_answer_makes_the_report_undecided() -> None:
 def test_the_rules_that_answer_exist() -> None:
     known = {rule.id for rule in all_rules()}
     assert {*OF_THE_STACK, *OF_A_PACKAGE, *of_gpu_and_driver("a GPU", "580")} <= known
-    judged = {rule.id for rule in all_rules() if rule.kind in ("stack", "package") and rule.severity is not Severity.NOTE}
+    judged = {
+        rule.id for rule in all_rules() if rule.kind in ("stack", "package") and rule.severity is not Severity.NOTE
+    }
     assert {*OF_THE_STACK, *OF_A_PACKAGE} == judged, "a new rule about stacks answers the question, too"

@@ -92,7 +92,10 @@ def test_cpu_wheels_for_aarch64_stop_it(wheelproof: Wheelproof) -> None:
 
     assert run.status == 1
     answer, stop, parity, accelerator, *rest = run.out.splitlines()
-    assert answer == "must not be uploaded: x86_64 is CUDA 12.8 while aarch64 is CPU only; torch: the wheel is CPU only (2.10.0+cpu), expected cuda"
+    assert (
+        answer == "must not be uploaded: x86_64 is CUDA 12.8 while aarch64 is CPU only; "
+        "torch: the wheel is CPU only (2.10.0+cpu), expected cuda"
+    )
     assert stop == "STOP  torch 2.10.0: 4 of 4 cells filled by 4 files"
     assert parity == "  error        REL110  x86_64 is CUDA 12.8 while aarch64 is CPU only"
     assert accelerator.startswith(

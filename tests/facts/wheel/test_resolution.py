@@ -152,7 +152,7 @@ def test_metadata_is_read_beside_the_wheel_or_from_it(sidecar: bool) -> None:
         files[f"{path}.metadata"] = Resource(b"Metadata-Version: 2.4\nName: demo\nVersion: 1.0\nRequires-Dist: other\n")
     with RangeServer(files) as server, HttpClient() as client:
         file = replace(IndexFile(demo.file_name, server.url(path)), core_metadata={})
-        metadata = metadata_reader(client, AARCH64)(file)
+        metadata = metadata_reader(client)(file)
     assert [str(r) for r in metadata.requirements] == ["other" if sidecar else "base==1.0"]
 
 
@@ -167,10 +167,10 @@ def test_metadata_with_another_hash_than_stated_is_not_used(heeded: bool) -> Non
     with RangeServer(files) as server, HttpClient() as client:
         file = IndexFile(demo.file_name, server.url(path), core_metadata={"sha256": "0" * 64})
         if heeded:
-            metadata = metadata_reader(client, AARCH64, wrong.append)(file)
+            metadata = metadata_reader(client, wrong.append)(file)
             assert [str(r) for r in metadata.requirements] == ["base==1.0"]
         else:
             with pytest.raises(WrongMetadataError, match=r"has sha256=\w+; expected sha256=0{64}, as the index states"):
-                metadata_reader(client, AARCH64)(file)
+                metadata_reader(client)(file)
     found = f"sha256={hashlib.sha256(body).hexdigest()}"
     assert wrong == [WrongHash(demo.file_name, f"sha256={'0' * 64}", found)] * heeded

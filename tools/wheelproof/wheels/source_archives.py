@@ -103,7 +103,7 @@ class ArchiveFolder:
         """
         listed = self.indexes.files(file.file_name.partition("-")[0])
         known = next((other for other in listed if other.file_name == file.file_name), file)
-        return metadata_reader(self.client, self.target)(known)
+        return metadata_reader(self.client)(known)
 
     def holds(self, file: IndexFile) -> bool:
         """Whether a file of a resolution is an empty wheel that was written here."""

@@ -115,6 +115,18 @@ def read_contents(
         return _broken(source, *read_tail(), depth, error)
 
 
+def read_metadata(source: ByteSource, name: WheelName, kept: FileFacts = NOTHING_KEPT) -> CoreMetadata:
+    """METADATA of the wheel, and nothing of its code.
+
+    Raises FormatError when there is none that can be read, SourceError when bytes cannot be had.
+    """
+    found = _sized_archive(source, cache(partial(source.read_tail, TAIL)), kept)
+    metadata = _read_small_members(source, found, name, Depth.QUICK, kept).metadata
+    if isinstance(metadata, Unavailable):
+        raise FormatError(metadata.reason)
+    return metadata
+
+
 def with_accelerator(
     contents: WheelContents, source: ByteSource, wanted: str, kept: FileFacts = NOTHING_KEPT
 ) -> WheelContents:

@@ -125,7 +125,7 @@ class Dependencies:
         return self._link(own, choices, wheel.target, pins, _RESOLVED)
 
     def _pins(self, requirements: Sequence[Requirement], target: Target) -> Pins:
-        read = metadata_reader(self._client, target, lambda wrong: self._wrong.setdefault(wrong.file_name, wrong))
+        read = metadata_reader(self._client, lambda wrong: self._wrong.setdefault(wrong.file_name, wrong))
         return resolve_pins(
             requirements,
             target,

@@ -12,12 +12,12 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import FormatError, NotFoundError
 from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.archive.kept import kept_facts
-from wheel_checks.facts.wheel.reading import Request, read_wheel
+from wheel_checks.facts.wheel.contents import read_metadata
 from wheel_checks.formats.digests import WrongHash, WrongMetadataError, compare_hashes
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
-from wheel_checks.model import Unavailable
+from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.targets.selection import Choice, choose
 from wheel_checks.targets.target import Target
@@ -85,9 +85,7 @@ def _refuse(wrong: WrongHash) -> None:
     raise WrongMetadataError(wrong)
 
 
-def metadata_reader(
-    client: HttpClient, target: Target, on_wrong: Callable[[WrongHash], object] = _refuse
-) -> MetadataReader:
+def metadata_reader(client: HttpClient, on_wrong: Callable[[WrongHash], object] = _refuse) -> MetadataReader:
     """Reads METADATA the cheapest way: the file that the index serves (PEP 658), else the wheel's own by ranges.
 
     One with another hash than the index states is not used: ``on_wrong`` is called, from any
@@ -111,14 +109,11 @@ def metadata_reader(
             return found
         source = client.open(file.url, expected_hash=file.hashes.get("sha256", ""), size=file.size)
         try:
-            facts = read_wheel(source, Request(file.file_name, file, target), kept_facts(source, client.cache))
+            return read_metadata(source, parse_wheel_name(file.file_name), kept_facts(source, client.cache))
+        except FormatError as error:
+            raise FormatError(f"{file.file_name} has no METADATA that can be read: {error.what}") from None
         finally:
             source.close()
-        if isinstance(facts.metadata, Unavailable):
-            raise FormatError(
-                f"{file.file_name} has no METADATA that can be read: {facts.broken or facts.metadata.reason}"
-            )
-        return facts.metadata
 
     return read
 

@@ -36,7 +36,7 @@ class DemandSearch:
         index: SimpleIndex,
     ) -> None:
         self._asked, self._packages, self._planned, self._target = asked, packages, planned, target
-        self._index, self._read = index, metadata_reader(client, target)
+        self._index, self._read = index, metadata_reader(client)
         self._known: dict[str, LinkedPackage] = {}
 
     def chain(self, name: str, before: str) -> tuple[Demand, ...]:
