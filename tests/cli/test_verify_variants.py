@@ -184,10 +184,12 @@ def test_what_the_reference_tool_makes_is_sound(tmp_path: Path, wheelproof: Whee
     folder = tmp_path / "variants"
     folder.mkdir()
     library = Elf(needed=("libcudart.so.13",), contents={".nv_fatbin": section(fat_binary("sm_90", "sm_100"))}).build()
-    plain = WheelBuilder("demo", "1.0", TAGS).add("demo/_C.so", library.data).write(tmp_path)
+    cuda = WheelBuilder("demo", "1.0", TAGS).add("demo/_C.so", library.data).write(tmp_path)
+    (tmp_path / "cpu").mkdir()
+    cpu = WheelBuilder("demo", "1.0", TAGS).add("demo/_C.so", Elf().build().data).write(tmp_path / "cpu")
     for properties in ([*CU13, "x86_64 :: level :: v3"], CU13, []):
         _make_variant(
-            plain,
+            cuda if properties else cpu,
             folder,
             is_null_variant=not properties,
             properties=[VariantProperty.from_str(text) for text in properties],
