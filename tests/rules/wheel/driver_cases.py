@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.rules.case import Case
 from tests.rules.wheel.gpu_code_cases import library
-from tests.support.elf import X86_64
+from tests.support.elf import X86_64, Elf
 from tests.support.facts import facts_of
 from tests.support.fatbin import Image
 from tests.support.wheels import WheelBuilder, torch_like
@@ -29,6 +29,19 @@ def cuda(*labels: str | Image, name: str = "demo_cu13", **others: bytes) -> Whee
 def torch(kind: str = "cuda") -> WheelFacts:
     """torch 2.11.0 for CUDA 13.0, or another build of it."""
     return facts_of(torch_like(kind, "2.11.0", "x86_64"))
+
+
+def plain(name: str = "demo", version: str = "1.0") -> WheelBuilder:
+    """A wheel for x86_64 without libraries."""
+    return WheelBuilder(name, version, "cp312-cp312-manylinux_2_28_x86_64")
+
+
+def linked(*needed: str, soname: str = "") -> WheelBuilder:
+    """A wheel with a library for each that is needed, and one that has this name."""
+    wheel = plain()
+    for number, name in enumerate(needed):
+        wheel.add(f"demo/_C{number}.so", Elf(machine=X86_64, needed=(name,)).build().data)
+    return wheel.add(f"demo/lib/{soname}", Elf(machine=X86_64, soname=soname).build().data) if soname else wheel
 
 
 OLD, NEW = library(["sm_90"], machine=X86_64), library(["sm_90", "sm_110"], machine=X86_64)
@@ -62,6 +75,46 @@ CASES = [
     Case("WHL605", "CUDA 13 on its first driver", torch, expectations=on("580,595.10")),
     Case("WHL605", "CUDA 12 on a newer driver", lambda: cuda("sm_90", name="demo_cu12"), expectations=on("580,525")),
     Case("WHL605", "a wheel without code that a toolkit compiled", lambda: cuda(name="demo"), expectations=on("450")),
+    Case(
+        "WHL605",
+        "CUDA in the names of its folders alone, as in nvcc",
+        lambda: facts_of(plain("nvidia_cuda_nvcc").add("nvidia/cu13/bin/nvcc", Elf(machine=X86_64).build().data)),
+        expectations=on("450"),
+    ),
+    Case(
+        "WHL605",
+        "a copy of CUPTI, as in triton",
+        lambda: facts_of(linked(soname="libcupti.so.12")),
+        expectations=on("450"),
+    ),
+    Case(
+        "WHL605",
+        "the runtime itself",
+        lambda: facts_of(linked(soname="libcudart.so.13")),
+        ("driver 535 does not run the wheel: CUDA 13 needs driver 580 or newer, 535 supports CUDA 12.2 at most",),
+        expectations=on("535"),
+    ),
+    Case(
+        "WHL605",
+        "bindings, which say what they need",
+        lambda: facts_of(plain("cuda_bindings", "13.5.0").add("cuda/bindings/d.so", Elf(machine=X86_64).build().data)),
+        ("driver 535 does not run the wheel: CUDA 13.5 needs driver 580 or newer, 535 supports CUDA 12.2 at most",),
+        expectations=on("535"),
+    ),
+    Case(
+        "WHL605",
+        "libraries for two CUDA, on a driver for one",
+        lambda: facts_of(linked("libcudart.so.12", "libcudart.so.13")),
+        ("it is not known whether driver 535 runs the wheel, which has libraries for CUDA 12 and 13",),
+        expectations=on("535"),
+        undecided=True,
+    ),
+    Case(
+        "WHL605",
+        "libraries for two CUDA, on a driver for both",
+        lambda: facts_of(linked("libcudart.so.12", "libcudart.so.13")),
+        expectations=on("580"),
+    ),
     Case("WHL605", "a build for the CPU", lambda: torch("cpu"), expectations=on("450")),
     Case(
         "WHL605",

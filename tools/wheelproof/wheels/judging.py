@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
-from wheel_checks.facts.accelerator.content import ANY, AcceleratorContent, read_accelerator_content
+from wheel_checks.facts.accelerator.content import ALL, ANY, AcceleratorContent, read_accelerator_content
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import MAX_READ
@@ -77,7 +77,7 @@ def judge_wheels(
                 planned,
                 judgement.depth,
                 client,
-                accelerator=expected.accelerator.accelerator if expected.accelerator else ANY if expected.gpus else "",
+                accelerator=_to_be_shown(expected),
                 gpus=expected.gpus,
                 variants=variants,
                 max_read=judgement.max_read,
@@ -101,6 +101,13 @@ def judge_wheels(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _to_be_shown(expected: Expectations) -> str:
+    """What the native members are to be read for: what was expected, the version for a driver, anything for a GPU."""
+    if expected.accelerator:
+        return expected.accelerator.accelerator
+    return ALL if expected.drivers else ANY if expected.gpus else ""
 
 
 def variant_files(client: HttpClient) -> VariantFiles:

@@ -36,6 +36,7 @@ FOR_A_VERSION = 2 * 1024 * 1024  # bytes within which a soname with a version is
 QUICK = 64 * 1024 * 1024  # bytes after which the search for an accelerator ends at depth quick
 ASKED = 160 * 1024 * 1024  # bytes after which it ends where somebody asked
 ANY = "any"  # any accelerator
+ALL = "all"  # all that is shown, of all members
 CODE, NEEDS, IS = "code", "needs", "is"
 
 _FIRST, _AT_ONCE = 4, 12  # members read together: those that are likely to show it, then the others
@@ -102,6 +103,13 @@ class AcceleratorContent:
             s for s in self.shown if s.accelerator == accelerator and s.how == NEEDS and s.version and not s.own
         )
 
+    def is_bound_to(self, accelerator: str) -> bool:
+        """True when the wheel has code for it, needs a library of it, or is one whose name gives a version.
+
+        A copy of CUPTI binds to nothing, the CUDA runtime does.
+        """
+        return any(s.accelerator == accelerator and (s.how != IS or s.version) for s in self.shown)
+
     @property
     def missing(self) -> str:
         """For people: what was not read, "" when everything was."""
@@ -116,9 +124,10 @@ def read_accelerator_content(
 ) -> AcceleratorContent:
     """What the native members show. Members that are likely to decide come first: by their names, then by size.
 
-    The search ends when ``wanted`` is shown (``ANY`` for any accelerator; "" for one with its version, at least when
-    ``FOR_A_VERSION`` bytes were read), not before ``at_hand`` bytes, and after ``most`` bytes at the latest. While none
-    is shown, members whose needs lie far from head and tail are streamed up to their dynamic strings.
+    The search ends when ``wanted`` is shown (``ANY`` for any accelerator, ``ALL`` after all members; "" for one
+    with its version, at least when ``FOR_A_VERSION`` bytes were read), not before ``at_hand`` bytes, and after ``most``
+    bytes at the latest. While none is shown, and for ``ALL``, members whose needs lie far from head and tail are
+    streamed up to their dynamic strings.
     Raises SourceError when bytes cannot be had.
     """
     native = [m for m in archive.members if may_be_elf(m)]
@@ -145,7 +154,7 @@ def read_accelerator_content(
                 to_stream.append(copies)
     for copies in sorted(to_stream, key=lambda copies: copies[0].compressed_size):
         left = most - found.bytes_read
-        if found.shown or left <= 0:
+        if (found.shown and wanted != ALL) or left <= 0:
             break
         (elf,) = read_member_elfs(source, archive, copies[:1], PARTS, effort=THOROUGH, stream_names=left)
         found.take(elf, len(copies), begins)
@@ -181,6 +190,8 @@ class _Found:
 
     def is_enough(self, wanted: str) -> bool:
         """True when what is wanted is shown."""
+        if wanted == ALL:
+            return False
         if wanted:
             return any(wanted in (s.accelerator, ANY) for s in self.shown)
         if len({s.version for s in self.shown if s.accelerator == CUDA and s.version}) > 1:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.accelerator.content import ASKED, QUICK, AcceleratorContent, read_accelerator_content
-from wheel_checks.facts.accelerator.signals import GPU
+from wheel_checks.facts.accelerator.content import ALL, ASKED, QUICK, AcceleratorContent, read_accelerator_content
+from wheel_checks.facts.accelerator.signals import CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import NOT_READ
 from wheel_checks.facts.archive.columns import Columns, SizedArchive
 from wheel_checks.facts.archive.content import Content, verify_content
@@ -132,12 +132,15 @@ def with_accelerator(
 ) -> WheelContents:
     """The contents with all native members read until the accelerator ``wanted`` (or ``ANY``) is shown.
 
+    ``ALL`` reads on where no version of CUDA is shown.
+
     Raises SourceError when bytes cannot be had.
     """
     known = contents.accelerator
     if isinstance(known, Unavailable) or known.complete:
         return contents
-    if wanted in known.accelerators or (known.shown and wanted not in GPU):
+    enough = known.versions(CUDA) if wanted == ALL else known.shown and wanted not in GPU
+    if wanted in known.accelerators or enough:
         return contents
     return _with_accelerator(contents, source, kept, wanted)
 

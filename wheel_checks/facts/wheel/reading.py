@@ -38,8 +38,8 @@ class Request:
 
     ``read_sidecar`` fetches the METADATA that the index serves next to the wheel (PEP 658), None when it serves none.
     ``read_variants`` tells what the place of a variant wheel says of the variants of its release.
-    ``accelerator`` is what is to be proven or refuted ("cuda", "cpu", ``ANY`` accelerator): then native members are
-    read until it is shown, within a larger bound.
+    ``accelerator`` is what is to be proven or refuted ("cuda", "cpu", ``ANY`` accelerator; ``ALL`` for its version):
+    then native members are read until it is shown, within a larger bound.
     ``gpus`` asks for the GPU code that decides whether it runs on them, at any depth; at most ``max_read`` bytes are
     streamed for it.
     """

@@ -29,6 +29,7 @@ from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need
+from wheel_checks.phrases import joined
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.accelerator import signals_shown
 from wheel_checks.rules.shared.gpu_code import named
@@ -47,30 +48,56 @@ def _drivers(expectations: Expectations) -> tuple[str, ...]:
 
 
 def _cuda_of(wheel: WheelFacts, facts: AcceleratorFacts, gpus: Sequence[Product]) -> tuple[str, ...]:
-    """The versions of CUDA of which the wheel needs one: its own, or those of its alternatives; () when not known.
+    """The versions of CUDA that the wheel needs; () when not known. Of its alternatives it needs one.
 
     Of the alternatives only those count that have code for ``gpus``.
     """
-    name = "" if isinstance(wheel.name, Unavailable) else canonicalize_name(wheel.name.distribution)
+    return _alternatives(wheel, gpus) or _own(wheel, facts)
+
+
+def _alternatives(wheel: WheelFacts, gpus: Sequence[Product]) -> tuple[str, ...]:
+    """The versions of CUDA for which libraries of one name are built."""
     if isinstance(wheel.archive, Unavailable):
-        return (facts.version,) if facts.version else ()
-    groups = deciding_groups((m.name for m in wheel.archive.members if m.name.endswith(".so")), name)
+        return ()
+    groups = deciding_groups((m.name for m in wheel.archive.members if m.name.endswith(".so")), _project(wheel))
     chosen = [group for group in groups if len({one.cuda for one in group.alternatives} - {""}) > 1]
-    if chosen:
-        lacking = [] if isinstance(wheel.gpu_code, Unavailable) else answers(wheel.gpu_code, gpus)
-        without = {other.cuda for one in lacking for other in one.other_cuda}
-        return tuple(sorted({one.cuda for one in chosen[0].alternatives if one.cuda} - without, key=Version))
+    if not chosen:
+        return ()
+    lacking = [] if isinstance(wheel.gpu_code, Unavailable) else answers(wheel.gpu_code, gpus)
+    without = {other.cuda for one in lacking for other in one.other_cuda}
+    return tuple(sorted({one.cuda for one in chosen[0].alternatives if one.cuda} - without, key=Version))
+
+
+def _own(wheel: WheelFacts, facts: AcceleratorFacts) -> tuple[str, ...]:
+    if len(facts.majors) > 1:
+        return facts.majors
     if facts.version:
         return (facts.version,)
-    if not isinstance(wheel.name, Unavailable) and re.fullmatch(load("drivers")["bindings"]["pattern"], name):
+    if not isinstance(wheel.name, Unavailable) and _binds(wheel):
         return (".".join(leading_version(wheel.name.version).split(".")[:2]),)
     return ()
 
 
-def _brings_no_code(wheel: WheelFacts) -> bool:
-    """True where everything was read and nothing was compiled by a CUDA toolkit: Triton compiles on the spot."""
-    code = wheel.gpu_code
-    return not isinstance(code, Unavailable) and not code.known and not code.unread and code.declared is None
+def _project(wheel: WheelFacts) -> str:
+    return "" if isinstance(wheel.name, Unavailable) else canonicalize_name(wheel.name.distribution)
+
+
+def _binds(wheel: WheelFacts) -> bool:
+    """True for packages of NVIDIA that say which driver they need, though they open its libraries at run time."""
+    return re.fullmatch(load("drivers")["bindings"]["pattern"], _project(wheel)) is not None
+
+
+def _needs_no_cuda(wheel: WheelFacts, facts: AcceleratorFacts) -> bool:
+    """True where everything was read, and nothing was compiled by a CUDA toolkit or needs its libraries.
+
+    Triton compiles on the spot, NVTX and nvcc need no driver: what has "cuda" in its name alone is bound to no CUDA.
+    """
+    code, content = wheel.gpu_code, facts.content
+    if not isinstance(code, Unavailable) and not code.known and not code.unread and code.declared is None:
+        return not facts.version
+    if content is None or not content.complete or _binds(wheel):
+        return False
+    return not content.is_bound_to(CUDA)
 
 
 @rule(
@@ -87,9 +114,9 @@ def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[
     facts = need(wheel.accelerator)
     if CUDA not in (facts.accelerator, *facts.others):
         return
-    versions = _cuda_of(wheel, facts, expectations.gpus)
-    if not versions and _brings_no_code(wheel):
+    if _needs_no_cuda(wheel, facts):
         return
+    versions = _cuda_of(wheel, facts, expectations.gpus)
     if not versions:
         message = (
             f"it is not known whether driver {', '.join(drivers)} runs the wheel: its version of CUDA is not known"
@@ -100,7 +127,10 @@ def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[
     for driver in drivers:
         majors = {int(version.partition(".")[0]): version for version in versions}
         verdicts = {runs_cuda(driver, major) for major in majors}
+        if "yes" in verdicts and (len(verdicts) == 1 or _alternatives(wheel, expectations.gpus)):
+            continue
         if "yes" in verdicts:
+            yield _some_only(driver, versions)
             continue
         oldest = min(majors)
         if "unknown" in verdicts:
@@ -114,6 +144,12 @@ def driver_runs_cuda(wheel: WheelFacts, expectations: Expectations) -> Iterable[
         evidence = (Evidence(f"driver {driver}", f"CUDA {own}", _TABLE), *signals_shown(facts))
         fix = _newer_driver(str(needed), majors[oldest], str(own), expectations.gpus)
         yield Finding(message, evidence, fix, cause=f"driver {driver} is too old for CUDA {oldest}")
+
+
+def _some_only(driver: str, versions: Sequence[str]) -> Finding:
+    message = f"it is not known whether driver {driver} runs the wheel, which has libraries for CUDA {joined(versions)}"
+    fix = Fix("Take a driver for the newest of them, or run it there: which of them it loads is not known.")
+    return Finding(message, fix=fix, undecided=True)
 
 
 def _unknown_driver(driver: str, cuda: str) -> Finding:
