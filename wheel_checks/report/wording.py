@@ -112,6 +112,7 @@ def accelerator_label(subject: Subject) -> str:
 _RUNS = {
     "native": "runs natively ({})",
     "jit": "runs by JIT ({} is compiled at first use)",
+    "at least jit": "runs, at least by JIT ({})",
     "none": "does not run",
     "unknown": "not known",
 }
@@ -123,17 +124,27 @@ def gpu_lines(subject: Subject) -> list[str]:
     asked = code.get("products", ()) if isinstance(code, Mapping) else ()
     certainty = code.get("certainty", "exact") if isinstance(code, Mapping) else "exact"
     note = "" if certainty == "exact" else f", as {certainty}"
-    return [neutral(f"{p['name']} ({p['capability']}): {_RUNS[p['runs']].format(p['code'])}{note}") for p in asked]
+    return [neutral(f"{p['name']} ({p['capability']}): {_RUNS[_how(p)].format(p['code'])}{note}") for p in asked]
 
 
-_RUN_WORDS = {"native": "native", "jit": "by JIT", "none": "not", "unknown": "not known"}
+def _how(product: Mapping[str, Any]) -> str:
+    return "at least jit" if product.get("perhaps_native") else str(product["runs"])
+
+
+_RUN_WORDS = {
+    "native": "native",
+    "jit": "by JIT",
+    "at least jit": "at least by JIT",
+    "none": "not",
+    "unknown": "not known",
+}
 
 
 def gpu_label(subject: Subject) -> str:
     """How the subject runs on the GPUs that were asked for, in few words: ``native: GH200, GB200; not: T4``."""
     code = subject.facts.get("gpu_code")
     asked = code.get("products", ()) if isinstance(code, Mapping) else ()
-    named = {how: [p["name"] for p in asked if p["runs"] == how] for how in _RUN_WORDS}
+    named = {how: [p["name"] for p in asked if _how(p) == how] for how in _RUN_WORDS}
     return neutral("; ".join(f"{_RUN_WORDS[how]}: {', '.join(names)}" for how, names in named.items() if names))
 
 

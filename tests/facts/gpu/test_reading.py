@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -17,13 +18,13 @@ from tests.support.fatbin import Image, fat_binary, section
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.gpu import reading as gpu_reading
-from wheel_checks.facts.gpu import sampling
-from wheel_checks.facts.gpu.code import GpuCodeFacts
+from wheel_checks.facts.gpu import sampling, streaming
+from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode
 from wheel_checks.facts.gpu.reading import read_gpu_code, read_until
 from wheel_checks.facts.gpu.streaming import scan, search
 from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.wheel.facts import Depth
-from wheel_checks.formats.gpu.fatbin import read_fatbins
+from wheel_checks.formats.gpu.fatbin import GpuCode, read_fatbins
 from wheel_checks.model import Unavailable
 
 LINKED = section(fat_binary("sm_90", "sm_100"), fat_binary("sm_90"))
@@ -192,7 +193,7 @@ def test_not_exact_small_libraries_are_read_and_big_ones_sampled(monkeypatch: py
 
     assert certainties(found) == {"demo/_C.so": "exact", "demo/_big.so": "sampled"}
     assert set(counts(found)["demo/_big.so"]) == {"sm_90", "sm_100a"}
-    assert found.libraries[1].bytes_read == 7 * 120_000
+    assert found.libraries[1].bytes_read == sampling.SIZES[0] * 120_000
 
 
 def test_a_sample_grows_until_nothing_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,6 +231,104 @@ def test_a_library_with_relocatable_code_is_not_sampled(monkeypatch: pytest.Monk
     assert counts(found) == {"demo/_both.so": {}}
     assert certainties(found) == {"demo/_both.so": "sampled"}
     assert counts(read(cuda_wheel(_both=both))) == {"demo/_both.so": {"sm_90": 2, "sm_100": 1}}
+
+
+def test_a_library_is_streamed_until_what_is_missed_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_reading, "CHEAP", 100_000)
+    monkeypatch.setattr(sampling, "WINDOW", 4_000_000)  # so a sample would take as much as streaming
+    monkeypatch.setattr(streaming, "_STEP", 1 << 19)
+    wheel = cuda_wheel(_big=large("sm_90", "sm_100a"))
+    source, archive = MemorySource(wheel.build(), remote=True), archive_of(facts_of(wheel))
+
+    def read_for(label: str) -> GpuCodeFacts:
+        def missed(facts: GpuCodeFacts) -> list[str]:
+            return [library.member for library in facts.libraries if label not in dict(facts.whole.counts)]
+
+        return read_until(source, archive, missed)
+
+    (part,), (whole,) = read_for("sm_100a").libraries, read_for("sm_70").libraries
+    assert certainties(read_for("sm_100a")) == {"demo/_big.so": "sampled"}
+    assert set(counts(read_for("sm_100a"))["demo/_big.so"]) == {"sm_90", "sm_100a"}
+    assert part.bytes_read < 1_500_000 < 3_000_000 < whole.bytes_read
+    assert certainties(read_for("sm_70")) == {"demo/_big.so": "exact"}
+
+
+def test_what_was_enough_for_one_question_is_not_kept_for_another() -> None:
+    archive = archive_of(facts_of(cuda_wheel(_C=library(nv_fatbin=LINKED))))
+    kept: dict[str, GpuCodeFacts] = {}
+    open_code = GpuCodeFacts((LibraryGpuCode("demo/_C.so", GpuCode({"sm_80": 1}, "sampled", {})),))
+
+    def remember(part: str, _: Callable[[], GpuCodeFacts]) -> GpuCodeFacts:
+        return kept.setdefault(part, open_code)
+
+    for question in ("GB200", "H100", "GB200"):
+        read_until(MemorySource(b""), archive, lambda _: ["demo/_C.so"], question=question, remember=remember)
+
+    assert "sampled gpu code" in kept
+    rounds = len(kept) - 1
+    assert rounds % 2 == 0
+    assert rounds > 0
+
+
+def test_code_outside_of_its_section_is_found_in_one_pass() -> None:
+    """A sample showed sm_80, and the section has none: what is elsewhere counts, too."""
+    data = RELOCATABLE + LINKED + RELOCATABLE
+    spans = [(len(RELOCATABLE), len(LINKED))]
+    pieces = [data[start : start + 100] for start in range(0, len(data), 100)]
+
+    assert dict(scan(iter(pieces), len(data), spans, seen=["sm_90"]).counts) == {"sm_90": 2, "sm_100": 1}
+    assert dict(scan(iter(pieces), len(data), spans, seen=["sm_80"]).counts) == {"sm_90": 2, "sm_100": 1, "sm_80": 2}
+
+
+def both_kinds(loaded: bytes, *, before: int) -> bytes:
+    """A library with relocatable code for sm_80, so many incompressible bytes, and then ``loaded`` code."""
+    noise = random.Random(3).randbytes(before)
+    contents = {"__nv_relfatbin": RELOCATABLE, ".rodata": noise, ".nv_fatbin": loaded}
+    return Elf(contents=contents).build().data
+
+
+def test_beside_relocatable_code_only_windows_count_that_certainly_show_what_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gpu_reading, "CHEAP", 100_000)
+    monkeypatch.setattr(sampling, "WINDOW", 120_000)
+    chance = random.Random(5)
+    code = section(*[fat_binary(Image("sm_90", 40_000), Image("sm_100", 40_000))] * 30)
+    first, *pieces = code.split(b"\xa5" * 39_996)
+    noisy = first + b"".join(chance.randbytes(39_996) + piece for piece in pieces)
+    wheel = cuda_wheel(_both=both_kinds(noisy, before=1_000_000))
+
+    found = read(wheel, exact=False)
+
+    assert certainties(found) == {"demo/_both.so": "sampled"}
+    assert set(counts(found)["demo/_both.so"]) == {"sm_90", "sm_100"}
+    member = next(m for m in archive_of(facts_of(wheel)).members if m.name == "demo/_both.so")
+    sections = ((member.size - len(noisy) - 5_000, len(noisy)),)
+    places = sampling.window_places(sampling.Sampled(member, 0, sections, strictly=True), 31)
+    packed_before = sum(length for _, length in places[:1])
+    assert min(offset for offset, _ in places) >= sections[0][0]
+    assert max(offset for offset, _ in places) + packed_before <= member.compressed_size
+
+
+@given(
+    before=st.integers(0, 200_000), loaded=st.integers(1, 400_000), after=st.integers(0, 200_000), seed=st.integers()
+)
+@settings(max_examples=30, deadline=None)
+def test_a_certain_window_inflates_to_the_inside_of_the_span(before: int, loaded: int, after: int, seed: int) -> None:
+    """Wherever the bytes that compress well lie."""
+    chance = random.Random(seed)
+    parts = [chance.randbytes(size) if chance.random() < 0.6 else bytes(size) for size in (before, loaded, after)]
+    packer = zlib.compressobj(6, zlib.DEFLATED, -15)
+    packed = packer.compress(b"".join(parts)) + packer.flush()
+    (member,) = archive_of(facts_of(WheelBuilder("demo", "1.0", LINUX))).members[:1]
+    member = member._replace(size=before + loaded + after, compressed_size=len(packed), method=8)
+
+    low, room = sampling._certain_room(sampling.Sampled(member, 0, ((before, loaded),), strictly=True))
+
+    if room > 0:
+        assert len(zlib.decompressobj(-15).decompress(packed[:low])) >= before
+        until = zlib.decompressobj(-15)
+        assert len(until.decompress(packed[: low + room])) <= before + loaded
 
 
 def test_a_library_without_section_headers_is_searched() -> None:

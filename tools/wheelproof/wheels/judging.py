@@ -81,6 +81,7 @@ def judge_wheels(
                 gpus=expected.gpus,
                 variants=variants,
                 max_read=judgement.max_read,
+                presence=expected.in_stack and not expected.drivers,
             )
             if dependencies is not None and judgement.depth.includes(Depth.LINKS):
                 facts, unlinked = _linked(facts, dependencies)
@@ -217,9 +218,10 @@ def read_planned(
     gpus: tuple[Product, ...] = (),
     variants: VariantFiles | None = None,
     max_read: int = MAX_READ,
+    presence: bool = False,
 ) -> WheelFacts:
-    """The facts of one wheel. ``accelerator``, ``gpus`` and ``max_read`` are as in ``Request``; ``variants`` reads what
-    its index says of it.
+    """The facts of one wheel. ``accelerator``, ``gpus``, ``max_read`` and ``presence`` are as in ``Request``;
+    ``variants`` reads what its index says of it.
 
     Raises SourceError if bytes cannot be had.
     """
@@ -239,6 +241,7 @@ def read_planned(
         gpus,
         _reader_of_index(variants, planned),
         max_read,
+        presence,
     )
     source = _open(planned, client)
     try:

@@ -15,7 +15,7 @@ from typing import Any
 
 from wheel_checks.data import load
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.accelerator.signals import CUDA, GPU, member_signal
+from wheel_checks.facts.accelerator.signals import CUDA, GPU, ROCM, member_signal
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.archive.inflation import unpackable
 from wheel_checks.facts.elf.native_members import may_be_elf
@@ -24,6 +24,7 @@ from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.formats.elf.header import MAGIC
 from wheel_checks.formats.elf.sections import Sections
+from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
 from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import inflate_stream
@@ -39,12 +40,16 @@ ANY = "any"  # any accelerator
 ALL = "all"  # all that is shown, of all members
 CODE, NEEDS, IS = "code", "needs", "is"
 
+_LOOKED_INTO = 3  # members
 _FIRST, _AT_ONCE = 4, 12  # members read together: those that are likely to show it, then the others
 _LONGEST_NAME = 1_000  # characters of a soname or section that are looked at
 _HASH = re.compile(r"[-.][0-9a-f]{8,64}(?=\.so)")  # what auditwheel and its kind put into the names of copied libraries
 _HEAD = 1024  # compressed bytes that hold the beginning of a member
 _NOT_READ = "it inflates absurdly, or shares bytes with another"
 _WINDOWS = (".dll", ".pyd", ".exe")
+
+Look = Callable[[Member], tuple[GpuCode, int]]
+"""What a sample of a member shows of GPU code, and how many bytes that took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +125,21 @@ class AcceleratorContent:
 
 
 def read_accelerator_content(
-    source: ByteSource, archive: Archive, *, most: int = QUICK, wanted: str = "", at_hand: int = AT_HAND
+    source: ByteSource,
+    archive: Archive,
+    *,
+    most: int = QUICK,
+    wanted: str = "",
+    at_hand: int = AT_HAND,
+    look: Look | None = None,
 ) -> AcceleratorContent:
     """What the native members show. Members that are likely to decide come first: by their names, then by size.
 
     The search ends when ``wanted`` is shown (``ANY`` for any accelerator, ``ALL`` after all members; "" for one
     with its version, at least when ``FOR_A_VERSION`` bytes were read), not before ``at_hand`` bytes, and after ``most``
-    bytes at the latest. While none is shown, and for ``ALL``, members whose needs lie far from head and tail are
-    streamed up to their dynamic strings.
+    bytes at the latest. While none is shown, ``look`` seeks GPU code in members whose names of sections lie far from
+    head and tail, the largest first; then, and for ``ALL``, those whose needs do are streamed up to their dynamic
+    strings.
     Raises SourceError when bytes cannot be had.
     """
     native = [m for m in archive.members if may_be_elf(m)]
@@ -152,6 +164,8 @@ def read_accelerator_content(
             found.take(elf, len(copies), begins)
             if elf.member.name in found.unread:
                 to_stream.append(copies)
+    if look is not None and not found.shown:
+        found.look_into([copies[0] for copies in to_stream], look)
     for copies in sorted(to_stream, key=lambda copies: copies[0].compressed_size):
         left = most - found.bytes_read
         if (found.shown and wanted != ALL) or left <= 0:
@@ -207,6 +221,17 @@ class _Found:
             return
         names = None if isinstance(elf.possible_names, Unavailable) else elf.possible_names
         self.note(elf.member.name, elf.facts, names, copies)
+
+    def look_into(self, members: Sequence[Member], look: Look) -> None:
+        """Note the first member in which GPU code is seen, of the largest ones."""
+        for member in sorted(members, key=lambda member: member.compressed_size, reverse=True)[:_LOOKED_INTO]:
+            code, bytes_read = look(member)
+            self.bytes_read += bytes_read
+            for accelerator, labels in ((CUDA, (*code.sass, *code.ptx)), (ROCM, code.gfx)):
+                if labels:
+                    self.shown.append(Shown(accelerator, CODE, f"GPU code ({', '.join(labels)})", member.name))
+            if self.shown:
+                break
 
     def note(self, member: str, facts: ElfFacts | Unavailable, possible: Sequence[str] | None, copies: int) -> None:
         """Note what an ELF file shows; ``possible`` are strings that hold its needs, where these are unknown."""

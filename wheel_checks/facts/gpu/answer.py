@@ -72,6 +72,11 @@ class CodeAnswer:
     compiled: tuple[LibraryAnswer, ...] = ()
     perhaps_compiled: tuple[LibraryAnswer, ...] = ()
 
+    @property
+    def is_perhaps_native(self) -> bool:
+        """True where a sample shows PTX, and whether there is machine code in what speaks for the package, nothing."""
+        return self.runs.how == "jit" and self.member in {library.member for library in self.perhaps_compiled}
+
 
 def answers(facts: GpuCodeFacts, wanted: Iterable[Product]) -> list[CodeAnswer]:
     """The answer for each product; empty for a package without GPU code."""
@@ -79,14 +84,14 @@ def answers(facts: GpuCodeFacts, wanted: Iterable[Product]) -> list[CodeAnswer]:
     return [one for one in found if one is not None]
 
 
-def still_matters(facts: GpuCodeFacts, wanted: Iterable[Product]) -> frozenset[str]:
+def still_matters(facts: GpuCodeFacts, wanted: Iterable[Product], *, presence: bool = False) -> frozenset[str]:
     """The members that must be read whole to answer for ``wanted``, when ``facts`` are a sample: none when that will
-    do.
+    do. ``presence``, it is enough to know that there is code that runs, if only PTX.
     """
     members: set[str] = set()
     for one in answers(facts, wanted):
         members.update(member for library in one.unread for member in (library.member, *library.unknown))
-        if one.runs.how == "jit" and one.member in {library.member for library in one.perhaps_compiled}:
+        if not presence and one.is_perhaps_native:
             members.add(one.member)  # the answer is another one when there is machine code, too
     return frozenset(members)
 

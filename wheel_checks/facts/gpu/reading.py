@@ -2,15 +2,16 @@
 
 The section names say which libraries have some, and where. Small libraries are streamed, the others are sampled: what
 is seen in a sample is there. Absence is known only of what was streamed to its end; so whoever misses something asks
-for a larger sample of the libraries in question, and at last for all of their bytes: :func:`read_until` does.
+for a larger sample of the libraries in question, and at last for their bytes from the first on, until it was seen:
+:func:`read_until` does.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import MAX_READ, Archive
@@ -18,10 +19,11 @@ from wheel_checks.facts.archive.inflation import unpackable
 from wheel_checks.facts.elf.native_members import may_be_elf
 from wheel_checks.facts.elf.reading import MemberElf, read_member_elfs
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode
+from wheel_checks.facts.gpu.library import Library
 from wheel_checks.facts.gpu.loose import loose_files, read_loose
 from wheel_checks.facts.gpu.places import bundle_spans, holds_code_as_data, loaded_spans, may_hold_code_as_data
 from wheel_checks.facts.gpu.sampling import SIZES, Sampled, sample, window_places
-from wheel_checks.facts.gpu.streaming import scan, search, search_everywhere
+from wheel_checks.facts.gpu.streaming import Enough, all_of_it
 from wheel_checks.formats.elf.file import Part
 from wheel_checks.formats.elf.sections import Sections
 from wheel_checks.formats.gpu.fatbin import GpuCode, find_declared
@@ -38,7 +40,7 @@ LARGEST = 8 * 1024**3  # bytes inflated of one member
 
 _DECLARING = "libtorch_python.so"
 _DECLARATION_BYTES = 16 * 1024 * 1024  # compressed bytes searched for the declared list
-_ROUNDS = len(SIZES) + 2  # the samples, then all bytes; at most so often is somebody asked
+_ROUNDS = 4 * (len(SIZES) + 2)  # the samples, then all bytes, as some are missed only once others are known
 
 Remember = Callable[[str, Callable[[], GpuCodeFacts]], GpuCodeFacts]
 """Gives what is kept under a name, else what the function returns."""
@@ -75,14 +77,16 @@ def read_until(
     missed: Missed,
     elfs: Sequence[MemberElf] | None = None,
     *,
+    question: str = "",
     max_read: int = MAX_READ,
     remember: Remember = lambda _, read: read(),
 ) -> GpuCodeFacts:
     """As :func:`read_gpu_code`, from the smallest sample on, until ``missed`` returns no member that can be read on.
 
-    The members that it returns are sampled in more places, 3.9 and then 8.1 MB, and then streamed as far as
-    ``max_read`` allows. What is asked to be kept follows from the bytes of the file and from the members that were
-    returned until then: the smallest sample is the same for all who ask.
+    The members that it returns are sampled in more places, up to 8.1 MB, and then streamed until it does not return
+    them any more, as far as ``max_read`` allows. What is asked to be kept follows from the bytes of the file, from the
+    members that were returned until then, and from the ``question``: all on which ``missed`` depends. The smallest
+    sample is the same for all who ask.
     """
     reading: _WheelReading | None = None
     rounds: list[list[str]] = []
@@ -93,15 +97,15 @@ def read_until(
             reading = _WheelReading(source, archive, elfs, max_read)
             reading.begin()
             for members in rounds[:-1]:
-                reading.read_on(members)
+                reading.read_on(members, missed)
         if rounds:
-            reading.read_on(rounds[-1])
+            reading.read_on(rounds[-1], missed)
         return reading.facts()
 
     facts = remember("sampled gpu code", read)
     while len(rounds) < _ROUNDS and (members := sorted(_open_members(facts) & set(missed(facts)))):
         rounds.append(members)
-        digest = hashlib.blake2b(repr(rounds).encode(), digest_size=16).hexdigest()
+        digest = hashlib.blake2b(repr((question, rounds)).encode(), digest_size=16).hexdigest()
         facts = remember(f"gpu code {digest}", read)
     return facts
 
@@ -113,75 +117,6 @@ def _open_members(facts: GpuCodeFacts) -> set[str]:
         for library in facts.libraries
         if not isinstance(library.code, Unavailable) and library.code.certainty != "exact" and library.limit is None
     }
-
-
-@dataclass(slots=True)
-class _Library:
-    """One member to read. ``spans`` hold fat binaries and ``bundles`` offload bundles; None when that is not known, as
-    the section headers at ``headers_offset`` were not read; ``as_data`` when there may be code anywhere, ``suspected``
-    when nothing but its size says so: it counts once code was seen. A library that also has ``unloaded`` fat binaries
-    is not sampled, for a window does not say which of both it shows.
-    """
-
-    member: Member
-    spans: list[tuple[int, int]] | None
-    bundles: list[tuple[int, int]] = field(default_factory=list)
-    headers_offset: int = 0
-    as_data: bool = False
-    suspected: bool = False
-    unloaded: bool = False
-    data_offset: int = 0
-    windows: int = 0  # that were looked into
-    limit: Unavailable | None = None
-    code: GpuCode | Unavailable = field(default=GpuCode({}, "sampled", {}))
-    bytes_read: int = 0
-
-    @property
-    def is_open(self) -> bool:
-        """True when reading on may show more."""
-        return not isinstance(self.code, Unavailable) and self.code.certainty != "exact" and self.limit is None
-
-    @property
-    def is_shown(self) -> bool:
-        """True unless it is suspected alone."""
-        return not self.suspected or (not isinstance(self.code, Unavailable) and bool(self.code.counts))
-
-    @property
-    def sampled(self) -> Sampled:
-        """What a sample needs to know."""
-        anywhere = self.as_data or self.spans is None
-        spans = () if anywhere else (*(self.spans or ()), *self.bundles)
-        return Sampled(self.member, self.data_offset, spans)
-
-    def stream(self, source: ByteSource) -> None:
-        """Read to the end of its last span, or to its own: also when the sample showed code that is in no span."""
-        seen = set() if isinstance(self.code, Unavailable) else set(self.code.counts)
-        self._stream(source)
-        if not isinstance(self.code, Unavailable) and not seen <= set(self.code.counts) and not self.as_data:
-            self.as_data = True
-            self._stream(source)
-
-    def _stream(self, source: ByteSource) -> None:
-        chunks = source.stream(self.data_offset, self.member.compressed_size)
-        pieces = inflate_stream(self.member, self._counted(chunks))
-        size = self.member.size
-        try:
-            if self.as_data:
-                self.code = search_everywhere(pieces, size)
-            elif self.spans is None:
-                self.code = search(pieces, size, self.headers_offset)
-            else:
-                self.code = scan(pieces, size, self.spans, self.bundles)
-        except FormatError as error:
-            self.code = Unavailable(f"it cannot be read: {error}", error.hint)
-        finally:
-            if isinstance(chunks, Generator):
-                chunks.close()  # now, not at some later time: a connection hangs on it
-
-    def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        for chunk in chunks:
-            self.bytes_read += len(chunk)
-            yield chunk
 
 
 class _WheelReading:
@@ -207,6 +142,12 @@ class _WheelReading:
         libraries = sorted(found.values(), key=lambda library: order.get(library.member, len(order)))
         return GpuCodeFacts(tuple(libraries), declared)
 
+    def _with(self, library: Library, code: GpuCode) -> GpuCodeFacts:
+        """What is known, with more code of one library."""
+        facts, known = self.facts(), library.code
+        both = LibraryGpuCode(library.member.name, code if isinstance(known, Unavailable) else known + code)
+        return replace(facts, libraries=tuple(both if of.member == both.member else of for of in facts.libraries))
+
     @property
     def suspected(self) -> set[str]:
         """The members that have no section for GPU code, and so much data that there may be some in it."""
@@ -219,18 +160,18 @@ class _WheelReading:
         cheap = [of for of in self._libraries.values() if of.member.compressed_size <= CHEAP]
         self._stream([of for of in cheap if of.is_open])
 
-    def read_on(self, members: Collection[str]) -> None:
-        """Take the next larger sample of each of ``members``, or stream it where that takes no more."""
+    def read_on(self, members: Collection[str], missed: Missed) -> None:
+        """Take the next larger sample of each of ``members``, or stream it until it is not ``missed`` any more."""
         whole = set(members)
         for size in SIZES:
             libraries = [of for name, of in self._libraries.items() if name in whole and _is_next(of, size)]
             self._sample(libraries, size)
             whole -= {library.member.name for library in libraries}
-        self.read_all(whole)
+        self.read_all(whole, missed)
 
-    def read_all(self, members: Collection[str]) -> None:
-        """Read these to their ends, as far as the budget allows."""
-        self._stream([self._libraries[name] for name in members if name in self._libraries])
+    def read_all(self, members: Collection[str], missed: Missed | None = None) -> None:
+        """Read these to their ends, as far as the budget allows; or until they are not ``missed`` any more."""
+        self._stream([self._libraries[name] for name in members if name in self._libraries], missed)
         for path in sorted(set(members) & set(self._loose)):
             self._loose[path] = self._read_loose(path, whole=True)
 
@@ -243,7 +184,7 @@ class _WheelReading:
             self._left -= size
         return read_loose(self._source, self._archive, path, files, whole=whole)
 
-    def _sample(self, libraries: Sequence[_Library], windows: int) -> None:
+    def _sample(self, libraries: Sequence[Library], windows: int) -> None:
         for library, (code, read) in zip(
             libraries,
             sample(self._source, [(library.sampled, library.windows) for library in libraries], windows),
@@ -254,7 +195,12 @@ class _WheelReading:
             library.windows = windows
             library.bytes_read += read
 
-    def _stream(self, libraries: Sequence[_Library]) -> None:
+    def _stream(self, libraries: Sequence[Library], missed: Missed | None = None) -> None:
+        def enough_of(library: Library) -> Enough:
+            if missed is None or library.is_streamed:
+                return all_of_it
+            return lambda code: library.member.name not in missed(self._with(library, code))
+
         allowed = []
         for library in sorted(libraries, key=lambda library: library.member.compressed_size):
             size = library.member.compressed_size
@@ -265,7 +211,7 @@ class _WheelReading:
             allowed.append(library)
         if allowed:
             with ThreadPoolExecutor(AT_ONCE, "gpu-code") as pool:
-                list(pool.map(lambda library: library.stream(self._source), allowed))
+                list(pool.map(lambda library: library.stream(self._source, enough_of(library)), allowed))
 
     def _too_large(self, size: int) -> Unavailable:
         return Unavailable(
@@ -273,11 +219,11 @@ class _WheelReading:
             f"--max-read {-(-(size + self._max_read - self._left) // 10**9)}GB reads it",
         )
 
-    def _find(self, elfs: Sequence[MemberElf] | None) -> list[_Library]:
+    def _find(self, elfs: Sequence[MemberElf] | None) -> list[Library]:
         """The libraries that have GPU code, or may have some, with the places of their data."""
         found = list(self._with_code(elfs))
         found += [
-            _Library(member, [(0, member.size)])
+            Library(member, [(0, member.size)])
             for member in self._archive.members
             if member.name.endswith(".fatbin") and not member.is_directory
         ]
@@ -292,7 +238,7 @@ class _WheelReading:
                 library.data_offset = start
         return found
 
-    def _with_code(self, elfs: Sequence[MemberElf] | None) -> Iterator[_Library]:
+    def _with_code(self, elfs: Sequence[MemberElf] | None) -> Iterator[Library]:
         if elfs is None:
             members = [member for member in self._archive.members if may_be_elf(member)]
         else:
@@ -302,11 +248,11 @@ class _WheelReading:
                 continue  # no ELF file, or a corrupt one: that is the finding of other rules
             sections = item.facts.sections
             if not isinstance(sections, Sections):
-                yield _Library(item.member, None, headers_offset=item.facts.header.sections_offset)
+                yield Library(item.member, None, headers_offset=item.facts.header.sections_offset)
             elif not sections.headers:  # stripped off: nothing says where code is
-                yield _Library(item.member, None, as_data=True)
+                yield Library(item.member, None, as_data=True)
             elif (spans := loaded_spans(sections)) or bundle_spans(sections):
-                yield _Library(
+                yield Library(
                     item.member,
                     spans,
                     bundle_spans(sections),
@@ -314,19 +260,32 @@ class _WheelReading:
                     unloaded=len(spans) < len(sections.gpu_code),
                 )
             elif may_hold_code_as_data(sections):
-                yield _Library(item.member, None, as_data=True, suspected=True)
+                yield Library(item.member, None, as_data=True, suspected=True)
 
 
-def _is_next(library: _Library, size: int) -> bool:
+def _is_next(library: Library, size: int) -> bool:
     """True when ``size`` windows are the next larger sample, and clearly less than all bytes."""
     before = (0, *SIZES)[SIZES.index(size)]
-    if not library.is_open or library.unloaded or library.windows != before or library.member.compressed_size <= CHEAP:
+    if not library.is_open or library.windows != before or library.member.compressed_size <= CHEAP:
         return False
-    return 2 * sum(length for _, length in window_places(library.sampled, size)) < library.member.compressed_size
+    places = window_places(library.sampled, size)
+    return 0 < 2 * sum(length for _, length in places) < library.member.compressed_size
 
 
 def _are_cheap(files: Sequence[Member]) -> bool:
     return sum(member.compressed_size for member in files) <= CHEAP
+
+
+def look_into(source: ByteSource, archive: Archive, member: Member) -> tuple[GpuCode, int]:
+    """What a small sample of a library of unknown sections shows, and how many bytes that took; of a small one nothing.
+
+    Raises SourceError when bytes cannot be had.
+    """
+    (start,) = data_offsets(source, archive, [member])
+    if isinstance(start, Unavailable) or member.compressed_size <= CHEAP:
+        return GpuCode({}, "sampled", {}), 0
+    ((code, read),) = sample(source, [(Sampled(member, start, ()), 0)], SIZES[1])
+    return code, read
 
 
 def data_offsets(source: ByteSource, archive: Archive, members: Sequence[Member]) -> list[int | Unavailable]:

@@ -22,41 +22,72 @@ from wheel_checks.sources.byte_source import ByteSource
 
 WINDOW = 256 * 1024
 """Compressed bytes of one window. Found by trial in November 2026: of 23 large libraries smaller ones find less."""
-SIZES = (7, 15, 31)
-"""How many windows the samples have, from the smallest on: 1.8, 3.9 and 8.1 MB of each library."""
+SIZES = (3, 7, 15, 31)
+"""How many windows the samples have, from the smallest on: 0.8, 1.8, 3.9 and 8.1 MB of each library."""
 
 _OUTPUT = 16 * 1024 * 1024  # bytes inflated of one window
-_DENSITY = 0.35  # to what share of its size everything but GPU code deflates; it need not be right
+_DENSITY = 0.35  # to what share of its size everything but GPU code deflates at least; it need not be right
 _NOTHING = GpuCode({}, "sampled", {})
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
     """A member of which the data begins at ``data_offset`` of the archive, and the ``(offset, size)`` in it, inflated,
-    of what holds GPU code; none when that may be anywhere.
+    of what holds GPU code; none when that may be anywhere. ``strictly``, only windows count that certainly lie in the
+    largest of them: what is beside it may look the same.
     """
 
     member: Member
     data_offset: int
     spans: tuple[tuple[int, int], ...]
+    strictly: bool = False
 
 
 def window_places(library: Sampled, windows: int) -> list[tuple[int, int]]:
-    """The ``(offset, length)`` in the archive of so many windows, less when they would cover all there is."""
-    member = library.member
-    packed = member.compressed_size
-    first = min((offset for offset, _ in library.spans), default=0)
-    size = sum(length for _, length in library.spans) or member.size
-    if member.method == STORED:
-        low, room = min(first, packed), min(size, packed)
-    else:
-        room = int(min(max(packed - _DENSITY * (member.size - size), 0.15 * size), size, packed))
-        low = int(min(_DENSITY * first, packed - room))
+    """The ``(offset, length)`` in the archive of so many windows, less when they would cover all there is; none where
+    no place is certain, and only such count.
+    """
+    packed = library.member.compressed_size
+    low, room = _certain_room(library) if library.strictly else _likely_room(library)
+    if library.strictly and room < WINDOW:
+        return []
     length = min(WINDOW, packed)
     spread = max(0, min(room, packed - low) - length)
     return [
         (library.data_offset + low + int(place * spread), min(length, packed - low)) for place in _fractions(windows)
     ]
+
+
+def _likely_room(library: Sampled) -> tuple[int, int]:
+    """Where in the compressed bytes the GPU code must be, about: its beginning and length."""
+    member = library.member
+    packed = member.compressed_size
+    first = min((offset for offset, _ in library.spans), default=0)
+    size = sum(length for _, length in library.spans) or member.size
+    if member.method == STORED:
+        return min(first, packed), min(size, packed)
+    other = member.size - size
+    room = int(min(max(packed - _DENSITY * other, 0.15 * size), size, packed))
+    return int(min((packed - room) / max(1, other) * first, packed - room)), room
+
+
+def _certain_room(library: Sampled) -> tuple[int, int]:
+    """Which compressed bytes certainly inflate to the inside of the largest span: their beginning and length.
+
+    No compressor writes more bytes than it reads, but for the headers of stored blocks (RFC 1951, 3.2.4). So the first
+    n compressed bytes inflate to n at least, and so do the last n: between these bounds lies what the n-th inflates to.
+    """
+    member = library.member
+    offset, length = max(library.spans, key=lambda span: span[1], default=(0, 0))
+    if member.method == STORED:
+        return offset, length
+    low = _packed_at_most(offset)
+    return low, member.compressed_size - _packed_at_most(member.size - offset - length) - low
+
+
+def _packed_at_most(size: int) -> int:
+    """To how many bytes so many may be compressed: a block of 5 KB and more has a header of 5 bytes."""
+    return size + size // 500 + 4096
 
 
 def sample(source: ByteSource, libraries: Sequence[tuple[Sampled, int]], windows: int) -> list[tuple[GpuCode, int]]:

@@ -31,6 +31,7 @@ def summarize_gpu_code(found: GpuCodeFacts, gpus: Sequence[Product]) -> dict[str
                 "code": answer.runs.label,
                 "member": answer.member,
                 "why": answer.runs.why,
+                **({"perhaps_native": True} if answer.is_perhaps_native else {}),
             }
             for answer in answers(found, gpus)
         ]

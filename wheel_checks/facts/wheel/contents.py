@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.facts.elf.reading import MemberElf
     from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.gpu.targets import Product
+    from wheel_checks.formats.gpu.fatbin import GpuCode
     from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 
 TAIL = 64 * 1024  # bytes; holds the end record, and the whole directory of most wheels
@@ -152,9 +153,17 @@ def _with_accelerator(contents: WheelContents, source: ByteSource, kept: FileFac
     found = kept.remember(
         f"accelerator {wanted}".strip(),
         AsJson(AcceleratorContent),
-        lambda: read_accelerator_content(source, archive, most=ASKED if wanted else QUICK, wanted=wanted),
+        lambda: read_accelerator_content(
+            source, archive, most=ASKED if wanted else QUICK, wanted=wanted, look=partial(_look, source, archive)
+        ),
     )
     return replace(contents, accelerator=found)
+
+
+def _look(source: ByteSource, archive: Archive, member: Member) -> tuple[GpuCode, int]:
+    from wheel_checks.facts.gpu.reading import look_into
+
+    return look_into(source, archive, member)
 
 
 def _broken(source: ByteSource, size: int, tail: bytes, depth: Depth, error: FormatError) -> WheelContents:
@@ -209,10 +218,13 @@ def with_gpu_code_for(
     project: str,
     gpus: Sequence[Product],
     max_read: int = MAX_READ,
+    *,
+    presence: bool = False,
 ) -> WheelContents:
     """The contents with as much GPU code of a ``project`` as says whether it runs on ``gpus``: samples, if these do.
 
-    At most ``max_read`` bytes are streamed. Raises SourceError when bytes cannot be had.
+    ``presence``, that there is code that runs will do; else whether it is machine code, or PTX, is known, too. At most
+    ``max_read`` bytes are streamed. Raises SourceError when bytes cannot be had.
     """
     archive = contents.archive
     if isinstance(archive, Unavailable):
@@ -222,7 +234,7 @@ def with_gpu_code_for(
     from wheel_checks.facts.gpu.reading import read_until
 
     def missed(found: GpuCodeFacts) -> frozenset[str]:
-        return still_matters(replace(found, project=project), gpus)
+        return still_matters(replace(found, project=project), gpus, presence=presence)
 
     elfs = None if isinstance(contents.elfs, Unavailable) else contents.elfs
     code = read_until(
@@ -230,6 +242,7 @@ def with_gpu_code_for(
         archive,
         missed,
         elfs,
+        question=repr((project, sorted((gpu.sm, gpu.gfx) for gpu in gpus), presence)),
         max_read=max_read,
         remember=lambda part, read: kept.remember(
             part, AsJson(GpuCodeFacts), read, deeper=(_ALL_CODE,), is_sound=_was_read

@@ -41,7 +41,7 @@ class Request:
     ``accelerator`` is what is to be proven or refuted ("cuda", "cpu", ``ANY`` accelerator; ``ALL`` for its version):
     then native members are read until it is shown, within a larger bound.
     ``gpus`` asks for the GPU code that decides whether it runs on them, at any depth; at most ``max_read`` bytes are
-    streamed for it.
+    streamed for it. ``presence``, it is enough that it runs, if only by PTX that a driver compiles.
     """
 
     file_name: str
@@ -53,6 +53,7 @@ class Request:
     gpus: tuple[Product, ...] = ()
     read_variants: Callable[[], VariantIndex | Unavailable] | None = None
     max_read: int = MAX_READ
+    presence: bool = False
 
 
 def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_KEPT) -> WheelFacts:
@@ -138,7 +139,8 @@ def _with_gpu_code(
     if not isinstance(built_for, Unavailable) and all(is_for_others(built_for, gpu) for gpu in gpus):
         return replace(facts, gpu_code=Unavailable(f"the wheel is {built_for.label}"))
     project = "" if isinstance(facts.name, Unavailable) else canonicalize_name(facts.name.distribution)
-    return replace(facts, gpu_code=with_gpu_code_for(contents, source, kept, project, gpus, request.max_read).gpu_code)
+    found = with_gpu_code_for(contents, source, kept, project, gpus, request.max_read, presence=request.presence)
+    return replace(facts, gpu_code=found.gpu_code)
 
 
 def _of_project(facts: WheelFacts) -> WheelFacts:

@@ -202,7 +202,15 @@ class FatbinScanner:
                 expected=f"at least {max(self._end, self._header + _CONTAINER.size)} bytes",
                 hint="it is cut off, or a size in it is wrong",
             )
-        return GpuCode(dict(self._counts), "exact", dict(self._containers), newest_isa(self._isa))
+        return self._code("exact")
+
+    @property
+    def so_far(self) -> GpuCode:
+        """What has been fed until now, as "sampled"."""
+        return self._code("sampled")
+
+    def _code(self, certainty: Certainty) -> GpuCode:
+        return GpuCode(dict(self._counts), certainty, dict(self._containers), newest_isa(self._isa))
 
     def _read_container(self, data: Buffer, at: int) -> None:
         magic, version, header_size, size = _CONTAINER.unpack_from(data, at)

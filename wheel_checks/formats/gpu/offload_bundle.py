@@ -19,7 +19,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from wheel_checks.errors import FormatError
@@ -207,7 +207,12 @@ class BundleScanner:
                 expected=f"at least {self._next} bytes",
                 hint="it is cut off, or a size in it is wrong",
             )
-        return GpuCode(dict(self._counts), "exact", dict(self._containers))
+        return replace(self.so_far, certainty="exact")
+
+    @property
+    def so_far(self) -> GpuCode:
+        """What has been fed until now, as "sampled"."""
+        return GpuCode(dict(self._counts), "sampled", dict(self._containers))
 
 
 _MAGICS = re.compile(re.escape(MAGIC) + rb"|" + COMPRESSED_MAGIC + rb"[\x01-\x03]\0[\0\x01]\0")

@@ -168,7 +168,11 @@ def only_compiled(facts: GpuCodeFacts, wanted: Sequence[Product], fix: Fix, plac
     """Libraries that run on a GPU only by compiling PTX, of a package that runs there."""
     by_label: dict[tuple[str, str], list[Product]] = defaultdict(list)
     codes = {}
-    for one in answers(facts, wanted):
+    found = answers(facts, wanted)
+    if unsure := [one for one in found if one.is_perhaps_native]:
+        what = f"{unsure[0].member} was read until {unsure[0].runs.label} was seen, which runs on {unsure[0].product}"
+        need(Unavailable(f"{what}; whether there is machine code for it, too, is not known", "--depth gpu"))
+    for one in found:
         for library in one.compiled:
             by_label[library.member, library.runs.label].append(one.product)
             codes[library.member] = library.code
