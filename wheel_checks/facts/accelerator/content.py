@@ -18,8 +18,10 @@ from wheel_checks.errors import FormatError
 from wheel_checks.facts.accelerator.signals import CUDA, GPU, ROCM, member_signal
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.archive.inflation import unpackable
+from wheel_checks.facts.elf.absence import rule_out
+from wheel_checks.facts.elf.held_bytes import HeldBytes
 from wheel_checks.facts.elf.native_members import may_be_elf
-from wheel_checks.facts.elf.reading import THOROUGH, MemberElf, read_member_elfs
+from wheel_checks.facts.elf.reading import MemberElf, read_member_elfs
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.formats.elf.header import MAGIC
@@ -44,6 +46,7 @@ _LOOKED_INTO = 3  # members
 _FIRST, _AT_ONCE = 4, 12  # members read together: those that are likely to show it, then the others
 _LONGEST_NAME = 1_000  # characters of a soname or section that are looked at
 _HASH = re.compile(r"[-.][0-9a-f]{8,64}(?=\.so)")  # what auditwheel and its kind put into the names of copied libraries
+_BEGINS = re.compile("lib")
 _HEAD = 1024  # compressed bytes that hold the beginning of a member
 _NOT_READ = "it inflates absurdly, or shares bytes with another"
 _WINDOWS = (".dll", ".pyd", ".exe")
@@ -153,25 +156,20 @@ def read_accelerator_content(
     found.unread |= {m.name: "libraries of Windows are not read" for m in windows}
     found.unread |= {m.name: _NOT_READ for m in native if id(m) not in readable}
     found.shown += _code_files(source, archive, [m for m in archive.members if id(m) in readable])
-    begins = partial(_begins, source, archive)
     queue = sorted(originals.values(), key=lambda copies: _likelihood(copies[0]), reverse=True)
-    to_stream: list[list[Member]] = []
+    to_stream: list[Sequence[Member]] = []
     while queue and found.bytes_read < most and not (found.bytes_read >= at_hand and found.is_enough(wanted)):
         size = _FIRST if len(queue) == len(originals) else _AT_ONCE
         batch, queue = queue[:size], queue[size:]
-        firsts = [copies[0] for copies in batch]
-        for copies, elf in zip(batch, read_member_elfs(source, archive, firsts, PARTS, effort=THOROUGH), strict=True):
-            found.take(elf, len(copies), begins)
-            if elf.member.name in found.unread:
-                to_stream.append(copies)
+        to_stream += _read_batch(HeldBytes(source, archive.end.directory_offset), archive, batch, found)
     if look is not None and not found.shown:
         found.look_into([copies[0] for copies in to_stream], look)
     for copies in sorted(to_stream, key=lambda copies: copies[0].compressed_size):
         left = most - found.bytes_read
-        if (found.shown and wanted != ALL) or left <= 0:
+        if (found.is_enough(wanted) if wanted else found.shown) or left <= 0:
             break
-        (elf,) = read_member_elfs(source, archive, copies[:1], PARTS, effort=THOROUGH, stream_names=left)
-        found.take(elf, len(copies), begins)
+        (elf,) = read_member_elfs(source, archive, copies[:1], PARTS, stream_names=left)
+        found.take(elf, len(copies), partial(_begins, source, archive))
     not_code = found.not_code
     return AcceleratorContent(
         shown=tuple(dict.fromkeys(found.shown)),
@@ -180,6 +178,23 @@ def read_accelerator_content(
         unread=tuple(found.unread.items()),
         bytes_read=found.bytes_read,
     )
+
+
+def _read_batch(
+    source: ByteSource, archive: Archive, batch: Sequence[Sequence[Member]], found: _Found
+) -> list[Sequence[Member]]:
+    """Note what these members show; the first of each with its copies. Returns those that are not known completely."""
+    hinted = [copies for copies in batch if _likelihood(copies[0])[0]]
+    plain = [copies for copies in batch if not _likelihood(copies[0])[0]]
+    for copies, absence in zip(plain, rule_out(source, archive, [c[0] for c in plain], _may_show), strict=True):
+        found.bytes_read += absence.bytes_read
+        if absence.proven:
+            found.read += len(copies)
+        else:
+            hinted.append(copies)
+    for copies, elf in zip(hinted, read_member_elfs(source, archive, [c[0] for c in hinted], PARTS), strict=True):
+        found.take(elf, len(copies), partial(_begins, source, archive))
+    return [copies for copies in hinted if copies[0].name in found.unread]
 
 
 def content_of_files(files: Mapping[str, ElfFacts | str]) -> AcceleratorContent:
@@ -207,7 +222,7 @@ class _Found:
         if wanted == ALL:
             return False
         if wanted:
-            return any(wanted in (s.accelerator, ANY) for s in self.shown)
+            return any(wanted == s.accelerator or wanted not in GPU for s in self.shown)
         if len({s.version for s in self.shown if s.accelerator == CUDA and s.version}) > 1:
             return False  # all of several majors are to be named
         named = any(s.version or s.accelerator != CUDA for s in self.shown)
@@ -246,10 +261,7 @@ class _Found:
         if isinstance(facts.dynamic, DynamicFacts):
             self._note_names(member, facts.dynamic.needed, NEEDS)
             self._note_names(member, [facts.dynamic.soname or ""], IS)
-        elif facts.dynamic is not None and possible is not None:
-            self._note_names(member, [n for n in possible if n != member.rpartition("/")[2]], NEEDS)
-            self._note_names(member, [n for n in possible if n == member.rpartition("/")[2]], IS)
-        elif facts.dynamic is not None:
+        elif facts.dynamic is not None and (possible is None or any(map(_may_show, possible))):
             lacking.append("what it needs")
         if lacking:
             self.unread[member] = f"{' and '.join(lacking)} lie out of reach"
@@ -286,6 +298,16 @@ def library_meaning(soname: str) -> Iterator[tuple[str, str]]:
 @cache
 def _rows(table: str) -> list[tuple[re.Pattern[str], dict[str, Any]]]:
     return [(re.compile(row["pattern"]), row) for row in load("accelerators")[table]]
+
+
+def _may_show(name: str) -> bool:
+    """True when a string of .dynstr is, or ends in, a library that shows an accelerator.
+
+    Linkers let a string be the end of a longer one.
+    """
+    if len(name) > _LONGEST_NAME:
+        return True
+    return any(True for begin in _BEGINS.finditer(name) for _ in library_meaning(name[begin.start() :]))
 
 
 def _likelihood(member: Member) -> tuple[bool, int]:

@@ -43,6 +43,7 @@ class PartialMember:
         self.tail_packed = b""
         self.tail_served = False
         self.trust_tail = True
+        self._most_inflated = MAX_INFLATED
         self.learned = KnownRegions(member.size)
         self._head = bytearray()
         self.zeros: list[tuple[int, int]] = []
@@ -95,7 +96,7 @@ class PartialMember:
         """Learn the compressed bytes that precede those of the tail."""
         self.tail_packed = packed + self.tail_packed
         try:
-            self._tail = inflate_tail(self.tail_packed, self.size, limit=MAX_INFLATED, margin=_MARGIN)
+            self._tail = inflate_tail(self.tail_packed, self.size, limit=self._most_inflated, margin=_MARGIN)
         except FormatError:  # no block begins in it, or it grew too long; a longer one or the head may serve
             self._tail_ended = self._tail is not None
             return
@@ -121,6 +122,17 @@ class PartialMember:
             else:
                 tail = max(tail, by_tail)
         return Wish(head, tail)
+
+    def allow_inflating(self, most: int) -> None:
+        """From now on let the tail take ``most`` bytes."""
+        self._most_inflated, self._tail_ended = most, False
+
+    def tail_until(self, offset: int) -> int:
+        """An estimate of the compressed bytes from ``offset`` to the end, by the density of the tail that is known."""
+        if self._tail is None:
+            return self.member.compressed_size
+        density = len(self.tail_packed) / max(1, len(self._tail.data))
+        return len(self.tail_packed) + int(max(0, self._tail.offset - offset) * density)
 
     def _head_until(self, end: int) -> int:
         """An estimate of the compressed bytes to ``end``, by the density of the head, always more than are known."""

@@ -15,12 +15,13 @@ from enum import StrEnum
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.elf.dynamic_strings import names_at, place_of_strings
 from wheel_checks.facts.elf.far_names import learn_near_names, read_far_names
 from wheel_checks.facts.elf.member import PartialMember
-from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, StreamKeeper, WholeFile
-from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Part, read_elf, read_elf_by_ranges
-from wheel_checks.formats.elf.header import SECTION_LAYOUT, read_header, table_sizes
-from wheel_checks.formats.elf.sections import SHT_DYNAMIC, SHT_DYNSYM, zeros_of_headers
+from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, StreamKeeper, WholeFile, merge
+from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Missing, Part, read_elf, read_elf_by_ranges
+from wheel_checks.formats.elf.header import read_header
+from wheel_checks.formats.elf.sections import zeros_of_headers
 from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
 from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import DEFLATED, STORED, inflate, inflate_stream
@@ -29,12 +30,14 @@ from wheel_checks.sources.byte_source import ByteSource
 
 WHOLE = 96 * 1024  # compressed bytes up to which a member is read whole: head and tail would not be less
 _WHOLE_INFLATED = 8 * 1024 * 1024  # bytes
-_FIRST_HEAD = 8 * 1024  # compressed bytes: the program headers, and all names of small libraries
-_EXTRA_ROOM = 128  # bytes for the extra fields of a local header; when they take more, the first read is a bit shorter
+FIRST_HEAD = 8 * 1024  # compressed bytes: the program headers, and all names of small libraries
+EXTRA_ROOM = 128  # bytes for the extra fields of a local header; when they take more, the first read is a bit shorter
 _AT_ONCE = 12  # members read together
 _MAX_ROUNDS = 24
-_FIRST_SECTIONS = 48  # among which the dynamic symbols are sought; they stand near the front, and files have about 35
 _MAX_STREAMS = 3  # of one member: what one tells may lead back to earlier bytes
+_DEEP = 6 * 1024 * 1024  # compressed bytes of a tail that is read where a stream would be much longer
+_MUCH_SHORTER = 2  # times, by an estimate that is too long where names, which inflate most, follow denser data
+_DEEP_INFLATED = 32 * 1024 * 1024  # bytes of it, held four times; of one member at a time
 
 
 _NOT_SOUGHT = Unavailable("the names that are possible are sought only where the dynamic section is missing")
@@ -105,8 +108,8 @@ def read_member_elfs(
 
     Of a big deflated member only head and tail are read, as far as ``effort`` allows. When these do not tell all parts,
     a member of at most ``stream`` compressed bytes is streamed until they are known; of others the rest stays missing,
-    and the names that are possible are sought, streaming at most about ``stream_names`` compressed bytes.
-    Memory is bounded: 12 members at a time, of each at most 12 MiB of head and as much of tail.
+    and the names that are possible are sought, streaming at most about ``stream_names`` compressed bytes, or reading a
+    much shorter tail. Memory is bounded: 12 members at a time, of each at most 12 MiB of head and as much of tail.
     Raises SourceError when bytes cannot be had.
     """
     results: list[MemberElf] = []
@@ -123,11 +126,8 @@ def read_member_elfs(
         for reading in batch:
             reading.seek_names()
         _read_on(source, batch)
-        for reading in batch:
-            for _ in range(_MAX_STREAMS):
-                if reading.wants_more and reading.packed_until_needed <= stream_names:
-                    reading.stream(source)
-                    _read_on(source, [reading])
+        for reading in batch if stream_names else ():
+            _read_far(source, reading, stream_names)
         results += [reading.result() for reading in batch]
     return results
 
@@ -137,8 +137,8 @@ def _begin(source: ByteSource, batch: Sequence[_Reading], directory_offset: int)
     ranges = []
     for reading in batch:
         member = reading.member
-        body = member.compressed_size if reading.is_small else min(_FIRST_HEAD, member.compressed_size)
-        length = LOCAL_HEADER_SIZE + len(member.raw_name) + _EXTRA_ROOM + body
+        body = member.compressed_size if reading.is_small else min(FIRST_HEAD, member.compressed_size)
+        length = LOCAL_HEADER_SIZE + len(member.raw_name) + EXTRA_ROOM + body
         ranges.append((member.header_offset, max(0, min(length, directory_offset - member.header_offset))))
     pieces = iter(source.read_many([span for span in ranges if span[1]]))
     for reading, (_, length) in zip(batch, ranges, strict=True):
@@ -158,6 +158,18 @@ def _read_on(source: ByteSource, batch: Sequence[_Reading]) -> None:
             break
 
 
+def _read_far(source: ByteSource, reading: _Reading, most: int) -> None:
+    """Read what is needed of one member by a long tail, or by a stream of about ``most`` compressed bytes."""
+    for _ in range(_MAX_STREAMS):
+        if not reading.wants_more:
+            return
+        if not reading.goes_deep():
+            if reading.packed_until_needed > most:
+                return
+            reading.stream(source)
+        _read_on(source, [reading])
+
+
 def _find_far_names(source: ByteSource, batch: Sequence[_Reading]) -> None:
     """Seek the names of sections that neither head nor tail reaches."""
     open_ = [(reading, reading.partial) for reading in batch if reading.partial and reading.lacks(Part.SECTIONS)]
@@ -172,6 +184,7 @@ class _Reading:
         self.member = member
         self._parts = parts
         self._effort = effort
+        self._deep = 0
         self._allowed = effort.parts
         self._facts: ElfFacts | Unavailable = Unavailable(f"{member.name} was not read")
         self._way = Way.WHOLE
@@ -199,8 +212,14 @@ class _Reading:
     @property
     def packed_until_needed(self) -> int:
         """About how many compressed bytes of the member there are up to the end of what is needed."""
-        end = max((span.end for span in self._needed), default=0)
+        end = max((span.end for span in self._wanted), default=0)
         return end * self.member.compressed_size // max(1, self.member.size)
+
+    @property
+    def _wanted(self) -> tuple[ByteRange, ...]:
+        """What is needed now, and of the sections: these pass by when the member is streamed."""
+        sections = None if isinstance(self._facts, Unavailable) else self._facts.sections
+        return merge([*self._needed, *(sections.ranges if isinstance(sections, Missing) else ())])
 
     def lacks(self, part: Part) -> bool:
         """True when this part was asked for and is not known."""
@@ -251,7 +270,7 @@ class _Reading:
         partial = self.partial
         if partial is None or not self._needed:
             return []
-        allowed = max(self._allowed, self._effort.place) if self.lacks(Part.SECTIONS) else self._allowed
+        allowed = max(self._allowed, self._deep, self._effort.place if self.lacks(Part.SECTIONS) else 0)
         wish = partial.wish_for(self._needed)
         if wish.head + wish.tail > allowed:  # then what is out of reach shall not keep us from the others
             in_reach = [span for span in self._needed if sum(partial.wish_for([span])) <= allowed]
@@ -284,7 +303,8 @@ class _Reading:
         if partial is None:
             return
         self._way = Way.STREAMED
-        keeper = StreamKeeper(self.member.size, self._needed)
+        wanted = self._wanted
+        keeper = StreamKeeper(self.member.size, wanted)
 
         def counted(chunks: Iterable[bytes]) -> Iterator[bytes]:
             for chunk in chunks:
@@ -297,7 +317,7 @@ class _Reading:
                 keeper.feed(piece)
                 if keeper.done:
                     break
-            for span in self._needed:
+            for span in wanted:
                 partial.learned.add(span.offset, keeper.regions.read(*span))
             self._look()
         except FormatError as error:
@@ -317,6 +337,17 @@ class _Reading:
         except FormatError as error:
             self._fail(error)
 
+    def goes_deep(self) -> bool:
+        """True when a long tail is to be read: once, where it is much shorter than what would be streamed."""
+        if self.partial is None or self._deep or not self._needed:
+            return False
+        start = min(span.offset for span in self._needed)
+        if self.partial.tail_until(start) > self.packed_until_needed // _MUCH_SHORTER:
+            return False
+        self._deep = _DEEP
+        self.partial.allow_inflating(_DEEP_INFLATED)
+        return True
+
     def _look(self) -> None:
         """Read what the bytes at hand tell, and note what they lack."""
         partial = self.partial
@@ -325,9 +356,12 @@ class _Reading:
         try:
             if self._seeks_names:
                 self._allowed = self._effort.place
-                place = _dynamic_strings(partial)
+                place = place_of_strings(partial)
                 self._allowed = self._effort.names
-                self._names, self._needed = _names_at(partial, place), ()
+                self._names, self._needed = names_at(partial, place), ()
+                if self.lacks(Part.SECTIONS):  # what else is missing is what the names stand for
+                    self._facts = read_elf(partial, self._parts)
+                    self._needed = self._facts.sections.ranges if isinstance(self._facts.sections, Missing) else ()
             else:
                 if Part.SECTIONS in self._parts:
                     learn_near_names(partial)
@@ -358,41 +392,3 @@ class _Reading:
     def _fail(self, error: FormatError) -> None:
         self._facts = Unavailable(f"{self.member.name} cannot be read as an ELF file: {error}")
         self.partial, self._needed = None, ()
-
-
-def _names_at(view: PartialMember, place: tuple[int, int] | None) -> tuple[str, ...] | Unavailable:
-    """The dynamic strings at ``place`` that may be libraries or search paths. Raises BytesNeeded."""
-    if place is None:
-        return Unavailable("the section headers tell of no dynamic symbols")
-    # No mangled name of C++ has a dot before a word or a slash in it.
-    strings = view.read(*place).split(b"\0")
-    return tuple(s.decode("utf-8", "backslashreplace") for s in strings if b".so" in s or b"/" in s)
-
-
-def _dynamic_strings(view: PartialMember) -> tuple[int, int] | None:
-    """Offset and size of the string table of dynamic symbols and dynamic section, by as few section headers as will do.
-
-    Names of sections are not read: strip and patchelf may leave them far from everything else. Raises BytesNeeded and
-    FormatError.
-    """
-    header, reader = read_header(view)
-    count, size = table_sizes(reader, header).sections, reader.struct(SECTION_LAYOUT).size
-
-    def section(number: int) -> tuple[int, ...]:
-        return reader.unpack(SECTION_LAYOUT, header.sections_offset + number * size, f"section header {number}")
-
-    unknown: list[ByteRange] = []
-    for number in range(min(count, _FIRST_SECTIONS)):
-        try:
-            _, kind, _, _, _, _, link, *_ = section(number)
-        except BytesNeeded as needed:
-            unknown += needed.ranges
-            continue
-        if kind in (SHT_DYNSYM, SHT_DYNAMIC) and link < count:
-            offset, length = section(link)[4:6]
-            if offset + length > view.size:
-                raise FormatError(f"section {link} ends at {offset + length:#x}", expected=f"at most {view.size:#x}")
-            return offset, length
-    if unknown:
-        raise BytesNeeded(unknown)
-    return None

@@ -40,6 +40,7 @@ _CUSTOMARY = (  # those that GNU ld, lld, gcc, clang, nvcc, hipcc, strip and pat
 )
 _OF_GPU_CODE = {name.encode() for name in (*GPU_CODE_SECTIONS, HIP_SECTION, ".nvFatBinSegment", ".hipFatBinSegment")}
 _NAMES = (*_OF_GPU_CODE.union(name.encode() for name in _CUSTOMARY.split()),)
+_BEGINNINGS = (*(name.encode() + b"\0" for name in GPU_CODE_SECTIONS), HIP_SECTION.encode(), OFFLOAD_PREFIX.encode())
 _UNKNOWN = b"?"
 
 
@@ -84,6 +85,24 @@ def complete_names(rows: Sequence[HeaderRow], names: Sequence[int | None]) -> by
         elif end < 0 or result[end] != 0 or _may_begin(OFFLOAD_PREFIX.encode(), result[start:end]):
             return None
     return b"".join(_UNKNOWN if byte is None else bytes((byte,)) for byte in result)
+
+
+def may_be_own_name(known: Sequence[int | None]) -> bool:
+    """True when the name that begins here may be .shstrtab."""
+    return _may_begin(_OWN_NAME + b"\0", known)
+
+
+def may_name_gpu_code(known: Sequence[int | None]) -> bool:
+    """True unless no string of .shstrtab, nor the end of one, can be the name of a section of GPU code.
+
+    ``known`` is its content, None where a byte is not certain.
+    """
+    return any(
+        _may_begin(text, known[start : start + len(text)])
+        for start in range(len(known))
+        for text in _BEGINNINGS
+        if known[start] in (None, text[0])
+    )
 
 
 def _fits(name: bytes, start: int, names: Sequence[int | None], starts: set[int]) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.header import SECTION_LAYOUT, ElfHeader, table_sizes
-from wheel_checks.formats.elf.reader import Reader, check_count
+from wheel_checks.formats.elf.reader import Reader, ask_together, check_count
 from wheel_checks.formats.elf.strings import StringTable
 
 MAX_SECTIONS = 100_000
@@ -131,6 +131,30 @@ def read_header_rows(reader: Reader, header: ElfHeader) -> tuple[list[HeaderRow]
     layout = reader.struct(SECTION_LAYOUT)
     table = reader.read(header.sections_offset, sizes.sections * layout.size, "the section header table at e_shoff")
     return [HeaderRow(*row) for row in layout.iter_unpack(table)], sizes.section_names
+
+
+def read_place(reader: Reader, header: ElfHeader, number: int) -> tuple[int, int, int]:
+    """sh_name, sh_offset and sh_size of one section, by these fields alone. Raises FormatError and BytesNeeded."""
+    start, address = _start(reader, header, number), reader.struct("A").size
+    field = f"section header {number}"
+    (name,), (offset, size) = ask_together(
+        lambda: reader.unpack("I", start, field), lambda: reader.unpack("AA", start + 8 + 2 * address, field)
+    )
+    return name, offset, size
+
+
+def read_kind_and_link(reader: Reader, header: ElfHeader, number: int) -> tuple[int, int]:
+    """sh_type and sh_link of one section, by these fields alone. Raises FormatError and BytesNeeded."""
+    start, address = _start(reader, header, number), reader.struct("A").size
+    field = f"section header {number}"
+    (kind,), (link,) = ask_together(
+        lambda: reader.unpack("I", start + 4, field), lambda: reader.unpack("I", start + 8 + 4 * address, field)
+    )
+    return kind, link
+
+
+def _start(reader: Reader, header: ElfHeader, number: int) -> int:
+    return header.sections_offset + number * reader.struct(SECTION_LAYOUT).size
 
 
 def zeros_of_headers(header: ElfHeader, file_size: int) -> list[tuple[int, int]]:
