@@ -109,7 +109,7 @@ ORT = {
         ("transformer-engine-cu13", TE, "A100 native, H100 native, GB300 native"),
         ("flash-attn-3", FLASH_3, "H100 native, GB200 none"),
         ("flash-mla", ONLY_MLA, "H100 native, GB200 none"),
-        ("flashinfer-cubin", {"flashinfer_cubin/cubins/fmha/*.cubin": code("sm_100f")}, "GB200 native, H100 unknown"),
+        ("flashinfer-cubin", {"flashinfer_cubin/cubins/fmha/*.cubin": code("sm_100f")}, "GB200 native, H100 none"),
         ("mlx-cuda-13", MLX, "GB200 native, GB300 none, T4 native"),
         ("onnxruntime-gpu", ORT, "GH200 native, GB200 none, GB10 native"),
         ("nvidia-nvjpeg", {"nvidia/cu13/lib/libnvjpeg.so.13": code("11*sm_90")}, "H100 native, T4 none"),

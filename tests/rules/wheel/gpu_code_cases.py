@@ -44,6 +44,12 @@ def unreadable_beside(*containers: Sequence[str]) -> WheelFacts:
     return torch(*containers, declares="sm_90 sm_100", libbroken=broken)
 
 
+def loose(target: str) -> WheelFacts:
+    """A wheel with a file of PTX and no library."""
+    text = f".version 8.7\n.target {target}\n.address_size 64\n".encode()
+    return facts_of(WheelBuilder("demo", "1.0", "py3-none-any").add("kernels/a.ptx", text), depth=Depth.GPU)
+
+
 TORCH_2_11 = ["sm_80", "sm_90", "sm_100", "sm_110", "sm_120"]
 HARDLY = [*[["sm_90"]] * 99, ["sm_90", "sm_100"]]
 
@@ -133,6 +139,25 @@ CASES = [
         "a CPU wheel in a stack, where STK101 judges it",
         lambda: facts_of(torch_like("cpu", "2.10.0", "aarch64")),
         expectations={**gpus("GB200"), "in_stack": True},
+    ),
+    Case(
+        "WHL601",
+        "nothing but files of code for another GPU",
+        lambda: loose("sm_100a"),
+        ("no code for H100 (9.0) in kernels/*.ptx, which has compute_100a",),
+        member="kernels/*.ptx",
+        expectations=gpus("H100,GB200"),
+    ),
+    Case(
+        "WHL601",
+        "files of code for another GPU in a stack, of which nobody may need any",
+        lambda: loose("sm_100a"),
+        (
+            "it is not proven that this runs on H100 (9.0): its files of GPU code are made for other GPUs "
+            "(kernels/*.ptx); whether the stack needs any is not known",
+        ),
+        expectations={**gpus("H100,GB200"), "in_stack": True},
+        undecided=True,
     ),
     Case(
         "WHL601",

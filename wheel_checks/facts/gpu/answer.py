@@ -8,6 +8,8 @@ What a library declares of itself proves nothing.
 * A library that has code for single architectures alone (sm_90a, sm_100f), or is named after some, is missing on other
   GPUs by design, as long as another one runs there.
 * A library with a single file for the compiler's default architecture has no kernels that are worth a word.
+* Files of GPU code by themselves, all of them for other GPUs, are no code for this one. Whether that matters, only the
+  package that loads them knows.
 * When some of the package's libraries run and some do not, what decides is how it is used: unknown.
 """
 
@@ -58,7 +60,8 @@ class CodeAnswer:
     GPU; ``bundled`` are copies of other projects' libraries without code for it; ``unread`` are libraries that must be
     read (whole) to know. ``other_cuda`` are the alternatives of the running library, for another CUDA, without code.
     ``compiled`` are the libraries that run by PTX alone, the main one first; ``perhaps_compiled`` those of which a
-    sample shows PTX for this GPU: whether there is machine code too, only all of it says.
+    sample shows PTX for this GPU: whether there is machine code too, only all of it says. ``loose`` is true where the
+    package has nothing but files of GPU code for single architectures, which are loaded when there is a GPU for them.
     """
 
     product: Product
@@ -71,6 +74,7 @@ class CodeAnswer:
     other_cuda: tuple[Alternative, ...] = ()
     compiled: tuple[LibraryAnswer, ...] = ()
     perhaps_compiled: tuple[LibraryAnswer, ...] = ()
+    loose: bool = False
 
     @property
     def is_perhaps_native(self) -> bool:
@@ -128,6 +132,7 @@ def answer(facts: GpuCodeFacts, product: Product) -> CodeAnswer | None:
         tuple(_other_cuda(running, libraries, product)),
         tuple(one for one in compiled if _is_exact(one)),
         tuple(one for one in compiled if not _is_exact(one)),
+        not plain and all(map(_is_loose, found)),
     )
 
 
@@ -174,6 +179,7 @@ def _decide_special(
         return _not_known(unread[0]), None, unread
     if special:
         chosen = [one for one in special if one.group.role != "special" and not _is_loose(one)]
+        chosen = chosen or [one for one in special if all(map(_is_loose, special))]
         if chosen:
             return chosen[0].runs, chosen[0], []
         why = f"its GPU code is made for other GPUs ({special[0].member}); whether the package needs it is not known"
@@ -277,7 +283,7 @@ def _is_special(one: LibraryAnswer) -> bool:
     code = one.code
     if one.group.role == "main" or isinstance(code, Unavailable) or code.certainty != "exact" or not code.counts:
         return False
-    return all(label[-1] in "af" and label.startswith(("sm_", "compute_")) for label in code.counts)
+    return all(label[-1] in "af?" and label.startswith(("sm_", "compute_")) for label in code.counts)
 
 
 def _is_dispatched(group: DecidingGroup, libraries: dict[str, LibraryGpuCode]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from packaging.version import InvalidVersion, Version
@@ -14,7 +15,7 @@ from wheel_checks.data import load
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.answer import CodeAnswer, answers
 from wheel_checks.facts.gpu.code import GpuCodeFacts
-from wheel_checks.facts.gpu.targets import Product, products, runs_on
+from wheel_checks.facts.gpu.targets import Product, RunsHow, products, runs_on
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import plural
@@ -48,16 +49,26 @@ def labels_of(code: GpuCode) -> str:
     return ", ".join((*code.sass, *code.ptx, *code.gfx)) or "nothing that a GPU runs"
 
 
-def without_code(facts: GpuCodeFacts, wanted: Sequence[Product], remedy: Remedy, place: Place) -> Iterator[Finding]:
+def without_code(
+    facts: GpuCodeFacts, wanted: Sequence[Product], remedy: Remedy, place: Place, *, in_stack: bool = False
+) -> Iterator[Finding]:
     """What the package does not run on (errors), and what is not proven (undecided), with the library that decides.
 
-    Copies of other projects' libraries that lack code are warnings, libraries made for other GPUs are notes.
+    Copies of other projects' libraries that lack code are warnings, libraries made for other GPUs are notes. In a stack
+    it is not known whether another package needs loose files of GPU code.
     """
-    found = answers(facts, wanted)
+    found = [_left_open(one) if in_stack else one for one in answers(facts, wanted)]
     yield from _does_not_run([one for one in found if one.runs.how == "none"], facts, remedy, place)
     yield from _not_proven([one for one in found if one.runs.how == "unknown"], facts, place)
     yield from _bundled(found, place)
     yield from _by_design([one for one in found if one.runs.how in ("native", "jit")])
+
+
+def _left_open(one: CodeAnswer) -> CodeAnswer:
+    if not one.loose or one.runs.how != "none":
+        return one
+    why = f"its files of GPU code are made for other GPUs ({one.member}); whether the stack needs any is not known"
+    return replace(one, runs=RunsHow("unknown", "", why))
 
 
 def _does_not_run(found: Sequence[CodeAnswer], facts: GpuCodeFacts, remedy: Remedy, place: Place) -> Iterator[Finding]:

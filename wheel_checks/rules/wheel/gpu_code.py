@@ -57,7 +57,9 @@ def has_code(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]
         message = f"the wheel is {accelerator.label}: it has no code for {named(others)}"
         yield Finding(message, fix=_fix(wheel, others))
     if wanted := tuple(gpu for gpu in wanted if gpu not in others):
-        yield from without_code(need(wheel.gpu_code), wanted, lambda gpus, code: _fix(wheel, gpus, code), Location)
+        code = need(wheel.gpu_code)
+        in_stack = expectations.in_stack
+        yield from without_code(code, wanted, lambda gpus, code: _fix(wheel, gpus, code), Location, in_stack=in_stack)
 
 
 def _fix(wheel: WheelFacts, gpus: Sequence[Product], code: GpuCode | None = None) -> Fix:
