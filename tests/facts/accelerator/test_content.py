@@ -192,3 +192,21 @@ def test_reading_stops_when_an_accelerator_is_shown_and_copies_are_read_once() -
     others = {f"demo/{n}.so": plain + bytes(n) for n in range(30)}
     content = content_of({"demo/first_cuda.so": library, **others}, at_hand=0)
     assert (content.accelerators, content.complete, content.read) == (("cuda",), False, 4)
+
+
+def test_files_of_code_for_another_makers_gpus_do_not_decide_against_the_requirements() -> None:
+    added = judged({"demo/gfx950/a.hsaco": HSACO}, requires=("nvidia-cublas",))
+    alone = judged({"demo/gfx950/a.hsaco": HSACO})
+    linked = judged(
+        {"demo/a.hsaco": HSACO, "demo/_C.so": gpu_library(section=".hip_fatbin")}, requires=("nvidia-cublas",)
+    )
+
+    assert (added.label, added.certainty, added.declared, added.conflicts) == (
+        "CUDA and ROCm",
+        "declared",
+        ("cuda",),
+        (),
+    )
+    assert (alone.label, alone.certainty) == ("ROCm", "exact")
+    assert linked.accelerator == "rocm"
+    assert linked.conflicts

@@ -127,6 +127,18 @@ def test_what_runs_where(project: str, libraries: Mapping[str, GpuCode | Unavail
         assert (gpu, found.runs.how) == (gpu, how), found.runs.why
 
 
+def test_loose_files_for_another_makers_gpus_are_no_code_that_lacks() -> None:
+    added = {"demo/asm/gfx950/*.co": code("gfx950")}
+
+    assert answer(package("demo", added), parse_gpu("H100")) is None
+    with_library = answer(package("demo", added | {"demo/_C.so": code("sm_80")}), parse_gpu("H100"))
+    assert with_library is not None
+    assert with_library.runs.how == "none"
+    on_amd = answer(package("demo", added), parse_gpu("MI300X"))
+    assert on_amd is not None
+    assert on_amd.runs.how == "none"
+
+
 @pytest.mark.parametrize(
     ("held", "how"), [("sm_80 sm_90", "unknown"), ("sm_80 sm_100", "native"), ("compute_90", "jit")]
 )

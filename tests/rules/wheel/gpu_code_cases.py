@@ -154,7 +154,7 @@ CASES = [
         lambda: loose("sm_100a"),
         (
             "it is not proven that this runs on H100 (9.0): its files of GPU code are made for other GPUs "
-            "(kernels/*.ptx); whether the stack needs any is not known",
+            "(kernels/*.ptx); whether any is needed is not known",
         ),
         expectations={**gpus("H100,GB200"), "in_stack": True},
         undecided=True,

@@ -40,7 +40,7 @@ QUICK = 64 * 1024 * 1024  # bytes after which the search for an accelerator ends
 ASKED = 160 * 1024 * 1024  # bytes after which it ends where somebody asked
 ANY = "any"  # any accelerator
 ALL = "all"  # all that is shown, of all members
-CODE, NEEDS, IS = "code", "needs", "is"
+CODE, NEEDS, IS, FILES = "code", "needs", "is", "files"
 
 _LOOKED_INTO = 3  # members
 _FIRST, _AT_ONCE = 4, 12  # members read together: those that are likely to show it, then the others
@@ -57,8 +57,9 @@ Look = Callable[[Member], tuple[GpuCode, int]]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One thing that shows an accelerator: ``how`` is "code", "needs" or "is", ``what`` a section, soname or file.
+    """One thing that shows an accelerator: ``how`` is "code", "needs", "is", or "files" for loose files of GPU code.
 
+    ``what`` is a section, a soname, or what files.
     ``version`` is the accelerator's version as far as a soname gives it ("13"), else "". ``own`` is True for a needed
     library that the wheel itself carries.
     """
@@ -71,7 +72,7 @@ class Shown:
     own: bool = False
 
     def __str__(self) -> str:
-        has = {CODE: "has", NEEDS: "needs", IS: "is"}[self.how]
+        has = {CODE: "has", NEEDS: "needs", IS: "is", FILES: "has"}[self.how]
         return f"{self.member} {has} {self.what}"
 
 
@@ -99,6 +100,11 @@ class AcceleratorContent:
     def accelerators(self) -> tuple[str, ...]:
         """The accelerators that are shown, in the order in which they are named."""
         return tuple(name for name in GPU if any(item.accelerator == name for item in self.shown))
+
+    @property
+    def has_files_alone(self) -> bool:
+        """True when nothing but files of GPU code shows anything: no library needs what loads them."""
+        return bool(self.shown) and all(item.how == FILES for item in self.shown)
 
     def versions(self, accelerator: str, *hows: str) -> tuple[str, ...]:
         """The versions of ``accelerator`` that are shown, the lowest first; only in one of ``hows`` if any is given."""
@@ -321,7 +327,7 @@ def _code_files(source: ByteSource, archive: Archive, members: Sequence[Member])
         magic, offset = bytes.fromhex(row["magic"]), row["offset"]
         for member in named[:2]:
             if _begins(source, archive, member)[offset:].startswith(magic):
-                yield Shown(row["accelerator"], CODE, f"GPU code ({len(named)} such files)", member.name)
+                yield Shown(row["accelerator"], FILES, f"GPU code ({len(named)} such files)", member.name)
                 break
 
 

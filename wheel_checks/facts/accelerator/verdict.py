@@ -136,6 +136,11 @@ def judge(
     speaking = [signal for signal in hints if signal.accelerators]
     shown = from_content.accelerators
     named = shown or (speaking[0].accelerators if speaking else (NONE,))
+    if not isinstance(content, Unavailable) and content.has_files_alone:  # they may be an addition, as in sglang
+        differing = [s for s in speaking if s.accelerators[0] in GPU and not set(s.accelerators) <= set(shown)]
+        if differing:
+            speaking = differing
+            named = tuple(dict.fromkeys((*differing[0].accelerators, *shown)))
     accelerator = named[0]
     others = (*named[1:], *(a for a in from_members.accelerators if shown and a not in shown))
     majors = () if isinstance(content, Unavailable) else content.versions(accelerator)
@@ -174,7 +179,7 @@ def _content_signal(content: AcceleratorContent | Unavailable) -> Signal:
 def _certainty(accelerator: str, content: AcceleratorContent | Unavailable) -> str:
     if isinstance(content, Unavailable):
         return DECLARED
-    if content.shown:
+    if accelerator in content.accelerators:
         return EXACT if content.complete else SAMPLED
     return EXACT if content.complete and accelerator not in GPU else DECLARED
 

@@ -107,7 +107,11 @@ def answer(facts: GpuCodeFacts, product: Product) -> CodeAnswer | None:
         for library in facts.libraries
         if isinstance(library.code, Unavailable) or library.code.counts or library.code.certainty != "exact"
     }
-    groups = [group for group in deciding_groups(libraries, facts.project) if group.role != "source"]
+    groups = [
+        group
+        for group in deciding_groups(libraries, facts.project)
+        if group.role != "source" and not _are_files_for_another_maker(group, product)
+    ]
     found = [_of_group(group, libraries, product) for group in groups]
     if not found:
         if facts.declared is None:
@@ -264,6 +268,12 @@ def _is_most(lacking: Sequence[LibraryAnswer], running: Sequence[LibraryAnswer])
     without, having = (sum(one.files for one in found) for found in (lacking, running))
     share = having / max(1, without + having)
     return share < RARE or (share < MOST and any(map(_is_main, lacking)) and not any(map(_is_main, running)))
+
+
+def _are_files_for_another_maker(group: DecidingGroup, product: Product) -> bool:
+    """True for loose files for AMD's GPUs where NVIDIA's are asked for, and the other way round: sglang adds some."""
+    others = ("*.cubin", "*.ptx") if product.gfx else ("*.co", "*.hsaco")
+    return all(member.rpartition("/")[2] in others for member in group.members)
 
 
 def _is_loose(one: LibraryAnswer) -> bool:

@@ -61,7 +61,7 @@ def has_code(subject: InstalledDistribution, expectations: Expectations) -> Iter
         wanted,
         lambda gpus, code: _fix(subject, gpus, code),
         lambda member: _place(subject, member),
-        in_stack=True,
+        is_part=True,
     )
 
 

@@ -50,14 +50,14 @@ def labels_of(code: GpuCode) -> str:
 
 
 def without_code(
-    facts: GpuCodeFacts, wanted: Sequence[Product], remedy: Remedy, place: Place, *, in_stack: bool = False
+    facts: GpuCodeFacts, wanted: Sequence[Product], remedy: Remedy, place: Place, *, is_part: bool = False
 ) -> Iterator[Finding]:
     """What the package does not run on (errors), and what is not proven (undecided), with the library that decides.
 
-    Copies of other projects' libraries that lack code are warnings, libraries made for other GPUs are notes. In a stack
-    it is not known whether another package needs loose files of GPU code.
+    Copies of other projects' libraries that lack code are warnings, libraries made for other GPUs are notes. Whether
+    loose files of GPU code are needed is not known where they are a part: of a stack, or of a package with libraries.
     """
-    found = [_left_open(one) if in_stack else one for one in answers(facts, wanted)]
+    found = [_left_open(one) if is_part else one for one in answers(facts, wanted)]
     yield from _does_not_run([one for one in found if one.runs.how == "none"], facts, remedy, place)
     yield from _not_proven([one for one in found if one.runs.how == "unknown"], facts, place)
     yield from _bundled(found, place)
@@ -67,7 +67,7 @@ def without_code(
 def _left_open(one: CodeAnswer) -> CodeAnswer:
     if not one.loose or one.runs.how != "none":
         return one
-    why = f"its files of GPU code are made for other GPUs ({one.member}); whether the stack needs any is not known"
+    why = f"its files of GPU code are made for other GPUs ({one.member}); whether any is needed is not known"
     return replace(one, runs=RunsHow("unknown", "", why))
 
 

@@ -58,8 +58,9 @@ def has_code(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]
         yield Finding(message, fix=_fix(wheel, others))
     if wanted := tuple(gpu for gpu in wanted if gpu not in others):
         code = need(wheel.gpu_code)
-        in_stack = expectations.in_stack
-        yield from without_code(code, wanted, lambda gpus, code: _fix(wheel, gpus, code), Location, in_stack=in_stack)
+        content = accelerator.content
+        is_part = expectations.in_stack or (content is not None and content.native > 0)
+        yield from without_code(code, wanted, lambda gpus, code: _fix(wheel, gpus, code), Location, is_part=is_part)
 
 
 def _fix(wheel: WheelFacts, gpus: Sequence[Product], code: GpuCode | None = None) -> Fix:
