@@ -19,7 +19,7 @@ def ask(package: str, machine: str, truth: dict[str, Any] | None) -> dict[str, A
     """Judge the newest release, or the one of the truth, so that both look at the same file."""
     version = truth["wheel"].split("-")[1] if truth and not from_source(truth) else ""
     requirement = f"{package}=={version}" if version else package
-    options = ["--platform", machine, "--python", "3.12", "--depth", "gpu", "--gpu", ",".join(GPUS[machine])]
+    options = ["--platform", machine, "--python", "3.12", "--gpu", ",".join(GPUS[machine])]
     command = [sys.executable, "-m", "wheelproof", "verify", requirement, *options, "--select", _RULES]
     run = subprocess.run([*command, "--format", "json"], capture_output=True, text=True, check=False)
     row: dict[str, Any] = {"package": package, "machine": machine, "requirement": requirement, "exit": run.returncode}

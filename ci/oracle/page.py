@@ -13,7 +13,7 @@ from ci.oracle.wheels import MACHINES
 _RUNS = {"native": "yes", "jit": "by PTX", "none": "no", "": ""}
 _INTRO = """# Readiness of accelerator packages
 
-What `wheelproof verify NAME --depth gpu --gpu ...` says about the newest releases on {date}, for CPython 3.12 on
+What `wheelproof verify NAME --gpu ...` says about the newest releases on {date}, for CPython 3.12 on
 Linux. Made by `ci/readiness.py`. *By PTX*: the driver compiles the code at first use. An empty cell: the wheel has no
 GPU code.
 """
