@@ -31,7 +31,7 @@ from wheelproof.stack.packages import (
     pick_wheels,
     take_variant,
 )
-from wheelproof.stack.table import ShownStack, headline, overview, package_facts, table
+from wheelproof.stack.table import ShownStack, headline, is_asked_for, overview, package_facts, table
 from wheelproof.wheels.asked import Asked
 from wheelproof.wheels.dependencies import keeping_of
 from wheelproof.wheels.handing import hand_over
@@ -152,6 +152,7 @@ def judge_stack(
         own = {name: with_offers(wheel, offers.get(name)) for name, wheel in own.items()}
         packages = [_package_subject(p, own.get(p.name), rules["package"], judgement) for p in facts.packages]
         packages += [_not_looked_at(name, item.target, error) for name, error in sorted(item.left_out.items())]
+        packages.sort(key=lambda subject: not is_asked_for(subject))
         told = {subject.id for subject in subjects} if item.machine else set()
         stack = _stack_subject(request, facts, rules["stack"], judgement, packages, item.machine)
         beside = item.indexes.judge(offers.values(), judgement, f" for {item.target.label}")

@@ -66,7 +66,7 @@ def _table(shown: ShownStack, fail_on: FailOn) -> Table:
     report = Report("stack", "", "", 0.0, tuple(shown.packages), fail_on)
     verdicts = {id(subject): report.verdict_of(subject) for subject in shown.packages}
     notable = [s for s in shown.packages if verdicts[id(s)] is not Verdict.PASS or _has_accelerator(s)]
-    notable.sort(key=lambda s: (_ORDER.index(verdicts[id(s)]), not gpu_label(s), not _is_asked_for(s)))
+    notable.sort(key=lambda s: (_ORDER.index(verdicts[id(s)]), not gpu_label(s), not is_asked_for(s)))
     rows = tuple(
         (
             str(subject.facts.get("package", subject.id)),
@@ -89,14 +89,20 @@ def _statements(shown: ShownStack, several: bool) -> list[str]:
     if shown.facts is None or not shown.packages:
         return []
     where = f"{shown.facts.target.label}: " if several else ""
-    return [where + sentence for sentence in stack_needs(shown.facts).sentences]
+    indexes = Counter(row["index"] for row in shown.stack.facts["packages"] if row["index"])
+    sources = joined([f"{index} ({count})" for index, count in indexes.most_common()])
+    return [
+        *(where + sentence for sentence in stack_needs(shown.facts).sentences),
+        *([f"{where}taken from {sources}"] if len(indexes) > 1 else []),
+    ]
 
 
 def _has_accelerator(subject: Subject) -> bool:
     return subject.facts.get("accelerator") not in (None, "", "none")
 
 
-def _is_asked_for(subject: Subject) -> bool:
+def is_asked_for(subject: Subject) -> bool:
+    """True for the package of a requirement that was given, not only required by another package."""
     return any(str(demand).startswith("you ask for") for demand in subject.facts.get("demanded_by", ()))
 
 
@@ -114,7 +120,4 @@ def headline(facts: StackFacts, rows: Sequence[dict[str, Any]]) -> str:
     torch = facts.package("torch")
     if torch is not None and torch.known_accelerator is not None:
         parts.append(f"torch {torch.version} is {torch.known_accelerator.label}")
-    indexes = Counter(row["index"] for row in rows if row["index"])
-    if len(indexes) > 1:
-        parts.append(joined([f"{count} from {index}" for index, count in indexes.most_common()]))
     return ", ".join(parts)
