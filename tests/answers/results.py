@@ -25,7 +25,7 @@ def stack(*results: CheckResult) -> Subject:
 
 def package(name: str, *results: CheckResult, runs: dict[str, str] | None = None, certainty: str = "exact") -> Subject:
     """A wheel of a stack, whose rules pass unless ``results`` has them. ``runs`` says how it runs on which GPU."""
-    products = [{"name": gpu, "runs": how} for gpu, how in (runs or {}).items()]
+    products = [{"name": gpu, "runs": how} for gpu, how in ({"GB200": "native"} if runs is None else runs).items()]
     facts = {"package": name, "version": "1.0", "gpu_code": {"certainty": certainty, "products": products}}
     return Subject(
         f"{name}-1.0.whl", "wheel", facts=facts, results=_with(results, *OF_WHEELS), reader=Audience.INSTALLER

@@ -27,6 +27,14 @@ def test_yes() -> None:
     assert (found.verdict, found.line) == (Verdict.PASS, "runs on GB200")
 
 
+def test_without_gpu_code_nothing_is_said_to_run() -> None:
+    found = answer(package("numpy", runs={}), package("requests", runs={}))
+    assert (found.verdict, found.line) == (
+        Verdict.PASS,
+        "installs on aarch64, Python 3.12; nothing in it has code for a GPU",
+    )
+
+
 def test_no_names_the_package_and_what_it_lacks() -> None:
     found = answer(package("torch"), package("onnxruntime-gpu", result("WHL601", FAIL)))
     assert (found.verdict, found.line) == (

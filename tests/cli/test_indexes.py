@@ -110,7 +110,7 @@ def test_a_stack_names_what_comes_from_where(wheelproof: Wheelproof) -> None:
         asked = ("stack", "demo", *TARGET, "--index-url", first, "--extra-index-url", extra)
         text, in_json = wheelproof(*asked), wheelproof(*asked, "--format", "json")
     assert text.status == 0
-    assert f"2 packages, 1 from {extra} and 1 from {first}" in text.out
+    assert f"taken from {first} (1) and {extra} (1)" in text.out
     (stack,) = (s["facts"] for s in json.loads(in_json.out)["subjects"] if s["kind"] == "stack")
     assert {row["package"]: row["index"] for row in stack["packages"]} == {"base": extra, "demo": first}
 

@@ -96,12 +96,12 @@ def test_the_table_holds_every_package_of_each_target(wheelproof: Wheelproof) ->
     ]
     assert rows == [
         [
+            ("vllm", "none", "", "pass"),
             ("base", "none", "", "pass"),
             ("nvidia-nccl-cu12", "cuda", "12", "pass"),
             ("torch", "cuda", "12.8", "pass"),
-            ("vllm", "none", "", "pass"),
         ],
-        [("base", "none", "", "pass"), ("torch", "cpu", "", "fail"), ("vllm", "none", "", "pass")],
+        [("vllm", "none", "", "pass"), ("base", "none", "", "pass"), ("torch", "cpu", "", "fail")],
     ]
 
 

@@ -16,6 +16,7 @@ UNREAD = "WHL000"  # stands in for all rules of a subject that could not be read
 _NAMED = 2  # packages that a reason names
 _KIND = "distribution"  # the fact of a package: "wheel", "sdist" or "none"
 _PREAMBLE = re.compile(r"^it is not proven that [^:]*: ")  # the answer says that already
+JUDGED = (Outcome.PASS, Outcome.FAIL)
 CERTAINTIES = ("exact", "sampled", "declared")  # from the best to the weakest
 
 
@@ -65,6 +66,9 @@ class Evidence:
     def rules(self) -> tuple[str, ...]:
         """The ids of the rules that decide."""
         return tuple(dict.fromkeys(reason.rule for reason in self.no or self.left_open if reason.rule))
+
+
+NOTHING_CHECKED = Evidence(left_open=(Reason("", "nothing was checked"),))
 
 
 def gather(subject: Subject, deciding: Collection[str], gpu: str = "") -> Evidence:

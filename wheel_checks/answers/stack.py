@@ -75,6 +75,8 @@ def _words(asked: StackQuestion, answer: Answer, gpus: Sequence[str]) -> str:
     passes = answer.verdict is Verdict.PASS
     if gpus:
         weaker = f" ({_WEAKER[answer.certainty]})" if passes and answer.certainty in _WEAKER else ""
+        if passes and not answer.certainty:
+            return f"installs on {asked.where}; nothing in it has code for a GPU"
         driver = f" with driver {asked.driver}" if asked.driver else ""
         return f"{'runs' if passes else 'does not run'} on {joined(gpus)}{driver}{weaker}"
     if passes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from wheel_checks.answers.evidence import Evidence, Reason, certainty_of, gather, package_name
+from wheel_checks.answers.evidence import JUDGED, NOTHING_CHECKED, Evidence, certainty_of, gather, package_name
 from wheel_checks.answers.questions import OF_AN_EXPECTATION, of_gpu_and_driver
-from wheel_checks.model import Answer, Outcome, Subject, Verdict
+from wheel_checks.model import Answer, Subject, Verdict
 from wheel_checks.phrases import joined, plural, summarised
 
 MANY = 6
@@ -49,8 +49,8 @@ def _others(subjects: Sequence[Subject]) -> Iterator[Answer]:
 def _answer(asked: WheelQuestion, wheel: Subject) -> Answer:
     expected = gather(wheel, OF_AN_EXPECTATION) if asked.expect else Evidence()
     evidence = expected + gather(wheel, of_gpu_and_driver(asked.gpus, asked.driver))
-    if not any(result.outcome in (Outcome.PASS, Outcome.FAIL) for result in wheel.results):
-        evidence += Evidence(left_open=(Reason("", "nothing was checked"),))
+    if not any(result.outcome in JUDGED for result in wheel.results):
+        evidence += NOTHING_CHECKED
     certainty = certainty_of([wheel]) if asked.gpus else ""
     answer = Answer(evidence.verdict, "", label_of(wheel), evidence.texts, certainty, evidence.rules)
     return replace(answer, sentence=_words(asked, answer, wheel))
@@ -76,7 +76,7 @@ def _words(asked: WheelQuestion, answer: Answer, wheel: Subject) -> str:
         return f"{subject} does not run {_where(asked)}"
     if is_no:
         return f"{subject} is not in order"
-    claims = [_is_a(wheel)] if asked.expect else []
+    claims = [is_a_build(wheel)] if asked.expect else []
     claims += [f"runs {_where(asked)}"] if asked.gpus or asked.driver else []
     return f"{subject} {joined(claims)}" if claims else f"no error was found in {subject} ({wheel.headline})"
 
@@ -90,8 +90,8 @@ def _where(asked: WheelQuestion) -> str:
 _ACCELERATORS = {"cuda": "a CUDA", "rocm": "a ROCm", "xpu": "an XPU", "cpu": "a CPU"}
 
 
-def _is_a(wheel: Subject) -> str:
-    """``is a CUDA 13.0 build``."""
+def is_a_build(wheel: Subject) -> str:
+    """Such as "is a CUDA 13.0 build", of a wheel or of the torch of an environment."""
     accelerator = str(wheel.facts.get("accelerator", ""))
     version = str(wheel.facts.get("accelerator_version") or "")
     if accelerator not in _ACCELERATORS:

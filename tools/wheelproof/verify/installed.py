@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from wheel_checks.answers.installed import answer_installed
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
 from wheel_checks.facts.installed.reading import Reading, read_installed
 from wheel_checks.facts.installed.summary import headline, summarize, summarize_distribution
@@ -16,6 +17,7 @@ from wheel_checks.runner import run_rules
 from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.targets.target import this_machine
 from wheelproof.reporting import OpenReport
+from wheelproof.verify.question import question_of
 from wheelproof.wheels.model import Judgement
 
 
@@ -59,7 +61,9 @@ def verify_installed(
         advance=advance,
     )
     inside = read_installed(environment, reading)
-    return opened.close(_judge(inside, rules, judgement), judgement.selection, local=inside.bytes_read)
+    subjects = _judge(inside, rules, judgement)
+    answer = answer_installed(question_of(judgement.expectations), subjects[0], subjects[1:])
+    return opened.close(subjects, judgement.selection, local=inside.bytes_read, answers=[answer])
 
 
 def _judge(inside: InstalledEnvironment, rules: Mapping[str, Sequence[Rule]], judgement: Judgement) -> list[Subject]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 
-from wheel_checks.answers.wheels import WheelQuestion, answer_wheels
+from wheel_checks.answers.wheels import answer_wheels
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.provenance.indexes import ProjectOffers
@@ -19,6 +19,7 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.targets.selection import Choice
 from wheelproof.reporting import OpenReport
+from wheelproof.verify.question import question_of
 from wheelproof.wheels.indexes import KnownIndexes, version_of, with_offers
 from wheelproof.wheels.judging import (
     compare_siblings,
@@ -30,7 +31,7 @@ from wheelproof.wheels.judging import (
     unreadable,
     variant_files,
 )
-from wheelproof.wheels.model import Judgement, Progress, Silent, drivers_asked
+from wheelproof.wheels.model import Judgement, Progress, Silent
 from wheelproof.wheels.planning import Plan, Wanted, plan
 
 if TYPE_CHECKING:  # most runs load neither what follows links nor what reads records
@@ -95,15 +96,8 @@ def verify(
     subjects += index_subjects(judged, [index for made in plans for index in made.variant_indexes], judgement)
     if recording is not None:
         subjects += recording.compare(finished, is_complete=not unread)
-    answers = answer_wheels(_question(judgement), subjects)
+    answers = answer_wheels(question_of(judgement.expectations), subjects)
     return opened.close(subjects, judgement.selection, cost=client.cost, local=local_bytes(judged), answers=answers)
-
-
-def _question(judgement: Judgement) -> WheelQuestion:
-    """What the command line asks about every wheel."""
-    expected = judgement.expectations
-    expect = str(expected.accelerator) if expected.accelerator else ""
-    return WheelQuestion(expect, tuple(gpu.name for gpu in expected.gpus), drivers_asked(expected))
 
 
 def _offers(text: str, made: Plan, indexes: KnownIndexes, wanted: Wanted) -> list[ProjectOffers | None]:

@@ -1,0 +1,42 @@
+"""Is an environment in order, is its torch what was expected, and does its GPU code run on the GPUs that were named?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wheel_checks.answers.evidence import JUDGED, NOTHING_CHECKED, Evidence, certainty_of, gather
+from wheel_checks.answers.questions import OF_AN_INSTALLED_EXPECTATION, OF_INSTALLED_GPU_CODE
+from wheel_checks.answers.wheels import WheelQuestion, is_a_build
+from wheel_checks.model import Answer, Subject, Verdict
+from wheel_checks.phrases import joined
+
+
+def answer_installed(asked: WheelQuestion, environment: Subject, distributions: Sequence[Subject]) -> Answer:
+    """One answer for the environment with all its distributions."""
+    evidence = gather(environment, OF_AN_INSTALLED_EXPECTATION if asked.expect else ())
+    evidence = sum(
+        (gather(subject, OF_INSTALLED_GPU_CODE if asked.gpus else ()) for subject in distributions), start=evidence
+    )
+    if not any(result.outcome in JUDGED for subject in (environment, *distributions) for result in subject.results):
+        evidence += NOTHING_CHECKED
+    certainty = certainty_of(distributions) if asked.gpus else ""
+    sentence = _words(asked, environment, evidence, runs=bool(certainty))
+    return Answer(evidence.verdict, sentence, environment.id, evidence.reasons, certainty, evidence.rules)
+
+
+def _words(asked: WheelQuestion, environment: Subject, evidence: Evidence, *, runs: bool) -> str:
+    """``runs`` is True when there is GPU code at all."""
+    place, on = environment.id, f"on {joined(asked.gpus)}"
+    if evidence.verdict is Verdict.UNDECIDED:
+        wanted = [f"have a torch for {asked.expect}"] if asked.expect else []
+        wanted += [f"run {on}"] if asked.gpus else []
+        return f"{place} is not proven to {' and to '.join(wanted or ['be in order'])}"
+    if evidence.verdict is Verdict.FAIL:
+        if asked.expect and not set(OF_AN_INSTALLED_EXPECTATION).isdisjoint(evidence.rules):
+            return f"the torch in {place} is not a build for {asked.expect}"
+        is_of_gpus = asked.gpus and not set(OF_INSTALLED_GPU_CODE).isdisjoint(evidence.rules)
+        return f"{place} does not run {on}" if is_of_gpus else f"{place} is not in order"
+    claims = [f"the torch in {place} {is_a_build(environment)}"] if asked.expect else []
+    if asked.gpus:
+        claims.append(f"what is installed in {place} runs {on}" if runs else f"nothing in {place} has code for a GPU")
+    return joined(claims) or f"no error was found in {place} ({environment.headline})"
