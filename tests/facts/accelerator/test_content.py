@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from tests.support.elf import Elf
 from tests.support.facts import MemorySource, facts_of
 from tests.support.wheels import ELF_MACHINES, WheelBuilder, gpu_library
-from wheel_checks.facts.accelerator.content import AcceleratorContent, library_meaning, read_accelerator_content
+from wheel_checks.facts.accelerator.content import (
+    AcceleratorContent,
+    _Found,
+    library_meaning,
+    read_accelerator_content,
+)
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.wheel.contents import read_archive
+from wheel_checks.formats.elf.bytes import ByteRange, WholeFile
+from wheel_checks.formats.elf.file import Missing, read_elf
+from wheel_checks.formats.elf.sections import Sections
 
 TAGS = "cp312-cp312-manylinux_2_28_x86_64"
 CUBIN = Elf(machine=190).build().data
 HSACO = Elf(machine=224).build().data
+BITCODE = bytes.fromhex("4243c0de3514") + bytes(60)
 
 
 def content_of(members: dict[str, bytes], **options: object) -> AcceleratorContent:
@@ -49,6 +59,8 @@ def judged(members: dict[str, bytes], name: str = "demo", requires: tuple[str, .
         ("demo/a.cubin", CUBIN, "cuda", "demo/a.cubin has GPU code (1 such files)"),
         ("demo/a.fatbin", bytes.fromhex("50ed55ba") + bytes(60), "cuda", "demo/a.fatbin has GPU code (1 such files)"),
         ("demo/a.hsaco", HSACO, "rocm", "demo/a.hsaco has GPU code (1 such files)"),
+        ("demo/libdevice.10.bc", BITCODE, "cuda", "demo/libdevice.10.bc has GPU code (1 such files)"),
+        ("demo/slim_libdevice.10.bc", BITCODE, "cuda", "demo/slim_libdevice.10.bc has GPU code (1 such files)"),
     ],
 )
 def test_one_member_shows_an_accelerator(member: str, data: bytes, accelerator: str, said: str) -> None:
@@ -71,6 +83,7 @@ def test_one_member_shows_an_accelerator(member: str, data: bytes, accelerator: 
         ("demo/_C.so", bytes.fromhex("cffaedfe") + bytes(80)),
         ("demo/a.cubin", b"a text about cubins" + bytes(80)),
         ("demo/a.fatbin", b"not a container" + bytes(80)),
+        ("demo/runtime_x64.bc", BITCODE),
     ],
     ids=[
         "other libraries",
@@ -80,6 +93,7 @@ def test_one_member_shows_an_accelerator(member: str, data: bytes, accelerator: 
         "Mach-O",
         "a text",
         "a text too",
+        "bitcode for the CPU",
     ],
 )
 def test_what_is_no_accelerator_and_looks_like_one(member: str, data: bytes) -> None:
@@ -210,3 +224,19 @@ def test_files_of_code_for_another_makers_gpus_do_not_decide_against_the_require
     assert (alone.label, alone.certainty) == ("ROCm", "exact")
     assert linked.accelerator == "rocm"
     assert linked.conflicts
+
+
+def test_a_name_that_is_only_possible_gives_a_version_to_a_library_with_code_and_proves_nothing_else() -> None:
+    built = Elf(needed=["libcudart.so.13"], contents={".nv_fatbin": bytes(16)}).build().data
+    facts = read_elf(WholeFile(built))
+    unknown = replace(facts, dynamic=Missing((ByteRange(0, 8),)))
+    code, plain = _Found(set()), _Found(set())
+
+    code.note("demo/_C.so", unknown, ["libcudart.so.13"], 1)
+    assert isinstance(unknown.sections, Sections)
+    other = [s for s in unknown.sections.headers if s.name != ".nv_fatbin"]
+    plain.note("demo/_C.so", replace(unknown, sections=Sections(tuple(other))), ["libcudart.so.13"], 1)
+
+    assert list(map(str, code.shown)) == ["demo/_C.so has .nv_fatbin", "demo/_C.so names libcudart.so.13"]
+    assert plain.shown == []
+    assert code.unread == plain.unread == {"demo/_C.so": "what it needs lie out of reach"}

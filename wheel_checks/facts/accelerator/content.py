@@ -8,7 +8,7 @@ needs the section names and the needs of every native member.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -40,7 +40,7 @@ QUICK = 64 * 1024 * 1024  # bytes after which the search for an accelerator ends
 ASKED = 160 * 1024 * 1024  # bytes after which it ends where somebody asked
 ANY = "any"  # any accelerator
 ALL = "all"  # all that is shown, of all members
-CODE, NEEDS, IS, FILES = "code", "needs", "is", "files"
+CODE, NEEDS, NAMES, IS, FILES = "code", "needs", "names", "is", "files"
 
 _LOOKED_INTO = 3  # members
 _FIRST, _AT_ONCE = 4, 12  # members read together: those that are likely to show it, then the others
@@ -59,7 +59,8 @@ Look = Callable[[Member], tuple[GpuCode, int]]
 class Shown:
     """One thing that shows an accelerator: ``how`` is "code", "needs", "is", or "files" for loose files of GPU code.
 
-    ``what`` is a section, a soname, or what files.
+    "names" is for a library with GPU code which has the soname among its dynamic strings, and what it needs lies out of
+    reach. ``what`` is a section, a soname, or what files.
     ``version`` is the accelerator's version as far as a soname gives it ("13"), else "". ``own`` is True for a needed
     library that the wheel itself carries.
     """
@@ -72,7 +73,7 @@ class Shown:
     own: bool = False
 
     def __str__(self) -> str:
-        has = {CODE: "has", NEEDS: "needs", IS: "is", FILES: "has"}[self.how]
+        has = {CODE: "has", FILES: "has"}.get(self.how, self.how)
         return f"{self.member} {has} {self.what}"
 
 
@@ -228,11 +229,12 @@ class _Found:
         if wanted == ALL:
             return False
         if wanted:
-            return any(wanted == s.accelerator or wanted not in GPU for s in self.shown)
+            return any(wanted == s.accelerator or (wanted not in GPU and s.how != FILES) for s in self.shown)
         if len({s.version for s in self.shown if s.accelerator == CUDA and s.version}) > 1:
             return False  # all of several majors are to be named
-        named = any(s.version or s.accelerator != CUDA for s in self.shown)
-        return named or bool(self.shown and self.bytes_read >= FOR_A_VERSION)
+        firm = [s for s in self.shown if s.how != FILES]
+        named = any(s.version or s.accelerator != CUDA for s in firm)
+        return named or bool(firm and self.bytes_read >= FOR_A_VERSION)
 
     def take(self, elf: MemberElf, copies: int, begins: Callable[[Member], bytes]) -> None:
         """Note what one member shows; ``copies`` members have the same content."""
@@ -269,6 +271,8 @@ class _Found:
             self._note_names(member, [facts.dynamic.soname or ""], IS)
         elif facts.dynamic is not None and (possible is None or any(map(_may_show, possible))):
             lacking.append("what it needs")
+            has_code = {s.accelerator for s in self.shown if s.member == member and s.how == CODE}
+            self._note_names(member, possible or (), NAMES, has_code)
         if lacking:
             self.unread[member] = f"{' and '.join(lacking)} lie out of reach"
         else:
@@ -282,11 +286,12 @@ class _Found:
                 if pattern.search(name):
                     self.shown.append(Shown(row["accelerator"], CODE, name, member))
 
-    def _note_names(self, member: str, names: Iterable[str], how: str) -> None:
+    def _note_names(self, member: str, names: Iterable[str], how: str, only: Collection[str] = GPU) -> None:
         for name in names:
             for accelerator, version in library_meaning(name):
                 own = how == NEEDS and name in self.own
-                self.shown.append(Shown(accelerator, how, name, member, version, own))
+                if accelerator in only:
+                    self.shown.append(Shown(accelerator, how, name, member, version, own))
 
 
 def library_meaning(soname: str) -> Iterator[tuple[str, str]]:

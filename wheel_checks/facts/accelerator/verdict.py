@@ -142,7 +142,7 @@ def judge(
             speaking = differing
             named = tuple(dict.fromkeys((*differing[0].accelerators, *shown)))
     accelerator = named[0]
-    others = (*named[1:], *(a for a in from_members.accelerators if shown and a not in shown))
+    others = tuple(dict.fromkeys((*named[1:], *(a for a in from_members.accelerators if shown and a not in named))))
     majors = () if isinstance(content, Unavailable) else content.versions(accelerator)
     return AcceleratorFacts(
         accelerator,
