@@ -190,6 +190,22 @@ def test_where_two_majors_are_shown_all_are_sought() -> None:
     assert content_of(libraries, at_hand=0).versions("cuda") == ("10", "11", "12", "13", "14")
 
 
+def test_libraries_whose_names_hint_at_versions_are_read_before_the_search_ends() -> None:
+    noise = random.Random(9).randbytes(200_000)
+    members = {
+        f"demo/libdemo_cuda{12 + n // 6}{n % 6}.so": Elf(
+            needed=[f"libcudart.so.{12 + n // 6}"], contents={".nv_fatbin": bytes(16), ".data": noise + bytes(n)}
+        )
+        .build()
+        .data
+        for n in range(8)
+    }
+
+    content = content_of(members, at_hand=0)
+
+    assert content.versions("cuda") == ("12", "13")
+
+
 def test_libraries_of_windows_are_not_known() -> None:
     assert not content_of({"demo/_C.pyd": bytes(100)}).complete
 

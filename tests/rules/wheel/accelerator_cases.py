@@ -10,6 +10,7 @@ from tests.support.wheels import WheelBuilder, gpu_library, torch_like
 from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.siblings import find_siblings
+from wheel_checks.model import Unavailable
 
 CPU_TORCH = torch_like("cpu", "2.10.0", "aarch64")
 X86_TORCH = torch_like("cuda", "2.10.0", "x86_64")
@@ -34,6 +35,13 @@ def beside(wheel: WheelBuilder, *others: WheelBuilder, read: bool = False) -> Wh
     facts = facts_of(wheel, listing=listed(wheel.file_name))
     known = {other.file_name: facts_of(other) for other in others} if read else {}
     return replace(facts, siblings=find_siblings(facts, [listed(other.file_name) for other in (wheel, *others)], known))
+
+
+def sampled(wheel: WheelBuilder) -> WheelFacts:
+    """A wheel of which not every library was read."""
+    facts = facts_of(wheel)
+    assert not isinstance(facts.accelerator, Unavailable)
+    return replace(facts, accelerator=replace(facts.accelerator, certainty="sampled", unread="3 of 4 are not known"))
 
 
 CASES = [
@@ -62,6 +70,21 @@ CASES = [
         ("not proven: expected cuda==13.0, and the wheel names only version 13",),
         undecided=True,
         expectations=expect("cuda==13.0"),
+    ),
+    Case(
+        "WHL201",
+        "another CUDA in what was read of the wheel",
+        lambda: sampled(WheelBuilder().add("demo/_C.so", gpu_library(needed=["libcudart.so.12"]))),
+        ("not proven: expected cuda==13, and the wheel names only version 12 in what was read: 3 of 4 are not known",),
+        undecided=True,
+        expectations=expect("cuda==13"),
+    ),
+    Case(
+        "WHL201",
+        "another CUDA, by what was read and by version.py",
+        lambda: sampled(X86_TORCH),
+        ("the wheel is CUDA 12.8 (2.10.0+cu128), expected cuda>=13",),
+        expectations=expect("cuda>=13"),
     ),
     Case("WHL201", "the CUDA that is demanded", lambda: facts_of(X86_TORCH), expectations=expect("cuda==12.8")),
     Case("WHL201", "the CPU wheel that is demanded", lambda: facts_of(CPU_TORCH), expectations=expect("cpu")),

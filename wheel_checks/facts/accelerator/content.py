@@ -35,7 +35,7 @@ from wheel_checks.sources.byte_source import ByteSource
 
 PARTS = frozenset({Part.SECTIONS, Part.DYNAMIC, Part.SEGMENTS})
 AT_HAND = 512 * 1024  # bytes of native members that are read in any case: small wheels are known for certain
-FOR_A_VERSION = 2 * 1024 * 1024  # bytes within which a soname with a version is looked for behind other signs of CUDA
+FOR_A_VERSION = 4 * 1024 * 1024  # bytes within which versions of CUDA are looked for behind other signs of it
 QUICK = 64 * 1024 * 1024  # bytes after which the search for an accelerator ends at depth quick
 ASKED = 160 * 1024 * 1024  # bytes after which it ends where somebody asked
 ANY = "any"  # any accelerator
@@ -146,10 +146,10 @@ def read_accelerator_content(
     """What the native members show. Members that are likely to decide come first: by their names, then by size.
 
     The search ends when ``wanted`` is shown (``ANY`` for any accelerator, ``ALL`` after all members; "" for one
-    with its version, at least when ``FOR_A_VERSION`` bytes were read), not before ``at_hand`` bytes, and after ``most``
-    bytes at the latest. While none is shown, ``look`` seeks GPU code in members whose names of sections lie far from
-    head and tail, the largest first; then, and for ``ALL``, those whose needs do are streamed up to their dynamic
-    strings.
+    with its versions, at least when ``FOR_A_VERSION`` bytes were read), not before ``at_hand`` bytes, and after
+    ``most`` bytes at the latest. While none is shown, ``look`` seeks GPU code in members whose names of sections lie
+    far from head and tail, the largest first; then, and for ``ALL``, those whose needs do are streamed up to their
+    dynamic strings.
     Raises SourceError when bytes cannot be had.
     """
     native = [m for m in archive.members if may_be_elf(m)]
@@ -165,7 +165,10 @@ def read_accelerator_content(
     found.shown += _code_files(source, archive, [m for m in archive.members if id(m) in readable])
     queue = sorted(originals.values(), key=lambda copies: _likelihood(copies[0]), reverse=True)
     to_stream: list[Sequence[Member]] = []
-    while queue and found.bytes_read < most and not (found.bytes_read >= at_hand and found.is_enough(wanted)):
+    while queue and found.bytes_read < most:
+        is_hinted = not wanted and _likelihood(queue[0][0])[0]  # it may be for another version
+        if found.bytes_read >= (FOR_A_VERSION if is_hinted else at_hand) and found.is_enough(wanted):
+            break
         size = _FIRST if len(queue) == len(originals) else _AT_ONCE
         batch, queue = queue[:size], queue[size:]
         to_stream += _read_batch(HeldBytes(source, archive.end.directory_offset), archive, batch, found)

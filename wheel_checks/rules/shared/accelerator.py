@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from wheel_checks.facts.accelerator.signals import GPU
-from wheel_checks.facts.accelerator.verdict import DECLARED, LABELS, AcceleratorFacts
+from wheel_checks.facts.accelerator.signals import GPU, VERSION
+from wheel_checks.facts.accelerator.verdict import DECLARED, LABELS, SAMPLED, AcceleratorFacts
 from wheel_checks.facts.expectations import AcceleratorExpectation
 from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.model import Evidence, Finding, Fix
@@ -32,6 +32,7 @@ def unmet(
         accepted = accepts(demand, facts)
         if accepted is None:
             says = f"names only version {facts.version}" if facts.version else "does not name its version"
+            says += f" in what was read: {facts.unread}" if facts.certainty == SAMPLED else ""
             message = f"not proven: expected {demand}, and {what} {says}"
             yield Finding(message, signals_shown(facts), undecided=True)
         elif not accepted:
@@ -42,7 +43,10 @@ def accepts(demand: AcceleratorExpectation, facts: AcceleratorFacts) -> bool | N
     """Whether one of the versions that the wheel has libraries for will do; None when it names too little."""
     versions: Sequence[str] = facts.majors if len(facts.majors) > 1 else (facts.version,)
     answers = {demand.accepts_version(version) for version in versions}
-    return True if True in answers else None if None in answers else False
+    if True in answers or None in answers:
+        return True if True in answers else None
+    stated = any(s.name == VERSION and s.version for s in facts.signals)
+    return None if facts.certainty == SAMPLED and not stated else False  # what was not read may be for another version
 
 
 def _not_proven(facts: AcceleratorFacts, wanted: str) -> str:
