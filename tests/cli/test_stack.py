@@ -85,6 +85,51 @@ def test_a_stack_that_fits(wheelproof: Wheelproof, package: str, platform: str, 
     assert (run.status, failures(report_of(run))) == (0, {})
 
 
+@pytest.mark.parametrize(
+    ("driver", "gpu", "status", "first"),
+    [
+        ("580", "GB200", 0, "runs on GB200 with driver 580"),
+        (
+            "535",
+            "GB200",
+            1,
+            "does not run on GB200 with driver 535: torch: driver 535 does not run the wheel: CUDA 13.0",
+        ),
+        (
+            "535",
+            "",
+            1,
+            "does not run with driver 535: torch: driver 535 does not run the wheel: CUDA 13.0 needs driver 580",
+        ),
+        ("700", "", 3, "not proven: torch: it is not known whether driver 700 runs CUDA 13.0"),
+        ("none", "GB200", 0, "runs on GB200"),
+    ],
+)
+def test_the_driver_is_judged_for_every_wheel(
+    wheelproof: Wheelproof, driver: str, gpu: str, status: int, first: str
+) -> None:
+    wanted = ("--gpu", gpu) if gpu else ()
+    with RangeServer(FILES) as server:
+        run = stack(server, wheelproof, "vllm==0.20.0", "--platform", "aarch64", "--driver", driver, *wanted)
+    assert (run.status, run.out[: len(first)]) == (status, first)
+
+
+@pytest.mark.parametrize(
+    ("depth", "answered", "left"),
+    [("quick", "WHL202", "WHL501"), ("links", "WHL501", "WHL008"), ("gpu", "WHL501", "WHL008"), ("full", "WHL008", "")],
+)
+def test_each_depth_reads_what_its_name_says(wheelproof: Wheelproof, depth: str, answered: str, left: str) -> None:
+    with RangeServer(FILES) as server:
+        arguments = ("vllm==0.20.0", "--platform", "aarch64", "--depth", depth, "--format", "json")
+        run = stack(server, wheelproof, *arguments)
+    (torch,) = (subject for subject in report_of(run)["subjects"] if subject["id"].startswith("torch-2.11.0"))
+    skipped = {result["rule"] for result in torch["results"] if result["outcome"] == "skip"}
+
+    assert answered not in skipped
+    assert not left or left in skipped
+    assert ("gpu_code" in torch["facts"]) == (depth in ("gpu", "full"))
+
+
 def test_the_table_holds_every_package_of_each_target(wheelproof: Wheelproof) -> None:
     with RangeServer(FILES) as server:
         run = stack(server, wheelproof, "vllm==0.19.0", "--platform", "all", "--gpu", "GB200", "--format", "json")
