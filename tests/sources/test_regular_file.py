@@ -180,7 +180,7 @@ def opens(node: ast.AST) -> bool:
             return not _writes(node, 1)
         case ast.Call(func=ast.Attribute(value=ast.Name(id=receiver), attr="open")) if "client" in receiver:
             return False  # wheel_checks.sources.client
-        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="_client"), attr="open")):
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="client" | "_client"), attr="open")):
             return False
         case ast.Call(func=ast.Attribute(attr="open")):
             return not _writes(node, 0)
