@@ -1,4 +1,4 @@
-"""STK101 to STK108: the packages of a stack, and how they fit."""
+"""STK101 to STK109: the packages of a stack, and how they fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from tests.rules.case import NOTE, WARNING, Case
 from tests.support.facts import AARCH64, facts_of
 from tests.support.wheels import torch_like
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.stack import NO_FILE, SDIST, WHEEL, Conflict, Demand, Refused, StackFacts, StackPackage
+from wheel_checks.facts.stack import (
+    NO_FILE,
+    SDIST,
+    WHEEL,
+    Conflict,
+    Demand,
+    PreRelease,
+    Refused,
+    StackFacts,
+    StackPackage,
+)
 from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.digests import WrongHash
@@ -116,18 +126,21 @@ CASES = [
         "STK102",
         "a source archive whose requirements are known",
         lambda: replace(without_wheel(SDIST, ""), archive=archive("")),
-        ("demo 1.0 would be built there: it has no wheel for cp312 aarch64",),
+        ("demo 1.0 would be built there: requires torch>=2; its build needs setuptools, torch; a C++ compiler",),
         WARNING,
-        evidence=("demo-1.0.tar.gz", "torch>=2", "setuptools, torch to build; a C++ compiler"),
+        evidence=("demo-1.0.tar.gz", "torch>=2", "setuptools, torch; a C++ compiler"),
         undecided=True,
     ),
     Case(
         "STK102",
         "a source archive whose requirements a build computes",
         lambda: replace(without_wheel(SDIST, ""), archive=archive("PKG-INFO says `Dynamic: Requires-Dist`")),
-        ("demo 1.0 would be built there: it has no wheel for cp312 aarch64",),
+        (
+            "demo 1.0 would be built there: requires torch>=2; the build computes its requirements (PKG-INFO says "
+            "`Dynamic: Requires-Dist`); its build needs setuptools, torch; a C++ compiler",
+        ),
         WARNING,
-        evidence=("its requirements are computed when it is built: PKG-INFO says `Dynamic: Requires-Dist`",),
+        evidence=("PKG-INFO says `Dynamic: Requires-Dist`",),
         undecided=True,
     ),
     Case(
@@ -239,8 +252,16 @@ CASES = [
         lambda: replace(
             stack(package("vllm")), refused=(Refused("vllm", "2.0", "1.0", "vllm==2.0 depends on certifi>9000"),)
         ),
-        ("vllm 2.0 was refused for 1.0: vllm==2.0 depends on certifi>9000",),
+        ("vllm 2.0 is newer than 1.0, and was refused: vllm==2.0 depends on certifi>9000",),
         NOTE,
     ),
     Case("STK108", "the newest releases", lambda: stack(package("vllm"))),
+    Case(
+        "STK109",
+        "a pre-release that uv alone takes",
+        lambda: replace(stack(package("demo")), pre_releases=(PreRelease("demo", "4.0b1", "", "0.1"),)),
+        ("demo: uv takes the pre-release 4.0b1 by default, pip nothing (the final release 0.1 is yanked)",),
+        NOTE,
+    ),
+    Case("STK109", "final releases", lambda: stack(package("demo"))),
 ]

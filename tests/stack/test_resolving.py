@@ -228,7 +228,7 @@ def test_no_code_of_an_archive_is_executed(tmp_path: Path, suffix: str) -> None:
     )
     settled = settle(files, "demo")
     assert versions(settled) == {"base": "1.0", "demo": "1.0"}
-    assert settled.archives["demo"].needs[:2] == ("no package to build", "its own build backend (own)")
+    assert settled.archives["demo"].needs == ("its own build backend (own)",)
     assert not trace.exists()
 
 
@@ -238,6 +238,38 @@ def test_why_a_newer_release_is_refused() -> None:
     settled = settle(files, "demo", "other")
     assert versions(settled) == {"demo": "1.0", "other": "1.0"}
     (refused,) = settled.refused
-    assert str(refused).startswith("demo 2.0 was refused for 1.0: ")
-    assert "base" in refused.reason
+    reason = "it requires base>=9000, and only base==1.0 is available"
+    assert str(refused) == f"demo 2.0 is newer than 1.0, and was refused: {reason}"
     assert settle(files, "demo<2").refused == ()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "asked", "told"),
+    [
+        (
+            'data-yanked="a placeholder"',
+            "demo",
+            ["demo: uv takes the pre-release 2.0b1 by default, pip nothing (the final release 0.1 is yanked)"],
+        ),
+        ('data-yanked="a placeholder"', "demo==2.0b1", []),
+        ('data-requires-python="&gt;=3.13"', "demo", []),  # both pass over it, and take a pre-release
+    ],
+)
+def test_a_pre_release_that_uv_alone_takes(attributes: str, asked: str, told: list[str]) -> None:
+    final, newer = WheelBuilder("demo", "0.1"), WheelBuilder("demo", "2.0b1")
+    settled = settle(simple_index(final, newer, attributes={final.file_name: attributes}), asked)
+    assert versions(settled) == {"demo": "2.0b1"}
+    assert list(map(str, settled.pre_releases)) == told
+
+
+def test_a_source_archive_of_a_pre_release_where_final_ones_are_yanked() -> None:
+    final, newer = SourceBuilder("demo", "0.1"), SourceBuilder("demo", "2.0b1")
+    settled = settle(simple_index(final, newer, attributes={final.file_name: 'data-yanked=""'}), "demo")
+    assert versions(settled) == {"demo": "2.0b1"}
+
+
+def test_a_pre_release_that_a_package_pins_is_what_pip_takes_too() -> None:
+    user = WheelBuilder("user").metadata(requires=["demo==2.0b1"])
+    files = simple_index(user, *(WheelBuilder("demo", version) for version in ("2.0b1", "2.0b2")))
+    settled = settle(files, "user")
+    assert (versions(settled)["demo"], settled.pre_releases) == ("2.0b1", ())

@@ -115,7 +115,24 @@ class Refused:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.name} {self.version} was refused for {self.taken}: {self.reason}"
+        return f"{self.name} {self.version} is newer than {self.taken}, and was refused: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class PreRelease:
+    """A pre-release that uv takes by default, and what pip takes without ``--pre``, "" for nothing.
+
+    pip counts a yanked release as a final one, and uv does not; ``yanked`` is the newest of those, "" for none.
+    """
+
+    name: str
+    version: str
+    of_pip: str
+    yanked: str = ""
+
+    def __str__(self) -> str:
+        why = f" (the final release {self.yanked} is yanked)" if self.yanked else ""
+        return f"{self.name}: uv takes the pre-release {self.version} by default, pip {self.of_pip or 'nothing'}{why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +141,7 @@ class StackFacts:
 
     ``packages`` is empty when ``conflicts`` prevented that, or METADATA that was served with another hash than stated.
     ``unfinished`` says why a resolver might take newer releases than these, "" when it takes these; ``refused`` are
-    newer releases of what was asked for, which it does not take.
+    newer releases of what was asked for, which it does not take, and ``pre_releases`` those of which pip takes others.
     """
 
     requested: tuple[str, ...]
@@ -134,6 +151,7 @@ class StackFacts:
     wrong_metadata: tuple[WrongHash, ...] = ()
     unfinished: str = ""
     refused: tuple[Refused, ...] = ()
+    pre_releases: tuple[PreRelease, ...] = ()
 
     @property
     def built(self) -> tuple[StackPackage, ...]:

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wheel_checks.answers.questions import FOLLOWS_FROM
-from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject
+from wheel_checks.commands import Options
+from wheel_checks.model import CheckResult, Evidence, Fix, Outcome, Report, Severity, Subject
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.report import wording
 
 _NAMED = 3  # packages or members that are named
+_DETAILED = 8  # packages of one finding of which it is shown what differs
 
 Found = tuple[Subject, CheckResult]
 
@@ -33,8 +35,40 @@ class Cause:
 
     @property
     def shown(self) -> CheckResult:
-        """The first result; its message says where else the same was found."""
+        """The first result; its message says where else the same was found, or its evidence what differs there."""
+        if details := self._details:
+            message, evidence = f"{self.about}{self._parts[0][1]}", tuple(details)
+            return replace(self.first, message=message, evidence=evidence, fix=self._fix)
         return replace(self.first, message=self.first.message + self._elsewhere)
+
+    @property
+    def _parts(self) -> list[tuple[str, str, str]]:
+        """Of each result the label of its subject, what the message says of it up to a colon, and what it adds."""
+        found = []
+        for subject, result in self.results:
+            label = label_of(subject)
+            head, _, tail = result.message.removeprefix(label).partition(": ")
+            found.append((label, head, tail))
+        return found
+
+    @property
+    def _details(self) -> list[Evidence]:
+        """What the messages about several packages without a wheel add, where they begin alike; none for others."""
+        parts = self._parts
+        alike = len({head for _, head, _ in parts}) == 1 and len({label for label, _, _ in parts}) == len(parts) > 1
+        if not (alike and self.first.cause and all(subject.kind == "package" for subject, _ in self.results)):
+            return []
+        shown = [Evidence(label, tail) for label, _, tail in parts[:_DETAILED] if tail]
+        more = ", ".join(label for label, _, _ in parts[_DETAILED:])
+        return [*shown, Evidence("and", more)] if more else shown
+
+    @property
+    def _fix(self) -> Fix | None:
+        """The fix of the first result with the commands of all; options to add to a command come last, each once."""
+        if self.first.fix is None:
+            return None
+        steps = dict.fromkeys(step for _, r in self.results if r.fix for step in r.fix.commands)
+        return replace(self.first.fix, commands=tuple(sorted(steps, key=lambda step: isinstance(step, Options))))
 
     @property
     def about(self) -> str:

@@ -145,13 +145,16 @@ def _causes(console: Console, report: Report) -> None:
     if every or statements:
         console.print()
     for number, cause in enumerate(found):
-        evidence = tuple(item for item in cause.first.evidence if item.value not in cause.first.message)[:_EVIDENCE]
-        fix = wording.fix_lines(cause.first.fix) if cause.first.fix else []
-        left -= 1 + len(evidence) + bool(cause.first.fix) + len(fix)
+        result = cause.shown
+        evidence = result.evidence
+        if evidence == cause.first.evidence:
+            evidence = tuple(item for item in evidence if item.value not in result.message)[:_EVIDENCE]
+        fix = wording.fix_lines(result.fix) if result.fix else []
+        left -= 1 + len(evidence) + bool(result.fix) + len(fix)
         if left < 0 and number:
             console.print(Text(f"  and {plural(len(found) - number, 'more finding')}; -v shows all", style="dim"))
             break
-        _problem(console, replace(cause.shown, evidence=evidence), about=cause.about)
+        _problem(console, replace(result, evidence=evidence), about=cause.about)
     if notes := len(every) - len(found):
         console.print(Text(f"  {plural(notes, 'note')}: -v shows {'it' if notes == 1 else 'them'}", style="dim"))
 

@@ -17,7 +17,7 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack import NO_FILE, SDIST, StackFacts, StackPackage, unfulfilled
 from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.facts.wheel.source_archive import SourceArchive
-from wheel_checks.formats.sdist.static_metadata import PKG_INFO, StaticMetadata
+from wheel_checks.formats.sdist.static_metadata import StaticMetadata
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, need
 from wheel_checks.phrases import joined, summarised
 from wheel_checks.registry import rules_of
@@ -141,27 +141,48 @@ def source_only(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     message = _why(package, "only a source archive")
     evidence: list[Evidence] = []
     if archive is not None:
-        message = f"{package.label} would be built there: it has no wheel for {package.target.label}"
+        message = f"{package.label} would be built there: {_in_words(archive)}"
         evidence.append(Evidence("source archive", archive.file_name, "index"))
         evidence += _of_archive(archive)
+    python = f"{package.target.python[0]}.{package.target.python[1]}"
     fix = Fix(
-        f"Build a wheel of {package.label} on {package.target.machine} once, and judge the stack with it:",
-        (
-            run("pip", "wheel", "--no-deps", "--wheel-dir", "wheels", command_package(package.name, package.version)),
-            Options(("wheelproof", "stack"), ("--find-links", "wheels")),
-        ),
+        f"Build on {package.target.machine} with Python {python} once, and judge the stack with the wheels:",
+        (_build(package), Options(("wheelproof", "stack"), ("--find-links", "wheels"))),
     )
-    yield Finding(message, (*evidence, *_demands(package)), fix, undecided=True, cause=package.name)
+    yield Finding(message, (*evidence, *_demands(package)), fix, undecided=True, cause="would be built there")
+
+
+def _build(package: StackPackage) -> Step:
+    """The command that makes the wheel, and so decides what the release requires and holds."""
+    needs_others = package.archive is not None and bool(package.archive.imported)
+    isolation = ["--no-build-isolation"] if needs_others else []
+    named = command_package(package.name, package.version)
+    return run("pip", "wheel", "--no-deps", *isolation, "--wheel-dir", "wheels", named)
+
+
+def _in_words(archive: SourceArchive) -> str:
+    """What an archive says without being built, in one line."""
+    said = []
+    if isinstance(archive.metadata, StaticMetadata):
+        said.append(f"requires {_requires(archive.metadata)}")
+    if archive.computed:
+        said.append(f"the build computes its requirements ({archive.computed})")
+    if archive.needs:
+        said.append(f"its build needs {'; '.join(archive.needs)}")
+    return "; ".join(said)
+
+
+def _requires(metadata: StaticMetadata) -> str:
+    active = [text for text in metadata.requirements if "extra ==" not in text]
+    return summarised(active, _SHOWN) or "nothing"
 
 
 def _of_archive(archive: SourceArchive) -> Iterator[Evidence]:
     """What an archive says without being built."""
     if isinstance(archive.metadata, StaticMetadata):
-        origin = archive.metadata_of or archive.metadata.origin
-        active = [text for text in archive.metadata.requirements if "extra ==" not in text]
-        yield Evidence("requires", summarised(active, _SHOWN, separator="; ") or "nothing", origin)
+        yield Evidence("requires", _requires(archive.metadata), archive.metadata_of or archive.metadata.origin)
     if archive.computed:
-        yield Evidence("undecided", f"its requirements are computed when it is built: {archive.computed}", PKG_INFO)
+        yield Evidence("undecided", archive.computed, archive.file_name)
     if archive.needs:
         yield Evidence("a build needs", "; ".join(archive.needs), archive.file_name)
 
@@ -362,3 +383,20 @@ def newest_release(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
             ),
         )
         yield Finding(str(refused), fix=fix, cause=refused.name)
+
+
+@stack_rule(
+    "STK109",
+    "pip and uv take the same pre-releases",
+    Severity.NOTE,
+    why="Where every final release of a package is yanked, uv takes a pre-release, and pip takes none without --pre: "
+    "the same requirements install with one of them and fail with the other.",
+    example="`flash-attn-4`, whose only final release is yanked: uv takes 4.0.0b36, pip nothing",
+    fix="Name the pre-release with its version: both take it then.",
+)
+def same_pre_releases(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
+    """Every pre-release of the stack is what pip takes, too."""
+    for release in stack.pre_releases:
+        named = command_package(release.name, release.version)
+        fix = Fix("Name the version; then both take it:", (run("pip", "install", named),))
+        yield Finding(str(release), fix=fix, cause=release.name)

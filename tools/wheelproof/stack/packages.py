@@ -163,7 +163,13 @@ def build_facts(
         )
     named = tuple(sorted(finished, key=lambda p: p.name))
     return StackFacts(
-        asked.names, target, named, tuple(conflicts), unfinished=settled.unfinished, refused=settled.refused
+        asked.names,
+        target,
+        named,
+        tuple(conflicts),
+        unfinished=settled.unfinished,
+        refused=settled.refused,
+        pre_releases=settled.pre_releases,
     )
 
 

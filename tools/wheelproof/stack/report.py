@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
@@ -316,6 +316,8 @@ def _stack_subject(
         "machine": facts.target.machine,
         "gpus": list(request.gpus) if machine is None else [machine.gpu] if machine.gpu else [],
         "packages": rows,
+        "refused": [asdict(refused) for refused in facts.refused],
+        "pre_releases": [asdict(release) for release in facts.pre_releases],
     }
     return Subject(_stack_id(request, facts.target, machine), "stack", headline(facts, rows), told, results)
 

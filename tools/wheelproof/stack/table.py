@@ -14,6 +14,7 @@ from wheel_checks.phrases import joined, plural
 from wheel_checks.report.wording import accelerator_label, gpu_label
 
 _MOST_ROWS = 16
+_MOST_RELEASES = 4  # newer releases and pre-releases that are named
 _ORDER = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
 
 COLUMNS = ("package", "version", "distribution", "accelerator", "cuda", "gpu_code", "index", "verdict")
@@ -85,16 +86,18 @@ def _table(shown: ShownStack, fail_on: FailOn) -> Table:
 
 
 def _statements(shown: ShownStack, several: bool) -> list[str]:
-    """What the stack needs of the system below it; of several stacks with the target."""
-    if shown.facts is None or not shown.packages:
+    """Releases that not everybody gets, and what the stack needs below it; of several stacks with the target."""
+    facts = shown.facts
+    if facts is None or not shown.packages:
         return []
-    where = f"{shown.facts.target.label}: " if several else ""
+    where = f"{facts.target.label}: " if several else ""
+    others = [*map(str, facts.refused), *map(str, facts.pre_releases)]
+    left = [f"{len(others) - _MOST_RELEASES} more such releases (-v)"] if len(others) > _MOST_RELEASES else []
     indexes = Counter(row["index"] for row in shown.stack.facts["packages"] if row["index"])
     sources = joined([f"{index} ({count})" for index, count in indexes.most_common()])
-    return [
-        *(where + sentence for sentence in stack_needs(shown.facts).sentences),
-        *([f"{where}taken from {sources}"] if len(indexes) > 1 else []),
-    ]
+    taken = [f"taken from {sources}"] if len(indexes) > 1 else []
+    said = (*others[:_MOST_RELEASES], *left, *stack_needs(facts).sentences, *taken)
+    return [where + sentence for sentence in said]
 
 
 def _has_accelerator(subject: Subject) -> bool:

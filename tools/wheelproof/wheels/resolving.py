@@ -8,6 +8,7 @@ then one run of uv is all.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import SourceError, WheelproofError
-from wheel_checks.facts.stack import Refused
+from wheel_checks.facts.stack import PreRelease, Refused
 from wheel_checks.facts.wheel.resolution import active_with_extras, exact_pin
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.index_page import IndexFile
@@ -29,6 +30,7 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.scratch_folder import scratch_folder
 from wheel_checks.sources.uv.explanation import Explanation
 from wheel_checks.sources.uv.resolver import NoSolutionError, Resolution
+from wheel_checks.targets.selection import Reason, releases
 from wheel_checks.targets.target import Target
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.source_archives import ArchiveFolder
@@ -40,6 +42,7 @@ MOST_ASKED = 4  # packages of which it is asked why a newer release is refused, 
 MOST_SENTENCES = 3
 FEW = 8  # packages without an explanation: looking at their newer releases costs less than finding one
 _AT_ONCE = 8
+_ONLY = re.compile(r"(?P<there>only \S+) is available and (?P<by>\S+) depends on (?P<what>\S+)")
 
 Run = Callable[[tuple[str, ...], tuple[str, ...]], Resolution]
 """Resolves with more find-links places and more constraints.
@@ -54,7 +57,7 @@ class Settled:
 
     ``archives`` are those in it, by the name of the package. ``failed`` says of packages, by name, why an archive that
     an installer would try could not be read. ``unfinished`` says why newer releases may have been missed, "" if none.
-    ``refused`` are newer releases of what was asked for.
+    ``refused`` are newer releases of what was asked for, ``pre_releases`` those of which pip takes others.
     """
 
     resolution: Resolution
@@ -62,6 +65,7 @@ class Settled:
     failed: Mapping[str, str] = field(default_factory=dict)
     unfinished: str = ""
     refused: tuple[Refused, ...] = ()
+    pre_releases: tuple[PreRelease, ...] = ()
 
 
 class UndecidedConflictError(NoSolutionError):
@@ -121,7 +125,11 @@ class ArchiveSearch:
                         raise self._conflict(error) from None
                 else:
                     if not self._resolved(resolution):
-                        return replace(self._settled(resolution), refused=tuple(self._refused(resolution)))
+                        return replace(
+                            self._settled(resolution),
+                            refused=tuple(self._refused(resolution)),
+                            pre_releases=tuple(self._pre_releases(resolution)),
+                        )
         unfinished = f"uv tried source archives in {MOST_ROUNDS} rounds, and would try more"
         if resolution is None:
             raise SourceError(unfinished, hint="name the versions that you want")
@@ -143,12 +151,28 @@ class ArchiveSearch:
                 self._run(self._places, (f"{name}=={newest.version}",))
                 reason = "uv takes it only when it is named"
             except NoSolutionError as error:
-                own = f"you require {name}=="
-                said = [text for text in error.explanation.sentences if not text.replace(" and ", " ").startswith(own)]
-                reason = "; ".join(said[:MOST_SENTENCES])
+                reason = _in_words(error.explanation, name)
             except SourceError as error:
                 reason = str(error)
             yield Refused(name, str(newest.version), str(version), reason)
+
+    def _pre_releases(self, resolution: Resolution) -> Iterator[PreRelease]:
+        """The pre-releases in a resolution of which pip, without ``--pre``, takes another release, or nothing."""
+        packages = [(package, version) for package in resolution.packages if (version := _version(package))]
+        found = [
+            (package.name, version)
+            for package, version in packages
+            if version.is_prerelease and not self.folder.pre and package.name not in self._passed_over
+        ]
+        found = [(n, v) for n, v in found if self.folder.taken_by_pip(self._of(n)).version != v]
+        demands = self._demands(packages, found, few=-1) if found else {}
+        for name, version in found:
+            choice = self.folder.taken_by_pip([*self._of(name), *demands.get(name, ())])
+            if choice.version != version:
+                gone = [r.file for r in choice.rejected if r.reason is Reason.YANKED]
+                finals = [v for v in releases(name, gone) if not v.is_prerelease]
+                newest = str(max(finals)) if finals else ""
+                yield PreRelease(name, str(version), str(choice.version or ""), newest)
 
     def _conflict(self, error: NoSolutionError) -> NoSolutionError:
         """The error; undecided when it is about archives whose requirements a build computes."""
@@ -357,6 +381,15 @@ def _version(package: LockedPackage) -> Version | None:
         return None if package.direct or package.source else Version(package.version)
     except InvalidVersion:
         return None
+
+
+def _in_words(explanation: Explanation, name: str) -> str:
+    """Why a release of ``name`` that was demanded by its version cannot be had."""
+    own = f"you require {name}=="
+    said = [text for text in explanation.sentences if not text.replace(" and ", " ").startswith(own)]
+    if len(said) == 1 and (only := _ONLY.fullmatch(said[0])) and canonicalize_name(_name_of(only["by"])) == name:
+        return f"it requires {only['what']}, and {only['there']} is available"
+    return "; ".join(said[:MOST_SENTENCES])
 
 
 def _name_of(text: str) -> str:

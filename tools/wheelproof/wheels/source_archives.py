@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from wheel_checks.errors import FormatError, NotFoundError, UsageError, WheelproofError
-from wheel_checks.facts.wheel.resolution import metadata_reader
+from wheel_checks.facts.wheel.resolution import exact_pin, metadata_reader
 from wheel_checks.facts.wheel.source_archive import READABLE, SourceArchive, read_source_archive
 from wheel_checks.formats.file_names import WHEEL_SUFFIX, sdist_version
 from wheel_checks.formats.index_page import IndexFile
@@ -69,7 +69,7 @@ class ArchiveFolder:
         # A release of which the archive cannot be used has none, and what was read has a wheel: it is no news.
         usable = set(unread) if older else {v for v in releases.archives if (name, v) not in self.failed}
         files = [*releases.wheels, *(file for v, file in releases.archives.items() if v in usable)]
-        choice = choose(_together(requirements), files, self.target, pre=self.pre)
+        choice = self._taken_by_uv(requirements, files)
         is_new = choice.sdist is not None and choice.version is not None and (above is None or choice.version > above)
         return choice if is_new and (name, choice.version) not in self.archives else None
 
@@ -85,8 +85,23 @@ class ArchiveFolder:
         if not newer:
             return None
         found = [file for version in newer for file in releases.versions[version]]
-        choice = choose(_together(requirements), found, self.target, pre=self.pre)
+        choice = self._taken_by_uv(requirements, found)
         return choice if choice.version is not None else None
+
+    def taken_by_pip(self, requirements: Sequence[Requirement]) -> Choice:
+        """What pip takes for the requirements on one package together: yanked releases count as final ones.
+
+        Raises SourceError when an index does not answer.
+        """
+        releases = self._releases(canonicalize_name(requirements[0].name))
+        files = [file for group in releases.versions.values() for file in group]
+        return choose(_together(requirements), files, self.target, pre=self.pre)
+
+    def _taken_by_uv(self, requirements: Sequence[Requirement], files: Sequence[IndexFile]) -> Choice:
+        """As pip, but where every final release is yanked uv takes pre-releases."""
+        together = _together(requirements)
+        kept = [file for file in files if file.yanked is None]
+        return choose(together, files if exact_pin(together) else kept, self.target, pre=self.pre)
 
     def _releases(self, name: str) -> _Releases:
         if name not in self._known:

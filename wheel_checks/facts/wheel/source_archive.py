@@ -40,15 +40,15 @@ _LIMITS = {PKG_INFO: MAX_SIZE, PYPROJECT: LARGEST_PYPROJECT, _SETUP: 1 << 20}
 _FIRST, _NEXT = 256 << 10, 2 << 20  # bytes that are read at once
 
 _KINDS = {  # by the suffix or the name of a member
-    ".cu": "CUDA sources (nvcc of a CUDA toolkit)",
-    ".hip": "HIP sources (hipcc of ROCm)",
+    ".cu": "nvcc of a CUDA toolkit (CUDA sources)",
+    ".hip": "hipcc of ROCm (HIP sources)",
     ".cpp": "a C++ compiler",
     ".cc": "a C++ compiler",
     ".cxx": "a C++ compiler",
     ".c": "a C compiler",
     ".rs": "Rust (cargo)",
     ".f90": "a Fortran compiler",
-    ".pyx": "Cython sources (a C compiler)",
+    ".pyx": "a C compiler (Cython sources)",
     "CMakeLists.txt": "CMake",
 }
 _NAMES_CUDA = re.compile(r"\b(?:CUDAExtension|CUDA_HOME|CUDA_PATH|nvcc)\b")
@@ -103,7 +103,7 @@ class SourceArchive:
         """What a build needs, as phrases: the build's requirements, compilers, packages that must be there before."""
         found = []
         if isinstance(self.build, BuildSystem):
-            found.append(f"{', '.join(self.build.requires) or 'no package'} to build")
+            found += [", ".join(self.build.requires)] * bool(self.build.requires)
             if self.build.in_tree:
                 found.append(f"its own build backend ({self.build.backend})")
         found += self.sources
