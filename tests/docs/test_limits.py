@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from wheel_checks.facts.accelerator import content
 from wheel_checks.facts.archive import inflation
+from wheel_checks.facts.pe import reading
 from wheel_checks.formats import index_page
+from wheel_checks.formats.pe import header as pe_header
+from wheel_checks.formats.pe import imports as pe_imports
 from wheel_checks.formats.wheel import core_metadata, record, wheel_file, wheel_name
 from wheel_checks.formats.zip import directory, end_record
 from wheel_checks.runner import MAX_FINDINGS
@@ -37,6 +41,11 @@ STATED = {
     ],
     "lines, kinds of fields": [f"{core_metadata._MAX_HEADER_LINES:,}; {core_metadata._MAX_FIELDS}"],
     "one requirement, all": [f"{core_metadata._MAX_REQUIREMENT:,}; {core_metadata.MAX_REQUIREMENTS:,} characters"],
+    "head and tail of one library of Windows": [
+        f"{reading.EFFORT // MIB} MiB, {reading.EFFORT_WITH_CODE / MIB:g} MiB when",
+        f"{content.QUICK // MIB} MiB in all ({content.ASKED // MIB} MiB",
+    ],
+    "sections, imported DLLs": [f"{pe_header._MOST_SECTIONS:,}; {pe_imports.MOST_IMPORTS - 1:,}"],
     "rows of RECORD": [f"{record.MAX_ROWS:,}"],
     "tags": [f"{wheel_name.MAX_TAGS:,}"],
     "findings of one rule": [f"{MAX_FINDINGS},"],

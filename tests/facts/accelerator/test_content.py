@@ -9,13 +9,14 @@ import pytest
 
 from tests.support.elf import Elf
 from tests.support.facts import MemorySource, facts_of
+from tests.support.pe import ARM64, Pe
 from tests.support.wheels import ELF_MACHINES, WheelBuilder, gpu_library
 from wheel_checks.facts.accelerator.content import (
     AcceleratorContent,
     _Found,
-    library_meaning,
     read_accelerator_content,
 )
+from wheel_checks.facts.accelerator.meaning import library_meaning
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.wheel.contents import read_archive
 from wheel_checks.formats.elf.bytes import ByteRange, WholeFile
@@ -206,8 +207,86 @@ def test_libraries_whose_names_hint_at_versions_are_read_before_the_search_ends(
     assert content.versions("cuda") == ("12", "13")
 
 
-def test_libraries_of_windows_are_not_known() -> None:
-    assert not content_of({"demo/_C.pyd": bytes(100)}).complete
+@pytest.mark.parametrize(
+    ("member", "pe", "accelerator", "version", "said"),
+    [
+        ("demo/_C.pyd", Pe(sections={".nv_fatbin": b"x"}), "cuda", "", "demo/_C.pyd has .nv_fatb"),
+        ("demo/_C.pyd", Pe(sections={".nvFatBi": b"x"}), "cuda", "", "demo/_C.pyd has .nvFatBi"),
+        ("demo/_C.pyd", Pe(imports=("CUDART64_13.DLL",)), "cuda", "13", "demo/_C.pyd needs CUDART64_13.DLL"),
+        ("demo/_C.pyd", Pe(imports=("cudart64_110.dll",)), "cuda", "11", "demo/_C.pyd needs cudart64_110.dll"),
+        ("demo/_C.pyd", Pe(delay_imports=("nvcuda.dll",)), "cuda", "", "demo/_C.pyd needs nvcuda.dll"),
+        ("demo/_C.pyd", Pe(machine=ARM64, imports=("torch_cuda.dll",)), "cuda", "", "demo/_C.pyd needs torch_cuda.dll"),
+        ("demo/nvrtc64_130_0.dll", Pe(), "cuda", "13", "demo/nvrtc64_130_0.dll is nvrtc64_130_0.dll"),
+        ("demo/_C.pyd", Pe(sections={".hip_fatbin": b"x"}), "rocm", "", "demo/_C.pyd has .hip_fat"),
+        ("demo/_C.pyd", Pe(imports=("amdhip64_7.dll",)), "rocm", "7", "demo/_C.pyd needs amdhip64_7.dll"),
+        ("demo/_C.pyd", Pe(imports=("sycl8.dll",)), "xpu", "", "demo/_C.pyd needs sycl8.dll"),
+        ("demo/_ops.so", Pe(imports=("cublas64_12.dll",)), "cuda", "12", "demo/_ops.so needs cublas64_12.dll"),
+    ],
+)
+def test_a_library_of_windows_shows_an_accelerator(
+    member: str, pe: Pe, accelerator: str, version: str, said: str
+) -> None:
+    content = content_of({member: pe.build().data})
+
+    assert (content.accelerators, str(content.shown[0])) == ((accelerator,), said)
+    assert (content.shown[0].version, content.complete) == (version, True)
+
+
+@pytest.mark.parametrize(
+    ("member", "data"),
+    [
+        ("demo/_C.pyd", Pe(imports=("KERNEL32.dll", "nvml.dll", "OpenCL.dll", "dxgi.dll")).build().data),
+        ("demo/_C.pyd", Pe(imports=("cudart_stub.dll", "mynvcuda.dll", "torch_cpu.dll")).build().data),
+        ("demo/_C.pyd", Pe(sections={".nv_fatbin": b""}).build().data),
+        ("demo/cli.exe", Pe(imports=("KERNEL32.dll",)).build().data),
+        ("demo/a.dll", b"version https://git-lfs.github.com/spec/v1" * 3),
+    ],
+    ids=["monitoring, OpenCL, DirectX", "other names", "an empty section", "a launcher", "a text"],
+)
+def test_what_is_no_accelerator_on_windows_and_looks_like_one(member: str, data: bytes) -> None:
+    content = content_of({member: data})
+
+    assert (content.shown, content.complete) == ((), True)
+
+
+def test_a_corrupt_library_of_windows_leaves_absence_open() -> None:
+    content = content_of({"demo/_C.pyd": Pe().build().data[:700], "demo/b.pyd": Pe().build().data})
+
+    assert (content.read, content.native) == (1, 2)
+    assert "such as demo/_C.pyd: it cannot be read as a PE file: section .text ends at 0x400" in content.missing
+
+
+def test_a_bundled_dll_is_found_whatever_its_case() -> None:
+    members = {"demo/_C.pyd": Pe(imports=("CudArt64_13.dll",)).build().data, "demo/cudart64_13.dll": Pe().build().data}
+
+    assert content_of(members).needs_from_outside("cuda") == ()
+
+
+@pytest.mark.parametrize(
+    ("dll", "meaning"),
+    [
+        ("cudart64_12-0f3a1b2c4d5e6f708192a3b4c5d6e7f8.dll", [("cuda", "12")]),
+        ("cudart64_101.dll", [("cuda", "10")]),
+        ("cublasLt64_13.dll", [("cuda", "13")]),
+        ("cublas64_10.dll", [("cuda", "")]),
+        ("cufft64_11.dll", [("cuda", "12")]),
+        ("cufft64_10.dll", [("cuda", "")]),
+        ("cusolver64_11.dll", [("cuda", "")]),
+        ("nvJitLink_130_0.dll", [("cuda", "13")]),
+        ("cudnn_ops64_9.dll", [("cuda", "")]),
+        ("cupti64_2024.2.1.dll", [("cuda", "")]),
+        ("nvrtc-builtins64_135.dll", [("cuda", "")]),
+        ("nvinfer_10.dll", [("cuda", "")]),
+        ("c10_cuda.dll", [("cuda", "")]),
+        ("libhipblaslt.dll", [("rocm", "")]),
+        ("ur_loader.dll", [("xpu", "")]),
+        ("curl.dll", []),
+        ("nvToolsExt64_1.dll", []),
+        ("cudart64_13.dll.bak", []),
+    ],
+)
+def test_what_the_name_of_a_dll_means(dll: str, meaning: list[tuple[str, str]]) -> None:
+    assert list(library_meaning(dll)) == meaning
 
 
 def test_reading_stops_when_an_accelerator_is_shown_and_copies_are_read_once() -> None:

@@ -1,20 +1,26 @@
 """What the bytes of a wheel's native code show of its accelerator: GPU code, and the libraries that it needs.
 
 These facts follow from the file alone. The names of ELF sections (``.nv_fatbin``) and DT_NEEDED (``libcudart.so.13``)
-decide; what each means is data, ``wheel_checks/data/accelerators.toml``. Presence is shown by one library. Absence
-needs the section names and the needs of every native member.
+decide, on Windows those of PE sections and imported DLLs; what each means is data,
+``wheel_checks/data/accelerators.toml``. Presence is shown by one library. Absence needs the section names and the needs
+of every native member.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
-from wheel_checks.data import load
 from wheel_checks.errors import FormatError
+from wheel_checks.facts.accelerator.meaning import (
+    LONGEST_NAME,
+    file_name,
+    library_meaning,
+    may_show,
+    rows,
+    section_meaning,
+)
 from wheel_checks.facts.accelerator.signals import CUDA, GPU, ROCM, member_signal
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.archive.inflation import unpackable
@@ -22,11 +28,14 @@ from wheel_checks.facts.elf.absence import rule_out
 from wheel_checks.facts.elf.held_bytes import HeldBytes
 from wheel_checks.facts.elf.native_members import may_be_elf
 from wheel_checks.facts.elf.reading import MemberElf, read_member_elfs
+from wheel_checks.facts.pe.reading import MemberPe, may_be_pe, read_member_pes
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.formats.elf.header import MAGIC
 from wheel_checks.formats.elf.sections import Sections
 from wheel_checks.formats.gpu.fatbin import GpuCode
+from wheel_checks.formats.pe.header import MAGIC as PE_MAGIC
+from wheel_checks.formats.pe.header import PeHeader
 from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
 from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import inflate_stream
@@ -44,12 +53,8 @@ CODE, NEEDS, NAMES, IS, FILES = "code", "needs", "names", "is", "files"
 
 _LOOKED_INTO = 3  # members
 _FIRST, _AT_ONCE = 4, 12  # members read together: those that are likely to show it, then the others
-_LONGEST_NAME = 1_000  # characters of a soname or section that are looked at
-_HASH = re.compile(r"[-.][0-9a-f]{8,64}(?=\.so)")  # what auditwheel and its kind put into the names of copied libraries
-_BEGINS = re.compile("lib")
 _HEAD = 1024  # compressed bytes that hold the beginning of a member
 _NOT_READ = "it inflates absurdly, or shares bytes with another"
-_WINDOWS = (".dll", ".pyd", ".exe")
 
 Look = Callable[[Member], tuple[GpuCode, int]]
 """What a sample of a member shows of GPU code, and how many bytes that took."""
@@ -152,23 +157,20 @@ def read_accelerator_content(
     dynamic strings.
     Raises SourceError when bytes cannot be had.
     """
-    native = [m for m in archive.members if may_be_elf(m)]
-    windows = [m for m in archive.members if m.name.lower().endswith(_WINDOWS) and not m.is_directory]
+    native = [m for m in archive.members if may_be_elf(m) or may_be_pe(m)]
     readable = {id(m) for m in unpackable(archive.members)}
     originals: dict[tuple[int, ...], list[Member]] = {}
+    windows: dict[tuple[int, ...], list[Member]] = {}
     for member in native:
         if id(member) in readable:
-            originals.setdefault((member.crc32, member.size, member.compressed_size, member.method), []).append(member)
+            content = (member.crc32, member.size, member.compressed_size, member.method)
+            (originals if may_be_elf(member) else windows).setdefault(content, []).append(member)
     found = _Found({m.name.rpartition("/")[2] for m in native})
-    found.unread |= {m.name: "libraries of Windows are not read" for m in windows}
     found.unread |= {m.name: _NOT_READ for m in native if id(m) not in readable}
     found.shown += _code_files(source, archive, [m for m in archive.members if id(m) in readable])
     queue = sorted(originals.values(), key=lambda copies: _likelihood(copies[0]), reverse=True)
     to_stream: list[Sequence[Member]] = []
-    while queue and found.bytes_read < most:
-        is_hinted = not wanted and _likelihood(queue[0][0])[0]  # it may be for another version
-        if found.bytes_read >= (FOR_A_VERSION if is_hinted else at_hand) and found.is_enough(wanted):
-            break
+    while queue and found.bytes_read < most and not found.ends_before(queue[0][0], wanted, at_hand):
         size = _FIRST if len(queue) == len(originals) else _AT_ONCE
         batch, queue = queue[:size], queue[size:]
         to_stream += _read_batch(HeldBytes(source, archive.end.directory_offset), archive, batch, found)
@@ -180,10 +182,11 @@ def read_accelerator_content(
             break
         (elf,) = read_member_elfs(source, archive, copies[:1], PARTS, stream_names=left)
         found.take(elf, len(copies), partial(_begins, source, archive))
-    not_code = found.not_code
+    libraries = [*windows.values(), *(copies for copies in originals.values() if copies[0].name in found.of_windows)]
+    _read_windows(source, archive, libraries, found, most, at_hand, wanted)
     return AcceleratorContent(
         shown=tuple(dict.fromkeys(found.shown)),
-        native=len(native) + len(windows) - not_code,
+        native=len(native) - found.not_code,
         read=found.read,
         unread=tuple(found.unread.items()),
         bytes_read=found.bytes_read,
@@ -196,7 +199,7 @@ def _read_batch(
     """Note what these members show; the first of each with its copies. Returns those that are not known completely."""
     hinted = [copies for copies in batch if _likelihood(copies[0])[0]]
     plain = [copies for copies in batch if not _likelihood(copies[0])[0]]
-    for copies, absence in zip(plain, rule_out(source, archive, [c[0] for c in plain], _may_show), strict=True):
+    for copies, absence in zip(plain, rule_out(source, archive, [c[0] for c in plain], may_show), strict=True):
         found.bytes_read += absence.bytes_read
         if absence.proven:
             found.read += len(copies)
@@ -205,6 +208,33 @@ def _read_batch(
     for copies, elf in zip(hinted, read_member_elfs(source, archive, [c[0] for c in hinted], PARTS), strict=True):
         found.take(elf, len(copies), partial(_begins, source, archive))
     return [copies for copies in hinted if copies[0].name in found.unread]
+
+
+def _read_windows(
+    source: ByteSource,
+    archive: Archive,
+    queue: Sequence[Sequence[Member]],
+    found: _Found,
+    most: int,
+    at_hand: int,
+    wanted: str,
+) -> None:
+    """Read the libraries of Windows, within the same bounds: likely ones first, then by size, the smallest first."""
+    queue = sorted(queue, key=lambda copies: (not _likelihood(copies[0])[0], copies[0].compressed_size))
+    to_stream = []
+    while queue and found.bytes_read < most and not found.ends_before(queue[0][0], wanted, at_hand):
+        batch, queue = queue[:_FIRST], queue[_FIRST:]
+        pes = read_member_pes(source, archive, [copies[0] for copies in batch], has_code=_has_code)
+        for copies, pe in zip(batch, pes, strict=True):
+            found.take_pe(pe, len(copies))
+            if pe.member.name in found.unread:
+                to_stream.append(copies)
+    for copies in to_stream:
+        left = most - found.bytes_read
+        if (found.is_enough(wanted) if wanted else found.shown) or left <= 0:
+            break
+        (pe,) = read_member_pes(source, archive, copies[:1], stream=left)
+        found.take_pe(pe, len(copies))
 
 
 def content_of_files(files: Mapping[str, ElfFacts | str]) -> AcceleratorContent:
@@ -220,8 +250,9 @@ class _Found:
     """What is found, member by member; ``own`` are the base names of all native members."""
 
     def __init__(self, own: set[str]) -> None:
-        self.own = own
+        self.own = {file_name(name) for name in own}
         self.shown: list[Shown] = []
+        self.of_windows: set[str] = set()
         self.unread: dict[str, str] = {}
         self.read = 0
         self.not_code = 0
@@ -239,14 +270,42 @@ class _Found:
         named = any(s.version or s.accelerator != CUDA for s in firm)
         return named or bool(firm and self.bytes_read >= FOR_A_VERSION)
 
+    def ends_before(self, member: Member, wanted: str, at_hand: int) -> bool:
+        """True when what is wanted is shown, and ``member`` is not worth a look."""
+        is_hinted = not wanted and _likelihood(member)[0]  # it may be for another version
+        return self.bytes_read >= (FOR_A_VERSION if is_hinted else at_hand) and self.is_enough(wanted)
+
     def take(self, elf: MemberElf, copies: int, begins: Callable[[Member], bytes]) -> None:
         """Note what one member shows; ``copies`` members have the same content."""
         self.bytes_read += elf.bytes_read
         if isinstance(elf.facts, Unavailable) and (head := begins(elf.member)) and not head.startswith(MAGIC):
-            self.not_code += copies  # a linker script, a program in a language of scripts, or a library of macOS
+            if head.startswith(PE_MAGIC):
+                self.of_windows.add(elf.member.name)  # tensorflow-intel has _xla_ops.so
+            else:
+                self.not_code += copies  # a linker script, a program in a language of scripts, or a library of macOS
             return
         names = None if isinstance(elf.possible_names, Unavailable) else elf.possible_names
         self.note(elf.member.name, elf.facts, names, copies)
+
+    def take_pe(self, pe: MemberPe, copies: int) -> None:
+        """Note what one library of Windows shows; the loader knows it by the name of its file."""
+        self.bytes_read += pe.bytes_read
+        member = pe.member.name
+        if pe.header is None:
+            self.not_code += copies
+            self.unread.pop(member, None)
+            return
+        if isinstance(pe.header, Unavailable):
+            self.unread[member] = pe.header.reason
+            return
+        self._note_sections(member, [section.name for section in pe.header.sections if section.size])
+        self._note_names(member, [member.rpartition("/")[2]], IS)
+        if isinstance(pe.imports, Unavailable):
+            self.unread[member] = pe.imports.reason
+            return
+        self._note_names(member, pe.imports, NEEDS)
+        self.read += copies
+        self.unread.pop(member, None)
 
     def look_into(self, members: Sequence[Member], look: Look) -> None:
         """Note the first member in which GPU code is seen, of the largest ones."""
@@ -268,11 +327,11 @@ class _Found:
         if not isinstance(facts.sections, Sections) or (not facts.sections.headers and facts.header.segment_count):
             lacking.append("the names of its sections")
         elif facts.sections.headers:
-            self._note_sections(member, facts.sections)
+            self._note_sections(member, [s.name for s in facts.sections.headers if s.size and s.in_file])
         if isinstance(facts.dynamic, DynamicFacts):
             self._note_names(member, facts.dynamic.needed, NEEDS)
             self._note_names(member, [facts.dynamic.soname or ""], IS)
-        elif facts.dynamic is not None and (possible is None or any(map(_may_show, possible))):
+        elif facts.dynamic is not None and (possible is None or any(map(may_show, possible))):
             lacking.append("what it needs")
             has_code = {s.accelerator for s in self.shown if s.member == member and s.how == CODE}
             self._note_names(member, possible or (), NAMES, has_code)
@@ -282,46 +341,20 @@ class _Found:
             self.read += copies
             self.unread.pop(member, None)
 
-    def _note_sections(self, member: str, sections: Sections) -> None:
-        names = dict.fromkeys(s.name for s in sections.headers if s.size and s.in_file and len(s.name) <= _LONGEST_NAME)
-        for name in names:
-            for pattern, row in _rows("section"):
-                if pattern.search(name):
-                    self.shown.append(Shown(row["accelerator"], CODE, name, member))
+    def _note_sections(self, member: str, names: Iterable[str]) -> None:
+        for name in dict.fromkeys(names):
+            self.shown += [Shown(accelerator, CODE, name, member) for accelerator in section_meaning(name)]
 
     def _note_names(self, member: str, names: Iterable[str], how: str, only: Collection[str] = GPU) -> None:
         for name in names:
             for accelerator, version in library_meaning(name):
-                own = how == NEEDS and name in self.own
+                own = how == NEEDS and file_name(name) in self.own
                 if accelerator in only:
                     self.shown.append(Shown(accelerator, how, name, member, version, own))
 
 
-def library_meaning(soname: str) -> Iterator[tuple[str, str]]:
-    """The accelerators that a library of this name is for, each with the version of it that the name gives ("13")."""
-    if len(soname) > _LONGEST_NAME:
-        return
-    plain = _HASH.sub("", soname)
-    for pattern, row in _rows("library"):
-        if match := pattern.search(plain):
-            number = match.groupdict().get("soname") or ""
-            versions = row.get("versions", {})
-            yield row["accelerator"], number if versions == "same" else versions.get(number, "")
-
-
-@cache
-def _rows(table: str) -> list[tuple[re.Pattern[str], dict[str, Any]]]:
-    return [(re.compile(row["pattern"]), row) for row in load("accelerators")[table]]
-
-
-def _may_show(name: str) -> bool:
-    """True when a string of .dynstr is, or ends in, a library that shows an accelerator.
-
-    Linkers let a string be the end of a longer one.
-    """
-    if len(name) > _LONGEST_NAME:
-        return True
-    return any(True for begin in _BEGINS.finditer(name) for _ in library_meaning(name[begin.start() :]))
+def _has_code(header: PeHeader) -> bool:
+    return any(section.size and section_meaning(section.name) for section in header.sections)
 
 
 def _likelihood(member: Member) -> tuple[bool, int]:
@@ -330,8 +363,8 @@ def _likelihood(member: Member) -> tuple[bool, int]:
 
 def _code_files(source: ByteSource, archive: Archive, members: Sequence[Member]) -> Iterator[Shown]:
     """The first member of each kind of file that is GPU code itself, and begins as such a file does."""
-    for pattern, row in _rows("file"):
-        named = [m for m in members if len(m.name) <= _LONGEST_NAME and pattern.search(m.name)]
+    for pattern, row in rows("file"):
+        named = [m for m in members if len(m.name) <= LONGEST_NAME and pattern.search(m.name)]
         magic, offset = bytes.fromhex(row["magic"]), row["offset"]
         for member in named[:2]:
             if _begins(source, archive, member)[offset:].startswith(magic):

@@ -1,0 +1,1 @@
+"""The libraries of Windows in a wheel: what each needs."""

@@ -1,0 +1,1 @@
+"""Portable Executable files: the libraries and programs of Windows."""
