@@ -14,6 +14,7 @@ from wheel_checks.errors import NotFoundError, UsageError
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
+from wheel_checks.phrases import plural
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.selection import Choice, choose, release_wheels
 from wheel_checks.targets.target import Target, parse_targets, this_machine
@@ -173,10 +174,15 @@ def _gpus_by_wheel(choices: Iterable[MachineChoice]) -> dict[tuple[str, str], tu
 def _of_release(requirement: Requirement, wanted: Wanted, files: tuple[IndexFile, ...]) -> Plan:
     wheels = release_wheels(requirement, files, pre=wanted.pre)
     chosen = [file for file in wheels if _serves(file, wanted)]
-    if not chosen:
-        found = f"{len(wheels)} wheels of {requirement}" if wheels else f"no wheel of {requirement}"
+    if not wheels:
+        others = f" among the {plural(len(files), 'file')} of the project" if files else ""
         raise NotFoundError(
-            f"the index lists {found}, none for the platforms and Pythons asked for",
+            f"the index lists no wheel of {requirement}{others}",
+            hint="`wheelproof stack` says what would be built from a source archive",
+        )
+    if not chosen:
+        raise NotFoundError(
+            f"the index lists {plural(len(wheels), 'wheel')} of {requirement}, but for other platforms or Pythons",
             hint="leave --platform and --python away to see all",
         )
     return Plan(tuple(_of_listed(file, files, None) for file in chosen))
