@@ -37,7 +37,8 @@ class Place:
     """What one index or find-links place, without credentials, lists for a project.
 
     ``known`` is False for an index that does not know the project. ``counts`` is False for an index that an installer
-    passes over, since one before it knows the project. ``unread`` says why such an index could not be read.
+    passes over, since one before it knows the project. ``unread`` says why such an index could not be read. So many
+    files were ``left_out`` where these do not count any more.
     """
 
     index: str
@@ -47,6 +48,7 @@ class Place:
     counts: bool = True
     unread: str = ""
     is_index: bool = True
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

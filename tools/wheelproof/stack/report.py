@@ -12,15 +12,13 @@ from wheel_checks.answers.stack import StackQuestion, answer_stack
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.stack import DECLARED, StackFacts, StackPackage
 from wheel_checks.formats.digests import WrongMetadataError
-from wheel_checks.formats.pylock import DIRECTORY, LockedPackage
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.model import Answer, Audience, Report, Rule, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig
-from wheel_checks.sources.simple_index import SimpleIndex
-from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, NoSolutionError, Resolution, resolve
+from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, NoSolutionError
 from wheel_checks.targets.target import Target
 from wheelproof.reporting import OpenReport
 from wheelproof.stack.packages import (
@@ -28,13 +26,11 @@ from wheelproof.stack.packages import (
     build_facts,
     conflict_of,
     offers_of,
-    pick_wheels,
     take_variant,
 )
+from wheelproof.stack.resolution import resolve_stack
 from wheelproof.stack.table import ShownStack, headline, is_asked_for, overview, package_facts, table
 from wheelproof.wheels.asked import Asked
-from wheelproof.wheels.dependencies import keeping_of
-from wheelproof.wheels.handing import hand_over
 from wheelproof.wheels.indexes import KnownIndexes, with_offers
 from wheelproof.wheels.judging import (
     compare_siblings,
@@ -47,7 +43,7 @@ from wheelproof.wheels.judging import (
     variant_files,
 )
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent, drivers_asked
-from wheelproof.wheels.resolving import ArchiveSearch, Settled, UndecidedConflictError
+from wheelproof.wheels.resolving import Settled, UndecidedConflictError
 
 if TYPE_CHECKING:  # few packages have variants, and few runs follow links
     from wheel_checks.facts.gpu.targets import Product
@@ -120,7 +116,7 @@ def judge_stack(
     resolved: list[_Resolved] = []
     for target in request.targets:
         try:
-            resolved += _for_machines(request, _resolve(request, target, config, client), variants)
+            resolved += _for_machines(request, _resolved(request, target, config, client), variants)
         except UsageError:
             raise
         except NoSolutionError as error:
@@ -173,6 +169,11 @@ def judge_stack(
     )
 
 
+def _resolved(request: StackRequest, target: Target, config: IndexConfig, client: HttpClient) -> _Resolved:
+    found = resolve_stack(request, target, config, client)
+    return _Resolved(target, found.settled, found.picks, found.indexes, found.left_out)
+
+
 def _question(judgement: Judgement, target: Target, machine: Machine | None = None) -> StackQuestion:
     """What is asked about one target, or about one machine of it."""
     gpus, driver = _gpus_there(judgement.expectations.gpus, target.machine), drivers_asked(judgement.expectations)
@@ -182,43 +183,6 @@ def _question(judgement: Judgement, target: Target, machine: Machine | None = No
     python = f"{target.python[0]}.{target.python[1]}{'t' if target.free_threaded else ''}"
     where = f"{target.machine}, Python {python}"
     return StackQuestion(where, names, driver, f"{where}, {machine.label}" if machine else where)
-
-
-def _resolve(request: StackRequest, target: Target, config: IndexConfig, client: HttpClient) -> _Resolved:
-    handed = hand_over(request.asked, target, config)
-    indexes = KnownIndexes(SimpleIndex(client, handed.config, handed.pinned))
-
-    def run(more_links: tuple[str, ...], more_constraints: tuple[str, ...]) -> Resolution:
-        return resolve(
-            handed.requirements,
-            target,
-            replace(handed.config, find_links=(*handed.config.find_links, *more_links)),
-            constraints=(*handed.constraints, *more_constraints),
-            pinned=handed.pinned,
-            left_out=(*handed.left_out, *(project.name for project in handed.projects)),
-            pre=request.pre or handed.pre,
-            offline=request.offline,
-            timeout=client.time_left(request.timeout),
-            leave_out_unusable=not more_constraints,
-            keeping=None if more_links else keeping_of(client, offline=request.offline),  # these folders are temporary
-        )
-
-    settled = Settled(Resolution(()))
-    if handed.requirements:
-        settled = ArchiveSearch(
-            run,
-            map(Requirement, handed.requirements),
-            target,
-            indexes,
-            client,
-            constraints=map(Requirement, handed.constraints),
-            pre=request.pre or handed.pre,
-            passed_over=(*handed.pinned, *handed.left_out, *(project.name for project in handed.projects)),
-        ).settle()
-    own = [LockedPackage(project.name, project.version, (), DIRECTORY) for project in handed.projects]
-    resolution = replace(settled.resolution, packages=(*settled.resolution.packages, *own))
-    settled = replace(settled, resolution=resolution)
-    return _Resolved(target, settled, tuple(pick_wheels(resolution, target, indexes)), indexes, handed.left_out)
 
 
 def _for_machines(request: StackRequest, item: _Resolved, variants: VariantFiles | None) -> list[_Resolved]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from packaging.requirements import Requirement
+from packaging.tags import parse_tag
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -18,10 +20,13 @@ from wheel_checks.facts.provenance.indexes import (
     summarised_offers,
 )
 from wheel_checks.facts.wheel.resolution import exact_pin
+from wheel_checks.formats.file_names import WHEEL_SUFFIX, sdist_version
 from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.wheel.variant_label import is_variant
 from wheel_checks.model import Outcome, Subject
+from wheel_checks.parsing import version_or_none
 from wheel_checks.runner import run_rules
-from wheel_checks.sources.simple_index import Listing, SimpleIndex
+from wheel_checks.sources.simple_index import Listing, Place, SimpleIndex
 from wheel_checks.targets.selection import releases
 from wheel_checks.targets.target import Target
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel
@@ -30,11 +35,33 @@ KIND = "indexes"
 
 
 class KnownIndexes:
-    """Asks the indexes, and remembers what each of them lists; any thread may ask."""
+    """Asks the indexes, and remembers what each of them lists; any thread may ask. ``listings`` are known before."""
 
-    def __init__(self, index: SimpleIndex) -> None:
+    def __init__(self, index: SimpleIndex, listings: Mapping[str, Listing] | None = None) -> None:
         self._index = index
-        self._listings: dict[str, Listing] = {}
+        self._listings: dict[str, Listing] = dict(listings or {})
+
+    @property
+    def listings(self) -> Mapping[str, Listing]:
+        """What was listed until now, by the normalised name of the project."""
+        return self._listings
+
+    def only(self, taken: Mapping[str, IndexFile], target: Target) -> dict[str, Listing] | None:
+        """The listings of these projects with what counts once a file of each is ``taken``: those of its release, and,
+        where several places have files, all that fit the ``target`` and one of each other release. None when more
+        counts: variants, links that were refused, and places that did not answer.
+        """
+        found = {}
+        for name, listing in self._listings.items():
+            if any(place.refused or place.unread for place in listing.places):
+                return None
+            if any(is_variant(file.file_name) for place in listing.places for file in place.files):
+                return None
+            if name in taken:
+                several = sum(bool(place.files) for place in listing.places) > 1
+                places = (_shortened(p, name, taken[name], target if several else None) for p in listing.places)
+                found[name] = Listing(tuple(places))
+        return found
 
     def files(self, project: str) -> tuple[IndexFile, ...]:
         """The candidate files of a project. Raises what :meth:`SimpleIndex.files` raises."""
@@ -102,6 +129,47 @@ class KnownIndexes:
             ],
         }
         return [Subject(f"the indexes{where}", KIND, results=results, facts=facts)]
+
+
+def _shortened(place: Place, project: str, taken: IndexFile, target: Target | None) -> Place:
+    """The place with its files of the release of ``taken``; with a ``target`` also what :func:`find_offers` looks at:
+    what fits it, and one file of each other release.
+    """
+    release = _release_of(taken, project)
+    fitting: dict[str, bool] = {}
+    seen = set()
+    kept = []
+    for file in place.files:
+        text = _release_of(file, project)
+        if text == release or (target and (text not in seen or _fits(file, target, fitting))):
+            kept.append(file)
+        seen.add(text)
+    return replace(place, files=tuple(kept), left_out=place.left_out + len(place.files) - len(kept))
+
+
+def _fits(file: IndexFile, target: Target, known: dict[str, bool]) -> bool:
+    """Whether a file may be installed on a target, by its tags, of which there are few different ones."""
+    if not file.file_name.endswith(WHEEL_SUFFIX):
+        return True
+    tags = "-".join(file.file_name.removesuffix(WHEEL_SUFFIX).split("-")[-3:])
+    if tags not in known:
+        try:
+            known[tags] = not target.supported_tags().keys().isdisjoint(parse_tag(tags))
+        except ValueError:
+            known[tags] = True
+    return known[tags]
+
+
+def _release_of(file: IndexFile, project: str) -> Version | str:
+    """The version that a file is of; its name where that has none."""
+    if file.file_name.endswith(WHEEL_SUFFIX):
+        text = file.file_name.split("-", 2)[1]
+    else:
+        text = sdist_version(file.file_name, project) or file.file_name
+    return _known_version(text) or text
+
+
+_known_version = functools.lru_cache(4096)(version_or_none)
 
 
 def version_of(file: IndexFile) -> Version | None:

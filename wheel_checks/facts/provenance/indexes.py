@@ -170,7 +170,7 @@ def summarised_offers(project: ProjectOffers) -> list[dict[str, Any]]:
             "taken": offer.index == project.taken_from,
             "version": str(offer.version) if offer.version else None,
             "file": offer.file_name,
-            "files": len(offer.place.files),
+            "files": len(offer.place.files) + offer.place.left_out,
             "counts": offer.place.counts,
             "unread": offer.place.unread,
         }

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from wheel_checks.sources.uv_binary import find_uv
 
 REUSED = 600.0  # seconds; as long as an index page, see wheel_checks.sources.simple_index
 _PART = "resolution"
+_LARGEST = 1 << 27  # bytes, unpacked
 _MOST_FILES = 20_000  # of an index on this machine; the resolution from a larger one is not kept
 
 _log = logging.getLogger(__name__)
@@ -41,21 +43,33 @@ class Keeping:
     refresh: bool = False
     offline: bool = False
 
-    def remember(self, kind: Callable[..., T], words: Iterable[str], places: Iterable[str], make: Callable[[], T]) -> T:
+    def remember(
+        self,
+        kind: Callable[..., T],
+        words: Iterable[str],
+        places: Iterable[str],
+        make: Callable[[], T],
+        *,
+        is_sound: Callable[[T], bool] = lambda _: True,
+        without_pages: Callable[[T], object] = lambda made: made,
+    ) -> T:
         """What ``make`` returns, a ``kind`` of dataclass, or returned within the last ten minutes for the same.
 
         ``words`` are all that it follows from, ``places`` the indexes and folders that are asked. One that holds a
-        secret, such as a token in an address, is not kept. Raises what ``make`` raises, which is not kept.
+        secret, such as a token in an address, is not kept, nor what is not ``is_sound``. Secrets are sought in what is
+        left ``without_pages``: without entries of index pages, which the cache holds anyway. Raises what ``make``
+        raises, which is not kept.
         """
         name = _name(words, places)
         found = self._find(kind, name) if name and not self.refresh else None
         if found is not None:
             return found
         made = make()
-        if name:
-            text = json.dumps({"found": time.time(), "made": encode(made)})
-            if redact_text(text) == text:
-                self.cache.store_fact(name, _PART, text.encode())
+        if name and is_sound(made):
+            shown = json.dumps(encode(without_pages(made)))
+            if redact_text(shown) == shown:
+                text = json.dumps({"found": time.time(), "made": encode(made)})
+                self.cache.store_fact(name, _PART, zlib.compress(text.encode(), 1))
         return made
 
     def _find(self, kind: Callable[..., T], name: str) -> T | None:
@@ -63,16 +77,25 @@ class Keeping:
         if data is None:
             return None
         try:
-            held: Any = json.loads(data)
+            held: Any = json.loads(_unpacked(data))
             age = time.time() - held["found"]
             if not self.offline and not 0 <= age < REUSED:
                 return None
             made = decode(kind, held["made"], Policy())
-        except (ValueError, KeyError, TypeError, FormatError) as error:
+        except (ValueError, KeyError, TypeError, zlib.error, FormatError) as error:
             _log.info("a resolution that was kept is made again: %s", error)
             return None
         _log.info("what was resolved %d s ago is used; --refresh resolves again", age)
         return made
+
+
+def _unpacked(data: bytes) -> bytes:
+    """What was kept. Raises zlib.error, also for what is too large."""
+    unpacker = zlib.decompressobj()
+    text = unpacker.decompress(data, _LARGEST)
+    if not unpacker.eof:
+        raise zlib.error("it is cut off or too large")
+    return text
 
 
 def _name(words: Iterable[str], places: Iterable[str]) -> str:

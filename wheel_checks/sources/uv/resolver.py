@@ -163,12 +163,40 @@ def resolve(
 
     if keeping is None:
         return run()
-    words = [*_parsed(requirements), "under", *_parsed(constraints), "without", *sorted(gone), str(leave_out_unusable)]
+    words, places = question_of(
+        requirements,
+        target,
+        config,
+        constraints=constraints,
+        pinned=pinned,
+        left_out=gone,
+        pre=pre,
+        environ=environ,
+    )
+    return keeping.remember(Resolution, [*words, str(leave_out_unusable)], places, run)
+
+
+def question_of(
+    requirements: Sequence[str],
+    target: Platform,
+    config: IndexConfig,
+    *,
+    constraints: Sequence[str] = (),
+    pinned: Mapping[str, str] | None = None,
+    left_out: Iterable[str] = (),
+    pre: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[list[str], tuple[str, ...]]:
+    """All that a resolution follows from besides uv and what indexes say, for :meth:`Keeping.remember`: the words, and
+    the places that are asked. The arguments are those of :func:`resolve`, which says what is raised.
+    """
+    gone = sorted(map(canonicalize_name, left_out))
+    words = [*_parsed(requirements), "under", *_parsed(constraints), "without", *gone]
     words += [f"{name} from {url}" for name, url in sorted((pinned or {}).items())]
-    words += [*options, settings, *(f"{name}={value}" for name, value in sorted(environ.items()) if name[:3] == "UV_")]
+    words += [*_options(target, pre=pre), configuration(config, environ)]
+    words += [f"{name}={value}" for name, value in sorted(environ.items()) if name[:3] == "UV_"]
     linked = [url for text in (*requirements, *constraints) if (url := Requirement(text).url)]
-    places = (*config.indexes, *config.find_links, *(pinned or {}).values(), *linked)
-    return keeping.remember(Resolution, words, places, run)
+    return words, (*config.indexes, *config.find_links, *(pinned or {}).values(), *linked)
 
 
 def input_files(folder: Path, requirements: Sequence[str], pinned: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,134 @@
+"""Resolves what was asked for, for one target, and keeps the result with what indexes list of it.
+
+The pages of a stack list 150,000 files, of which it takes two hundred. So next to the resolution only the files that
+count are kept, mainly those of the releases that were taken, for as long as the pages themselves are used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from wheel_checks.facts.archive.kept import readers_version
+from wheel_checks.formats.pylock import DIRECTORY, LockedPackage
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.simple_index import Listing, SimpleIndex
+from wheel_checks.sources.uv.resolver import Resolution, question_of, resolve
+from wheel_checks.targets.target import Target
+from wheelproof import __version__
+from wheelproof.stack.packages import Pick, pick_wheels
+from wheelproof.wheels.dependencies import keeping_of
+from wheelproof.wheels.handing import Handed, hand_over
+from wheelproof.wheels.indexes import KnownIndexes
+from wheelproof.wheels.resolving import ArchiveSearch, Settled
+
+if TYPE_CHECKING:
+    from wheel_checks.errors import WheelproofError
+    from wheelproof.stack.report import StackRequest
+
+
+@dataclass(frozen=True, slots=True)
+class StackResolution:
+    """The resolution, the wheel of each package, and the indexes; ``left_out`` are packages that were not looked at."""
+
+    settled: Settled
+    picks: tuple[Pick, ...]
+    indexes: KnownIndexes
+    left_out: Mapping[str, WheelproofError]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is kept. ``listings`` hold what counts of the projects of which a wheel is taken; where that is everything,
+    they are ``whole``, and not kept.
+    """
+
+    settled: Settled
+    listings: Mapping[str, Listing] = field(default_factory=dict)
+    whole: bool = False
+
+
+def resolve_stack(request: StackRequest, target: Target, config: IndexConfig, client: HttpClient) -> StackResolution:
+    """What an installer takes on ``target``, source archives included, resolved within the last ten minutes.
+
+    Raises what :func:`wheel_checks.sources.uv.resolver.resolve` and :meth:`ArchiveSearch.settle` raise.
+    """
+    handed = hand_over(request.asked, target, config)
+    index = SimpleIndex(client, handed.config, handed.pinned)
+    keeping = keeping_of(client, offline=request.offline)
+    if keeping is None or not handed.requirements:
+        found = _find(request, target, handed, index, client)
+    else:
+        handed.config.require_trusted("what is resolved")
+        words, places = question_of(
+            handed.requirements,
+            target,
+            handed.config,
+            constraints=handed.constraints,
+            pinned=handed.pinned,
+            left_out=_left_out(handed),
+            pre=request.pre or handed.pre,
+        )
+        words = [
+            f"the stack, by wheelproof {__version__} {readers_version()}, {target}",
+            handed.config.strategy,
+            *words,
+        ]
+        found = keeping.remember(
+            _Found,
+            words,
+            places,
+            lambda: _find(request, target, handed, index, client),
+            is_sound=lambda found: not found.whole,
+            without_pages=lambda found: found.settled,
+        )
+    own = [LockedPackage(project.name, project.version, (), DIRECTORY) for project in handed.projects]
+    resolution = replace(found.settled.resolution, packages=(*found.settled.resolution.packages, *own))
+    settled, indexes = replace(found.settled, resolution=resolution), KnownIndexes(index, found.listings)
+    return StackResolution(settled, tuple(pick_wheels(resolution, target, indexes)), indexes, handed.left_out)
+
+
+def _left_out(handed: Handed) -> tuple[str, ...]:
+    return (*handed.left_out, *(project.name for project in handed.projects))
+
+
+def _find(request: StackRequest, target: Target, handed: Handed, index: SimpleIndex, client: HttpClient) -> _Found:
+    indexes = KnownIndexes(index)
+
+    def run(more_links: tuple[str, ...], more_constraints: tuple[str, ...]) -> Resolution:
+        return resolve(
+            handed.requirements,
+            target,
+            replace(handed.config, find_links=(*handed.config.find_links, *more_links)),
+            constraints=(*handed.constraints, *more_constraints),
+            pinned=handed.pinned,
+            left_out=_left_out(handed),
+            pre=request.pre or handed.pre,
+            offline=request.offline,
+            timeout=client.time_left(request.timeout),
+            leave_out_unusable=not more_constraints,
+            keeping=None if more_links else keeping_of(client, offline=request.offline),  # these folders are temporary
+        )
+
+    if not handed.requirements:
+        return _Found(Settled(Resolution(())), whole=True)
+    search = ArchiveSearch(
+        run,
+        map(Requirement, handed.requirements),
+        target,
+        indexes,
+        client,
+        constraints=map(Requirement, handed.constraints),
+        pre=request.pre or handed.pre,
+        passed_over=(*handed.pinned, *_left_out(handed)),
+    )
+    settled = search.settle()
+    picks = pick_wheels(settled.resolution, target, indexes)
+    taken = {canonicalize_name(p.package.name): p.wheel.listing for p in picks if p.wheel and p.wheel.listing}
+    listings = indexes.only({str(name): file for name, file in taken.items()}, target)
+    return _Found(settled, indexes.listings, whole=True) if listings is None else _Found(settled, listings)
