@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import tomllib
@@ -46,7 +47,7 @@ def main() -> int:
             judged.append(comparison.judge(row, *truths))
             out.write(json.dumps(row | {"outcome": judged[-1].outcome, "differs": judged[-1].why}) + "\n")
             out.flush()
-    text = page.render(rows, judged if options.check else None)
+    text = page.render(rows, judged if options.check else None, _commit())
     if options.markdown:
         options.markdown.write_text(text)
     else:
@@ -71,6 +72,11 @@ def _make_truth(packages: list[str], options: argparse.Namespace) -> None:
             out.write(json.dumps(row) + "\n")
             out.flush()
             print(row["package"], row["machine"], row["wheel"] or row["reason"], row["seconds"], file=sys.stderr)
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _other(row: Row) -> str:

@@ -14,8 +14,8 @@ _RUNS = {"native": "yes", "jit": "by PTX", "none": "no", "": ""}
 _INTRO = """# Readiness of accelerator packages
 
 What `wheelproof verify NAME --gpu ...` says about the newest releases on {date}, for CPython 3.12 on
-Linux. Made by `ci/readiness.py`. *By PTX*: the driver compiles the code at first use. An empty cell: the wheel has no
-GPU code.
+Linux. Made by `ci/readiness.py` at commit {commit}. *By PTX*: the driver compiles the code at first use. An empty
+cell: the wheel has no GPU code.
 """
 _CHECK = """
 ## The check
@@ -26,9 +26,12 @@ the file, the accelerator, the major version of CUDA by sonames, the code for ea
 """
 
 
-def render(rows: Sequence[dict[str, Any]], judged: Sequence[Judgement] | None) -> str:
-    """The whole page; with the totals of the check, and what is not right, when ``judged`` is there."""
-    parts = [_INTRO.format(date=dt.datetime.now(dt.UTC).date())]
+def render(rows: Sequence[dict[str, Any]], judged: Sequence[Judgement] | None, commit: str) -> str:
+    """The whole page; with the totals of the check, and what is not right, when ``judged`` is there.
+
+    ``commit`` is that of the tree that gave the answers.
+    """
+    parts = [_INTRO.format(date=dt.datetime.now(dt.UTC).date(), commit=commit)]
     if judged is not None:
         counts, packages = totals(judged), len({row["package"] for row in rows})
         figures = {name: counts[name] for name in ("right", "wrong", "undecided")}

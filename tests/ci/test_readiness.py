@@ -155,7 +155,7 @@ def test_the_page_has_a_row_for_each_answer_and_the_totals_of_the_check() -> Non
     rows = [answer(), answer(package="other", file="", exit=3)]
     judged = [comparison.Judgement("right"), comparison.Judgement("undecided", ("no truth",))]
 
-    text = page.render(rows, judged)
+    text = page.render(rows, judged, "abc1234")
 
     assert "**1 right, 0 wrong, 1 undecided**, of 2 wheels of 2 packages." in text
     assert "| torchcodec | 1.0 | CUDA 13.0 | yes | yes | pass | exact | 1.0 | 1.0 |" in text
