@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 
 from tests.rules.case import NOTE, WARNING, Case
 from tests.support.facts import AARCH64, facts_of
-from tests.support.wheels import torch_like
+from tests.support.wheels import WheelBuilder, gpu_library, torch_like
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.stack import (
     NO_FILE,
@@ -77,10 +77,28 @@ def stack(*packages: StackPackage, conflicts: tuple[Conflict, ...] = ()) -> Stac
     return StackFacts(("vllm",), AARCH64, packages, conflicts)
 
 
-def beside_torch(name: str, version: str, accelerator: str, accelerator_version: str) -> StackFacts:
+def beside_torch(
+    name: str, version: str, accelerator: str, accelerator_version: str, declared: tuple[str, ...] = ()
+) -> StackFacts:
     """A package that requires torch, beside a torch for CUDA 13.0."""
     demand = Demand(f"{name} {version}", Requirement("torch"))
-    return stack(torch("cuda", "2.11.0", demands=(demand,)), package(name, version, accelerator, accelerator_version))
+    other = package(name, version, accelerator, accelerator_version)
+    assert not isinstance(other.accelerator, Unavailable)
+    other = replace(other, accelerator=replace(other.accelerator, declared=declared))
+    return stack(torch("cuda", "2.11.0", demands=(demand,)), other)
+
+
+def needing(major: str, *runtimes: str, on_torch: bool = False) -> StackFacts:
+    """A library that needs this CUDA, beside a torch for CUDA 13.0, which it may require, and these runtimes."""
+    facts = facts_of(
+        WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64").add(
+            "demo/_C.so", gpu_library("aarch64", [f"libcudart.so.{major}"])
+        )
+    )
+    demo = replace(package("demo"), accelerator=facts.accelerator, file_name=facts.file_name)
+    versions = {"nvidia-cuda-runtime": "13.0.96", "nvidia-cuda-runtime-cu12": "12.8.90"}
+    demands = (Demand("demo 1.0", Requirement("torch")),) if on_torch else ()
+    return stack(torch("cuda", "2.11.0", demands=demands), *(package(n, versions[n]) for n in runtimes), demo)
 
 
 CONFLICT = Conflict(
@@ -163,10 +181,49 @@ CASES = [
     Case("STK103", "a source archive, which can be built", lambda: without_wheel(SDIST, "")),
     Case(
         "STK104",
-        "the runtimes of CUDA 12 and 13",
-        lambda: stack(package("nvidia-cuda-runtime", "13.0.96"), package("nvidia-cublas-cu12", "12.8.4.1")),
-        ("the stack has the runtimes of CUDA 12 and 13",),
-        evidence=("nvidia-cublas-cu12 12.8.4.1", "nvidia-cuda-runtime 13.0.96"),
+        "cuDNN for CUDA 12 and 13",
+        lambda: stack(package("nvidia-cudnn-cu13", "9.26.0"), package("nvidia-cudnn-cu12", "9.28.0")),
+        (
+            "nvidia-cudnn-cu13 9.26.0 and nvidia-cudnn-cu12 9.28.0 install files of the same paths: one overwrites "
+            "the other",
+        ),
+    ),
+    Case(
+        "STK104",
+        "the runtimes of CUDA 12 and 13, which have other paths",
+        lambda: stack(package("nvidia-cuda-runtime", "13.0.96"), package("nvidia-cuda-runtime-cu12", "12.8.90")),
+    ),
+    Case(
+        "STK104",
+        "a library on torch that needs another CUDA than the stack brings",
+        lambda: needing("12", "nvidia-cuda-runtime", on_torch=True),
+        ("demo 1.0 needs libcudart.so.12, of CUDA 12; the stack is for CUDA 13",),
+        evidence=("demo/_C.so needs libcudart.so.12",),
+    ),
+    Case(
+        "STK104",
+        "a library on torch for another CUDA, which the stack brings, too",
+        lambda: needing("12", "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12", on_torch=True),
+        ("not proven that demo 1.0, which needs libcudart.so.12, of CUDA 12, works with torch for CUDA 13",),
+        undecided=True,
+    ),
+    Case(
+        "STK104",
+        "a library for another CUDA, which only the system may have",
+        lambda: needing("12", "nvidia-cuda-runtime"),
+        ("demo 1.0 needs libcudart.so.12, of CUDA 12, which no package of the stack brings: only the system can",),
+        undecided=True,
+    ),
+    Case(
+        "STK104",
+        "a library for another CUDA than torch, with its runtime",
+        lambda: needing("12", "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"),
+    ),
+    Case("STK104", "a library on torch for its CUDA", lambda: needing("13", "nvidia-cuda-runtime", on_torch=True)),
+    Case(
+        "STK104",
+        "a package on torch of which only requirements name CUDA 12",
+        lambda: beside_torch("sglang", "0.1", "cuda", "12.8", declared=("cuda",)),
     ),
     Case(
         "STK104",

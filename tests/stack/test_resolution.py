@@ -26,9 +26,7 @@ FILES = simple_index(
     *(WheelBuilder("app", version).metadata(requires=["base<3"]) for version in ("1.0", "2.0")),
     *(WheelBuilder("base", version) for version in ("1.0", "2.0", "3.0")),
 )
-OTHER = {
-    path.replace("/simple/", "/other/"): file for path, file in simple_index(WheelBuilder("base", "2.5")).items()
-}
+OTHER = {path.replace("/simple/", "/other/"): file for path, file in simple_index(WheelBuilder("base", "2.5")).items()}
 
 
 def report(server: RangeServer, wheelproof: Wheelproof, *arguments: str) -> dict[str, Any]:

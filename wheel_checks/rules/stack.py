@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from packaging.version import Version
 
@@ -207,39 +207,58 @@ def _why(package: StackPackage, otherwise: str) -> str:
 
 @stack_rule(
     "STK104",
-    "one major version of CUDA in the whole stack",
-    why="Libraries of CUDA 12 and 13 in one process are two runtimes with two sets of handles: an extension built for "
-    "one fails to load, or crashes, beside a torch that brings the other.",
-    example="torch built for CUDA 13.0 with an extension built for CUDA 12.8",
+    "what is built for CUDA finds its major version in the stack",
+    why="A library for CUDA 12 does not load where the stack brings CUDA 13 alone, and an extension beside a torch for "
+    "another major version works with two runtimes and two sets of handles in one process. Runtimes of two major "
+    "versions may be installed together, each for its own packages; but cuDNN, NCCL and others for both have the same "
+    "files.",
+    example="torch built for CUDA 13.0 with an extension that needs libcudart.so.12",
     fix="Take builds for one major version of CUDA, from one index.",
 )
 def one_cuda_major(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
-    """The runtime packages, and what is built against torch, agree on the major version."""
+    """Packages on torch agree with it, others find what they need, and no two runtime packages have the same files."""
     fix = Fix("Take builds for one major version of CUDA, and look who demands the other one.")
-    runtimes: dict[str, list[StackPackage]] = {}
-    for package in stack.packages:
-        if major := _runtime_major(package):
-            runtimes.setdefault(major, []).append(package)
-    if len(runtimes) > 1:
-        majors = " and ".join(sorted(runtimes, key=int))
-        evidence = tuple(
-            Evidence(f"CUDA {major}", summarised([one.label for one in packages], _SHOWN), "names and versions")
-            for major, packages in sorted(runtimes.items(), key=lambda item: int(item[0]))
-        )
-        evidence += tuple(item for major in runtimes for item in _demands(runtimes[major][0])[:1])
-        yield Finding(f"the stack has the runtimes of CUDA {majors}", evidence, fix)
-    there = _cuda_majors(stack, runtimes)
+    for twins in _twins(stack):
+        names = joined([package.label for package in twins])
+        evidence = tuple(item for package in twins for item in _demands(package)[:1])
+        message = f"{names} install files of the same paths: one overwrites the other"
+        yield Finding(message, evidence, fix)
+    there = _cuda_majors(stack)
+    torch = stack.package("torch")
     for package in stack.packages:
         needs = _needs(package)
-        needed = {need.version for need in needs} or _major_beside_torch(package, stack)
-        if package.name in _COMPANIONS or not (there and needed) or not needed.isdisjoint(there):
+        needed, built = {need.version for need in needs}, _majors_beside_torch(package, stack)
+        if package.name in _COMPANIONS or not (there and (needed or built)):
             continue
-        majors = joined(sorted(needed, key=int))
-        what = f"needs {needs[0].what}, of CUDA {majors}" if needs else f"is built for CUDA {_cuda(package)}"
+        what = (
+            f"needs {needs[0].what}, of CUDA {joined(sorted(needed, key=int))}"
+            if needs
+            else f"is built for {_label(package)}"
+        )
         evidence = tuple(Evidence("needed", str(item), package.file_name) for item in needs[:_SHOWN])
         evidence += tuple(Evidence(f"CUDA {major}", who, "stack") for major, who in there.items())
-        message = f"{package.label} {what}; the stack is for CUDA {joined(list(there))}"
-        yield Finding(message, (*evidence, *_demands(package)), fix)
+        evidence += _demands(package)
+        of_torch = _cuda(torch).partition(".")[0] if torch else ""
+        differs = bool(built and of_torch) and of_torch not in (needed or built)
+        if differs and (not needed or needed.isdisjoint(there)):
+            message = f"{package.label} {what}; the stack is for CUDA {joined(list(there))}"
+            yield Finding(message, evidence, fix)
+        elif differs:
+            message = f"not proven that {package.label}, which {what}, works with torch for CUDA {of_torch}"
+            yield Finding(message, evidence, fix, undecided=True)
+        elif needed and needed.isdisjoint(there):
+            message = f"{package.label} {what}, which no package of the stack brings: only the system can"
+            yield Finding(message, evidence, fix, undecided=True)
+
+
+def _twins(stack: StackFacts) -> Iterator[list[StackPackage]]:
+    """The packages that are one library for two major versions of CUDA, and have the same paths."""
+    found: dict[str, list[StackPackage]] = {}
+    pattern = re.compile(load("accelerators")["same_paths"]["pattern"])
+    for package in stack.packages:
+        if match := pattern.fullmatch(package.name):
+            found.setdefault(match[1], []).append(package)
+    return (packages for packages in found.values() if len(packages) > 1)
 
 
 def _needs(package: StackPackage) -> Sequence[Shown]:
@@ -248,18 +267,24 @@ def _needs(package: StackPackage) -> Sequence[Shown]:
     return facts.content.needs_from_outside(CUDA) if facts and facts.content else ()
 
 
-def _major_beside_torch(package: StackPackage, stack: StackFacts) -> set[str]:
-    """The major of CUDA that a package which requires torch is built for, as far as it says so."""
-    torch = stack.package("torch")
+def _majors_beside_torch(package: StackPackage, stack: StackFacts) -> set[str]:
+    """The majors of CUDA that a package which requires torch is built for; none that only its requirements name."""
+    torch, facts = stack.package("torch"), package.known_accelerator
     requires_torch = torch is not None and any(d.by == package.label for d in torch.demands)
-    major = _cuda(package).partition(".")[0]
-    return {major} if requires_torch and major else set()
+    if not requires_torch or facts is None or facts.accelerator != CUDA or CUDA in facts.declared:
+        return set()
+    return set(facts.majors) or {facts.version.partition(".")[0]} - {""}
 
 
-def _cuda_majors(stack: StackFacts, runtimes: Mapping[str, Sequence[StackPackage]]) -> dict[str, str]:
-    """The majors of CUDA that the stack brings: those of its runtime packages, without these that of torch."""
+def _label(package: StackPackage) -> str:
+    return package.known_accelerator.label if package.known_accelerator else ""
+
+
+def _cuda_majors(stack: StackFacts) -> dict[str, str]:
+    """The majors of CUDA that the stack brings, with a package each: its runtime packages, without these torch."""
+    runtimes = {major: p.label for p in reversed(stack.packages) if (major := _runtime_major(p))}
     if runtimes:
-        return {major: packages[0].label for major, packages in sorted(runtimes.items())}
+        return dict(sorted(runtimes.items(), key=lambda item: int(item[0])))
     torch = stack.package("torch")
     major = _cuda(torch).partition(".")[0] if torch else ""
     return {major: torch.label} if torch and major else {}
