@@ -52,14 +52,15 @@ def _not_right(rows: Sequence[dict[str, Any]], judged: Sequence[Judgement]) -> l
 
 def _table(machine: str, rows: Sequence[dict[str, Any]]) -> str:
     gpus = GPUS[machine]
-    head = ["package", "version", "accelerator", *gpus, "verdict", "certainty", "MB read", "seconds"]
+    head = ["package", "version", "accelerator", *gpus, "verdict", "certainty", "MB read"]
     lines = [f"\n## {machine}\n", f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
     return "\n".join(lines + [f"| {' | '.join(_cells(row, gpus))} |" for row in rows]) + "\n"
 
 
 def _cells(row: dict[str, Any], gpus: Sequence[str]) -> list[str]:
     if not row["file"]:
-        return [row["package"], "no wheel", "", *("" for _gpu in gpus), f"exit {row['exit']}", "", "", ""]
+        return [row["package"], "no wheel", "", *("" for _gpu in gpus), f"exit {row['exit']}", "", ""]
     runs = [_RUNS.get(row["runs"].get(gpu, ""), row["runs"].get(gpu, "")) for gpu in gpus]
-    read = [f"{row['bytes'] / 1e6:.1f}", f"{row['seconds']:.1f}"]
-    return [row["package"], row["version"], row["headline"], *runs, row["verdict"], row["certainty"], *read]
+    accelerator = row["headline"].split(", from ")[0]  # not where the file came from
+    read = f"{row['bytes'] / 1e6:.1f}"
+    return [row["package"], row["version"], accelerator, *runs, row["verdict"], row["certainty"], read]
