@@ -81,7 +81,13 @@ def test_a_version_that_a_build_writes_is_that_of_the_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "says"), [(None, "has no PKG-INFO"), (b"Metadata-Version: 2.4\nName: other\n", "is of 'other'")]
+    ("metadata", "says"),
+    [
+        (None, "has no PKG-INFO"),
+        (b"Metadata-Version: 2.4\nName: other\n", "is of 'other'"),
+        (b"Metadata-Version: 2.4\nName: demo\nVersion: 2.0\n", "is of version '2.0'"),
+        (b"Metadata-Version: 2.4\nName: demo\nVersion: two\n", "is of version 'two'"),
+    ],
 )
 def test_an_archive_that_does_not_say(metadata: bytes | None, says: str) -> None:
     with pytest.raises(FormatError, match=says):
@@ -101,3 +107,9 @@ def test_build_systems() -> None:
     assert read_build_system(None) == read_build_system(b"[tool.x]\n") == BuildSystem()
     with pytest.raises(FormatError, match="no list of requirements"):
         read_build_system(b'[build-system]\nrequires = "setuptools"\n')
+
+
+@pytest.mark.parametrize(("stated", "of"), [("1.0.0", "1.0"), ("1.0b1", "1.0-beta.1"), ("1.0", "1.0+local")])
+def test_the_same_version_written_otherwise(stated: str, of: str) -> None:
+    metadata = f"Metadata-Version: 2.4\nName: demo\nVersion: {stated}\n".encode()
+    assert read_static_metadata("demo", of, metadata, None).version == of

@@ -46,6 +46,18 @@ def test_folders_and_links_have_no_content_and_are_no_members() -> None:
     assert [member.name for member in members(stream.getvalue())] == ["demo/setup.py"]
 
 
+@pytest.mark.parametrize("blocks", [0, 2])
+def test_the_map_of_a_sparse_file_is_passed_over(blocks: int) -> None:
+    sparse = bytearray(tar({"sparse": b""})[:BLOCK])
+    sparse[156:157], sparse[257:265] = b"S", b"ustar  \0"
+    sparse[124:136], sparse[482] = b"00000000144\0", bool(blocks)  # 100 bytes are stored
+    sparse[148:156] = b" " * 8
+    sparse[148:156] = b"%06o\0 " % sum(sparse)
+    maps = b"".join(bytes(504) + bytes([number < blocks - 1]) + bytes(7) for number in range(blocks))
+    data = bytes(sparse) + maps + b"x" * 100 + bytes(BLOCK - 100) + tar({"next": b"1"})
+    assert members(data) == [TarMember("next", 1, b"1")]
+
+
 def test_a_size_in_base_256() -> None:
     header = bytearray(tar({"big": b""})[:BLOCK])
     header[124:136] = b"\x80" + (9 << 33).to_bytes(11, "big")

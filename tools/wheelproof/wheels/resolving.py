@@ -36,7 +36,7 @@ from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.source_archives import ArchiveFolder
 
 MOST_ROUNDS = 12  # runs of uv; real stacks need one to three
-MOST_ARCHIVES = 64  # read for one stack; each costs up to 32 MiB
+MOST_ARCHIVES = 64  # read for one stack; each costs up to 128 MiB, nearly all less than one
 MOST_RELEASES = 200  # newer releases whose requirements are read after one resolution
 MOST_ASKED = 4  # packages of which it is asked why a newer release is refused, with one run of uv each
 MOST_SENTENCES = 3

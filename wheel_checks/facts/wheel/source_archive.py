@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -29,13 +30,14 @@ from wheel_checks.sources.byte_source import ByteSource
 READABLE = (".tar.gz", ".zip")
 """The archives that uv takes; it refuses others, which PEP 625 ended."""
 
-MOST_BYTES = 32 << 20
-"""Bytes of an archive that are read for its metadata."""
+MOST_BYTES = 128 << 20
+"""Bytes of an archive that are read for its metadata, which some build backends write last (scikit-build-core)."""
 
 ENOUGH_BYTES = 8 << 20
-"""Bytes after which reading ends when the requirements are known and only the build system is missing."""
+"""Bytes after which reading ends when the requirements are known, and only what a build needs may be missing."""
 
 _SETUP = "setup.py"
+_OF_MACOS = "._"  # what names of resource forks begin with, which its tar writes next to files
 _LIMITS = {PKG_INFO: MAX_SIZE, PYPROJECT: LARGEST_PYPROJECT, _SETUP: 1 << 20}
 _FIRST, _NEXT = 256 << 10, 2 << 20  # bytes that are read at once
 
@@ -122,13 +124,18 @@ def read_source_archive(source: ByteSource, name: str, version: str, file_name: 
     """
     members: dict[str, bytes] = {}
     kinds: dict[str, None] = {}
-    read = _zip_members(source) if file_name.endswith(".zip") else _tar_members(source, members)
+    read = (
+        _zip_members(source)
+        if file_name.endswith(".zip")
+        else _tar_members(source, lambda: _is_known(name, version, members))
+    )
     first = ""
     for member in read:
         top, _, rest = member.name.removeprefix("./").partition("/")
-        first = first or top
-        if top == first and rest in _LIMITS and member.content is not None:
-            members.setdefault(rest, member.content)
+        first = first or (top if rest and not top.startswith(_OF_MACOS) else "")
+        is_wanted = top == first and rest in _LIMITS and member.content is not None
+        if is_wanted and members.setdefault(rest, member.content or b"") != member.content:
+            raise FormatError(f"it has two files {rest} with different content")
         tail = rest.rpartition("/")[2]
         kind = _KINDS.get(tail) or _KINDS.get(f".{tail.rpartition('.')[2]}" if "." in tail else "")
         if kind and not _is_aside(rest):
@@ -173,20 +180,38 @@ def _is_aside(path: str) -> bool:
     return any(part in {"test", "tests", "docs", "doc", "examples", "benchmarks"} for part in path.split("/")[:-1])
 
 
-def _tar_members(source: ByteSource, found: Mapping[str, bytes]) -> Iterator[TarMember]:
+class _Known(Enum):
+    """How much of what is looked for has been found."""
+
+    NOTHING = 0
+    REQUIREMENTS = 1
+    EVERYTHING = 2
+
+
+def _is_known(name: str, version: str, members: Mapping[str, bytes]) -> _Known:
+    if PKG_INFO in members:
+        return _Known.EVERYTHING if PYPROJECT in members else _Known.REQUIREMENTS
+    try:
+        read_static_metadata(name, version, None, members.get(PYPROJECT))
+    except FormatError:
+        return _Known.NOTHING
+    return _Known.REQUIREMENTS
+
+
+def _tar_members(source: ByteSource, known: Callable[[], _Known]) -> Iterator[TarMember]:
     def limit_of(name: str) -> int:
         return _LIMITS.get(name.removeprefix("./").partition("/")[2], 0)
 
-    yield from read_tar(gunzip(_chunks(source, found)), limit_of)
+    yield from read_tar(gunzip(_chunks(source, known)), limit_of)
 
 
-def _chunks(source: ByteSource, found: Mapping[str, bytes]) -> Iterator[bytes]:
-    """The archive from its start, until ``found`` holds what is looked for; kept in the cache piece by piece."""
+def _chunks(source: ByteSource, known: Callable[[], _Known]) -> Iterator[bytes]:
+    """The archive from its start, until enough is ``known``; kept in the cache piece by piece."""
     size = source.read_tail(1)[0]
     position = 0
     while position < min(size, MOST_BYTES):
-        known = PKG_INFO in found and (PYPROJECT in found or position >= ENOUGH_BYTES)
-        if known:
+        found = known()
+        if found is _Known.EVERYTHING or (found is _Known.REQUIREMENTS and position >= ENOUGH_BYTES):
             return
         length = min(_NEXT if position else _FIRST, size - position)
         yield source.read(position, length)

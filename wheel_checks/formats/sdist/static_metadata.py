@@ -82,6 +82,8 @@ def read_static_metadata(project: str, version: str, pkg_info: bytes | None, pyp
     metadata = parse_core_metadata(pkg_info)
     if canonicalize_name(metadata.name) != canonicalize_name(project):
         raise FormatError(f"its PKG-INFO is of {metadata.name[:100]!r}", expected=project)
+    if metadata.version and _differs(metadata.version, version):
+        raise FormatError(f"its PKG-INFO is of version {metadata.version[:100]!r}", expected=version)
     return StaticMetadata(
         project,
         version,
@@ -153,7 +155,7 @@ def _of_project(project: object, table: Mapping[str, Any], version: str) -> Stat
 
 def _differs(stated: str, version: str) -> bool:
     try:
-        return Version(stated) != Version(version)
+        return Version(version) != Version(stated) and Version(version).public != str(Version(stated))
     except InvalidVersion:
         return True
 

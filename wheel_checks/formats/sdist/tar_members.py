@@ -21,6 +21,8 @@ LARGEST_TAR = 1 << 30
 _LONGEST_EXTENSION = 64 << 10  # bytes of a pax header or of a long name
 _PIECE = 1 << 20  # bytes that are unpacked at once
 _REGULAR, _WITHOUT_CONTENT = (b"0", b"7", b"\0"), (b"1", b"2", b"3", b"4", b"5", b"6")
+_SPARSE = b"S"
+_MORE_IN_HEADER, _MORE_IN_BLOCK = 482, 504  # where a sparse file's map says that another block of it follows
 _EXTENSIONS = (b"x", b"g", b"L", b"K")  # headers of pax and GNU, which say something of what follows
 _PAX = re.compile(rb"(\d{1,20}) ([^=]{1,200})=")
 
@@ -78,6 +80,8 @@ def read_tar(chunks: Iterable[bytes], limit_of: Callable[[str], int]) -> Iterato
         if kind in _EXTENSIONS:
             following.add(kind, _extension(stream, size))
             continue
+        if kind == _SPARSE:
+            _skip_map(stream, header)
         name = following.name or _name(header)
         size = 0 if kind in _WITHOUT_CONTENT else size if following.size is None else following.size
         following = _Following()
@@ -108,6 +112,14 @@ class _Following:
                     self.size = int(value[:20])
 
 
+def _skip_map(stream: _Stream, header: bytes) -> None:
+    """Pass over the blocks that go on with the map of a sparse file (GNU tar); its data follow, without the holes."""
+    more = header[_MORE_IN_HEADER]
+    while more:
+        block = stream.take(BLOCK)
+        more = block[_MORE_IN_BLOCK] if len(block) == BLOCK else 0
+
+
 def _extension(stream: _Stream, size: int) -> bytes:
     if size > _LONGEST_EXTENSION:
         raise FormatError(f"a header of {size:,} bytes", expected=f"at most {_LONGEST_EXTENSION:,}")
@@ -122,12 +134,14 @@ class _Stream:
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._held = b""
+        self._position = 0  # in what is held: what is left of it is not copied for each header
 
     def take(self, length: int) -> bytes:
         """``length`` bytes, fewer at the end."""
         pieces = []
         while length > 0 and self._fill():
-            piece, self._held = self._held[:length], self._held[length:]
+            piece = self._held[self._position : self._position + length]
+            self._position += len(piece)
             pieces.append(piece)
             length -= len(piece)
         return b"".join(pieces)
@@ -135,16 +149,16 @@ class _Stream:
     def skip(self, length: int) -> None:
         """Pass over ``length`` bytes."""
         while length > 0 and self._fill():
-            step = min(length, len(self._held))
-            self._held = self._held[step:]
+            step = min(length, len(self._held) - self._position)
+            self._position += step
             length -= step
 
     def _fill(self) -> bool:
-        while not self._held:
+        while self._position >= len(self._held):
             chunk = next(self._chunks, None)
             if chunk is None:
                 return False
-            self._held = chunk
+            self._held, self._position = chunk, 0
         return True
 
 
