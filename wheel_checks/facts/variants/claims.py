@@ -120,14 +120,3 @@ def cpu_level(variant: Variant) -> int:
 def known_namespaces() -> dict[str, dict[str, Any]]:
     """The namespaces that we know, by name: rows of the table."""
     return {row["name"]: row for row in load("variants")["namespace"]}
-
-
-def cuda_of_library(soname: str) -> str:
-    """The CUDA version that a needed library belongs to ("13" of libcudart.so.13), "" when its name tells none."""
-    match = _cuda_library().fullmatch(soname)
-    return match[1] if match else ""
-
-
-@cache
-def _cuda_library() -> re.Pattern[str]:
-    return re.compile(load("variants")["cuda_library"], re.ASCII)

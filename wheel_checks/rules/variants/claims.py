@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from packaging.tags import Tag
 
+from wheel_checks.facts.accelerator.meaning import library_meaning
 from wheel_checks.facts.accelerator.signals import CONTENT, CUDA
 from wheel_checks.facts.accelerator.verdict import NONE, AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
@@ -16,7 +17,6 @@ from wheel_checks.facts.variants.claims import (
     SmClaim,
     cpu_level,
     cuda_claim,
-    cuda_of_library,
     known_namespaces,
     sm_claims,
 )
@@ -110,11 +110,11 @@ def _of_libraries(wheel: WheelFacts) -> list[Told]:
     for member, facts in _elfs(wheel):
         if facts.dynamic is None or isinstance(facts.dynamic, Missing):
             continue
-        versions = ((cuda_of_library(soname), soname) for soname in facts.dynamic.needed)
         told += [
             (version, Evidence("needed library", f"CUDA {version}: {soname}", member))
-            for version, soname in versions
-            if version
+            for soname in facts.dynamic.needed
+            for accelerator, version in library_meaning(soname)
+            if accelerator == CUDA and version
         ]
     return told
 
