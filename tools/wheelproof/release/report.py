@@ -103,22 +103,25 @@ def judge_release(
         judgement.selection,
         cost=client.cost,
         local=local_bytes(judged),
-        answers=[answer_release(_question(release), subjects)],
+        answers=[answer_release(_question(release, judgement.depth), subjects)],
     )
 
 
-def _question(release: ReleaseFacts) -> ReleaseQuestion:
-    """What the expectation demands of the release and of each wheel."""
+def _question(release: ReleaseFacts, depth: Depth) -> ReleaseQuestion:
+    """What the expectation demands of the release and of each wheel, of GPUs only where their code is judged."""
     platforms = {platform.name: platform for platform in release.expectation.platforms}
     served = {
         file.file_name: [platforms[cell.platform] for cell in file.cells]
         for file in release.files
         if file.file_name.endswith(WHEEL_SUFFIX)
     }
+    for_gpus = {name for name, found in served.items() if any(platform.gpus for platform in found)}
+    is_judged = depth.includes(Depth.GPU)
     return ReleaseQuestion(
         bool(release.expectation.parity),
         {name for name, found in served.items() if any(platform.accelerator for platform in found)},
-        {name for name, found in served.items() if any(platform.gpus for platform in found)},
+        for_gpus if is_judged else (),
+        bool(for_gpus) and not is_judged,
     )
 
 
