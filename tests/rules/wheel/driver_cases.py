@@ -111,6 +111,14 @@ CASES = [
     ),
     Case(
         "WHL605",
+        "libraries for two CUDA without GPU code, which was read",
+        lambda: facts_of(linked("libcudart.so.12", "libcudart.so.13"), depth=Depth.GPU),
+        ("it is not known whether driver 535 runs the wheel, which has libraries for CUDA 12 and 13",),
+        expectations=on("535"),
+        undecided=True,
+    ),
+    Case(
+        "WHL605",
         "libraries for two CUDA, on a driver for both",
         lambda: facts_of(linked("libcudart.so.12", "libcudart.so.13")),
         expectations=on("580"),

@@ -93,10 +93,10 @@ def _needs_no_cuda(wheel: WheelFacts, facts: AcceleratorFacts) -> bool:
     Triton compiles on the spot, NVTX and nvcc need no driver: what has "cuda" in its name alone is bound to no CUDA.
     """
     code, content = wheel.gpu_code, facts.content
-    if not isinstance(code, Unavailable) and not code.known and not code.unread and code.declared is None:
-        return not facts.version
     if content is None or not content.complete or _binds(wheel):
         return False
+    if not isinstance(code, Unavailable) and not code.known and not code.unread and code.declared is None:
+        return not facts.version and not facts.majors
     return not content.is_bound_to(CUDA)
 
 
