@@ -26,6 +26,7 @@ CONTENT, MEMBERS, VERSION = "content", "members", "version.py"
 GPU = (CUDA, ROCM, XPU)  # in the order in which they are named when a wheel serves several
 _LONGEST_NAME = 1_000  # characters; patterns take quadratic time, and no file system takes longer names
 _NATIVE = (".so", ".dll", ".pyd", ".bc", ".fatbin", ".cubin", ".hsaco", ".dylib", "ptxas")
+_LOOSE = (".cubin", ".hsaco")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,9 @@ def _in_common(versions: Sequence[str]) -> str:
 
 
 def _shown_by_members(members: Iterable[str]) -> list[_Shown]:
-    native = [m for m in members if (m.endswith(_NATIVE) or ".so." in m) and len(m) <= _LONGEST_NAME]
+    named = (m for m in members if (m.endswith(_NATIVE) or ".so." in m) and len(m) <= _LONGEST_NAME)
+    # Of thousands of cubins in one folder one says what all say.
+    native = {m.rpartition("/")[0] + m[m.rindex(".") :] if m.endswith(_LOOSE) else m: m for m in named}.values()
     return [
         _Shown(row["accelerator"], member, _version_in(match), row.get("bundles_runtime", False))
         for member in native
