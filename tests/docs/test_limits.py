@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wheel_checks.facts.accelerator import content
+from wheel_checks.facts.accelerator import shown
 from wheel_checks.facts.archive import inflation
 from wheel_checks.facts.pe import reading
 from wheel_checks.formats import index_page
@@ -43,7 +43,7 @@ STATED = {
     "one requirement, all": [f"{core_metadata._MAX_REQUIREMENT:,}; {core_metadata.MAX_REQUIREMENTS:,} characters"],
     "head and tail of one library of Windows": [
         f"{reading.EFFORT // MIB} MiB, {reading.EFFORT_WITH_CODE / MIB:g} MiB when",
-        f"{content.QUICK // MIB} MiB in all ({content.ASKED // MIB} MiB",
+        f"{shown.QUICK // MIB} MiB in all ({shown.ASKED // MIB} MiB",
     ],
     "sections, imported DLLs": [f"{pe_header._MOST_SECTIONS:,}; {pe_imports.MOST_IMPORTS - 1:,}"],
     "rows of RECORD": [f"{record.MAX_ROWS:,}"],

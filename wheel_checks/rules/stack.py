@@ -10,7 +10,7 @@ from packaging.version import Version
 from wheel_checks.commands import Options, Step, option, requirement, run
 from wheel_checks.commands import package as command_package
 from wheel_checks.data import load
-from wheel_checks.facts.accelerator.content import Shown
+from wheel_checks.facts.accelerator.shown import Shown
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations

@@ -11,12 +11,9 @@ from tests.support.elf import Elf
 from tests.support.facts import MemorySource, facts_of
 from tests.support.pe import ARM64, Pe
 from tests.support.wheels import ELF_MACHINES, WheelBuilder, gpu_library
-from wheel_checks.facts.accelerator.content import (
-    AcceleratorContent,
-    _Found,
-    read_accelerator_content,
-)
+from wheel_checks.facts.accelerator.content import _Found, read_accelerator_content
 from wheel_checks.facts.accelerator.meaning import library_meaning
+from wheel_checks.facts.accelerator.shown import AcceleratorContent
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.wheel.contents import read_archive
 from wheel_checks.formats.elf.bytes import ByteRange, WholeFile

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
-from wheel_checks.facts.accelerator.content import ALL, ANY, AcceleratorContent, read_accelerator_content
+from wheel_checks.facts.accelerator.shown import ALL, ANY, AcceleratorContent
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import MAX_READ
@@ -183,12 +183,13 @@ def _presence(source: NamedBytes, client: HttpClient) -> AcceleratorContent:
     """What the first library that shows an accelerator shows, or what all show."""
     kept = kept_facts(source, client.cache) if source.remote else NOTHING_KEPT
     archive = read_archive(source, kept)
-    return kept.remember(
-        "accelerator presence",
-        AsJson(AcceleratorContent),
-        lambda: read_accelerator_content(source, archive, wanted=ANY, at_hand=0),
-        deeper=("accelerator",),
-    )
+
+    def read() -> AcceleratorContent:
+        from wheel_checks.facts.accelerator.content import read_accelerator_content  # brings what reads ELF files
+
+        return read_accelerator_content(source, archive, wanted=ANY, at_hand=0)
+
+    return kept.remember("accelerator presence", AsJson(AcceleratorContent), read, deeper=("accelerator",))
 
 
 def compare_siblings(

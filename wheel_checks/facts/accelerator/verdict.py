@@ -33,7 +33,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.phrases import joined
 
 if TYPE_CHECKING:  # what reads ELF files is loaded by who reads some
-    from wheel_checks.facts.accelerator.content import AcceleratorContent
+    from wheel_checks.facts.accelerator.shown import AcceleratorContent
 
 NONE = "none"
 LABELS = {CUDA: "CUDA", ROCM: "ROCm", XPU: "XPU", CPU: "CPU only", NONE: "no accelerator"}

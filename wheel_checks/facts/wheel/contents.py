@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.accelerator.content import ALL, ASKED, QUICK, AcceleratorContent, read_accelerator_content
+from wheel_checks.facts.accelerator.shown import ALL, ASKED, QUICK, AcceleratorContent
 from wheel_checks.facts.accelerator.signals import CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import NOT_READ
 from wheel_checks.facts.archive.columns import Columns, SizedArchive
@@ -150,13 +150,14 @@ def _with_accelerator(contents: WheelContents, source: ByteSource, kept: FileFac
     archive = contents.archive
     if isinstance(archive, Unavailable):
         return contents
-    found = kept.remember(
-        f"accelerator {wanted}".strip(),
-        AsJson(AcceleratorContent),
-        lambda: read_accelerator_content(
-            source, archive, most=ASKED if wanted else QUICK, wanted=wanted, look=partial(_look, source, archive)
-        ),
-    )
+
+    def read() -> AcceleratorContent:
+        from wheel_checks.facts.accelerator.content import read_accelerator_content  # brings what reads ELF files
+
+        most = ASKED if wanted else QUICK
+        return read_accelerator_content(source, archive, most=most, wanted=wanted, look=partial(_look, source, archive))
+
+    found = kept.remember(f"accelerator {wanted}".strip(), AsJson(AcceleratorContent), read)
     return replace(contents, accelerator=found)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.accelerator.content import AcceleratorContent
+from wheel_checks.facts.accelerator.shown import AcceleratorContent
 from wheel_checks.facts.accelerator.signals import requirement_signal
 from wheel_checks.facts.accelerator.verdict import DECLARED, EXACT, NONE, SAMPLED, AcceleratorFacts
 from wheel_checks.facts.wheel.facts import Sibling, WheelFacts
