@@ -23,7 +23,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from wheel_checks.facts.archive.facts import Archive
-from wheel_checks.facts.elf.reading import MemberElf, read_member_elfs
+from wheel_checks.facts.elf.member_elf import MemberElf
+from wheel_checks.facts.elf.reading import read_member_elfs
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.formats.elf.segments import PT_DYNAMIC
 from wheel_checks.formats.zip.directory import Member, read_directory

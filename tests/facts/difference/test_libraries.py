@@ -15,7 +15,7 @@ from wheel_checks.facts.difference.libraries import (
     compare_gpu_code,
     compare_links,
 )
-from wheel_checks.facts.elf.reading import MemberElf
+from wheel_checks.facts.elf.member_elf import MemberElf
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode
 from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.elf.file import Missing

@@ -20,7 +20,8 @@ from tests.support.online import configured_index
 from tests.support.zips import ZipEntry, read_zip, write_zip
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.member import MAX_INFLATED, PartialMember
-from wheel_checks.facts.elf.reading import THOROUGH, Effort, MemberElf, Way, read_member_elfs
+from wheel_checks.facts.elf.member_elf import MemberElf, Way
+from wheel_checks.facts.elf.reading import THOROUGH, Effort, read_member_elfs
 from wheel_checks.formats.elf.bytes import BytesNeeded, WholeFile
 from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Missing, Part, read_elf
 from wheel_checks.formats.zip.directory import read_directory

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.environments import library
 from tests.support.facts import AARCH64, X86_64
 from tests.support.zips import ZipEntry, read_zip, write_zip
-from wheel_checks.facts.elf.reading import MemberElf, Way
+from wheel_checks.facts.elf.member_elf import MemberElf, Way
 from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import LaidOutWheel, LinkFacts, installed_path, lay_out, link
 from wheel_checks.facts.links.possible_needs import supposed_dynamic

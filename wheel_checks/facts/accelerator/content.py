@@ -36,8 +36,9 @@ from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.archive.inflation import unpackable
 from wheel_checks.facts.elf.absence import rule_out
 from wheel_checks.facts.elf.held_bytes import HeldBytes
+from wheel_checks.facts.elf.member_elf import MemberElf
 from wheel_checks.facts.elf.native_members import may_be_elf
-from wheel_checks.facts.elf.reading import MemberElf, read_member_elfs
+from wheel_checks.facts.elf.reading import read_member_elfs
 from wheel_checks.facts.pe.reading import MemberPe, may_be_pe, read_member_pes
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Part

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from wheel_checks.facts.elf.member_elf import MemberElf
 from wheel_checks.facts.elf.native_members import is_library
-from wheel_checks.facts.elf.reading import MemberElf
 from wheel_checks.facts.gpu.code import GpuCodeFacts
 from wheel_checks.facts.wheel.member_roles import role_of
 from wheel_checks.formats.elf.dynamic import DynamicFacts

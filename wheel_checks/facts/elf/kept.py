@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.kept import AsJson
-from wheel_checks.facts.elf.reading import MemberElf, Way
+from wheel_checks.facts.elf.member_elf import MemberElf, Way
 from wheel_checks.formats.elf.file import ElfFacts
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.archive.inflation import unpackable
-from wheel_checks.facts.elf.reading import THOROUGH, Effort, MemberElf, Way, read_member_elfs
+from wheel_checks.facts.elf.member_elf import MemberElf, Way
+from wheel_checks.facts.elf.reading import THOROUGH, Effort, read_member_elfs
 from wheel_checks.formats.elf.file import LOADER_PARTS, Part
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.elf.dynamic_strings import names_at, place_of_strings
 from wheel_checks.facts.elf.far_names import learn_near_names, read_far_names
 from wheel_checks.facts.elf.member import PartialMember
+from wheel_checks.facts.elf.member_elf import NOT_SOUGHT, MemberElf, Way
 from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, StreamKeeper, WholeFile, merge
 from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Missing, Part, read_elf, read_elf_by_ranges
 from wheel_checks.formats.elf.header import read_header
@@ -40,9 +40,6 @@ _MUCH_SHORTER = 2  # times, by an estimate that is too long where names, which i
 _DEEP_INFLATED = 32 * 1024 * 1024  # bytes of it, held four times; of one member at a time
 
 
-_NOT_SOUGHT = Unavailable("the names that are possible are sought only where the dynamic section is missing")
-
-
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How many compressed bytes of the head and tail of one member may be read.
@@ -59,39 +56,6 @@ class Effort:
 
 THOROUGH = Effort(384 * 1024, 1280 * 1024, 1280 * 1024)  # for the wheel that is judged; .dynstr takes up to 1 MiB
 THRIFTY = Effort(192 * 1024, 512 * 1024, 160 * 1024)  # for the thirty wheels that it requires
-
-
-class Way(StrEnum):
-    """How a member was read: by its ranges (stored), whole, by its head, also by its tail, or also streamed."""
-
-    RANGES = "ranges"
-    WHOLE = "whole"
-    HEAD = "head"
-    TAIL = "tail"
-    STREAMED = "streamed"
-
-
-@dataclass(frozen=True, slots=True)
-class MemberElf:
-    """What is known of one member, and what that took.
-
-    ``facts`` is Unavailable for what is no ELF file or a corrupt one. Parts that would have taken more than was allowed
-    are ``Missing`` in it, with the ranges that they need; all others are certain. When the dynamic section is missing,
-    ``possible_names`` are the strings of .dynstr that could be libraries or search paths: whatever the file needs is
-    one of these (or, as linkers merge strings, the end of one); it may need fewer. ``bytes_read`` are the bytes of the
-    archive that were asked for, whether or not the cache held them.
-    """
-
-    member: Member
-    facts: ElfFacts | Unavailable
-    way: Way
-    bytes_read: int
-    possible_names: tuple[str, ...] | Unavailable = _NOT_SOUGHT
-
-    @property
-    def complete(self) -> bool:
-        """True when every part that was asked for is there."""
-        return not isinstance(self.facts, Unavailable) and not self.facts.missing
 
 
 def read_member_elfs(
@@ -193,7 +157,7 @@ class _Reading:
         self._needed: tuple[ByteRange, ...] = ()
         self._doubt = ""
         self._seeks_names = False
-        self._names: tuple[str, ...] | Unavailable = _NOT_SOUGHT
+        self._names: tuple[str, ...] | Unavailable = NOT_SOUGHT
 
     @property
     def is_small(self) -> bool:

@@ -16,8 +16,9 @@ from dataclasses import replace
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import MAX_READ, Archive
 from wheel_checks.facts.archive.inflation import unpackable
+from wheel_checks.facts.elf.member_elf import MemberElf
 from wheel_checks.facts.elf.native_members import may_be_elf
-from wheel_checks.facts.elf.reading import MemberElf, read_member_elfs
+from wheel_checks.facts.elf.reading import read_member_elfs
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode
 from wheel_checks.facts.gpu.library import Library
 from wheel_checks.facts.gpu.loose import loose_files, read_loose

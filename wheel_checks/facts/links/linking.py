@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from wheel_checks.facts.elf.reading import MemberElf
+from wheel_checks.facts.elf.member_elf import MemberElf
 from wheel_checks.facts.links.closure import Closure, LoaderEnvironment, Need, Status, close
 from wheel_checks.facts.links.known_libraries import preloader_of
 from wheel_checks.facts.links.possible_needs import supposed_dynamic

@@ -19,7 +19,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import Target
 
 if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF files and GPU code
-    from wheel_checks.facts.elf.reading import MemberElf
+    from wheel_checks.facts.elf.member_elf import MemberElf
     from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.links.linking import LinkFacts
     from wheel_checks.facts.wheel.variant import VariantFacts

@@ -1,0 +1,45 @@
+"""What is known of one ELF file of an archive, without what reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from wheel_checks.formats.elf.file import ElfFacts
+from wheel_checks.formats.zip.directory import Member
+from wheel_checks.model import Unavailable
+
+NOT_SOUGHT = Unavailable("the names that are possible are sought only where the dynamic section is missing")
+
+
+class Way(StrEnum):
+    """How a member was read: by its ranges (stored), whole, by its head, also by its tail, or also streamed."""
+
+    RANGES = "ranges"
+    WHOLE = "whole"
+    HEAD = "head"
+    TAIL = "tail"
+    STREAMED = "streamed"
+
+
+@dataclass(frozen=True, slots=True)
+class MemberElf:
+    """What is known of one member, and what that took.
+
+    ``facts`` is Unavailable for what is no ELF file or a corrupt one. Parts that would have taken more than was allowed
+    are ``Missing`` in it, with the ranges that they need; all others are certain. When the dynamic section is missing,
+    ``possible_names`` are the strings of .dynstr that could be libraries or search paths: whatever the file needs is
+    one of these (or, as linkers merge strings, the end of one); it may need fewer. ``bytes_read`` are the bytes of the
+    archive that were asked for, whether or not the cache held them.
+    """
+
+    member: Member
+    facts: ElfFacts | Unavailable
+    way: Way
+    bytes_read: int
+    possible_names: tuple[str, ...] | Unavailable = NOT_SOUGHT
+
+    @property
+    def complete(self) -> bool:
+        """True when every part that was asked for is there."""
+        return not isinstance(self.facts, Unavailable) and not self.facts.missing
