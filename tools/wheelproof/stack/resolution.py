@@ -84,13 +84,19 @@ def resolve_stack(request: StackRequest, target: Target, config: IndexConfig, cl
             words,
             places,
             lambda: _find(request, target, handed, index, client),
-            is_sound=lambda found: not found.whole,
+            is_sound=_may_be_kept,
             without_pages=lambda found: found.settled,
         )
     own = [LockedPackage(project.name, project.version, (), DIRECTORY) for project in handed.projects]
     resolution = replace(found.settled.resolution, packages=(*found.settled.resolution.packages, *own))
     settled, indexes = replace(found.settled, resolution=resolution), KnownIndexes(index, found.listings)
     return StackResolution(settled, tuple(pick_wheels(resolution, target, indexes)), indexes, handed.left_out)
+
+
+def _may_be_kept(found: _Found) -> bool:
+    """False where everything counts, and where an address of a file may hold a secret: a login, or a signature."""
+    files = (file for listing in found.listings.values() for place in listing.places for file in place.files)
+    return not found.whole and not any("?" in file.url or "@" in file.url for file in files)
 
 
 def _left_out(handed: Handed) -> tuple[str, ...]:
