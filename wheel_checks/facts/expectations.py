@@ -19,6 +19,9 @@ if TYPE_CHECKING:  # most runs name no GPU
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 
 
+_MAJOR = re.compile(r"==\s*(\d{1,9})\s*(?=,|$)", re.ASCII)
+
+
 @dataclass(frozen=True, slots=True)
 class AcceleratorExpectation:
     """An accelerator (cuda, rocm, xpu, cpu, none) and the versions of it that will do (all when empty)."""
@@ -59,7 +62,10 @@ class Expectations:
 
 
 def parse_expectation(text: str) -> AcceleratorExpectation:
-    """Parse ``cuda``, ``cuda==13.0``, ``cuda>=13``, ``cpu``, ... Raises UsageError."""
+    """Parse ``cuda``, ``cuda==13.0``, ``cuda>=13``, ``cpu``, ... Raises UsageError.
+
+    ``cuda==13`` means any CUDA 13, as people say it; PEP 440 would take 13.0 alone.
+    """
     match = re.fullmatch(r"\s*([a-z]+)\s*(.*?)\s*", text, re.IGNORECASE)
     accelerator = match.group(1).lower() if match else ""
     if match is None or accelerator not in LABELS:
@@ -69,7 +75,7 @@ def parse_expectation(text: str) -> AcceleratorExpectation:
             hint="for example --expect cuda==13.0",
         )
     try:
-        versions = SpecifierSet(match.group(2))
+        versions = SpecifierSet(_MAJOR.sub(r"==\1.*", match.group(2)))
     except InvalidSpecifier:
         raise UsageError(
             f"--expect {text!r} has no valid version condition", expected="a form such as cuda==13.0 or cuda>=12.8"

@@ -332,3 +332,18 @@ def test_a_name_that_is_only_possible_gives_a_version_to_a_library_with_code_and
     assert list(map(str, code.shown)) == ["demo/_C.so has .nv_fatbin", "demo/_C.so names libcudart.so.13"]
     assert plain.shown == []
     assert code.unread == plain.unread == {"demo/_C.so": "what it needs lie out of reach"}
+
+
+def test_a_library_that_may_need_an_accelerator_is_read_until_that_is_known() -> None:
+    """What it needs lies in the middle: its strings name the driver, which it may need, or which it once needed."""
+    chance = random.Random(11)
+    built = Elf(needed=["libcuda.so.1"], contents={".data": chance.randbytes(900_000)}).build()
+    behind = chance.randbytes(900_000)
+    start = built.value("e_shoff")
+    data = bytearray(built.data[:start] + behind + built.data[start:])
+    data[40:48] = (start + len(behind)).to_bytes(8, "little")
+
+    content = content_of({"demo/_core.so": bytes(data)}, at_hand=0)
+
+    assert list(map(str, content.shown)) == ["demo/_core.so needs libcuda.so.1"]
+    assert content.complete

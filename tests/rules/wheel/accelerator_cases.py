@@ -75,7 +75,10 @@ CASES = [
         "WHL201",
         "another CUDA in what was read of the wheel",
         lambda: sampled(WheelBuilder().add("demo/_C.so", gpu_library(needed=["libcudart.so.12"]))),
-        ("not proven: expected cuda==13, and the wheel names only version 12 in what was read: 3 of 4 are not known",),
+        (
+            "not proven: expected cuda==13.*, and the wheel names only version 12 in what was read: 3 of 4 are not "
+            "known",
+        ),
         undecided=True,
         expectations=expect("cuda==13"),
     ),
@@ -85,6 +88,12 @@ CASES = [
         lambda: sampled(X86_TORCH),
         ("the wheel is CUDA 12.8 (2.10.0+cu128), expected cuda>=13",),
         expectations=expect("cuda>=13"),
+    ),
+    Case(
+        "WHL201",
+        "any CUDA of the major version that is demanded",
+        lambda: facts_of(WheelBuilder().add("demo/_C.so", gpu_library(needed=["libcudart.so.13"]))),
+        expectations=expect("cuda==13"),
     ),
     Case("WHL201", "the CUDA that is demanded", lambda: facts_of(X86_TORCH), expectations=expect("cuda==12.8")),
     Case("WHL201", "the CPU wheel that is demanded", lambda: facts_of(CPU_TORCH), expectations=expect("cpu")),

@@ -38,7 +38,7 @@ from wheel_checks.facts.elf.absence import rule_out
 from wheel_checks.facts.elf.held_bytes import HeldBytes
 from wheel_checks.facts.elf.member_elf import MemberElf
 from wheel_checks.facts.elf.native_members import may_be_elf
-from wheel_checks.facts.elf.reading import read_member_elfs
+from wheel_checks.facts.elf.reading import FAR, read_member_elfs
 from wheel_checks.facts.pe.reading import MemberPe, may_be_pe, read_member_pes
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Part
@@ -104,11 +104,7 @@ def read_accelerator_content(
     if look is not None and not found.shown:
         found.look_into([copies[0] for copies in to_stream], look)
     for copies in sorted(to_stream, key=lambda copies: copies[0].compressed_size):
-        left = most - found.bytes_read
-        if (found.is_enough(wanted) if wanted else found.shown) or left <= 0:
-            break
-        (elf,) = read_member_elfs(source, archive, copies[:1], PARTS, stream_names=left)
-        found.take(elf, len(copies), partial(_begins, source, archive))
+        _stream(source, archive, copies, found, most, wanted)
     libraries = [*windows.values(), *(copies for copies in originals.values() if copies[0].name in found.of_windows)]
     _read_windows(source, archive, libraries, found, most, at_hand, wanted)
     return AcceleratorContent(
@@ -135,6 +131,23 @@ def _read_batch(
     for copies, elf in zip(hinted, read_member_elfs(source, archive, [c[0] for c in hinted], PARTS), strict=True):
         found.take(elf, len(copies), partial(_begins, source, archive))
     return [copies for copies in hinted if copies[0].name in found.unread]
+
+
+def _stream(
+    source: ByteSource, archive: Archive, copies: Sequence[Member], found: _Found, most: int, wanted: str
+) -> None:
+    """Read on in a member, within the bounds: for the names that it may need, and for its needs if these matter."""
+    for _ in range(2):
+        left = most - found.bytes_read
+        if (found.is_enough(wanted) if wanted else found.shown) or left <= 0:
+            return
+        if copies[0].name in found.may_need:
+            (elf,) = read_member_elfs(source, archive, copies[:1], PARTS, effort=FAR, stream=left)
+        else:
+            (elf,) = read_member_elfs(source, archive, copies[:1], PARTS, stream_names=left)
+        found.take(elf, len(copies), partial(_begins, source, archive))
+        if copies[0].name not in found.unread:
+            return
 
 
 def _read_windows(
@@ -180,6 +193,7 @@ class _Found:
         self.own = {file_name(name) for name in own}
         self.shown: list[Shown] = []
         self.of_windows: set[str] = set()
+        self.may_need: set[str] = set()  # members that may need what shows an accelerator, by their dynamic strings
         self.unread: dict[str, str] = {}
         self.read = 0
         self.not_code = 0
@@ -260,6 +274,8 @@ class _Found:
             self._note_names(member, [facts.dynamic.soname or ""], IS)
         elif facts.dynamic is not None and (possible is None or any(map(may_show, possible))):
             lacking.append("what it needs")
+            if possible is not None:
+                self.may_need.add(member)
             has_code = {s.accelerator for s in self.shown if s.member == member and s.how == CODE}
             self._note_names(member, possible or (), NAMES, has_code)
         if lacking:

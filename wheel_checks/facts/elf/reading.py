@@ -55,6 +55,7 @@ class Effort:
 
 
 THOROUGH = Effort(384 * 1024, 1280 * 1024, 1280 * 1024)  # for the wheel that is judged; .dynstr takes up to 1 MiB
+FAR = Effort(4 * 1024 * 1024, 1280 * 1024, 1280 * 1024)  # for a member that decides, before it is streamed
 THRIFTY = Effort(192 * 1024, 512 * 1024, 160 * 1024)  # for the thirty wheels that it requires
 
 
