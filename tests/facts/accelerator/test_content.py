@@ -16,6 +16,7 @@ from wheel_checks.facts.accelerator.meaning import library_meaning
 from wheel_checks.facts.accelerator.shown import AcceleratorContent
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.wheel.contents import read_archive
+from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.elf.bytes import ByteRange, WholeFile
 from wheel_checks.formats.elf.file import Missing, read_elf
 from wheel_checks.formats.elf.sections import Sections
@@ -347,3 +348,18 @@ def test_a_library_that_may_need_an_accelerator_is_read_until_that_is_known() ->
 
     assert list(map(str, content.shown)) == ["demo/_core.so needs libcuda.so.1"]
     assert content.complete
+
+
+def test_at_depth_full_what_lies_far_is_read_to_prove_absence(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = bytes(random.Random(5).choices(range(40), k=1_000_000))
+    library = Pe(imports=("KERNEL32.dll",), code=noise, behind=noise).build().data
+    wheel = WheelBuilder("demo", "1.0", "cp312-cp312-win_amd64").add("demo/_C.pyd", library)
+    monkeypatch.setattr("wheel_checks.facts.pe.reading.EFFORT", 50_000)
+    monkeypatch.setattr("wheel_checks.facts.wheel.contents.QUICK", 100_000)
+
+    certainty = {depth: facts_of(wheel, depth=depth).accelerator for depth in (Depth.QUICK, Depth.FULL)}
+
+    assert {d: f.certainty for d, f in certainty.items() if isinstance(f, AcceleratorFacts)} == {
+        Depth.QUICK: "declared",
+        Depth.FULL: "exact",
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
@@ -62,7 +63,11 @@ def test_what_is_out_of_reach_is_streamed_on_request(monkeypatch: pytest.MonkeyP
     middle = Pe(imports=("KERNEL32.dll", "a.dll"), code=filling(1_000_000), behind=filling(1_500_000, 2)).build().data
 
     (pe,) = pes_of({"demo/_C.pyd": middle})
-    assert pe.imports == Unavailable("the names of what it imports lie out of reach")
+    assert isinstance(pe.imports, Unavailable)
+    assert re.fullmatch(
+        r"the names of what it imports lie behind 0\.\d MB of it \(--depth full reads up to --max-read\)",
+        pe.imports.reason,
+    )
     assert pe.bytes_read <= 110_000
 
     (pe,) = pes_of({"demo/_C.pyd": middle}, stream=10_000_000)

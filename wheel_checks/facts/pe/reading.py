@@ -101,7 +101,7 @@ class _Reading:
         self._start = 0  # of the member's data in the archive
         self._needed: tuple[ByteRange, ...] = ()
         self._header: PeHeader | Unavailable | None = Unavailable(f"{member.name} was not read")
-        self._imports: tuple[str, ...] | Unavailable = Unavailable("the names of what it imports lie out of reach")
+        self._imports: tuple[str, ...] | Unavailable = Unavailable("its imports were not read")
         self._bytes_read = 0
 
     @property
@@ -220,6 +220,11 @@ class _Reading:
 
     def result(self) -> MemberPe:
         """What is known by now."""
+        if self._needed:
+            size = f"{self.packed_until_needed / 1e6:.1f} MB"
+            self._imports = Unavailable(
+                f"the names of what it imports lie behind {size} of it (--depth full reads up to --max-read)"
+            )
         return MemberPe(self.member, self._header, self._imports, self._bytes_read)
 
     def _look(self) -> None:

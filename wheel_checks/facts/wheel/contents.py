@@ -99,14 +99,16 @@ def read_contents(
     """What the file says, read as deep as ``depth``; a file that is no readable archive has ``broken`` set.
 
     ``name`` is that of the file: of several dist-info folders the one that bears it is read. At most ``max_read`` bytes
-    are streamed for its GPU code.
+    are streamed for its GPU code, and at depth full for its accelerator.
     Raises SourceError when bytes cannot be had.
     """
     read_tail = cache(partial(source.read_tail, TAIL))
     try:
         found = _sized_archive(source, read_tail, kept)
         contents = _read_small_members(source, found, name, depth, kept)
-        contents = _with_accelerator(contents, source, kept)
+        contents = _with_accelerator(contents, source, kept, "", QUICK)
+        if depth is Depth.FULL:
+            contents = _with_absence(contents, source, kept, max_read)
         if depth.includes(Depth.LINKS):
             contents = _with_elfs(contents, source, name, kept)
         if depth.includes(Depth.GPU):
@@ -143,10 +145,12 @@ def with_accelerator(
     enough = known.versions(CUDA) if wanted == ALL else known.shown and wanted not in GPU
     if wanted in known.accelerators or enough:
         return contents
-    return _with_accelerator(contents, source, kept, wanted)
+    return _with_accelerator(contents, source, kept, wanted, ASKED)
 
 
-def _with_accelerator(contents: WheelContents, source: ByteSource, kept: FileFacts, wanted: str = "") -> WheelContents:
+def _with_accelerator(
+    contents: WheelContents, source: ByteSource, kept: FileFacts, wanted: str, most: int
+) -> WheelContents:
     archive = contents.archive
     if isinstance(archive, Unavailable):
         return contents
@@ -154,11 +158,19 @@ def _with_accelerator(contents: WheelContents, source: ByteSource, kept: FileFac
     def read() -> AcceleratorContent:
         from wheel_checks.facts.accelerator.content import read_accelerator_content  # brings what reads ELF files
 
-        most = ASKED if wanted else QUICK
         return read_accelerator_content(source, archive, most=most, wanted=wanted, look=partial(_look, source, archive))
 
-    found = kept.remember(f"accelerator {wanted}".strip(), AsJson(AcceleratorContent), read)
+    key = "accelerator" if most == QUICK else f"accelerator {wanted} {most}"
+    found = kept.remember(key, AsJson(AcceleratorContent), read)
     return replace(contents, accelerator=found)
+
+
+def _with_absence(contents: WheelContents, source: ByteSource, kept: FileFacts, max_read: int) -> WheelContents:
+    """The contents with up to ``max_read`` bytes read to prove that there is no accelerator, while none is shown."""
+    known = contents.accelerator
+    if isinstance(known, Unavailable) or known.complete or known.shown or max_read <= QUICK:
+        return contents
+    return _with_accelerator(contents, source, kept, "", max_read)
 
 
 def _look(source: ByteSource, archive: Archive, member: Member) -> tuple[GpuCode, int]:
