@@ -61,8 +61,18 @@ def totals(judgements: Iterable[Judgement]) -> Counter[str]:
 @cache
 def _by_hand() -> dict[tuple[str, str, str], str]:
     """What people decided where own libraries of one package differ, with the reason in the file."""
-    rows = tomllib.loads(Path(__file__).with_name("by_hand.toml").read_text()).get("row", [])
-    return {(row["package"], row["machine"], row["capability"]): row["how"] for row in rows}
+    return {(row["package"], row["machine"], row["capability"]): row["how"] for row in _decided()["row"]}
+
+
+def _accelerator_by_hand(package: str) -> str:
+    """What people decided of a package that no section and no needed library tells; "" for all others."""
+    rows = _decided()["accelerator"]
+    return next((row["is"] for row in rows if row["package"] == package), "")
+
+
+@cache
+def _decided() -> dict[str, list[dict[str, str]]]:
+    return tomllib.loads(Path(__file__).with_name("by_hand.toml").read_text())
 
 
 def _without_wheel(answer: dict[str, Any]) -> Judgement:
@@ -73,7 +83,7 @@ def _without_wheel(answer: dict[str, Any]) -> Judgement:
 
 
 def _accelerator(answer: dict[str, Any], facts: Truth) -> list[tuple[Outcome, str]]:
-    said, shown = answer["accelerator"], facts.accelerator
+    said, shown = answer["accelerator"], _accelerator_by_hand(answer["package"]) or facts.accelerator
     if said == shown or (shown == "none" and (said in {"cpu", "none", facts.loaded} or not facts.native)):
         return []
     if shown == "none" and said == "cuda" and facts.hinted:

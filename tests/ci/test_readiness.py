@@ -169,3 +169,12 @@ def test_a_wheel_older_than_the_newest_source_archive_is_not_what_an_installer_t
     assert comparison.judge(answer(), stale).outcome == "wrong"
     assert comparison.judge(answer(file="", exit=3), stale).outcome == "right"
     assert comparison.judge(answer(), {**stale, "newest_source": "1.0"}).outcome == "right"
+
+
+def test_an_accelerator_that_was_decided_by_hand() -> None:
+    compiles = {**truth(library()), "package": "taichi"}
+
+    found = [comparison.judge(answer(package="taichi", accelerator=said), compiles).why for said in ("cuda", "none")]
+
+    assert not any("accelerator" in why for why in found[0])
+    assert any("accelerator: wheelproof says none" in why for why in found[1])
