@@ -152,6 +152,19 @@ def test_a_sample_proves_presence_and_no_absence(held: str, how: str) -> None:
     assert found.compiled == ()  # there may be machine code, too
 
 
+def test_the_files_of_a_sample_do_not_outweigh_a_library_without_code() -> None:
+    """As in sgl-flash-mla on H100, and mooncake: a sample of the library that runs shows few of its files."""
+    lacking = {"demo/cuda.so": code("27*sm_80")}
+    sampled = package("demo", lacking | {"demo/legacy.so": code("2*sm_90", certainty="sampled")})
+    whole = package("demo", lacking | {"demo/legacy.so": code("55*sm_90")})
+
+    found = answer(sampled, parse_gpu("H100"))
+    assert found is not None
+    assert found.runs.how == "unknown"
+    assert still_matters(sampled, parse_gpus("H100")) == {"demo/legacy.so"}
+    assert still_matters(whole, parse_gpus("H100")) == frozenset()
+
+
 def test_one_file_in_a_hundred_of_a_sample_proves_nothing() -> None:
     facts = package("demo", {"demo/_C.so": code("99*sm_90", "sm_90 sm_100", certainty="sampled")})
     found = answer(facts, parse_gpu("GB200"))

@@ -159,8 +159,7 @@ def _decide(
         best = _speaker(running)
         return best.runs, best, []
     if lacking and not unread and _is_most(lacking, running) and not any(_runs(one) for one in special):
-        worst = _speaker(lacking)
-        return worst.runs, worst, []
+        return _outweighed(lacking, running, product)
     if unread:
         return _not_known(unread[0]), None, unread
     if not running:  # special libraries alone have code: for what, only the package knows
@@ -169,6 +168,15 @@ def _decide(
         return RunsHow("unknown", "", why), None, []
     why = f"{lacking[0].member} has no code for {product}, {_speaker(running).member} has"
     return RunsHow("unknown", "", why), None, []
+
+
+def _outweighed(lacking: list[LibraryAnswer], running: list[LibraryAnswer], product: Product) -> _Decision:
+    """Where what lacks code is most of the package: unless what runs was sampled, for how many files it has then?"""
+    if sampled := [one for one in running if not _is_exact(one)]:
+        why = f"{lacking[0].member} has no code for {product}, and {sampled[0].member} was not read whole"
+        return RunsHow("unknown", "", why), None, sampled
+    worst = _speaker(lacking)
+    return worst.runs, worst, []
 
 
 def _decide_special(
