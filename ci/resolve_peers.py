@@ -9,6 +9,7 @@ Exits 1 when versions differ, 3 when a set cannot be compared.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.pylock import MAX_SIZE, parse_pylock
 from wheel_checks.formats.sdist.static_metadata import StaticMetadata
+from wheel_checks.phrases import summarised
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.http.cache import ByteCache, default_cache_path
 from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
@@ -44,21 +46,38 @@ from wheel_checks.targets.target import Target, parse_targets
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.resolving import ArchiveSearch
 
-SETS: tuple[tuple[str, str, tuple[str, ...]], ...] = (  # machine, Python, requirements
-    ("aarch64", "3.12", ("transformer-engine[pytorch]", "flash-attn", "torch", "deepspeed")),
-    ("aarch64", "3.12", ("vllm==0.20.0",)),
-    ("x86_64", "3.11", ("sglang",)),
-    ("aarch64", "3.13", ("transformers", "accelerate", "peft", "trl", "bitsandbytes")),
-    ("x86_64", "3.12", ("axolotl", "deepspeed", "flash-attn")),
-    ("x86_64", "3.11", ("unsloth", "xformers")),
-    ("aarch64", "3.12", ("nemo-toolkit[asr]", "lightning")),
-    ("x86_64", "3.13", ("comfyui-frontend-package", "torchsde", "kornia", "spandrel", "av", "torchaudio")),
-    ("aarch64", "3.12", ("jax[cuda13]", "flax", "optax")),
-    ("x86_64", "3.12", ("tensorflow", "ray[serve]", "keras")),
-    ("aarch64", "3.11", ("openmm", "mdtraj", "rdkit")),
-    ("x86_64", "3.12", ("openai-whisper", "faster-whisper", "whisperx", "demucs")),
-    ("aarch64", "3.12", ("langchain", "langchain-community", "chromadb", "sentence-transformers")),
-    ("x86_64", "3.12", ("mamba-ssm", "causal-conv1d", "fairscale")),
+MACHINES = ("x86_64", "aarch64")
+COMFYUI = (  # its requirements.txt
+    *("comfyui-frontend-package", "comfyui-workflow-templates", "torch", "torchsde", "torchvision", "torchaudio"),
+    *("numpy>=1.25.0", "einops", "transformers>=4.50.3", "tokenizers>=0.13.3", "sentencepiece", "safetensors>=0.4.2"),
+    *("aiohttp>=3.11.8", "yarl>=1.18.0", "pyyaml", "Pillow", "scipy", "tqdm", "psutil", "alembic", "SQLAlchemy"),
+    *("av>=14.2.0", "kornia>=0.7.1", "spandrel", "soundfile", "pydantic~=2.0", "pydantic-settings~=2.0"),
+)
+SETS: tuple[tuple[str, tuple[str, ...]], ...] = (  # Python, requirements
+    ("3.12", ("vllm",)),
+    ("3.11", ("sglang",)),
+    ("3.13", ("transformers", "accelerate", "deepspeed")),
+    ("3.12", ("lightning[extra]",)),
+    ("3.12", ("nemo-toolkit[asr]",)),
+    ("3.12", ("axolotl", "deepspeed", "flash-attn")),
+    ("3.11", ("unsloth",)),
+    ("3.10", ("diffusers", "xformers", "torch")),
+    ("3.12", ("ray[all]",)),
+    ("3.13", COMFYUI),
+    ("3.12", ("transformer-engine[pytorch]", "flash-attn", "torch", "deepspeed")),
+    ("3.12", ("vllm==0.20.0",)),
+    ("3.12", ("jax[cuda13]", "flax", "optax")),
+    ("3.12", ("openai-whisper", "faster-whisper", "whisperx", "demucs")),
+    ("3.12", ("mamba-ssm", "causal-conv1d", "fairscale")),
+    ("3.10", ("fairseq", "sacremoses", "pyahocorasick")),
+    ("3.11", ("mmcv", "mmdet", "mmengine")),
+    ("3.13", ("auto-gptq", "autoawq", "optimum")),
+    ("3.14", ("horovod", "petastorm", "pyspark")),
+    ("3.13", ("torch-scatter", "torch-sparse", "torch-geometric")),
+    ("3.14", ("dlib", "face-recognition", "insightface")),
+    ("3.11", ("natten", "grouped-gemm", "megablocks[all]")),
+    ("3.12", ("llama-cpp-python", "ctransformers", "gguf")),
+    ("3.12", ("flash-attn-4",)),
 )
 
 
@@ -67,20 +86,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no set after so many seconds")
     parser.add_argument("--only", type=int, action="append", help="the number of a set (repeatable)")
+    parser.add_argument("--machine", choices=MACHINES, action="append", help="both when none is given")
     options = parser.parse_args()
     status, begin = 0, time.monotonic()
     config = configured_indexes(os.environ, Path.cwd())
     with tempfile.TemporaryDirectory() as cache, HttpClient(ByteCache(default_cache_path())) as client:
         environ = {**os.environ, "UV_CACHE_DIR": cache}
-        for number, (machine, python, requirements) in enumerate(SETS):
-            if time.monotonic() - begin > options.seconds or (options.only and number not in options.only):
-                continue
+        wanted = [number for number in range(len(SETS)) if not options.only or number in options.only]
+        for number, machine in itertools.product(wanted, options.machine or MACHINES):
+            if time.monotonic() - begin > options.seconds:
+                break
+            python, requirements = SETS[number]
             (target,) = parse_targets([machine], [python])
             try:
                 said, code = compare(requirements, target, config, client, environ)
             except WheelproofError as error:
                 said, code = f"not compared: {error}", 3
-            print(f"{number}: {' '.join(requirements)} ({target.label}): {said}", flush=True)
+            print(f"{number}: {summarised(requirements, 4, separator=' ')} ({target.label}): {said}", flush=True)
             status = status or code
     return status
 
