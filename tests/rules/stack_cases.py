@@ -101,6 +101,17 @@ def needing(major: str, *runtimes: str, on_torch: bool = False) -> StackFacts:
     return stack(torch("cuda", "2.11.0", demands=demands), *(package(n, versions[n]) for n in runtimes), demo)
 
 
+def naming_only(facts: StackFacts) -> StackFacts:
+    """The same, where what the last package needs is known by its dynamic strings alone."""
+    *others, last = facts.packages
+    known = last.known_accelerator
+    assert known
+    assert known.content
+    shown = tuple(replace(item, how="names" if item.how == "needs" else item.how) for item in known.content.shown)
+    named = replace(last, accelerator=replace(known, content=replace(known.content, shown=shown)))
+    return replace(facts, packages=(*others, named))
+
+
 CONFLICT = Conflict(
     ("vllm==0.19.0 depends on torch==2.10.0 and you require vllm==0.19.0", "you require torch==2.11.0"),
     ("vllm==0.19.0 depends on torch==2.10.0", "you require torch==2.11.0"),
@@ -199,6 +210,12 @@ CASES = [
         lambda: needing("12", "nvidia-cuda-runtime", on_torch=True),
         ("demo 1.0 needs libcudart.so.12, of CUDA 12; the stack is for CUDA 13",),
         evidence=("demo/_C.so needs libcudart.so.12",),
+    ),
+    Case(
+        "STK104",
+        "a library on torch of which only the strings are known",
+        lambda: naming_only(needing("12", "nvidia-cuda-runtime", on_torch=True)),
+        ("demo 1.0 is built for CUDA 12 (demo/_C.so names libcudart.so.12); the stack is for CUDA 13",),
     ),
     Case(
         "STK104",

@@ -10,7 +10,7 @@ from packaging.version import Version
 from wheel_checks.commands import Options, Step, option, requirement, run
 from wheel_checks.commands import package as command_package
 from wheel_checks.data import load
-from wheel_checks.facts.accelerator.shown import Shown
+from wheel_checks.facts.accelerator.shown import NAMES, Shown
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
@@ -238,6 +238,8 @@ def one_cuda_major(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
         evidence = tuple(Evidence("needed", str(item), package.file_name) for item in needs[:_SHOWN])
         evidence += tuple(Evidence(f"CUDA {major}", who, "stack") for major, who in there.items())
         evidence += _demands(package)
+        if not needs and (named := _named(package)):
+            what += f" ({named})"
         of_torch = _cuda(torch).partition(".")[0] if torch else ""
         differs = bool(built and of_torch) and of_torch not in (needed or built)
         if differs and (not needed or needed.isdisjoint(there)):
@@ -274,6 +276,13 @@ def _majors_beside_torch(package: StackPackage, stack: StackFacts) -> set[str]:
     if not requires_torch or facts is None or facts.accelerator != CUDA or CUDA in facts.declared:
         return set()
     return set(facts.majors) or {facts.version.partition(".")[0]} - {""}
+
+
+def _named(package: StackPackage) -> str:
+    """A library of CUDA that the package names, where what it needs is not known; "" for none."""
+    facts = package.known_accelerator
+    shown = facts.content.shown if facts and facts.content else ()
+    return next((str(s) for s in shown if s.accelerator == CUDA and s.how == NAMES and s.version), "")
 
 
 def _label(package: StackPackage) -> str:

@@ -221,7 +221,7 @@ def _judge(
 ) -> list[JudgedWheel]:
     """Judge the wheels, in order; where one shows no GPU, look at a wheel of the same release for another machine."""
     judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
-    beside = read_siblings(judged, client)
+    beside = read_siblings(judged, client, judgement.expectations)
     return list(compare_siblings(judged, rules["release"], judgement.expectations, beside))
 
 

@@ -85,7 +85,7 @@ def verify(
     progress.planned(len(wheels))
     judged = judge_wheels(wheels, judgement, rules["wheel"], client, progress, dependencies, variants)
     by_file = {(o.file_name, o.target): o for o in offers if o}
-    beside = read_siblings(judged, client) if rules["release"] else {}
+    beside = read_siblings(judged, client, judgement.expectations) if rules["release"] else {}
     finished = list(compare_siblings(judged, rules["release"], judgement.expectations, beside))
     for item in finished:
         label = item.planned.target.label if item.planned.target else ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
-from wheel_checks.facts.accelerator.shown import ALL, ANY, AcceleratorContent
+from wheel_checks.facts.accelerator.shown import ALL, ANY, ASKED, QUICK, AcceleratorContent
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import MAX_READ
@@ -151,11 +151,15 @@ def _linked(facts: WheelFacts, dependencies: Dependencies) -> tuple[WheelFacts, 
     return replace(facts, bytes_read=read, requests=requests), ()
 
 
-def read_siblings(judged: Sequence[JudgedWheel], client: HttpClient) -> dict[str, AcceleratorContent | Unavailable]:
+def read_siblings(
+    judged: Sequence[JudgedWheel], client: HttpClient, expected: Expectations
+) -> dict[str, AcceleratorContent | Unavailable]:
     """What the native code of wheels for other machines shows, by file name, where a wheel here shows no GPU.
 
-    Of each release one wheel for each other machine is read, until one library shows an accelerator.
+    Of each release one wheel for each other machine is read, until one library shows an accelerator; where an
+    accelerator or a GPU is asked for, within a larger bound.
     """
+    asked = bool(expected.accelerator or expected.gpus)
     known = {item.facts.file_name for item in judged if item.facts}
     files: dict[str, IndexFile] = {}
     for item in judged:
@@ -169,7 +173,7 @@ def read_siblings(judged: Sequence[JudgedWheel], client: HttpClient) -> dict[str
             location = path_of(file.url) if is_file_url(file.url) else file.url
             source = _open(PlannedWheel(file.file_name, location, file), client)
             try:
-                return _presence(source, client)
+                return _presence(source, client, asked=asked)
             finally:
                 source.close()
         except WheelproofError as error:
@@ -179,7 +183,7 @@ def read_siblings(judged: Sequence[JudgedWheel], client: HttpClient) -> dict[str
         return {file.file_name: found for file, found in zip(wanted, pool.map(read, wanted), strict=True)}
 
 
-def _presence(source: NamedBytes, client: HttpClient) -> AcceleratorContent:
+def _presence(source: NamedBytes, client: HttpClient, *, asked: bool) -> AcceleratorContent:
     """What the first library that shows an accelerator shows, or what all show."""
     kept = kept_facts(source, client.cache) if source.remote else NOTHING_KEPT
     archive = read_archive(source, kept)
@@ -187,9 +191,12 @@ def _presence(source: NamedBytes, client: HttpClient) -> AcceleratorContent:
     def read() -> AcceleratorContent:
         from wheel_checks.facts.accelerator.content import read_accelerator_content  # brings what reads ELF files
 
-        return read_accelerator_content(source, archive, wanted=ANY, at_hand=0)
+        return read_accelerator_content(source, archive, most=ASKED if asked else QUICK, wanted=ANY, at_hand=0)
 
-    return kept.remember("accelerator presence", AsJson(AcceleratorContent), read, deeper=("accelerator",))
+    of_asked = "accelerator presence asked"
+    if asked:
+        return kept.remember(of_asked, AsJson(AcceleratorContent), read)
+    return kept.remember("accelerator presence", AsJson(AcceleratorContent), read, deeper=(of_asked, "accelerator"))
 
 
 def compare_siblings(
