@@ -10,7 +10,7 @@ from tests.rules.case import NOTE, WARNING, Case
 from tests.support.facts import AARCH64, facts_of
 from tests.support.wheels import WheelBuilder, gpu_library, torch_like
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.stack import (
+from wheel_checks.facts.stack.facts import (
     NO_FILE,
     SDIST,
     WHEEL,

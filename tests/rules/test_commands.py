@@ -27,7 +27,7 @@ from tests.support.index import simple_index
 from tests.support.range_server import RangeServer
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.commands import Command
-from wheel_checks.facts.stack import StackPackage
+from wheel_checks.facts.stack.facts import StackPackage
 from wheel_checks.targets.selection import Choice
 
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_28_aarch64")

@@ -14,7 +14,7 @@ from wheel_checks.facts.accelerator.shown import NAMES, Shown
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.stack import NO_FILE, SDIST, StackFacts, StackPackage, unfulfilled
+from wheel_checks.facts.stack.facts import NO_FILE, SDIST, StackFacts, StackPackage, unfulfilled
 from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.sdist.static_metadata import StaticMetadata

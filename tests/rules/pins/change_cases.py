@@ -8,7 +8,7 @@ from packaging.version import Version
 from tests.rules.case import WARNING, Case
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.pins.changes import PackageChange, Survival
-from wheel_checks.facts.stack import Conflict, Demand
+from wheel_checks.facts.stack.facts import Conflict, Demand
 from wheel_checks.model import Unavailable
 
 CPU = AcceleratorFacts("cpu", "", "2.10.0+cpu", ())

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, OfflineError, SourceError
-from wheel_checks.facts.stack import Conflict
+from wheel_checks.facts.stack.facts import Conflict
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.process import LARGEST_OUTPUT, StartError
 from wheel_checks.sources.regular_file import read_start

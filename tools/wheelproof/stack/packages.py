@@ -15,7 +15,7 @@ from packaging.version import Version
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.provenance.indexes import ProjectOffers
-from wheel_checks.facts.stack import (
+from wheel_checks.facts.stack.facts import (
     NO_FILE,
     SDIST,
     WHEEL,

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 
 from wheel_checks.answers.stack import StackQuestion, answer_stack
 from wheel_checks.errors import UsageError, WheelproofError
-from wheel_checks.facts.stack import DECLARED, StackFacts, StackPackage
+from wheel_checks.facts.stack.facts import DECLARED, StackFacts, StackPackage
 from wheel_checks.formats.digests import WrongMetadataError
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.formats.wheel.variant_label import is_variant

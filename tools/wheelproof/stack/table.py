@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wheel_checks.facts.stack import DECLARED, SDIST, WHEEL, StackFacts, StackPackage
-from wheel_checks.facts.stack_needs import stack_needs
+from wheel_checks.facts.stack.facts import DECLARED, SDIST, WHEEL, StackFacts, StackPackage
+from wheel_checks.facts.stack.needs import stack_needs
 from wheel_checks.model import FailOn, Overview, Report, Subject, Table, Verdict
 from wheel_checks.phrases import joined, plural
 from wheel_checks.report.wording import accelerator_label, gpu_label

@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import SourceError, WheelproofError
-from wheel_checks.facts.stack import PreRelease, Refused
+from wheel_checks.facts.stack.facts import PreRelease, Refused
 from wheel_checks.facts.wheel.resolution import active_with_extras, exact_pin
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.index_page import IndexFile

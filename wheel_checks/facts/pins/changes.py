@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.stack import Demand
+from wheel_checks.facts.stack.facts import Demand
 from wheel_checks.model import Unavailable
 
 

@@ -8,7 +8,7 @@ from wheel_checks.commands import Command, NoCommand, package, run
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.changes import Fate, PackageChange, Survival
-from wheel_checks.facts.stack import Conflict
+from wheel_checks.facts.stack.facts import Conflict
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.accelerator import signals_shown

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _place(arguments: argparse.Namespace) -> Destination:
     """The environment that is there, or the one that is described by ``--installed``."""
-    from wheel_checks.facts.stack import LinkedPackage
+    from wheel_checks.facts.stack.facts import LinkedPackage
     from wheel_checks.sources.environment import find_environment
     from wheel_checks.targets.target import parse_targets
     from wheelproof.pins.predict.environment import read_packages, target_of

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import WheelproofError
-from wheel_checks.facts.stack import Demand, LinkedPackage, chain_to, find_demands
+from wheel_checks.facts.stack.facts import Demand, LinkedPackage, chain_to, find_demands
 from wheel_checks.facts.wheel.resolution import metadata_reader
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import NotFoundError
-from wheel_checks.facts.stack import LinkedPackage
+from wheel_checks.facts.stack.facts import LinkedPackage
 from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.targets.target import DEFAULT_GLIBC, OLDEST_GLIBC, Target
 

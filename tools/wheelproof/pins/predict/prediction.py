@@ -19,7 +19,7 @@ from wheel_checks.errors import SourceError, UsageError, WheelproofError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.changes import Fate, PackageChange
-from wheel_checks.facts.stack import LinkedPackage
+from wheel_checks.facts.stack.facts import LinkedPackage
 from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.index_page import file_from_url
 from wheel_checks.formats.secrets import redact_text

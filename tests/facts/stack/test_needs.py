@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.facts import AARCH64
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.stack import WHEEL, StackFacts, StackPackage
-from wheel_checks.facts.stack_needs import Glibc, distributions_with, glibc_of_tags, newest_glibc, stack_needs
+from wheel_checks.facts.stack.facts import WHEEL, StackFacts, StackPackage
+from wheel_checks.facts.stack.needs import Glibc, distributions_with, glibc_of_tags, newest_glibc, stack_needs
 
 
 def package(name: str, platform: str, cuda: str = "") -> StackPackage:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CUDA
 from wheel_checks.facts.gpu.drivers import oldest_driver
-from wheel_checks.facts.stack import StackFacts, StackPackage
+from wheel_checks.facts.stack.facts import StackFacts, StackPackage
 from wheel_checks.targets.target import LEGACY_MANYLINUX
 
 _PLATFORM = re.compile(r"manylinux_(\d{1,3})_(\d{1,3})_|(manylinux(?:1|2010|2014))_", re.ASCII)
