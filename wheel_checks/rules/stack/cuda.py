@@ -1,0 +1,173 @@
+"""Do the packages of the stack fit: one major version of CUDA, and companions of torch for its accelerator?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from wheel_checks.data import load
+from wheel_checks.facts.accelerator.shown import NAMES, Shown
+from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.stack.facts import StackFacts, StackPackage
+from wheel_checks.model import Audience, Evidence, Finding, Fix
+from wheel_checks.phrases import joined
+from wheel_checks.registry import rules_of
+from wheel_checks.rules.shared.accelerator import (
+    contradict,
+)
+from wheel_checks.rules.stack.demands import demands
+
+stack_rule = rules_of("stack", Audience.INSTALLER)
+
+_COMPANIONS = ("torchvision", "torchaudio")  # built against the libraries of one torch, and for its accelerator
+_RUNTIME = re.compile(
+    r"nvidia-(?:cuda-runtime|cuda-nvrtc|cuda-cupti|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink)"
+    r"(?:-cu(?P<major>\d+))?"
+)
+_SHOWN = 6
+
+
+@stack_rule(
+    "STK104",
+    "what is built for CUDA finds its major version in the stack",
+    why="A library for CUDA 12 does not load where the stack brings CUDA 13 alone, and an extension beside a torch for "
+    "another major version works with two runtimes and two sets of handles in one process. Runtimes of two major "
+    "versions may be installed together, each for its own packages; but cuDNN, NCCL and others for both have the same "
+    "files.",
+    example="torch built for CUDA 13.0 with an extension that needs libcudart.so.12",
+    fix="Take builds for one major version of CUDA, from one index.",
+)
+def one_cuda_major(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
+    """Packages on torch agree with it, others find what they need, and no two runtime packages have the same files."""
+    fix = Fix("Take builds for one major version of CUDA, and look who demands the other one.")
+    for twins in _twins(stack):
+        names = joined([package.label for package in twins])
+        evidence = tuple(item for package in twins for item in demands(package)[:1])
+        message = f"{names} install files of the same paths: one overwrites the other"
+        yield Finding(message, evidence, fix)
+    there = _cuda_majors(stack)
+    torch = stack.package("torch")
+    for package in stack.packages:
+        needs = _needs(package)
+        needed, built = {need.version for need in needs}, _majors_beside_torch(package, stack)
+        if package.name in _COMPANIONS or not (there and (needed or built)):
+            continue
+        what = (
+            f"needs {needs[0].what}, of CUDA {joined(sorted(needed, key=int))}"
+            if needs
+            else f"is built for {_label(package)}"
+        )
+        evidence = tuple(Evidence("needed", str(item), package.file_name) for item in needs[:_SHOWN])
+        evidence += tuple(Evidence(f"CUDA {major}", who, "stack") for major, who in there.items())
+        evidence += demands(package)
+        if not needs and (named := _named(package)):
+            what += f" ({named})"
+        of_torch = _cuda(torch).partition(".")[0] if torch else ""
+        differs = bool(built and of_torch) and of_torch not in (needed or built)
+        if differs and (not needed or needed.isdisjoint(there)):
+            message = f"{package.label} {what}; the stack is for CUDA {joined(list(there))}"
+            yield Finding(message, evidence, fix)
+        elif differs:
+            message = f"not proven that {package.label}, which {what}, works with torch for CUDA {of_torch}"
+            yield Finding(message, evidence, fix, undecided=True)
+        elif needed and needed.isdisjoint(there):
+            message = f"{package.label} {what}, which no package of the stack brings: only the system can"
+            yield Finding(message, evidence, fix, undecided=True)
+
+
+def _twins(stack: StackFacts) -> Iterator[list[StackPackage]]:
+    """The packages that are one library for two major versions of CUDA, and have the same paths."""
+    found: dict[str, list[StackPackage]] = {}
+    pattern = re.compile(load("accelerators")["same_paths"]["pattern"])
+    for package in stack.packages:
+        if match := pattern.fullmatch(package.name):
+            found.setdefault(match[1], []).append(package)
+    return (packages for packages in found.values() if len(packages) > 1)
+
+
+def _needs(package: StackPackage) -> Sequence[Shown]:
+    """The libraries of CUDA that the package needs and does not carry; of several majors any one will do."""
+    facts = package.known_accelerator
+    return facts.content.needs_from_outside(CUDA) if facts and facts.content else ()
+
+
+def _majors_beside_torch(package: StackPackage, stack: StackFacts) -> set[str]:
+    """The majors of CUDA that a package which requires torch is built for; none that only its requirements name."""
+    torch, facts = stack.package("torch"), package.known_accelerator
+    requires_torch = torch is not None and any(d.by == package.label for d in torch.demands)
+    if not requires_torch or facts is None or facts.accelerator != CUDA or CUDA in facts.declared:
+        return set()
+    return set(facts.majors) or {facts.version.partition(".")[0]} - {""}
+
+
+def _named(package: StackPackage) -> str:
+    """A library of CUDA that the package names, where what it needs is not known; "" for none."""
+    facts = package.known_accelerator
+    shown = facts.content.shown if facts and facts.content else ()
+    return next((str(s) for s in shown if s.accelerator == CUDA and s.how == NAMES and s.version), "")
+
+
+def _label(package: StackPackage) -> str:
+    return package.known_accelerator.label if package.known_accelerator else ""
+
+
+def _cuda_majors(stack: StackFacts) -> dict[str, str]:
+    """The majors of CUDA that the stack brings, with a package each: its runtime packages, without these torch."""
+    runtimes = {major: p.label for p in reversed(stack.packages) if (major := _runtime_major(p))}
+    if runtimes:
+        return dict(sorted(runtimes.items(), key=lambda item: int(item[0])))
+    torch = stack.package("torch")
+    major = _cuda(torch).partition(".")[0] if torch else ""
+    return {major: torch.label} if torch and major else {}
+
+
+def _runtime_major(package: StackPackage) -> str:
+    """The major version of CUDA whose runtime libraries the package holds; "" for any other, or when it is not told."""
+    match = _RUNTIME.fullmatch(package.name)
+    if match is None:
+        return ""
+    if match["major"]:
+        return match["major"]
+    # Since CUDA 13 the names have no suffix; only the runtime's own version is that of CUDA (cuBLAS has its own).
+    return package.version.partition(".")[0] if package.name == "nvidia-cuda-runtime" else ""
+
+
+def _cuda(package: StackPackage) -> str:
+    facts = package.known_accelerator
+    return facts.version if facts and facts.accelerator == CUDA else ""
+
+
+@stack_rule(
+    "STK106",
+    "torchvision and torchaudio are built for the accelerator of the torch of the stack",
+    why="They are compiled for one accelerator and one major version of it: next to a torch for another, operators are "
+    "missing or the import fails. Which releases of torch they run with is what their own requirements say; minor "
+    "versions of CUDA are compatible.",
+    example="torch 2.11.0+cu130 with torchvision 0.26.0+cpu",
+    fix="Take torch and its companions from one index, in releases made for each other.",
+)
+def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
+    """The same accelerator, and the same major version of it: minor versions of CUDA are compatible."""
+    torch = stack.package("torch")
+    base = torch.known_accelerator if torch else None
+    for name in _COMPANIONS:
+        companion = stack.package(name)
+        facts = companion.known_accelerator if companion else None
+        if torch is None or companion is None or base is None or facts is None or facts.accelerator not in (*GPU, CPU):
+            continue
+        other = base.accelerator in GPU or facts.accelerator in GPU
+        differs = other and facts.accelerator != base.accelerator and base.accelerator not in facts.others
+        if differs or (facts.accelerator == base.accelerator and contradict(_major(facts), _major(base))):
+            message = f"{companion.label} is built for {facts.label}, torch {torch.version} for {base.label}"
+            evidence = (
+                Evidence(companion.label, facts.local_version or facts.label, companion.file_name),
+                Evidence(torch.label, base.local_version or base.label, torch.file_name),
+                *demands(companion),
+            )
+            yield Finding(message, evidence, Fix("Take both from one index, in releases made for each other."))
+
+
+def _major(facts: AcceleratorFacts) -> str:
+    return facts.version.partition(".")[0]

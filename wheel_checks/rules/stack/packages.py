@@ -1,0 +1,188 @@
+"""Is each package of the stack what is wanted: a build for the GPU, in a wheel, with a file for the target?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from packaging.version import Version
+
+from wheel_checks.commands import Options, Step, option, requirement, run
+from wheel_checks.commands import package as command_package
+from wheel_checks.data import load
+from wheel_checks.facts.accelerator.signals import CUDA, GPU
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.stack.facts import NO_FILE, SDIST, StackPackage
+from wheel_checks.facts.wheel.resolution import exact_pin
+from wheel_checks.facts.wheel.source_archive import SourceArchive
+from wheel_checks.formats.sdist.static_metadata import StaticMetadata
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, need
+from wheel_checks.phrases import summarised
+from wheel_checks.registry import rules_of
+from wheel_checks.rules.shared.accelerator import (
+    gpu_siblings,
+    siblings_shown,
+    signals_shown,
+    unread_siblings,
+)
+from wheel_checks.rules.shared.commands import look_at_index, other_files
+from wheel_checks.rules.stack.demands import demands
+
+package_rule = rules_of("package", Audience.INSTALLER)
+
+_SHOWN = 6
+
+
+@package_rule(
+    "STK101",
+    "no package is a CPU build where a GPU is wanted",
+    why="The same requirements give CUDA builds on x86_64 and CPU builds on aarch64: everything installs, and no GPU "
+    "is found when it runs.",
+    example="`vllm==0.19.0` on aarch64: it pins torch 2.10.0, whose aarch64 wheel on the index is CPU only",
+    fix="Take a release whose pins lead to a build for this architecture, or an index that has one.",
+)
+def cpu_build(package: StackPackage, _: Expectations) -> Iterable[Finding]:
+    """A torch without an accelerator, or a package whose release has GPU builds for another machine, fails."""
+    if not package.gpu_reason:
+        return
+    facts = package.known_accelerator if package.name == "torch" else need(package.accelerator)
+    if facts is None:
+        need(package.accelerator)
+        return
+    better, unread = gpu_siblings(package.siblings), unread_siblings(package.siblings)
+    if facts.accelerator in GPU or not (better or unread or package.name == "torch"):
+        return
+    shown = (*demands(package), *signals_shown(facts), *siblings_shown(better))
+    if not facts.lacks_gpu and (better or package.name == "torch"):
+        yield Finding(f"not proven that {package.label} is for a GPU: {facts.unread}", shown, undecided=True)
+    elif facts.lacks_gpu and (better or package.name == "torch"):
+        built = f" ({facts.local_version})" if facts.local_version else ""
+        message = f"{package.label} is a CPU build{built} on {package.target.machine}, though {package.gpu_reason}"
+        if pin := _pin(package):
+            message += f"; {pin}"
+        yield Finding(message, shown, _gpu_fix(package))
+    else:
+        message = f"not proven that {package.label} has no GPU build for {unread[0].machine}: {unread[0].file_name}"
+        yield Finding(f"{message} was not read completely", shown, undecided=True)
+
+
+def _pin(package: StackPackage) -> str:
+    """Who makes it this version: "vllm 0.19.0 pins torch==2.10.0"."""
+    last = package.chain[-1] if package.chain else None
+    return f"{last.by} pins {last.text}" if last and last.by and exact_pin(last.requirement) else ""
+
+
+def _gpu_fix(package: StackPackage) -> Fix:
+    """For torch, what the table of its builds knows; the requirement to change is the first of the chain."""
+    machine = package.target.machine
+    root = package.chain[0].requirement.name if package.chain else package.name
+    if package.name != "torch":
+        return Fix(
+            f"Take a release of {package.name} or an index that has a GPU build for {machine}.",
+            (look_at_index(package.name, machine),),
+        )
+    version, table = Version(package.version), load("torch_builds")
+    good = [
+        Version(row["version"]) for row in table["build"] if row["machine"] == machine and row["accelerator"] == CUDA
+    ]
+    later = min((known for known in good if known > version), default=None)
+    backends = [
+        row["backend"]
+        for row in table["backend"]
+        if row["machine"] == machine and Version(row["first"]) <= Version(version.public) <= Version(row["last"])
+    ]
+    told: list[str] = []
+    commands: list[Step] = []
+    if later is not None:
+        told.append(f"torch {later} is the next release whose {machine} wheel on the index is a CUDA build")
+        told.append(f"take a release of {root} that allows it" if root != "torch" else "take it")
+        commands.append(run("wheelproof", "stack", requirement(root), option("--platform", machine)))
+    if backends:
+        told.append(f"or stay, with the CUDA build of {version.public} that PyTorch's own index has")
+        asked = package.chain[0].text if package.chain else f"torch=={version.public}"
+        commands.append(run("uv", "pip", "install", requirement(asked), f"--torch-backend={backends[-1]}"))
+    return Fix("; ".join(told) + "." if told else f"No CUDA build of torch for {machine} is known.", tuple(commands))
+
+
+@package_rule(
+    "STK102",
+    "every package has a wheel for the target",
+    Severity.WARNING,
+    why="A source archive is compiled at install: it needs compilers and often the CUDA toolkit, takes up to hours, "
+    "and what comes out, the GPU code too, is known only then. wheelproof builds nothing and executes no code of an "
+    "archive: it resolves with what the archive says of its requirements, and its verdict stays undecided.",
+    example="`flash-attn`, of which the index has a source archive only, and whose requirements a build computes",
+    fix="Build the wheel once, and give its folder with --find-links; or take a release that has one.",
+)
+def source_only(package: StackPackage, _: Expectations) -> Iterable[Finding]:
+    """Nothing would be built on the target."""
+    if package.unread_archive:
+        told = f"an installer would try a newer source archive of {package.name}, which could not be read"
+        yield Finding(told, (Evidence("reason", package.unread_archive),), undecided=True)
+    if package.distribution != SDIST:
+        return
+    archive = package.archive
+    message = _why(package, "only a source archive")
+    evidence: list[Evidence] = []
+    if archive is not None:
+        message = f"{package.label} would be built there: {_in_words(archive)}"
+        evidence.append(Evidence("source archive", archive.file_name, "index"))
+        evidence += _of_archive(archive)
+    python = f"{package.target.python[0]}.{package.target.python[1]}"
+    fix = Fix(
+        f"Build on {package.target.machine} with Python {python} once, and judge the stack with the wheels:",
+        (_build(package), Options(("wheelproof", "stack"), ("--find-links", "wheels"))),
+    )
+    yield Finding(message, (*evidence, *demands(package)), fix, undecided=True, cause="would be built there")
+
+
+def _build(package: StackPackage) -> Step:
+    """The command that makes the wheel, and so decides what the release requires and holds."""
+    needs_others = package.archive is not None and bool(package.archive.imported)
+    isolation = ["--no-build-isolation"] if needs_others else []
+    named = command_package(package.name, package.version)
+    return run("pip", "wheel", "--no-deps", *isolation, "--wheel-dir", "wheels", named)
+
+
+def _in_words(archive: SourceArchive) -> str:
+    """What an archive says without being built, in one line."""
+    said = []
+    if isinstance(archive.metadata, StaticMetadata):
+        said.append(f"requires {_requires(archive.metadata)}")
+    if archive.computed:
+        said.append(f"the build computes its requirements ({archive.computed})")
+    if archive.needs:
+        said.append(f"its build needs {'; '.join(archive.needs)}")
+    return "; ".join(said)
+
+
+def _requires(metadata: StaticMetadata) -> str:
+    active = [text for text in metadata.requirements if "extra ==" not in text]
+    return summarised(active, _SHOWN) or "nothing"
+
+
+def _of_archive(archive: SourceArchive) -> Iterator[Evidence]:
+    """What an archive says without being built."""
+    if isinstance(archive.metadata, StaticMetadata):
+        yield Evidence("requires", _requires(archive.metadata), archive.metadata_of or archive.metadata.origin)
+    if archive.computed:
+        yield Evidence("undecided", archive.computed, archive.file_name)
+    if archive.needs:
+        yield Evidence("a build needs", "; ".join(archive.needs), archive.file_name)
+
+
+@package_rule(
+    "STK103",
+    "every package has a file for the target",
+    why="The install fails there, although it succeeds on another architecture.",
+    example="a package with wheels for x86_64 alone and no source archive, on aarch64",
+    fix="Leave the package out on this architecture by a marker, or take a release or an index that has a file.",
+)
+def no_file(package: StackPackage, _: Expectations) -> Iterable[Finding]:
+    """The index lists a wheel or a source archive that fits the target."""
+    if package.distribution == NO_FILE:
+        fix = other_files(package.choice) if package.choice else None
+        yield Finding(_why(package, f"no file for {package.target.label}"), demands(package), fix)
+
+
+def _why(package: StackPackage, otherwise: str) -> str:
+    return package.explanation or f"{package.label} has {otherwise}"
