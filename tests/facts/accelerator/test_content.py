@@ -15,7 +15,7 @@ from wheel_checks.facts.accelerator.content import _Found, read_accelerator_cont
 from wheel_checks.facts.accelerator.meaning import library_meaning
 from wheel_checks.facts.accelerator.shown import AcceleratorContent
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.wheel.contents import read_archive
+from wheel_checks.facts.archive.reading import read_archive
 from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.elf.bytes import ByteRange, WholeFile
 from wheel_checks.formats.elf.file import Missing, read_elf

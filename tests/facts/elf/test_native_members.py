@@ -9,8 +9,8 @@ import pytest
 from tests.support.environments import library
 from tests.support.facts import MemorySource
 from tests.support.wheels import WheelBuilder
+from wheel_checks.facts.archive.reading import read_archive
 from wheel_checks.facts.elf.native_members import is_library, may_be_elf, read_native_members
-from wheel_checks.facts.wheel.contents import read_archive
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
 

@@ -10,8 +10,8 @@ import pytest
 from tests.support.facts import MemorySource
 from tests.support.pe import Pe
 from tests.support.wheels import WheelBuilder
+from wheel_checks.facts.archive.reading import read_archive
 from wheel_checks.facts.pe.reading import MemberPe, may_be_pe, read_member_pes
-from wheel_checks.facts.wheel.contents import read_archive
 from wheel_checks.model import Unavailable
 
 

@@ -8,7 +8,7 @@ remember what it read under a name that says how deep it looked; see :mod:`wheel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -19,11 +19,12 @@ from wheel_checks.errors import FormatError
 from wheel_checks.facts.accelerator.shown import ALL, ASKED, QUICK, AcceleratorContent
 from wheel_checks.facts.accelerator.signals import CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import NOT_READ
-from wheel_checks.facts.archive.columns import Columns, SizedArchive
+from wheel_checks.facts.archive.columns import SizedArchive
 from wheel_checks.facts.archive.content import Content, verify_content
-from wheel_checks.facts.archive.facts import MAX_READ, Archive, ArchiveFault
+from wheel_checks.facts.archive.facts import MAX_READ, Archive
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, FileFacts
 from wheel_checks.facts.archive.members import MemberContents, ranges_of, read_members
+from wheel_checks.facts.archive.reading import TAIL, read_sized_archive
 from wheel_checks.facts.wheel.facts import NO_ELFS, NO_GPU_CODE, Depth
 from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
@@ -35,8 +36,7 @@ from wheel_checks.formats.wheel.version_file import VersionFile, parse_version_f
 from wheel_checks.formats.wheel.wheel_file import MAX_SIZE as LARGEST_WHEEL_FILE
 from wheel_checks.formats.wheel.wheel_file import WheelFile, parse_wheel_file
 from wheel_checks.formats.wheel.wheel_name import WheelName
-from wheel_checks.formats.zip.directory import MOST_FAULTS, EndRecord, Member, overlaps, read_directory
-from wheel_checks.formats.zip.end_record import EndRecordTruncatedError, find_end_record
+from wheel_checks.formats.zip.directory import Member
 from wheel_checks.formats.zip.file_signature import describe_head
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
@@ -48,7 +48,6 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.formats.gpu.fatbin import GpuCode
     from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 
-TAIL = 64 * 1024  # bytes; holds the end record, and the whole directory of most wheels
 QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
 VERSION_FILES = 8  # more than any real wheel has at the top of its packages
 _LARGEST_VARIANT = 8 << 20  # bytes; its reader says how many it takes
@@ -104,7 +103,7 @@ def read_contents(
     """
     read_tail = cache(partial(source.read_tail, TAIL))
     try:
-        found = _sized_archive(source, read_tail, kept)
+        found = read_sized_archive(source, read_tail, kept)
         contents = _read_small_members(source, found, name, depth, kept)
         contents = _with_accelerator(contents, source, kept, "", QUICK)
         if depth is Depth.FULL:
@@ -123,7 +122,7 @@ def read_metadata(source: ByteSource, name: WheelName, kept: FileFacts = NOTHING
 
     Raises FormatError when there is none that can be read, SourceError when bytes cannot be had.
     """
-    found = _sized_archive(source, cache(partial(source.read_tail, TAIL)), kept)
+    found = read_sized_archive(source, cache(partial(source.read_tail, TAIL)), kept)
     metadata = _read_small_members(source, found, name, Depth.QUICK, kept).metadata
     if isinstance(metadata, Unavailable):
         raise FormatError(metadata.reason)
@@ -262,44 +261,6 @@ def with_gpu_code_for(
         ),
     )
     return replace(contents, gpu_code=code)
-
-
-def read_archive(source: ByteSource, kept: FileFacts = NOTHING_KEPT) -> Archive:
-    """The archive as its central directory describes it, and nothing else. Raises FormatError and SourceError."""
-    return _sized_archive(source, partial(source.read_tail, TAIL), kept).archive
-
-
-def _sized_archive(source: ByteSource, read_tail: Callable[[], tuple[int, bytes]], kept: FileFacts) -> SizedArchive:
-    return kept.remember("archive", Columns(), lambda: _read_archive(source, *read_tail()))
-
-
-def _read_archive(source: ByteSource, size: int, tail: bytes) -> SizedArchive:
-    start = size - len(tail)
-
-    def read(offset: int, length: int) -> bytes:
-        """Bytes of the file, of which the tail is at hand already."""
-        if offset >= start:
-            return tail[offset - start : offset - start + length]
-        return source.read(offset, min(length, start - offset)) + tail[: max(0, offset + length - start)]
-
-    end = _end_record(source, size, tail)
-    members, faults = read_directory(read(end.directory_offset, end.directory_size), end)
-    found = [ArchiveFault("directory", fault.message, fault.member) for fault in faults]
-    shared = overlaps(members, end.directory_offset)
-    for a, b in shared[:MOST_FAULTS]:
-        what = f"{a.name} and {b.name} share bytes" if b else f"{a.name} runs into the central directory"
-        found.append(ArchiveFault("overlap", what, a.name))
-    if len(shared) > MOST_FAULTS:
-        found.append(ArchiveFault("overlap", f"and {len(shared) - MOST_FAULTS:,} more pairs of members"))
-    return SizedArchive(size, Archive(end, tuple(members), tuple(found)))
-
-
-def _end_record(source: ByteSource, size: int, tail: bytes) -> EndRecord:
-    try:
-        return find_end_record(tail, size)
-    except EndRecordTruncatedError as more:
-        missing = size - len(tail) - more.needed_offset
-        return find_end_record(source.read(more.needed_offset, missing) + tail, size)
 
 
 def _read_small_members(

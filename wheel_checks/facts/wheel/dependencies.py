@@ -14,12 +14,13 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.archive.kept import kept_facts
+from wheel_checks.facts.archive.reading import read_archive
 from wheel_checks.facts.elf.kept import MemberElfs
 from wheel_checks.facts.elf.native_members import is_library, read_native_members
 from wheel_checks.facts.elf.reading import THRIFTY
 from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import AbsentPackage, LaidOutWheel, LinkFacts, lay_out, link
-from wheel_checks.facts.wheel.contents import ELFS, WHOLE_ELFS, read_archive
+from wheel_checks.facts.wheel.contents import ELFS, WHOLE_ELFS
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.resolution import Pins, is_pinned, metadata_reader, resolve_pins
 from wheel_checks.formats.digests import WrongHash

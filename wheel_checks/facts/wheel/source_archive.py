@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.members import read_members
-from wheel_checks.facts.wheel.contents import read_archive
+from wheel_checks.facts.archive.reading import read_archive
 from wheel_checks.formats.sdist.static_metadata import (
     LARGEST_PYPROJECT,
     PKG_INFO,
