@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Run, Wheelproof
 from tests.sources.uv.test_resolver import with_sdist
 from tests.support.index import simple_index
+from tests.support.pairs import library
 from tests.support.range_server import RangeServer, Resource, basic_auth, fail
 from tests.support.wheels import WheelBuilder, torch_like
 
@@ -21,7 +22,10 @@ def small_torch(accelerator: str, version: str, machine: str) -> WheelBuilder:
     """A wheel in the shape of torch's: 2.10.0 requires a library of NVIDIA's on x86_64 alone, 2.11.0 none."""
     marker = 'platform_system == "Linux" and platform_machine == "x86_64"'
     requires = [f"nvidia-nccl-cu12==2.27.5; {marker}"] if version == "2.10.0" else []
-    return torch_like(accelerator, version, machine).metadata(requires=requires)
+    wheel = torch_like(accelerator, version, machine).metadata(requires=requires)
+    if accelerator == "cuda":
+        wheel.add("torch/lib/libtorch_cuda_linalg.so", library(machine, gpu=("sm_90", "sm_100")))
+    return wheel
 
 
 def vllm(version: str, torch: str) -> WheelBuilder:
