@@ -344,6 +344,7 @@ def children() -> set[str]:
 @pytest.mark.usefixtures("_wakes_up")
 def test_neither_pipes_nor_threads_nor_zombies_are_left() -> None:
     run(["true"])  # which starts the guard
+    gc.collect()  # what other tests have left
     before = open_descriptors(), threading.active_count(), children()
     with warnings.catch_warnings():
         warnings.simplefilter("error", ResourceWarning)
