@@ -138,8 +138,8 @@ def _stream(
 ) -> None:
     """Read on in a member, within the bounds: for the names that it may need, and for its needs if these matter."""
     for _ in range(2):
-        left = most - found.bytes_read
-        if (found.is_enough(wanted) if wanted else found.shown) or left <= 0:
+        left = (FOR_A_VERSION if found.shown and not wanted else most) - found.bytes_read
+        if found.is_enough(wanted) or left <= 0:
             return
         if copies[0].name in found.may_need:
             (elf,) = read_member_elfs(source, archive, copies[:1], PARTS, effort=FAR, stream=left)
@@ -208,7 +208,7 @@ class _Found:
         if len({s.version for s in self.shown if s.accelerator == CUDA and s.version}) > 1:
             return False  # all of several majors are to be named
         firm = [s for s in self.shown if s.how != FILES]
-        named = any(s.version or s.accelerator != CUDA for s in firm)
+        named = any(s.version or s.accelerator not in (CUDA, ROCM) for s in firm)
         return named or bool(firm and self.bytes_read >= FOR_A_VERSION)
 
     def ends_before(self, member: Member, wanted: str, at_hand: int) -> bool:
