@@ -22,7 +22,8 @@ _CHECK = """
 
 Each row was compared with a whole download of the file that pip takes, read by readelf and cuobjdump (`ci/oracle`):
 the file, the accelerator, the major version of CUDA by sonames, the code for each GPU, and the exit code.
-**{right} right, {wrong} wrong, {undecided} undecided**, of {all} wheels of {packages} packages.
+**{right} right, {wrong} wrong, {undecided} undecided ({share})**, of {all} wheels of {packages} packages. In
+{without} more cases pip takes no wheel of the newest release on the machine, and wheelproof does not answer PASS.
 """
 
 
@@ -33,13 +34,27 @@ def render(rows: Sequence[dict[str, Any]], judged: Sequence[Judgement] | None, c
     """
     parts = [_INTRO.format(date=dt.datetime.now(dt.UTC).date(), commit=commit)]
     if judged is not None:
-        counts, packages = totals(judged), len({row["package"] for row in rows})
-        figures = {name: counts[name] for name in ("right", "wrong", "undecided")}
-        parts.append(_CHECK.format(**figures, all=len(rows), packages=packages))
+        parts.append(_CHECK.format(**_figures(rows, judged)))
         parts += _not_right(rows, judged)
     for machine in MACHINES:
         parts.append(_table(machine, [row for row in rows if row["machine"] == machine]))
     return "\n".join(parts)
+
+
+def _figures(rows: Sequence[dict[str, Any]], judged: Sequence[Judgement]) -> dict[str, str | int]:
+    """The numbers of the check; what has no wheel, as it is right, is counted by itself."""
+    counts = totals(judged)
+    without = sum(not row["file"] and one.outcome == "right" for row, one in zip(rows, judged, strict=True))
+    wheels = len(rows) - without
+    return {
+        "right": counts["right"] - without,
+        "wrong": counts["wrong"],
+        "undecided": counts["undecided"],
+        "share": f"{counts['undecided'] / max(1, wheels):.1%}",
+        "all": wheels,
+        "packages": len({row["package"] for row in rows}),
+        "without": without,
+    }
 
 
 def _not_right(rows: Sequence[dict[str, Any]], judged: Sequence[Judgement]) -> list[str]:

@@ -157,7 +157,7 @@ def test_the_page_has_a_row_for_each_answer_and_the_totals_of_the_check() -> Non
 
     text = page.render(rows, judged, "abc1234")
 
-    assert "**1 right, 0 wrong, 1 undecided**, of 2 wheels of 2 packages." in text
+    assert "**1 right, 0 wrong, 1 undecided (50.0%)**, of 2 wheels of 2 packages." in text
     assert "| torchcodec | 1.0 | CUDA 13.0 | yes | yes | pass | exact | 1.0 |" in text
     assert "- other on x86_64: undecided. no truth" in text
     assert comparison.exit_code(judged) == 3

@@ -52,6 +52,7 @@ SGL = {
     "lib/mscclpp.so": code("sm_80 sm_90 compute_90"),
     "sgl_kernel/flash_ops.abi3.so": code("182*sm_80 sm_86 sm_90a"),
     "sgl_kernel/flashmla_ops.abi3.so": code("11*sm_90a sm_100a"),
+    "sgl_kernel/infllm_ops.cpython-310-x86_64-linux-gnu.so": code("40*sm_80 sm_90 sm_120a"),
     "sgl_kernel/sm100/common_ops.abi3.so": code("74*sm_80 sm_89 sm_90 sm_90a sm_100a sm_120a"),
     "sgl_kernel/sm90/common_ops.abi3.so": code("74*sm_80 sm_89 sm_90 sm_90a sm_100a sm_120a"),
 }
