@@ -94,7 +94,7 @@ def one(arguments: Sequence[str]) -> None:
 
 
 def compiled(requirement: str, target: argparse.Namespace, scratch: Path, repeat: int) -> tuple[Cost, Cost]:
-    """The costs of `uv pip compile`, which tells no bytes."""
+    """The costs of `uv pip compile`, which prints no number of bytes."""
     (scratch / "requirements.in").write_text(f"{requirement}\n", encoding="utf-8")
     command = [sys.executable, "-m", "uv", "pip", "compile", str(scratch / "requirements.in"), "--quiet"]
     command += ["--python-platform", f"{target.platform}-manylinux_2_39", "--python-version", target.python]

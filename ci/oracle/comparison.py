@@ -65,7 +65,7 @@ def _by_hand() -> dict[tuple[str, str, str], str]:
 
 
 def _accelerator_by_hand(package: str) -> str:
-    """What people decided of a package that no section and no needed library tells; "" for all others."""
+    """What people decided of a package where no section and no needed library shows it; "" for all others."""
     rows = _decided()["accelerator"]
     return next((row["is"] for row in rows if row["package"] == package), "")
 

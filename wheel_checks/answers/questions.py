@@ -26,7 +26,7 @@ OF_ONE_GPU = frozenset({"WHL601", "WHL602"})
 
 
 def of_gpu_and_driver(gpu: object, driver: object) -> tuple[str, ...]:
-    """The rules that say whether a wheel runs on a GPU, with a driver; none of those that nobody asks."""
+    """The rules that say whether a wheel runs on a GPU, with a driver; without those that were not asked for."""
     of_gpu = OF_A_GPU if gpu else ()
     return (*of_gpu, *(OF_A_DRIVER if driver else ()), *(OF_A_DRIVER_AND_A_GPU if gpu and driver else ()))
 

@@ -48,7 +48,7 @@ class AcceleratorExpectation:
 class Expectations:
     """What the rules hold a wheel against. ``max_size`` is in bytes; None demands nothing.
 
-    ``explain`` are sonames whose search is to be told; ``gpus`` are those that the wheel must run on, and
+    ``explain`` are sonames whose search is to be shown; ``gpus`` are those that the wheel must run on, and
     ``drivers`` the drivers of their machines ("535", "580.95.05"; "none" is no driver). In a stack (``in_stack``) a
     build for the CPU alone is no fault by itself: STK101 judges which package should be another.
     """

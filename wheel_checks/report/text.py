@@ -105,7 +105,7 @@ def _body(console: Console, report: Report, verbose: int) -> None:
     """Of many subjects those that do not pass come first, then the table of all, then what else is worth a word.
 
     A report with an overview of its own has that behind the subjects that have findings. Where there are answers, the
-    findings of many subjects are told by their causes.
+    findings of many subjects are grouped by their causes.
     """
     shown = report.subjects
     if report.answers and not verbose and (report.overview or len(shown) > wording.MANY):

@@ -54,7 +54,7 @@ class Encoding(Protocol[T]):
 class AsJson(Generic[T]):
     """The :class:`Encoding` of dataclasses, and of tuples of them; see :mod:`wheel_checks.decode`.
 
-    Not for what refers to members of the archive, which are told apart by identity:
+    Not for what refers to members of the archive, which are distinguished by identity:
     see :mod:`wheel_checks.facts.elf.kept`.
     """
 

@@ -1,6 +1,6 @@
 """ELF facts of the members of an archive as they are kept: with the number of each member in place of the member.
 
-So what is decoded refers to the very members of the archive, which other code tells apart by identity.
+So what is decoded refers to the very members of the archive, which other code distinguishes by identity.
 """
 
 from __future__ import annotations

@@ -41,5 +41,5 @@ def refuses(label: str, device: str) -> str:
 
 
 def _members(generic: str) -> tuple[str, ...]:
-    """The processors on which code of a generic target runs, () for a target that is none or not known."""
+    """The processors on which code of a generic target runs, () for any other target."""
     return next((tuple(row["members"]) for row in load("products")["amd_generic"] if row["target"] == generic), ())

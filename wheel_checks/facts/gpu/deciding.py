@@ -29,9 +29,9 @@ _UNIVERSAL = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One library of a group. ``architectures`` are those that its name tells, as in sm_100 or as "gfx942"; ``cuda``
-    is the CUDA that its name tells ("12.6", "13"), ``is_rocm`` says that it names ROCm instead; all are empty when it
-    tells none.
+    """One library of a group. ``architectures`` are those in its name, as in sm_100 or as "gfx942"; ``cuda``
+    is the CUDA in its name ("12.6", "13"), ``is_rocm`` says that it names ROCm instead; all are empty where it
+    has none.
     """
 
     member: str
@@ -42,7 +42,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class DecidingGroup:
-    """Libraries of which one is loaded, or a single one. ``name`` is their path without what tells them apart.
+    """Libraries of which one is loaded, or a single one. ``name`` is their path without the parts in which they differ.
 
     ``role`` is "main" for what the package imports or dispatches to, "library" for another library of it, "special" for
     what is made for the architectures in its name, "bundled" for a copy of another project's library, "source" for what

@@ -1,7 +1,7 @@
 """Reads what the libraries of Windows in a wheel need: the headers in front, the import tables by head or tail.
 
 Linkers put the import tables at the end of .rdata or .idata: near the front of a library that is mostly GPU code, near
-the end of all others. torch_cpu.dll (torch 2.11.0) tells its imports in 2.4 of its 77 MB, tokenizers in 0.3 of 2.8.
+the end of all others. torch_cpu.dll (torch 2.11.0) has its imports in 2.4 of its 77 MB, tokenizers in 0.3 of 2.8.
 """
 
 from __future__ import annotations

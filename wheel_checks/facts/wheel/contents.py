@@ -342,7 +342,7 @@ def _with_hashes(contents: WheelContents, source: ByteSource, kept: FileFacts) -
         lambda: verify_content(source, contents.size, archive, contents.record),
         is_sound=lambda found: kept.are_bytes_of(found.sha256),
     )
-    faults = dict.fromkeys(archive.faults + content.faults)  # a member read on its own before is told once
+    faults = dict.fromkeys(archive.faults + content.faults)  # a member read on its own before is reported once
     return replace(
         contents,
         archive=replace(archive, faults=tuple(faults), local_headers_read=content.headers_read),

@@ -59,7 +59,7 @@ _IMPORTS = re.compile(r"^[ \t]*(?:import|from)[ \t]+(torch|numpy|jax|tensorflow)
 
 @dataclass(frozen=True, slots=True)
 class SourceArchive:
-    """A source archive of a release. ``url`` has no credentials; ``size`` is in bytes, None when no index tells it.
+    """A source archive of a release. ``url`` has no credentials; ``size`` is in bytes, None when no index states it.
 
     ``metadata_of`` names the wheel for another machine whose METADATA stands for the archive's, as in uv's resolutions;
     "" when the archive's own is used. ``sources`` says what kinds of source it holds, as far as it was read, and

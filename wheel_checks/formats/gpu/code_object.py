@@ -31,7 +31,7 @@ _PTX_HEAD = 64 * 1024  # bytes of PTX in which the target stands, behind comment
 
 
 def read_cubin(data: bytes) -> str:
-    """The label of a cubin: "sm_90a", "sm_100f". Raises FormatError for what is none.
+    """The label of a cubin: "sm_90a", "sm_100f". Raises FormatError for anything else.
 
     Without the note of the compiler, code of the newer form may be for its architecture alone: "sm_100?".
     """
@@ -54,7 +54,7 @@ class CodeObject(NamedTuple):
 
 
 def read_code_object(data: bytes) -> CodeObject:
-    """What the header of one of AMD's code objects says. Raises FormatError for what is none."""
+    """What the header of one of AMD's code objects says. Raises FormatError for anything else."""
     flags = _flags(data, _EM_AMDGPU, "AMD's GPU code")
     if data[_ABI_AT] < _FIRST_CODE_OBJECT_V4:
         return CodeObject(flags & 0xFF, "")

@@ -124,7 +124,7 @@ def _cuda_majors(stack: StackFacts) -> dict[str, str]:
 
 
 def _runtime_major(package: StackPackage) -> str:
-    """The major version of CUDA whose runtime libraries the package holds; "" for any other, or when it is not told."""
+    """The major version of CUDA whose runtime libraries the package holds; "" for others, or where it is not known."""
     match = _RUNTIME.fullmatch(package.name)
     if match is None:
         return ""

@@ -109,7 +109,7 @@ class HttpFile:
     def fingerprint(self) -> str:
         """The URL, the listed size, and the hash or the strong validator.
 
-        The hash is what an index states and nobody has compared: at another URL other bytes may be stated to have it.
+        The hash is what an index states and that was not compared: at another URL other bytes may be stated to have it.
         """
         named = f"{name_of(self._url)}\n{'' if self._listed_size is None else self._listed_size}"
         if self._hash:

@@ -99,7 +99,7 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def _name(words: Iterable[str], places: Iterable[str]) -> str:
-    """A digest of all that the resolution follows from, "" where that cannot be told."""
+    """A digest of all that the resolution follows from, "" where that is not known."""
     digest = hashlib.blake2b(digest_size=20)
     try:
         uv = Path(find_uv())
