@@ -24,10 +24,6 @@ def file(*results: CheckResult) -> Subject:
 
 def test_yes_and_no() -> None:
     assert answer_release(EVERYTHING, [release(), file()]).line == "may be uploaded"
-    quick = ReleaseQuestion(accelerators={"a.whl"}, gpus_later=True)
-    assert answer_release(quick, [release(), file(result("WHL601", SKIP))]).line == (
-        "may be uploaded; its code for the expected GPUs was not judged: --depth gpu judges it"
-    )
     missing = release(result("REL101", FAIL, message="aarch64 has no file for Python 3.13"))
     assert answer_release(EVERYTHING, [missing, file()]).line == (
         "must not be uploaded: aarch64 has no file for Python 3.13"

@@ -10,21 +10,17 @@ from wheel_checks.answers.questions import OF_A_GPU, OF_A_RELEASE, OF_A_RELEASED
 from wheel_checks.model import Answer, Outcome, Subject, Verdict
 from wheel_checks.phrases import plural
 
-_LATER = "; its code for the expected GPUs was not judged: --depth gpu judges it"
-
 
 @dataclass(frozen=True, slots=True)
 class ReleaseQuestion:
     """What the expectation demands besides that all files are there and whole.
 
     ``parity`` of platforms; of the files with these names an ``accelerators``, and that they run on GPUs (``gpus``).
-    ``gpus_later`` is True when it names GPUs that are not asked about at this depth.
     """
 
     parity: bool = False
     accelerators: Collection[str] = ()
     gpus: Collection[str] = ()
-    gpus_later: bool = False
 
 
 def answer_release(asked: ReleaseQuestion, subjects: Sequence[Subject]) -> Answer:
@@ -38,7 +34,7 @@ def answer_release(asked: ReleaseQuestion, subjects: Sequence[Subject]) -> Answe
         accelerator = OF_A_RELEASED_ACCELERATOR if subject.id in asked.accelerators else ()
         evidence += gather(subject, (*accelerator, *(OF_A_GPU if subject.id in asked.gpus else ())))
     words = {
-        Verdict.PASS: f"may be uploaded{_LATER if asked.gpus_later else ''}",
+        Verdict.PASS: "may be uploaded",
         Verdict.FAIL: "must not be uploaded",
         Verdict.UNDECIDED: "must not be uploaded, since something is not proven",
     }

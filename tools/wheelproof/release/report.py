@@ -103,25 +103,22 @@ def judge_release(
         judgement.selection,
         cost=client.cost,
         local=local_bytes(judged),
-        answers=[answer_release(_question(release, judgement.depth), subjects)],
+        answers=[answer_release(_question(release), subjects)],
     )
 
 
-def _question(release: ReleaseFacts, depth: Depth) -> ReleaseQuestion:
-    """What the expectation demands of the release and of each wheel, of GPUs only where their code is judged."""
+def _question(release: ReleaseFacts) -> ReleaseQuestion:
+    """What the expectation demands of the release and of each wheel."""
     platforms = {platform.name: platform for platform in release.expectation.platforms}
     served = {
         file.file_name: [platforms[cell.platform] for cell in file.cells]
         for file in release.files
         if file.file_name.endswith(WHEEL_SUFFIX)
     }
-    for_gpus = {name for name, found in served.items() if any(platform.gpus for platform in found)}
-    is_judged = depth.includes(Depth.GPU)
     return ReleaseQuestion(
         bool(release.expectation.parity),
         {name for name, found in served.items() if any(platform.accelerator for platform in found)},
-        for_gpus if is_judged else (),
-        bool(for_gpus) and not is_judged,
+        {name for name, found in served.items() if any(platform.gpus for platform in found)},
     )
 
 
@@ -150,7 +147,7 @@ def _groups(
             listing = candidate.listings[0] if candidate.listings else None
             planned = PlannedWheel(candidate.file_name, candidate.place, listing, listed=listed)
             wheels[file.cells[0].platform if file.cells else ""].append(planned)
-    expected = {platform.name: _expectations(platform, depth) for platform in outline.expectation.platforms}
+    expected = {platform.name: _expectations(platform) for platform in outline.expectation.platforms}
     bound = ELFS_AT_ONCE if depth.includes(Depth.LINKS) else len(candidates)
     return [
         _Group(expected.get(platform, Expectations()), found[start : start + bound])
@@ -159,10 +156,9 @@ def _groups(
     ]
 
 
-def _expectations(platform: ExpectedPlatform, depth: Depth) -> Expectations:
-    """What its wheels are held against. GPUs only where GPU code is read, or a quick look would read megabytes more."""
-    gpus = platform.gpus if depth.includes(Depth.GPU) else ()
-    return Expectations(platform.accelerator, platform.max_size, gpus=gpus)
+def _expectations(platform: ExpectedPlatform) -> Expectations:
+    """What its wheels are held against."""
+    return Expectations(platform.accelerator, platform.max_size, gpus=platform.gpus)
 
 
 def _beside_siblings(
