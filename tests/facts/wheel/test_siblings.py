@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.facts import facts_of, listed
 from tests.support.wheels import WheelBuilder, torch_like
+from wheel_checks.facts.accelerator.shown import AcceleratorContent
 from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.facts.wheel.siblings import find_siblings
 
@@ -30,6 +31,20 @@ def test_of_a_wheel_that_was_not_read_the_requirements_declare_it() -> None:
         "declared",
         "nvidia-cuda-runtime-cu12==12.8.90, nvidia-cublas-cu12==12.8.4.1 and 2 more: active on linux x86_64",
     )
+
+
+@pytest.mark.parametrize(("requires", "certainty"), [([], "exact"), (["nvidia-cublas-cu12"], "declared")])
+def test_a_sibling_without_native_members_has_no_accelerator_unless_it_requires_one(
+    requires: list[str], certainty: str
+) -> None:
+    sources = WheelBuilder("demo", "1.0", "py3-none-manylinux_2_17_aarch64").metadata(
+        requires=[f'{name}; platform_machine == "x86_64"' for name in requires]
+    )
+    name = "demo-1.0-py3-none-manylinux_2_17_x86_64.whl"
+
+    (sibling,) = find_siblings(facts_of(sources), [listed(name)], {}, {name: AcceleratorContent()})
+
+    assert (sibling.accelerator, sibling.certainty) == ("cuda" if requires else "none", certainty)
 
 
 def test_a_broken_wheel_is_no_exact_sibling() -> None:

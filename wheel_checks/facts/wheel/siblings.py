@@ -98,5 +98,7 @@ def _sibling(
     requirements = () if isinstance(wheel.metadata, Unavailable) else wheel.metadata.requirements
     here = replace(target, machine=wheel.target.machine if wheel.target else target.machine)
     signal = requirement_signal(requirements, target.markers(), [here.markers()])
+    if isinstance(content, AcceleratorContent) and content.complete and not signal.accelerators:
+        return Sibling(file_name, target.machine, NONE, "", EXACT, "it has no native members")
     accelerator = signal.accelerators[0] if signal.accelerators else ""
     return Sibling(file_name, target.machine, accelerator, signal.version, "declared", signal.detail)
