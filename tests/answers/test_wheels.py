@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,10 @@ CUDA = WheelQuestion("cuda")
 BOTH = WheelQuestion("cuda==13.0", ("GB200", "H100"))
 
 
-def wheel(*results: CheckResult, accelerator: str = "cuda", version: str = "13.0") -> Subject:
-    facts = {"name": "torch", "version": "2.11.0", "machine": "aarch64"}
+def wheel(*results: CheckResult, accelerator: str = "cuda", version: str = "13.0", gpus: bool = True) -> Subject:
+    products = [{"name": gpu, "runs": "native"} for gpu in BOTH.gpus if gpus]
+    facts: dict[str, Any] = {"name": "torch", "version": "2.11.0", "machine": "aarch64"}
+    facts["gpu_code"] = {"certainty": "exact", "products": products}
     facts |= {"accelerator": accelerator, "accelerator_version": version}
     given = {item.rule for item in results}
     rest = (result(rule) for rule in ("WHL201", "WHL601") if rule not in given)
@@ -33,6 +36,13 @@ def test_yes_in_the_words_of_the_question() -> None:
         "torch 2.11.0 for aarch64 has no accelerator"
     )
     assert line(BOTH, wheel()) == "torch 2.11.0 for aarch64 is a CUDA 13.0 build and runs on GB200 and H100"
+    assert line(WheelQuestion("", ("GB200",), "580"), wheel(result("WHL605"), result("WHL606"), result("WHL607"))) == (
+        "torch 2.11.0 for aarch64 runs on GB200 with driver 580"
+    )
+    assert line(BOTH, wheel(gpus=False)) == (
+        "torch 2.11.0 for aarch64 is a CUDA 13.0 build and has no code for any GPU, "
+        "so nothing is missing for GB200 and H100"
+    )
     assert line(WheelQuestion(), wheel()) == "no error was found in torch 2.11.0 for aarch64 (CUDA 13.0 (2.11.0+cu130))"
 
 

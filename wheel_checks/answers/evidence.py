@@ -110,8 +110,11 @@ def _counts_as(result: CheckResult, deciding: Collection[str]) -> Verdict:
 
 
 def certainty_of(subjects: Iterable[Subject]) -> str:
-    """The weakest certainty of the GPU code of the subjects that have some; "" when none has."""
-    found = [code.get("certainty") for code in map(_gpu_code, subjects) if code.get("products")]
+    """The weakest certainty of the GPU code of the subjects that have some; "" when none has.
+
+    Where some library of a subject cannot be read, that of the others is a sample of it.
+    """
+    found = [code.get("certainty", "sampled") for code in map(_gpu_code, subjects) if code.get("products")]
     return max((c for c in found if c in CERTAINTIES), key=CERTAINTIES.index, default="")
 
 

@@ -77,8 +77,16 @@ def _words(asked: WheelQuestion, answer: Answer, wheel: Subject) -> str:
     if is_no:
         return f"{subject} is not in order"
     claims = [is_a_build(wheel)] if asked.expect else []
-    claims += [f"runs {_where(asked)}"] if asked.gpus or asked.driver else []
+    claims += _runs(asked, answer.certainty)
     return f"{subject} {joined(claims)}" if claims else f"no error was found in {subject} ({wheel.headline})"
+
+
+def _runs(asked: WheelQuestion, certainty: str) -> list[str]:
+    """What is claimed of GPUs and driver; without a certainty there is no GPU code."""
+    if asked.gpus and not certainty:
+        no_code = f"has no code for any GPU, so nothing is missing for {joined(asked.gpus)}"
+        return [f"runs with driver {asked.driver}", no_code] if asked.driver else [no_code]
+    return [f"runs {_where(asked)}"] if asked.gpus or asked.driver else []
 
 
 def _where(asked: WheelQuestion) -> str:
