@@ -20,7 +20,7 @@ from wheel_checks.formats.elf.bytes import BytesNeeded
 from wheel_checks.formats.elf.header import ElfHeader, TableSizes, read_header, table_sizes
 from wheel_checks.formats.elf.reader import Reader, ask_both
 from wheel_checks.formats.elf.section_names import may_be_own_name, may_name_gpu_code
-from wheel_checks.formats.elf.sections import MAX_NAMES, read_place, zeros_of_headers
+from wheel_checks.formats.elf.sections import MAX_NAMES, read_place
 from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
 from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import DEFLATED
@@ -83,8 +83,7 @@ def _search(member: Member, directory_offset: int, matters: Matters) -> Search:
     partial = PartialMember(member, member.header_offset + start)
     if partial.data_offset + size > directory_offset:
         return False
-    partial.extend_head(head[start : start + body])
-    partial.zeros = zeros_of_headers(read_header(partial)[0], member.size)
+    partial.begin(head[start : start + body])
     while True:
         try:
             return _is_ruled_out(partial, matters)

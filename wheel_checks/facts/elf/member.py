@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, KnownRegions
+from wheel_checks.formats.elf.header import read_header
+from wheel_checks.formats.elf.sections import zeros_of_headers
 from wheel_checks.formats.zip.deflate_tail import Tail, inflate_tail
 from wheel_checks.formats.zip.directory import Member
 
@@ -79,6 +81,21 @@ class PartialMember:
     def is_certain(self, offset: int, length: int) -> bool:  # noqa: ARG002  # the names are the protocol's
         """True: what is uncertain is not given."""
         return True
+
+    def begin(self, packed: bytes) -> None:
+        """Learn the first compressed bytes, and by the header in them what must be zero in the section headers.
+
+        Raises FormatError for a broken stream, also for one that ends before the header does, and for what is not ELF.
+        """
+        self.extend_head(packed)
+        try:
+            header, _ = read_header(self)
+        except BytesNeeded:
+            raise FormatError(
+                f"{self.member.name!r} has no whole ELF header in its first {len(packed):,} compressed bytes",
+                expected="a sound deflate stream of a library",
+            ) from None
+        self.zeros = zeros_of_headers(header, self.member.size)
 
     def extend_head(self, packed: bytes) -> None:
         """Learn the compressed bytes that follow those of the head. Raises FormatError for a broken stream."""

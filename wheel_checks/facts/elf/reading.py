@@ -20,8 +20,6 @@ from wheel_checks.facts.elf.member import PartialMember
 from wheel_checks.facts.elf.member_elf import NOT_SOUGHT, MemberElf, Way
 from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, StreamKeeper, WholeFile, merge
 from wheel_checks.formats.elf.file import LOADER_PARTS, ElfFacts, Missing, Part, read_elf, read_elf_by_ranges
-from wheel_checks.formats.elf.header import read_header
-from wheel_checks.formats.elf.sections import zeros_of_headers
 from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
 from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import DEFLATED, STORED, inflate, inflate_stream
@@ -224,8 +222,7 @@ class _Reading:
             else:
                 self.partial = PartialMember(member, start)
                 self._way = Way.HEAD
-                self.partial.extend_head(body)
-                self.partial.zeros = zeros_of_headers(read_header(self.partial)[0], member.size)
+                self.partial.begin(body)
                 self._look()
         except FormatError as error:
             self._fail(error)
