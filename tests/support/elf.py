@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from wheel_checks.formats.elf.gnu_hash import gnu_hash
 from wheel_checks.formats.elf.versions import elf_hash
 
 X86_64, AARCH64, I386, S390, PPC = 62, 183, 3, 22, 20
@@ -293,8 +294,9 @@ class _Writer:
                 self.put("IIII", nbuckets=1, symoffset=self.first_defined if hashed else 1, bloom_size=1, bloom_shift=0)
                 self.put("A", bloom=(1 << self.elf.bits) - 1)
                 self.put("I", **{"bucket[0]": self.first_defined if hashed else 0})
-                for number in range(hashed):
-                    self.put("I", **{f"chain[{number}]": int(number == hashed - 1)})
+                for number, symbol in enumerate(self.symbols[self.first_defined - 1 :] if hashed else ()):
+                    value = gnu_hash(symbol.name) & ~1 | int(number == hashed - 1)
+                    self.put("I", **{f"chain[{number}]": value})
         if self.indices:
             with self.region(".gnu.version"):
                 self.put_named("H", {"versym[0]": 0})

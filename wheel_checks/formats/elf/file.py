@@ -18,6 +18,7 @@ from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.bytes import ByteRange, BytesNeeded, ElfBytes, KnownRegions, merge
 from wheel_checks.formats.elf.dynamic import DynamicFacts, DynamicTable, read_dynamic, read_dynamic_table
 from wheel_checks.formats.elf.header import ElfHeader, read_header
+from wheel_checks.formats.elf.linkage import Exports, Imports, read_exports, read_imports, table_of_sections
 from wheel_checks.formats.elf.notes import read_build_id, read_isa_level
 from wheel_checks.formats.elf.sections import Sections, read_sections
 from wheel_checks.formats.elf.segments import Segments, read_interpreter, read_segments
@@ -40,11 +41,15 @@ class Part(StrEnum):
     ISA_LEVEL = "isa_level"
     SECTIONS = "sections"
     SYMBOLS = "symbols"
+    IMPORTS = "imports"
+    EXPORTS = "exports"
 
 
 LOADER_PARTS = frozenset({Part.SEGMENTS, Part.INTERPRETER, Part.DYNAMIC, Part.VERSIONS})
 """What the loader goes by: everything to judge linking, and never the section table of a file that has segments."""
-ALL_PARTS = frozenset(Part) - {Part.SYMBOLS}
+LINKAGE_PARTS = frozenset({Part.IMPORTS, Part.EXPORTS})
+"""What a file takes from others by name, and the hashes of what it offers."""
+ALL_PARTS = frozenset(Part) - {Part.SYMBOLS} - LINKAGE_PARTS
 """Everything that is cheap to read. Symbols take whole tables, tens of megabytes of the largest libraries."""
 
 
@@ -73,6 +78,8 @@ class ElfFacts:
     sections: Sections | Missing
     symbols: DynamicSymbols | Missing | None
     possible: frozenset[Part] = frozenset()
+    imports: Imports | Missing | None = Missing()
+    exports: Exports | Missing | None = Missing()
 
     @property
     def missing(self) -> frozenset[Part]:
@@ -108,6 +115,18 @@ def read_elf(view: ElfBytes, parts: Collection[Part] = ALL_PARTS) -> ElfFacts:
         table = read_dynamic_table(reader, header, segments())
         return read(table) if table else without
 
+    def of_symbols(read: Callable[[DynamicTable], T | None]) -> T | None:
+        """By the dynamic section as for the loader; where that is out of reach by the section headers."""
+        try:
+            return of_table(read, None)
+        except BytesNeeded as needed:
+            try:
+                return read(table_of_sections(reader, header, segments()))
+            except FormatError:
+                raise needed from None
+            except BytesNeeded as more:
+                raise BytesNeeded([*needed.ranges, *more.ranges]) from None
+
     return ElfFacts(
         header=header,
         segments=known(Part.SEGMENTS, segments),
@@ -118,6 +137,8 @@ def read_elf(view: ElfBytes, parts: Collection[Part] = ALL_PARTS) -> ElfFacts:
         isa_level=known(Part.ISA_LEVEL, lambda: read_isa_level(reader, header, segments())),
         sections=known(Part.SECTIONS, lambda: read_sections(reader, header)),
         symbols=known(Part.SYMBOLS, lambda: of_table(lambda table: read_symbols(table, header), None)),
+        imports=known(Part.IMPORTS, lambda: of_symbols(lambda table: read_imports(table, header))),
+        exports=known(Part.EXPORTS, lambda: of_symbols(lambda table: read_exports(table, header))),
     )
 
 

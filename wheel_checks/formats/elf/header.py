@@ -71,6 +71,13 @@ class ElfHeader:
     section_count: int
     section_names_index: int
 
+    @classmethod
+    def of_machine(cls, machine: str) -> ElfHeader:
+        """The header of a shared library for ``machine`` of which nothing else is known. Raises KeyError."""
+        numbers = {name: numbers for numbers, name in _MACHINES.items()}
+        number, bits, order = numbers[machine]
+        return cls(_BITS[bits // 32], _ORDERS[1 if order == "little" else 2], 0, 3, number, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
     @property
     def type(self) -> str:
         """The object file type: "DYN" for shared libraries, "EXEC", "REL", "CORE", "NONE", or its number."""

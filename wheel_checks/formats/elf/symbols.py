@@ -76,14 +76,14 @@ def read_symbols(table: DynamicTable, header: ElfHeader) -> DynamicSymbols | Non
     layout = reader.struct("IBBHAA" if reader.bits == 64 else "IAABBH")
     check_entry_size("DT_SYMENT", table.require(Tag.SYMENT), layout.size)
     (count, counted_by), (versions, strings) = ask_both(
-        partial(_count, table, header, layout.size),
+        partial(count_symbols, table, header, layout.size),
         partial(ask_both, partial(read_versions, table), partial(table.strings, whole=True)),
     )
     check_count("the number of dynamic symbols", count, MAX_SYMBOLS)
     rows, version_indices = ask_both(
-        partial(_symbol_rows, table, count * layout.size), partial(_version_indices, table, count)
+        partial(_symbol_rows, table, count * layout.size), partial(symbol_versions_of, table, count)
     )
-    named_versions = _named_versions(versions)
+    by_index = named_versions(versions)
     symbols = []
     for number, row in enumerate(layout.iter_unpack(rows)):
         if reader.bits == 64:
@@ -91,7 +91,7 @@ def read_symbols(table: DynamicTable, header: ElfHeader) -> DynamicSymbols | Non
         else:
             name_index, _, _, info, _, section = row
         index = version_indices[number]
-        version = named_versions.get(index & MAX_VERSIONS)
+        version = by_index.get(index & MAX_VERSIONS)
         if version is None:
             raise FormatError(
                 f"the version of dynamic symbol {number} is {index & MAX_VERSIONS}",
@@ -115,7 +115,7 @@ def _symbol_rows(table: DynamicTable, size: int) -> bytes:
     return table.reader.read(table.locate(Tag.SYMTAB, size), size, "DT_SYMTAB")
 
 
-def _version_indices(table: DynamicTable, count: int) -> tuple[int, ...]:
+def symbol_versions_of(table: DynamicTable, count: int) -> tuple[int, ...]:
     """The entry of .gnu.version of each symbol; "global" for all when there is none."""
     if Tag.VERSYM not in table.values:
         return (_GLOBAL_VERSION,) * count
@@ -123,7 +123,7 @@ def _version_indices(table: DynamicTable, count: int) -> tuple[int, ...]:
     return layout.unpack(table.reader.read(table.locate(Tag.VERSYM, layout.size), layout.size, "DT_VERSYM"))
 
 
-def _named_versions(versions: SymbolVersions) -> dict[int, tuple[str, str]]:
+def named_versions(versions: SymbolVersions) -> dict[int, tuple[str, str]]:
     """``(version, library)`` by index; the library is "" for what the file itself defines."""
     named = {_LOCAL_VERSION: ("", ""), _GLOBAL_VERSION: ("", "")}
     for definition in versions.definitions:
@@ -135,7 +135,7 @@ def _named_versions(versions: SymbolVersions) -> dict[int, tuple[str, str]]:
     return named
 
 
-def _count(table: DynamicTable, header: ElfHeader, size: int) -> tuple[int, CountedBy]:
+def count_symbols(table: DynamicTable, header: ElfHeader, size: int) -> tuple[int, CountedBy]:
     """The number of dynamic symbols of ``size`` bytes each, and what told it."""
     if Tag.HASH in table.values:
         return _hash_count(table, header), "hash"
