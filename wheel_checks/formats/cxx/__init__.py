@@ -1,0 +1,1 @@
+"""C++ symbol names: the Itanium ABI's mangling, read back into what programmers write."""
