@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.pylock import MAX_SIZE, LockedPackage, parse_pylock
+from wheel_checks.formats.lock.model import LockedPackage
+from wheel_checks.formats.lock.pylock import parse_pylock
+from wheel_checks.formats.lock.tables import MAX_SIZE
 
 FOLDER = Path("/lock")
 DIGEST = "E91AF169e4ca6aa89502cb900616fc3c420ba83c63dca82ba292670a101e0da8"
