@@ -84,12 +84,26 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a wheel (``member``) or on disk (``path``); lines and columns count from 1."""
+    """A place in a wheel (``member``) or on disk (``path``); lines and columns count from 1.
+
+    ``file`` is a file that the user named (a lock, requirements.txt, pyproject.toml), as it was named, which brings in
+    what the finding is about: then ``line`` and ``column`` count in it.
+    """
 
     member: str = ""
     path: str = ""
     line: int | None = None
     column: int | None = None
+    file: str = ""
+
+    @property
+    def on_disk(self) -> str:
+        """The file that the line counts in; "" for a member of a wheel."""
+        return self.file or self.path
+
+    def within(self, place: Location) -> Location:
+        """The place of a finding about a wheel, with the ``place`` that brings the wheel in."""
+        return Location(self.member, self.path, place.line, place.column, place.file)
 
 
 def _steps(values: tuple[Any, ...]) -> tuple[Step, ...]:

@@ -119,7 +119,10 @@ def test_named_indexes_of_a_pyproject_found_upwards(folder: Path) -> None:
     assert (config.indexes, config.strategy, config.refused) == ((A, B), FIRST_INDEX, ())
     assert config.find_links == ((folder.parent / "dist").as_uri(),)
     assert config.origin[A] == str(path)
-    assert config.notes == (f"the index private in {path} is explicit: it is not asked unless --index-url names it",)
+    assert config.notes == (
+        f"the index private in {path} is explicit: it is asked for the packages that [tool.uv.sources] of a judged "
+        "pyproject.toml takes from it, and for others only when --index-url names it",
+    )
 
 
 def test_the_nearest_uv_file_wins_over_the_user_and_the_system(folder: Path) -> None:

@@ -81,7 +81,7 @@ class Cause:
         more = len(self.results) - subjects
         if subjects > 1:
             return f" (in {subjects:,} {'wheels' if self.results[0][0].kind == 'wheel' else 'packages'})"
-        members = [result.location.member for _, result in self.results[1:] if result.location]
+        members = [r.location.member for _, r in self.results[1:] if r.location and r.location.member]
         if more and len(set(members)) == more:
             return f" (and in {summarised(members, _NAMED)})"
         return f" (and {plural(more, 'more finding')} of this kind)" if more else ""

@@ -51,8 +51,8 @@ def render(report: Report, stream: TextIO) -> None:
 
 def _annotation(command: str, subject: Subject, result: CheckResult) -> str:
     place = result.location
-    properties = {"file": neutral(place.path if place and place.path else subject.id)}
-    if place and place.path and place.line is not None:
+    properties = {"file": neutral(place.on_disk if place and place.on_disk else subject.id)}
+    if place and place.on_disk and place.line is not None:
         properties["line"] = str(place.line)
         if place.column is not None:
             properties["col"] = str(place.column)

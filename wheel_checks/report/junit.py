@@ -65,6 +65,11 @@ def _suite(report: Report, subject: Subject) -> ET.Element:
 
 def _case(subject: Subject, result: CheckResult, name: str) -> ET.Element:
     case = ET.Element("testcase", classname=neutral(subject.id), name=name, time=f"{result.seconds:.3f}")
+    place = result.location
+    if place and place.file:  # not in Jenkins' schema; GitLab and pytest's first family of reports have them
+        case.set("file", neutral(place.file))
+        if place.line is not None:
+            case.set("line", str(place.line))
     message = neutral(result.message)
     details = "\n".join([message, *wording.detail_lines(result)])
     if result.outcome is Outcome.FAIL:

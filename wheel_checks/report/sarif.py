@@ -126,8 +126,8 @@ def _artifact(report: Report, subject: Subject, index: int) -> dict[str, Any]:
 
 
 def _location(subject: Subject, location: Location | None, artifact: int) -> dict[str, Any]:
-    if location and location.path:
-        physical: dict[str, Any] = {"artifactLocation": {"uri": _path_uri(location.path)}}
+    if location and location.on_disk:
+        physical: dict[str, Any] = {"artifactLocation": {"uri": _path_uri(location.on_disk)}}
         if location.line is not None:
             physical["region"] = {"startLine": location.line}
             if location.column is not None:
@@ -137,7 +137,8 @@ def _location(subject: Subject, location: Location | None, artifact: int) -> dic
     document: dict[str, Any] = {"physicalLocation": physical}
     if location and location.member:
         member = neutral(location.member)
-        line = {"properties": {"line": location.line}} if location.line is not None else {}
+        own_line = location.line is not None and not location.file
+        line = {"properties": {"line": location.line}} if own_line else {}
         document["logicalLocations"] = [{"fullyQualifiedName": member, "kind": "member", **line}]
     return document
 

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
+from itertools import islice
 from typing import Any, NamedTuple, TextIO
 
 from packaging.version import InvalidVersion, Version
@@ -69,7 +70,9 @@ def without_commands(text: str, colon: str = "\\x3a") -> str:
 
 def write_json(document: Any, stream: TextIO) -> None:
     """Write ``document``, which :func:`json_ready` made, in ASCII."""
-    stream.writelines(map(plain_json, json.JSONEncoder(indent=2, allow_nan=False).iterencode(document)))
+    parts = json.JSONEncoder(indent=2, allow_nan=False).iterencode(document)
+    while some := "".join(islice(parts, _PARTS)):
+        stream.write(plain_json(some))
     stream.write("\n")
 
 
@@ -97,6 +100,7 @@ def fact(subject: Subject, *names: str) -> str:
     return ""
 
 
+_PARTS = 4096  # of JSON that are written at once: a report has half a million of a few characters
 _LINUX = re.compile(r"^(many|musl)?linux([0-9]+|_[0-9]+_[0-9]+)?_")
 _MACOS = re.compile(r"^macosx_[0-9]+_[0-9]+_")
 _ACCELERATORS = {"cuda": "CUDA", "rocm": "ROCm", "xpu": "XPU", "cpu": "CPU", "none": "no accelerator"}
@@ -237,12 +241,17 @@ def label_of(result: CheckResult) -> str:
 
 
 def place_of(result: CheckResult) -> str:
-    """Where in the wheel or on disk: ``torch/version.py:3``; "" when the finding is about the whole subject."""
+    """Where in the wheel or on disk: ``torch/version.py:3``; "" when the finding is about the whole subject.
+
+    Of a wheel that a file of the user brings in, both: ``requirements.txt:12, torch/version.py``.
+    """
     if result.location is None:
         return ""
-    parts = [result.location.path or result.location.member]
-    parts += [str(number) for number in (result.location.line, result.location.column) if number is not None]
-    return neutral(":".join(part for part in parts if part))
+    place = result.location
+    parts = [place.on_disk or place.member]
+    parts += [str(number) for number in (place.line, place.column) if number is not None]
+    found = neutral(":".join(part for part in parts if part))
+    return f"{found}, {neutral(place.member)}" if place.file and place.member else found
 
 
 def judged_phrase(report: Report) -> str:

@@ -226,7 +226,8 @@ def _uv_settings(table: dict[str, Any], path: Path, tree: Path | None, environ: 
         if entry.get("explicit"):
             name = entry.get("name", "without a name")
             settings.notes.append(
-                f"the index {name} in {path} is explicit: it is not asked unless --index-url names it"
+                f"the index {name} in {path} is explicit: it is asked for the packages that [tool.uv.sources] of a "
+                "judged pyproject.toml takes from it, and for others only when --index-url names it"
             )
         elif entry.get("format") == "flat":
             settings.find_links.append(place)

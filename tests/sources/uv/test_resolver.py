@@ -18,7 +18,7 @@ from tests.support.patience import has_ended, in_time, wait_until
 from tests.support.range_server import RangeServer, Resource, basic_auth, fail
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.errors import DeadlineError, OfflineError, SourceError, UsageError
-from wheel_checks.formats.pylock import LockedPackage
+from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.sources import uv_binary
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.trust import Address, UntrustedAddressError

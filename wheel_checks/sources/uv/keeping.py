@@ -52,8 +52,9 @@ class Keeping:
         *,
         is_sound: Callable[[T], bool] = lambda _: True,
         without_pages: Callable[[T], object] = lambda made: made,
+        reused: float = REUSED,
     ) -> T:
-        """What ``make`` returns, a ``kind`` of dataclass, or returned within the last ten minutes for the same.
+        """What ``make`` returns, a ``kind`` of dataclass, or returned within the last ``reused`` seconds for the same.
 
         ``words`` are all that it follows from, ``places`` the indexes and folders that are asked. One that holds a
         secret, such as a token in an address, is not kept, nor what is not ``is_sound``. Secrets are sought in what is
@@ -61,7 +62,7 @@ class Keeping:
         raises, which is not kept.
         """
         name = _name(words, places)
-        found = self._find(kind, name) if name and not self.refresh else None
+        found = self._find(kind, name, reused) if name and not self.refresh else None
         if found is not None:
             return found
         made = make()
@@ -72,14 +73,14 @@ class Keeping:
                 self.cache.store_fact(name, _PART, zlib.compress(text.encode(), 1))
         return made
 
-    def _find(self, kind: Callable[..., T], name: str) -> T | None:
+    def _find(self, kind: Callable[..., T], name: str, reused: float) -> T | None:
         data = self.cache.fact(name, _PART)
         if data is None:
             return None
         try:
             held: Any = json.loads(_unpacked(data))
             age = time.time() - held["found"]
-            if not self.offline and not 0 <= age < REUSED:
+            if not self.offline and not 0 <= age < reused:
                 return None
             made = decode(kind, held["made"], Policy())
         except (ValueError, KeyError, TypeError, zlib.error, FormatError) as error:

@@ -20,7 +20,9 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import OfflineError, SourceError, UsageError
 from wheel_checks.formats.digests import WrongHash, WrongMetadataError
-from wheel_checks.formats.pylock import MAX_SIZE, LockedPackage, parse_pylock
+from wheel_checks.formats.lock.model import LockedPackage
+from wheel_checks.formats.lock.pylock import parse_pylock
+from wheel_checks.formats.lock.tables import MAX_SIZE
 from wheel_checks.sources.http.retry import Deadline
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.regular_file import read_start
