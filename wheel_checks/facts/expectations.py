@@ -50,7 +50,8 @@ class Expectations:
 
     ``explain`` are sonames whose search is to be shown; ``gpus`` are those that the wheel must run on, and
     ``drivers`` the drivers of their machines ("535", "580.95.05"; "none" is no driver). In a stack (``in_stack``) a
-    build for the CPU alone is no fault by itself: STK101 judges which package should be another.
+    build for the CPU alone is no fault by itself: STK101 judges which package should be another, and ``of_torch`` is
+    what the torch of the stack is to be built for.
     """
 
     accelerator: AcceleratorExpectation | None = None
@@ -59,6 +60,7 @@ class Expectations:
     gpus: tuple[Product, ...] = ()
     drivers: tuple[str, ...] = ()
     in_stack: bool = False
+    of_torch: AcceleratorExpectation | None = None
 
 
 def parse_expectation(text: str) -> AcceleratorExpectation:

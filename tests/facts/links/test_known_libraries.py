@@ -30,6 +30,8 @@ def test_who_brings_a_library(soname: str, provider: str) -> None:
 
 def test_an_older_policy_promises_less() -> None:
     assert [provider_of("libmvec.so.1", glibc) for glibc in ((2, 17), (2, 28), None)] == ["", "system", "system"]
+    assert [provider_of("libssl.so.3", glibc) for glibc in ((2, 34), (2, 39))] == ["", "system"]
+    assert provider_of("libssl.so.1.1", (2, 39)) == ""
 
 
 def test_plugins_and_preloads_are_told_by_their_paths() -> None:

@@ -126,7 +126,7 @@ def test_the_strings_of_a_library_tell_what_it_needs_at_most() -> None:
     assert found["libtorch_cuda.so", "libc.so.6"] == (Status.SYSTEM, False)
     assert found["_C.cpython-312-aarch64-linux-gnu.so", "libtorch_cuda.so"] == (Status.RESOLVED, True)
     assert facts.closure.unread == ()
-    assert CUBLAS in facts.imported
+    assert CUBLAS in facts.loaded().files
 
 
 def test_without_strings_its_needs_are_unknown_and_what_lies_beside_it_may_be_loaded() -> None:
@@ -139,7 +139,7 @@ def test_without_strings_its_needs_are_unknown_and_what_lies_beside_it_may_be_lo
     assert facts.closure.unread == ("torch/lib/libtorch_cuda.so",)
     assert found["_C.so", "libc10.so"] == (Status.PRELOAD, True)
     assert found["_C.so", "libnowhere.so"] == (Status.MISSING, True)
-    assert "torch/lib/libc10.so" in facts.imported
+    assert "torch/lib/libc10.so" in facts.loaded().files
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_what_modules_lead_to_is_imported_and_all_else_is_opened_by_name() -> No
     left_over = read("torch/lib/libgfortran.so.5", library("libgfortran.so.5", ["libquadmath.so.0"]))
     program = read("torch/bin/ptxas", library("", ["libgone.so"]))
 
-    assert link(torch(None, left_over, program), [NVIDIA], AARCH64).imported == {
+    assert link(torch(None, left_over, program), [NVIDIA], AARCH64).loaded().files == {
         MODULE,
         "torch/lib/libtorch_cuda.so",
         CUBLAS,
@@ -198,7 +198,7 @@ def test_what_modules_lead_to_is_imported_and_all_else_is_opened_by_name() -> No
     "name", ["triton/_C/libtriton.so", "a/x.cpython-312-aarch64-linux-gnu.so", "a/x.abi3.so", "a/_x.so", "_x.so"]
 )
 def test_names_of_modules(name: str) -> None:
-    assert link(wheel("demo", read(name, library())), [], AARCH64).imported == {name}
+    assert link(wheel("demo", read(name, library())), [], AARCH64).loaded().files == {name}
 
 
 def test_a_wheel_without_modules_must_be_able_to_open_one_of_its_libraries() -> None:
@@ -206,6 +206,8 @@ def test_a_wheel_without_modules_must_be_able_to_open_one_of_its_libraries() -> 
         read(f"a/{name}.so", library("", [needed])) for name, needed in (("x", "libx.so"), ("y", "libm.so.6"))
     )
 
-    assert link(wheel("demo", lame), [], AARCH64).imported == {"a/x.so"}
-    assert link(wheel("demo", lame, sound), [], AARCH64).imported == set()
-    assert link(wheel("demo", lame), [torch()], AARCH64).imported == {"a/x.so"}
+    assert link(wheel("demo", lame), [], AARCH64).loaded().files == {"a/x.so"}
+    both = link(wheel("demo", lame, sound), [], AARCH64).loaded()
+    assert both.files == {"a/y.so"}
+    assert both.undecided == ("a/x.so",)
+    assert link(wheel("demo", lame), [torch()], AARCH64).loaded().files == {"a/x.so"}

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.support.elf import Elf
+from tests.support.elf import Elf, Symbol
 from tests.support.environments import library
 from tests.support.facts import AARCH64, X86_64, facts_of
 from tests.support.index import simple_index
@@ -25,8 +25,10 @@ from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import FormatError, NotFoundError, SourceError
 from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import LinkFacts
+from wheel_checks.facts.links.unresolved import SymbolFacts
 from wheel_checks.facts.wheel.dependencies import Dependencies, Resolved
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.neighbours import Neighbour
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
@@ -66,13 +68,16 @@ def pages(*wheels: WheelBuilder, attributes: Mapping[str, str] | None = None) ->
 class Opened:
     """Dependencies on a server, without a cache, and the requirements that the resolver was asked for."""
 
-    def __init__(self, server: RangeServer, answer: Resolved | None, *, whole: bool = False) -> None:
+    def __init__(
+        self, server: RangeServer, answer: Resolved | None, *, whole: bool = False, beside: Sequence[str] = ()
+    ) -> None:
         self.server = server
         self.answer = answer
         self.asked: list[list[str]] = []
         self.client = HttpClient(retries=0)
         self._index = SimpleIndex(self.client, IndexConfig((server.url("/simple"),)))
-        self.dependencies = Dependencies(self.client, self._listing, self._resolve, whole=whole)
+        also = tuple(map(Requirement, beside))
+        self.dependencies = Dependencies(self.client, self._listing, self._resolve, whole=whole, beside=also)
 
     def link(self, wheel: WheelFacts) -> LinkFacts:
         found = self.dependencies.link(wheel)
@@ -98,10 +103,14 @@ class Opened:
 
 @contextlib.contextmanager
 def opened(
-    files: Mapping[str, bytes | Resource | Path], answer: Resolved | None = None, *, whole: bool = False
+    files: Mapping[str, bytes | Resource | Path],
+    answer: Resolved | None = None,
+    *,
+    whole: bool = False,
+    beside: Sequence[str] = (),
 ) -> Iterator[Opened]:
     with RangeServer(files) as server:
-        one = Opened(server, answer, whole=whole)
+        one = Opened(server, answer, whole=whole, beside=beside)
         with one.client, one.dependencies:
             yield one
 
@@ -373,3 +382,47 @@ def test_served_metadata_with_another_hash_than_stated_is_told_and_not_followed(
         (toolkit.file_name, f"sha256={'0' * 64}")
     ]
     assert alone.wrong_metadata == ()
+
+
+# Symbols.
+
+TORCH_99 = "torch-99.0-cp312-cp312-manylinux_2_28_aarch64.whl"  # no table holds it
+
+
+def torch_that_defines(*names: str) -> WheelBuilder:
+    built = WheelBuilder("torch", "99.0", "cp312-cp312-manylinux_2_28_aarch64").metadata()
+    defined = [Symbol(name) for name in names]
+    return built.add("torch/lib/libc10.so", library("libc10.so", ["libc.so.6"], symbols=defined))
+
+
+def extension(folder: Path, *wanted: str) -> tuple[WheelFacts, Neighbour]:
+    """A wheel whose METADATA names no torch, and whose module needs these names."""
+    symbols = [*(Symbol(name, defined=False) for name in wanted), Symbol("PyInit__C")]
+    built = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64").metadata()
+    built.add("demo/_C.cpython-312-aarch64-linux-gnu.so", library("", ["libc10.so"], symbols=symbols))
+    path = built.write(folder)
+    return facts_of(built, depth=Depth.LINKS, target=AARCH64), Neighbour(path.name, path)
+
+
+def symbols_beside(torch: WheelBuilder, judged: tuple[WheelFacts, Neighbour]) -> SymbolFacts:
+    answer = Resolved((Requirement("torch==99.0"),))
+    with opened(pages(torch), answer, beside=["torch==99.0"]) as one:
+        found = one.dependencies.link(judged[0], place=judged[1])
+    assert isinstance(found, LinkFacts)
+    assert statuses(found) == {"libc10.so": Status.PRELOAD}
+    assert isinstance(found.symbols, SymbolFacts)
+    return found.symbols
+
+
+def test_names_that_the_torch_beside_it_defines(tmp_path: Path) -> None:
+    found = symbols_beside(torch_that_defines("_ZN3c104hereEv"), extension(tmp_path, "_ZN3c104hereEv", "PyList_New"))
+
+    assert found.unresolved == ()
+    assert found.unread == ()
+    assert (found.judged, found.torch, found.torch_wheel) == (1, "99.0", TORCH_99)
+
+
+def test_a_name_that_the_torch_beside_it_lacks(tmp_path: Path) -> None:
+    found = symbols_beside(torch_that_defines("_ZN3c104hereEv"), extension(tmp_path, "_ZN3c104goneEv"))
+
+    assert [(item.of_torch, item.imported) for item in found.unresolved] == [(("_ZN3c104goneEv",), True)]

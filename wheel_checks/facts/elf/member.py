@@ -71,6 +71,10 @@ class PartialMember:
         self.tail_served = True
         return data
 
+    def head(self, most: int) -> bytes:
+        """The first bytes of the member, as far as they are known, and at most so many."""
+        return bytes(self._head[:most])
+
     def partly_known(self, offset: int, length: int) -> list[int | None]:
         """These bytes of the tail, None for those that are not certain; none when the tail does not reach to them."""
         if self._tail is None or offset < self._tail.offset or offset + length > self.size or not self.trust_tail:

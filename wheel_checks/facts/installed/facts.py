@@ -101,6 +101,7 @@ class InstalledEnvironment:
     packages that no RECORD lists, all as absolute paths. ``unmet`` is by the name of the distribution that requires.
     ``lacking_versions`` are needs of the closure whose library lacks symbol versions. ``gpu_code`` is by the folder of
     the distribution, for those that have some; "" is for libraries that belong to none.
+    ``undecided`` are files that lack a library while it is not known whether an import loads them.
     ``bytes_read`` counts metadata, ELF structures, headers of GPU code and what was hashed.
     """
 
@@ -115,6 +116,7 @@ class InstalledEnvironment:
     wrong_elfs: tuple[WrongElf, ...]
     accelerator: AcceleratorFacts | Unavailable
     lacking_versions: tuple[LackingVersions, ...] = ()
+    undecided: frozenset[str] = frozenset()
     gpu_code: Mapping[str, GpuCodeFacts] | Unavailable = _NO_GPU_CODE
     bytes_read: int = 0
     seconds: float = 0.0

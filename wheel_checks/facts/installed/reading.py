@@ -22,6 +22,7 @@ from wheel_checks.facts.installed.closure import (
 )
 from wheel_checks.facts.installed.facts import Distribution, InstalledEnvironment, RecordedFiles, UnmetRequirement
 from wheel_checks.facts.installed.gpu import read_installed_gpu_code
+from wheel_checks.facts.installed.imports import as_imported
 from wheel_checks.facts.installed.record import compare, read_record, shared_files, unowned_files, wrong_digests
 from wheel_checks.facts.installed.requirements import Active, active_in, required_by, unmet
 from wheel_checks.facts.installed.versions import with_wrong_versions
@@ -255,15 +256,17 @@ def _with_closure(
     if isinstance(loader, Unavailable):
         return replace(facts, closure=loader)
     try:
-        found = installed_closure(elfs.files, loader)
+        closure = installed_closure(elfs.files, loader)
+        imports = as_imported(closure, elfs.files, facts.distributions, facts.environment.tree)
     except FormatError as error:
         return replace(facts, closure=Unavailable(str(error)))
-    marked = with_wrong_versions(found, elfs.files, facts.distributions, active, failing)
-    others = of_other_machines(found, elfs.files, loader.machine)
+    marked = with_wrong_versions(imports.closure, elfs.files, facts.distributions, active, failing)
+    others = of_other_machines(imports.closure, elfs.files, loader.machine)
     system = loader.system
     lacking = lacking_versions(
         marked.needs, lambda path: elfs.files.get(path) or (system.read(path) if system else None)
     )
+    facts = replace(facts, undecided=imports.undecided)
     return replace(facts, closure=marked, wrong_elfs=(*elfs.wrong, *others), lacking_versions=tuple(lacking))
 
 

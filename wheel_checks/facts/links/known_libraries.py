@@ -33,6 +33,12 @@ def plugin_feature(path: str) -> str:
     return next((str(row["feature"]) for pattern, row in _rows("plugin") if pattern.search(path[-_LONGEST:])), "")
 
 
+def package_of(soname: str) -> str:
+    """The package whose wheels alone bring this library, "" where none is known."""
+    rows = _rows("package") if len(soname) <= _LONGEST else ()
+    return next((str(row["by"]) for pattern, row in rows if pattern.fullmatch(soname)), "")
+
+
 def preloader_of(path: str) -> str:
     """The package that opens this library itself, by path, before its extension modules; "" for none."""
     return next((str(row["by"]) for pattern, row in _rows("preload") if pattern.search(path[-_LONGEST:])), "")

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from packaging.utils import canonicalize_name
+
 from wheel_checks.facts.elf.member_elf import MemberElf
-from wheel_checks.facts.links.closure import Closure, LoaderEnvironment, Need, Status, close
+from wheel_checks.facts.links.closure import Closure, LoaderEnvironment, close
+from wheel_checks.facts.links.decisive import Decisive, decisive_files
+from wheel_checks.facts.links.failing import Loaded, cuda_major, what_is_loaded
 from wheel_checks.facts.links.known_libraries import preloader_of
+from wheel_checks.facts.links.opened_first import by_module, certainly_opened, opened_libraries, what_users_may_open
 from wheel_checks.facts.links.possible_needs import supposed_dynamic
+from wheel_checks.facts.links.unresolved import NOT_LOOKED_UP, SymbolFacts
 from wheel_checks.formats.digests import WrongHash
+from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Missing, Part
+from wheel_checks.formats.wheel.python_source import ActionKind, ModuleSources, imported_modules
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import Target
 
@@ -28,6 +35,7 @@ class LaidOutWheel:
     """A wheel's ELF files by the path that they get in site-packages, and what reading them cost in bytes.
 
     ``unread`` are the paths of which it is not known what they need: their dynamic section here names nothing.
+    ``packages`` are the names of its Python packages, ``sources`` those of its modules that were read.
     """
 
     file_name: str
@@ -35,6 +43,13 @@ class LaidOutWheel:
     unread: frozenset[str] = field(default=frozenset())
     bytes_read: int = 0
     requests: int = 0
+    packages: frozenset[str] = frozenset()
+    sources: ModuleSources = field(default_factory=ModuleSources)
+
+    @property
+    def project(self) -> str:
+        """The normalised name of the project."""
+        return canonicalize_name(self.file_name.partition("-")[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +68,13 @@ class LinkFacts:
     """The link closure of a wheel with the wheels that it requires on its target.
 
     ``owners`` maps each path of the closure to the file name of its wheel; ``wheels`` are those file names, the judged
-    wheel first. ``how`` tells how the requirements were resolved ("exact pins of METADATA", "uv"); ``absent`` are those
-    of which no wheel exists, unknown when none was looked for; ``not_followed`` those whose wheels were not read.
-    ``imported`` are the paths of the wheel's extension modules and of what these lead to; of all others it is not known
-    whether anything opens them. ``wrong_metadata`` is METADATA that was served with another hash than was stated.
+    wheel first. ``how`` tells how the requirements were resolved ("exact pins of METADATA", "uv", "the stack");
+    ``absent`` are those of which no wheel exists, unknown when none was looked for; ``not_followed`` those whose wheels
+    were not read. ``symbols`` are those that nothing in the closure defines; ``without_init`` are members with the
+    suffix of a Python module that lack the function that Python calls.
+    ``roles`` say of the wheel's own files which of them its import loads, ``opened`` are files of
+    others that it opens for certain, ``cuda`` is the CUDA of the closure ("13").
+    ``wrong_metadata`` is METADATA that was served with another hash than was stated.
     """
 
     closure: Closure
@@ -65,11 +83,19 @@ class LinkFacts:
     wheels: tuple[str, ...]
     absent: tuple[AbsentPackage, ...] | Unavailable
     how: str
-    imported: frozenset[str]
+    roles: Mapping[str, Decisive]
+    opened: tuple[str, ...] = ()
+    cuda: str = ""
     not_followed: tuple[str, ...] = ()
     bytes_read: int = 0
     requests: int = 0
     wrong_metadata: tuple[WrongHash, ...] = ()
+    symbols: SymbolFacts | Unavailable = NOT_LOOKED_UP
+    without_init: frozenset[str] = frozenset()
+
+    def loaded(self, sms: Sequence[int] = ()) -> Loaded:
+        """What the import of the wheel loads on GPUs of these architectures."""
+        return what_is_loaded(self.closure, self.roles, self.opened, cuda=self.cuda, sms=sms)
 
 
 def installed_path(member: str) -> str:
@@ -86,7 +112,15 @@ def installed_path(member: str) -> str:
     return f"../../../{folder}/{match['rest']}".replace("/./", "/")
 
 
-def lay_out(file_name: str, elfs: Sequence[MemberElf], bytes_read: int = 0, requests: int = 0) -> LaidOutWheel:
+def lay_out(
+    file_name: str,
+    elfs: Sequence[MemberElf],
+    bytes_read: int = 0,
+    requests: int = 0,
+    *,
+    packages: frozenset[str] = frozenset(),
+    sources: ModuleSources | Unavailable | None = None,
+) -> LaidOutWheel:
     """The readable ELF files of one wheel where they would be installed.
 
     Where head and tail did not tell the dynamic section, it is supposed from the strings of .dynstr, and marked as
@@ -105,7 +139,8 @@ def lay_out(file_name: str, elfs: Sequence[MemberElf], bytes_read: int = 0, requ
                 unread.add(path)
             dynamic = supposed_dynamic(path, names)
             files[path] = replace(elf.facts, dynamic=dynamic, possible=elf.facts.possible | {Part.DYNAMIC})
-    return LaidOutWheel(file_name, files, frozenset(unread), bytes_read, requests)
+    read = sources if isinstance(sources, ModuleSources) else ModuleSources()
+    return LaidOutWheel(file_name, files, frozenset(unread), bytes_read, requests, packages, read)
 
 
 def link(
@@ -116,8 +151,11 @@ def link(
     absent: Sequence[AbsentPackage] | Unavailable = (),
     how: str = "",
     not_followed: Sequence[str] = (),
+    outlined: bool = False,
 ) -> LinkFacts:
     """Find every DT_NEEDED of the wheel and of its dependencies. Of two wheels with one path the judged one counts.
+
+    ``outlined``, only the names of the dependencies' libraries are known, and any of them may have been loaded before.
 
     Raises FormatError when finding the libraries takes too many searches.
     """
@@ -132,8 +170,13 @@ def link(
     modules = [path for path in sorted(files) if _EXTENSION_MODULE.search(path)]
     programs = [path for path in sorted(files) if not _LIBRARY.search(path)]
     beside_unread = {posixpath.dirname(path) for path in unread}  # may be what an unread library loads
-    preloaded = tuple(p for p in sorted(files) if preloader_of(p) or posixpath.dirname(p) in beside_unread)
-    loader = LoaderEnvironment(target.machine, preloaded=preloaded, glibc=target.glibc)
+    projects = {one.project for one in (wheel, *dependencies)}
+    preloaded = [p for p in sorted(files) if preloader_of(p) in projects or posixpath.dirname(p) in beside_unread]
+    sources = by_module(source for one in (wheel, *dependencies) for source in one.sources.modules)
+    preloaded += sorted(files) if outlined else ()
+    preloaded += opened_libraries(wheel.sources.roots, sources, files)
+    preloaded += _beside_supposed(files, owners)
+    loader = LoaderEnvironment(target.machine, preloaded=tuple(preloaded), glibc=target.glibc)
     closure = close(files, [*modules, *programs], loader)
     closure = replace(closure, unread=tuple(sorted(unread & files.keys())))
     return LinkFacts(
@@ -143,33 +186,44 @@ def link(
         tuple(one.file_name for one in (wheel, *dependencies)),
         absent if isinstance(absent, Unavailable) else tuple(absent),
         how,
-        frozenset(_imported(closure, [path for path in modules if path in wheel.files], wheel.files)),
+        decisive_files(
+            [path for path in wheel.files if _LIBRARY.search(path)], wheel.sources, wheel.project, target.interpreter
+        ),
+        tuple(certainly_opened(wheel.sources.roots, sources, files)),
+        cuda_major(_sonames(files)),
         tuple(not_followed),
         sum(one.bytes_read for one in dependencies),
         sum(one.requests for one in dependencies),
     )
 
 
-def _imported(closure: Closure, modules: Sequence[str], own: Collection[str]) -> set[str]:
-    """The modules and what they lead to; a library that was not read leads to what lies beside it and is needed.
+def _beside_supposed(files: Mapping[str, ElfFacts], owners: Mapping[str, str]) -> list[str]:
+    """Files next to one of the same wheel whose dynamic section is only supposed: its search path is not known."""
+    supposed = {(posixpath.dirname(p), owners[p]) for p, elf in files.items() if Part.DYNAMIC in elf.possible}
+    return [path for path in sorted(files) if (posixpath.dirname(path), owners[path]) in supposed]
 
-    Of a wheel without modules its code opens libraries by name, such as one for each CUDA, of which one must load: when
-    none does, all count as imported.
+
+def _sonames(files: Mapping[str, ElfFacts]) -> list[str]:
+    dynamic = (elf.dynamic for elf in files.values())
+    return [one.soname for one in dynamic if isinstance(one, DynamicFacts) and one.soname]
+
+
+def modules_to_read(
+    own: LaidOutWheel, others: Sequence[LaidOutWheel], missing: Set[str]
+) -> list[tuple[LaidOutWheel, tuple[str, ...]]]:
+    """The packages of other wheels whose source says what the import of ``own`` opens of them, and is not read yet.
+
+    Those that bring a missing library, and those of which the import calls a function (``libraft.load_library()``).
     """
-    needed: dict[str, list[Need]] = defaultdict(list)
-    for need in closure.needs:
-        needed[need.elf].append(need)
-    beside: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(needed.keys() - set(closure.orphans)):
-        beside[posixpath.dirname(path)].append(path)
-    libraries = [path for path in sorted(own) if path in needed and _LIBRARY.search(path)]
-    lame = [path for path in libraries if any(need.status is Status.MISSING for need in needed[path])]
-    found: set[str] = set()
-    front = [*(modules or (lame if lame == libraries else ()))]
-    while front:
-        path = front.pop()
-        if path not in found:
-            found.add(path)
-            front += [need.by for need in needed[path] if need.by]
-            front += beside[posixpath.dirname(path)] if path in closure.unread else []
+    sources = by_module(source for one in (own, *others) for source in one.sources.modules)
+    opened = what_users_may_open(own.sources.roots, sources)
+    imported = {n for one in opened if one.action.kind is ActionKind.IMPORT for n in imported_modules(one.action)}
+    called = {one.action.target.rpartition(".")[0] for one in opened if one.action.kind is ActionKind.CALL}
+    found = []
+    for wheel in others:
+        brings = bool(missing & {posixpath.basename(path) for path in wheel.files})
+        wanted = wheel.packages & ((imported if brings else frozenset()) | (called & imported))
+        roots = tuple(sorted(wanted - set(wheel.sources.roots)))
+        if roots:
+            found.append((wheel, roots))
     return found

@@ -11,15 +11,16 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.stack.locked import LockedEntry, LockFacts
 from wheel_checks.facts.wheel.facts import Sibling
 from wheel_checks.facts.wheel.resolution import active_with_extras, exact_pin
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.digests import WrongHash
-from wheel_checks.model import Unavailable
+from wheel_checks.model import Location, Unavailable
 from wheel_checks.targets.selection import Choice
 from wheel_checks.targets.target import Target
 
-WHEEL, SDIST, NO_FILE = "wheel", "sdist", "none"
+WHEEL, SDIST, NO_FILE, CONDA = "wheel", "sdist", "none", "conda"
 DECLARED = "declared"  # named by files of a tree, and not looked at
 
 
@@ -57,12 +58,15 @@ class LinkedPackage:
 class StackPackage:
     """One package of a stack.
 
-    ``distribution`` is what would be installed: "wheel", "sdist" (it would be built there) or "none". ``archive`` is
+    ``distribution`` is what would be installed: "wheel", "sdist" (it would be built there), "conda" or "none".
+    ``locked`` is what a lock says of it, None for a package that was resolved. ``archive`` is
     the source archive, None for a package that is built from something else, and ``unread_archive`` says why one that
     an installer would try before this version could not be read.
     ``demands`` are all requirements on it; ``chain`` leads from what the user asked for to it, one demand a step.
-    ``choice`` is what the index offers where no wheel was found; ``siblings`` are wheels of the same release for other
-    machines. ``gpu_reason`` says why a GPU is wanted ("--gpu GB200"), "" when it is not.
+    ``place`` is the line of a file of the user (a lock, requirements, pyproject.toml) that brings the package in, None
+    where no file does. ``choice`` is what the index offers where no wheel was found; ``siblings`` are wheels of the
+    same release for other machines. ``gpu_reason`` says why a GPU is wanted ("--gpu GB200"), "" when it is not,
+    and ``cpu_reason`` who asks for a build for the CPU ("the index .../whl/cpu"), "" for nobody.
     """
 
     name: str
@@ -79,6 +83,9 @@ class StackPackage:
     gpu_reason: str = ""
     archive: SourceArchive | None = None
     unread_archive: str = ""
+    place: Location | None = None
+    locked: LockedEntry | None = None
+    cpu_reason: str = ""
 
     @property
     def label(self) -> str:
@@ -136,12 +143,24 @@ class PreRelease:
 
 
 @dataclass(frozen=True, slots=True)
+class Unhashed:
+    """A line of a requirements file with hashes that pip refuses, and why: "has no hash"."""
+
+    text: str
+    reason: str
+    place: Location
+
+
+@dataclass(frozen=True, slots=True)
 class StackFacts:
     """A set of requirements, resolved for a target.
 
     ``packages`` is empty when ``conflicts`` prevented that, or METADATA that was served with another hash than stated.
     ``unfinished`` says why a resolver might take newer releases than these, "" when it takes these; ``refused`` are
     newer releases of what was asked for, which it does not take, and ``pre_releases`` those of which pip takes others.
+    Of a requirements file with hashes, which is judged as it is, ``unhashed`` are lines that pip refuses, and
+    ``unlisted`` the first demand on each package that the file does not have.
+    ``lock`` is the lock file that names the packages, None when they were resolved.
     """
 
     requested: tuple[str, ...]
@@ -152,6 +171,9 @@ class StackFacts:
     unfinished: str = ""
     refused: tuple[Refused, ...] = ()
     pre_releases: tuple[PreRelease, ...] = ()
+    unhashed: tuple[Unhashed, ...] = ()
+    unlisted: tuple[Demand, ...] = ()
+    lock: LockFacts | None = None
 
     @property
     def built(self) -> tuple[StackPackage, ...]:

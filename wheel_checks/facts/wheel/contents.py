@@ -43,9 +43,11 @@ from wheel_checks.sources.byte_source import ByteSource
 
 if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF files and GPU code
     from wheel_checks.facts.elf.member_elf import MemberElf
+    from wheel_checks.facts.elf.named_imports import NamedImportFacts
     from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.formats.gpu.fatbin import GpuCode
+    from wheel_checks.formats.wheel.python_source import ModuleSources
     from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 
 QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
@@ -65,8 +67,8 @@ class WheelContents:
     ``size`` is in bytes, ``depth`` how deep the file was read. ``broken`` is the sentence that says why the archive
     cannot be read at all ("" when it can). ``dist_infos`` are the names of all top-level ``*.dist-info`` folders;
     ``metadata_bytes`` is METADATA as it is, to compare it with what an index serves. ``variant`` is None where there is
-    no ``variant.json``, ``variant_member`` the path where it is or should be. ``elfs``, ``gpu_code``, ``hash_faults``
-    and ``content_sha256`` are as in ``WheelFacts``.
+    no ``variant.json``, ``variant_member`` the path where it is or should be. ``elfs``, ``imports``, ``gpu_code``,
+    ``hash_faults`` and ``content_sha256`` are as in ``WheelFacts``.
     """
 
     size: int
@@ -81,6 +83,8 @@ class WheelContents:
     variant_member: str = ""
     variant: VariantMetadata | Unavailable | None = None
     elfs: tuple[MemberElf, ...] | Unavailable = NO_ELFS
+    sources: ModuleSources | Unavailable = NO_ELFS
+    imports: NamedImportFacts | Unavailable = NO_ELFS
     gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE
     accelerator: AcceleratorContent | Unavailable = NOT_READ
     hash_faults: tuple[tuple[str, str], ...] | Unavailable = _NOT_COMPARED
@@ -313,7 +317,9 @@ def _with_elfs(
 ) -> WheelContents:
     """With what the loader goes by; of a variant, which may claim a level of the CPU, also the level that is marked."""
     from wheel_checks.facts.elf.kept import MemberElfs
+    from wheel_checks.facts.elf.named_imports import kept_named_imports
     from wheel_checks.facts.elf.native_members import read_native_members
+    from wheel_checks.facts.wheel.module_sources import kept_module_sources
     from wheel_checks.formats.elf.file import LOADER_PARTS, Part
 
     archive = contents.archive
@@ -321,14 +327,16 @@ def _with_elfs(
         return contents
     is_variant = contents.variant is not None or (not isinstance(name, Unavailable) and bool(name.variant))
     parts = LOADER_PARTS | {Part.ISA_LEVEL} if is_variant else LOADER_PARTS
-    whole = contents.depth is Depth.FULL
+    whole = contents.depth.includes(Depth.GPU)  # which streams the largest anyway
     elfs = kept.remember(
         f"{'variant ' * is_variant}{WHOLE_ELFS if whole else ELFS}",
         MemberElfs(archive.members),
         lambda: read_native_members(source, archive, whole=whole, parts=parts),
         deeper=() if whole else (f"{'variant ' * is_variant}{WHOLE_ELFS}",),
     )
-    return replace(contents, elfs=elfs)
+    stable = not isinstance(name, Unavailable) and any(tag.abi == "abi3" for tag in name.tags)
+    contents = replace(contents, elfs=elfs, imports=kept_named_imports(source, archive, kept, stable=stable))
+    return replace(contents, sources=kept_module_sources(source, archive, kept))
 
 
 def _with_hashes(contents: WheelContents, source: ByteSource, kept: FileFacts) -> WheelContents:

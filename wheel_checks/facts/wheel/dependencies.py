@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -19,13 +19,16 @@ from wheel_checks.facts.elf.kept import MemberElfs
 from wheel_checks.facts.elf.native_members import is_library, read_native_members
 from wheel_checks.facts.elf.reading import THRIFTY
 from wheel_checks.facts.links.closure import Status
-from wheel_checks.facts.links.linking import AbsentPackage, LaidOutWheel, LinkFacts, lay_out, link
+from wheel_checks.facts.links.linking import AbsentPackage, LaidOutWheel, LinkFacts, lay_out, link, modules_to_read
 from wheel_checks.facts.wheel.contents import ELFS, WHOLE_ELFS
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.facts.wheel.resolution import Pins, is_pinned, metadata_reader, resolve_pins
+from wheel_checks.facts.wheel.module_sources import joined, kept_module_sources, packages_of
+from wheel_checks.facts.wheel.neighbours import TORCH, Neighbour, Outline, Outlines
+from wheel_checks.facts.wheel.resolution import Pins, is_pinned, metadata_reader, resolve_pins, with_extras
 from wheel_checks.formats.digests import WrongHash
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
+from wheel_checks.formats.wheel.python_source import ModuleSources
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.targets.selection import Choice, choose
@@ -50,7 +53,8 @@ A direct URL is the choice of who made the wheel: the resolver decides whether i
 """
 
 _AT_ONCE = 8  # dependencies read in parallel, of all wheels together; also the client's bound on connections
-_PINS, _RESOLVED = "exact pins of METADATA", "uv"
+_PINS, _RESOLVED, _BESIDE = "exact pins of METADATA", "uv", "the stack"
+_ROUNDS = 6  # of reading what other wheels open: libcuml opens libraft, which opens librmm
 _NOT_ASKED = Unavailable("requirements were not followed: no library needs another wheel")
 
 T = TypeVar("T")
@@ -81,11 +85,21 @@ class Dependencies:
     """The link closure of wheels of one run. Threads share what is read; close it, or use it in a ``with`` block.
 
     ``listing`` gives the files of a project; ``resolver`` is asked only when the exact pins of METADATA leave a library
-    unfound. Neither is called for a wheel that needs nobody. ``whole`` streams what head and tail do not tell.
+    unfound. Neither is called for a wheel that needs nobody. ``whole`` streams what head and tail do not tell. What
+    ``beside`` asks for is installed with each wheel.
     """
 
-    def __init__(self, client: HttpClient, listing: Listing, resolver: Resolver, *, whole: bool = False) -> None:
+    def __init__(
+        self,
+        client: HttpClient,
+        listing: Listing,
+        resolver: Resolver,
+        *,
+        whole: bool = False,
+        beside: Sequence[Requirement] = (),
+    ) -> None:
         self._client = client
+        self._also = tuple(beside)
         self._whole = whole
         self._listing = listing
         self._resolver = resolver
@@ -93,6 +107,8 @@ class Dependencies:
         self._listings: _Once[Sequence[IndexFile]] = _Once()
         self._metadata: _Once[CoreMetadata] = _Once()
         self._wheels: _Once[LaidOutWheel] = _Once()
+        self._outlined: _Once[Outline] = _Once()
+        self._outlines = Outlines(client, self._pool)
         self._wrong: dict[str, WrongHash] = {}  # METADATA with another hash than stated, by the file that it is of
 
     def __enter__(self) -> Self:
@@ -103,27 +119,66 @@ class Dependencies:
     ) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def link(self, wheel: WheelFacts) -> LinkFacts | Unavailable:
-        """The closure of ``wheel`` on its target; why there is none when it has no target or was not read so deep.
+    def link(
+        self,
+        wheel: WheelFacts,
+        extras: Collection[str] = (),
+        place: Neighbour | None = None,
+        beside: Sequence[Neighbour] | None = None,
+    ) -> LinkFacts | Unavailable:
+        """The closure of ``wheel`` with ``extras`` on its target; why there is none: no target, or not read so deep.
+
+        ``beside`` are the wheels that are installed with it, where that is known, as in a stack; without it
+        requirements are followed. ``place`` is where the wheel itself is, so that its symbols are looked up.
 
         Raises SourceError or FormatError when an index page, a METADATA or a wheel cannot be read.
         """
         if wheel.target is None:
             return Unavailable("the wheel names no Linux machine to link on", "--platform, --python")
-        if isinstance(wheel.elfs, Unavailable):
-            return wheel.elfs
-        if isinstance(wheel.metadata, Unavailable):
-            return wheel.metadata
-        own = lay_out(wheel.file_name, wheel.elfs)
+        unread = [fact for fact in (wheel.elfs, wheel.metadata) if isinstance(fact, Unavailable)]
+        if unread or isinstance(wheel.elfs, Unavailable) or isinstance(wheel.metadata, Unavailable):
+            return unread[0]
+        own = lay_out(wheel.file_name, wheel.elfs, sources=wheel.sources)
+        if beside is not None:
+            return self._link_beside(own, wheel.target, place, beside)
+        requirements = with_extras(wheel.metadata.requirements, wheel.target.markers(), extras)
+        if self._also:
+            choices = self._resolved((*requirements, *self._also), wheel.target)
+            taken = [Neighbour.of(choice.chosen) for choice in choices if choice.chosen is not None]
+            return self._link_beside(own, wheel.target, place, taken)
         alone = link(own, (), wheel.target, absent=_NOT_ASKED, how="no requirement was needed")
         if not _statuses(alone) & {Status.MISSING, Status.OPTIONAL}:
             return alone
-        pins = self._pins(wheel.metadata.requirements, wheel.target)
-        linked = self._link(own, [package.choice for package in pins.packages], wheel.target, pins, _PINS)
-        if Status.MISSING not in _statuses(linked) or not pins.skipped:
+        pins = self._pins(requirements, wheel.target)
+        choices = [package.choice for package in pins.packages]
+        linked = self._link(own, choices, wheel.target, pins, _PINS)
+        if Status.MISSING in _statuses(linked) and pins.skipped:
+            choices = self._resolved(requirements, wheel.target)
+            linked = self._link(own, choices, wheel.target, pins, _RESOLVED)
+        return self._with_symbols(linked, place, choices, wheel.target)
+
+    def _with_symbols(
+        self, linked: LinkFacts, place: Neighbour | None, choices: Sequence[Choice], target: Target
+    ) -> LinkFacts:
+        """The closure with the symbols of the wheel where torch is in it: what is built against it is what breaks."""
+        taken = [Neighbour.of(choice.chosen) for choice in choices if choice.chosen is not None]
+        if place is None or all(one.project != TORCH for one in taken):
             return linked
-        choices = self._resolved(wheel.metadata.requirements, wheel.target)
-        return self._link(own, choices, wheel.target, pins, _RESOLVED)
+        outlines = [self._outline(one, target) for one in taken if one.may_have_libraries]
+        return self._outlines.with_symbols(linked, place, outlines, target)
+
+    def _link_beside(
+        self, own: LaidOutWheel, target: Target, place: Neighbour | None, beside: Sequence[Neighbour]
+    ) -> LinkFacts:
+        """The closure with the wheels that are there, of whose libraries only the names are read at first."""
+        others = [one for one in beside if one.project != own.project and one.may_have_libraries]
+        outlines = list(self._pool.map(lambda one: self._outline(one, target), others))
+        laid_out = [outline.laid_out for outline in outlines]
+        linked = link(own, laid_out, target, how=_BESIDE, outlined=True)
+        return linked if place is None else self._outlines.with_symbols(linked, place, outlines, target)
+
+    def _outline(self, neighbour: Neighbour, target: Target) -> Outline:
+        return self._outlined.get(f"{neighbour.location} {target}", lambda: self._outlines.read(neighbour, target))
 
     def _pins(self, requirements: Sequence[Requirement], target: Target) -> Pins:
         read = metadata_reader(self._client, lambda wrong: self._wrong.setdefault(wrong.file_name, wrong))
@@ -163,7 +218,38 @@ class Dependencies:
         pinned = [package.choice.chosen.file_name for package in pins.packages if package.choice.chosen]
         wrong = [self._wrong[name] for name in pinned if name in self._wrong]
         linked = link(own, wheels, target, absent=absent, how=how, not_followed=not_followed)
+        if Status.MISSING in _statuses(linked):
+            by_name = {file.file_name: file for file in files}
+            wheels = self._with_sources(own, wheels, by_name, linked)
+            linked = link(own, wheels, target, absent=absent, how=how, not_followed=not_followed)
         return replace(linked, wrong_metadata=tuple(wrong))
+
+    def _with_sources(
+        self, own: LaidOutWheel, wheels: list[LaidOutWheel], files: Mapping[str, IndexFile], linked: LinkFacts
+    ) -> list[LaidOutWheel]:
+        """The wheels with the modules through which the wheel, when it is imported, opens libraries of them."""
+        missing = {need.soname for need in linked.closure.needs if need.status is Status.MISSING}
+        for _ in range(_ROUNDS):
+            wanted = modules_to_read(own, wheels, missing)
+            if not wanted:
+                break
+            read = self._pool.map(lambda one: self._read_sources(files[one[0].file_name], one[1]), wanted)
+            fresh = {
+                one.file_name: replace(one, sources=joined(one.sources, sources))
+                for (one, _), sources in zip(wanted, read, strict=True)
+            }
+            wheels = [fresh.get(one.file_name, one) for one in wheels]
+        return wheels
+
+    def _read_sources(self, file: IndexFile, roots: tuple[str, ...]) -> ModuleSources:
+        source = self._client.open(file.url, expected_hash=file.hashes.get("sha256", ""), size=file.size)
+        try:
+            kept = kept_facts(source, self._client.cache)
+            return kept_module_sources(source, read_archive(source, kept), kept, roots)
+        except FormatError as error:
+            raise SourceError(f"{file.file_name}, which the wheel requires, is no readable wheel: {error}") from None
+        finally:
+            source.close()
 
     def _files(self, project: str) -> Sequence[IndexFile]:
         return self._listings.get(canonicalize_name(project), lambda: self._listing(project))
@@ -184,7 +270,9 @@ class Dependencies:
                 deeper=(WHOLE_ELFS,) if self._whole else (WHOLE_ELFS, ELFS, f"thrifty {WHOLE_ELFS}"),
             )
             libraries = [elf for elf in elfs if is_library(elf.member.name)]
-            return lay_out(file.file_name, libraries, source.cost.bytes_read, source.cost.requests)
+            cost = source.cost
+            packages = packages_of(member.name for member in archive.members)
+            return lay_out(file.file_name, libraries, cost.bytes_read, cost.requests, packages=packages)
         except FormatError as error:
             raise SourceError(f"{file.file_name}, which the wheel requires, is no readable wheel: {error}") from None
         finally:

@@ -20,9 +20,11 @@ from wheel_checks.targets.target import Target
 
 if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF files and GPU code
     from wheel_checks.facts.elf.member_elf import MemberElf
+    from wheel_checks.facts.elf.named_imports import NamedImportFacts
     from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.links.linking import LinkFacts
     from wheel_checks.facts.wheel.variant import VariantFacts
+    from wheel_checks.formats.wheel.python_source import ModuleSources
 
 NO_SIDECAR = Unavailable("the index offers no METADATA separate from the wheel (PEP 658)")
 NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
@@ -66,7 +68,8 @@ class Sibling:
 class WheelFacts:
     """One wheel. What could not be had is ``Unavailable``, with the reason.
 
-    ``broken`` is the sentence that says why the archive cannot be read at all ("" when it can).
+    ``broken`` is the sentence that says why the archive cannot be read at all ("" when it can). ``sources`` are the
+    Python modules that show what an import loads.
     ``variant`` is None for a wheel that is no variant: neither a label in its name nor a ``variant.json``.
     ``listing`` is what the index says of it, ``other_listings`` what other indexes say of a file of that name.
     ``target`` is the platform and Python for which markers were evaluated (None: no single target is meant).
@@ -98,6 +101,8 @@ class WheelFacts:
     target: Target | None = None
     siblings: tuple[Sibling, ...] = ()
     elfs: tuple[MemberElf, ...] | Unavailable = NO_ELFS
+    sources: ModuleSources | Unavailable = NO_ELFS
+    imports: NamedImportFacts | Unavailable = NO_ELFS
     links: LinkFacts | Unavailable = _NO_LINKS
     gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE
     variant: VariantFacts | None = None
@@ -113,4 +118,13 @@ class WheelFacts:
     def without_members(self) -> WheelFacts:
         """What comparing wheels with each other needs; the members of a whole release would fill the memory."""
         dropped = Unavailable("the members were judged already, and not kept")
-        return replace(self, archive=dropped, record=dropped, elfs=dropped, links=dropped, gpu_code=dropped)
+        return replace(
+            self,
+            archive=dropped,
+            record=dropped,
+            elfs=dropped,
+            sources=dropped,
+            imports=dropped,
+            links=dropped,
+            gpu_code=dropped,
+        )

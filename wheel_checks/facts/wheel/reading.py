@@ -108,6 +108,8 @@ def _assemble(contents: WheelContents, location: str, request: Request, name: Wh
         listing=request.listing,
         target=request.target,
         elfs=contents.elfs,
+        imports=contents.imports,
+        sources=contents.sources,
         gpu_code=contents.gpu_code,
         content_sha256=contents.content_sha256,
         broken=contents.broken,

@@ -75,6 +75,16 @@ def active_with_extras(
     ]
 
 
+def with_extras(
+    requirements: Iterable[Requirement], environment: Mapping[str, str], extras: Collection[str]
+) -> list[Requirement]:
+    """The requirements, those of ``extras`` among them without their marker, so that they hold where it did."""
+    given = list(requirements)
+    plain = {id(r) for r in active_with_extras(given, environment)}
+    more = [r for r in active_with_extras(given, environment, extras) if id(r) not in plain]
+    return [*(r for r in given if r not in more), *(Requirement(str(r).partition(";")[0]) for r in more if not r.url)]
+
+
 def exact_pin(requirement: Requirement) -> str:
     """The one version that ``==`` or ``===`` allows, "" when the requirement allows several or names a URL."""
     pins = [s.version for s in requirement.specifier if s.operator in ("==", "===") and not s.version.endswith(".*")]

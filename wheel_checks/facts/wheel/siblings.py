@@ -62,8 +62,10 @@ def sibling_files(wheel: WheelFacts, listed: Iterable[IndexFile]) -> Iterator[tu
         if other is None or target is None or target.machine == wheel.target.machine:
             continue
         same = (name.parsed_version, name.variant) == (other.parsed_version, other.variant)
-        if same and not other.tags.isdisjoint(_installable(wheel, target).supported_tags()):
-            yield file, target
+        if same:
+            supported = _installable(wheel, target).supported_tags()  # a thousand; the other wheel has few
+            if any(tag in supported for tag in other.tags):
+                yield file, target
 
 
 def _installable(wheel: WheelFacts, target: Target) -> Target:

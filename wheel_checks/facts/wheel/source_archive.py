@@ -56,6 +56,22 @@ _KINDS = {  # by the suffix or the name of a member
 _NAMES_CUDA = re.compile(r"\b(?:CUDAExtension|CUDA_HOME|CUDA_PATH|nvcc)\b")
 _IMPORTS = re.compile(r"^[ \t]*(?:import|from)[ \t]+(torch|numpy|jax|tensorflow)\b", re.MULTILINE)
 
+_PACKERS = frozenset(
+    {"setuptools.build_meta", "hatchling.build", "flit_core.buildapi", "poetry.core.masonry.api", "pdm.backend", ""}
+)
+_OF_PACKERS = frozenset(
+    {
+        *("setuptools", "wheel", "setuptools-scm", "hatchling", "hatch-vcs", "hatch-fancy-pypi-readme", "flit-core"),
+        *("poetry-core", "poetry-dynamic-versioning", "pdm-backend", "pip", "packaging", "toml", "tomli"),
+    }
+)
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_DOES_MORE = re.compile(
+    r"ext_modules|Extension\b|cffi_modules|rust_extensions|cmdclass|subprocess\.|from subprocess|os\.system|urlopen"
+    r"|cythonize|CMake|import (?:urllib|requests)|cpp_extension|popen",
+    re.IGNORECASE,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class SourceArchive:
@@ -63,7 +79,8 @@ class SourceArchive:
 
     ``metadata_of`` names the wheel for another machine whose METADATA stands for the archive's, as in uv's resolutions;
     "" when the archive's own is used. ``sources`` says what kinds of source it holds, as far as it was read, and
-    ``imported`` which packages its setup.py imports although it does not say that its build requires them.
+    ``imported`` which packages its setup.py imports although it does not say that its build requires them. ``is_pure``
+    is True where all of it was read, and a build of it compiles nothing (see :func:`_builds_nothing`).
     """
 
     name: str
@@ -76,6 +93,7 @@ class SourceArchive:
     metadata_of: str = ""
     sources: tuple[str, ...] = ()
     imported: tuple[str, ...] = ()
+    is_pure: bool = False
 
     @property
     def label(self) -> str:
@@ -116,8 +134,10 @@ class SourceArchive:
         return f"{self.label} would be built from {self.file_name}"
 
 
-def read_source_archive(source: ByteSource, name: str, version: str, file_name: str) -> SourceArchive:
-    """What the archive says, read from its start as far as that takes (``MOST_BYTES``).
+def read_source_archive(
+    source: ByteSource, name: str, version: str, file_name: str, *, whole: bool = False
+) -> SourceArchive:
+    """What the archive says, read from its start as far as that takes (``MOST_BYTES``), or all of it.
 
     What it does not say is Unavailable in the result. Raises SourceError when it cannot be read, FormatError for one
     that is no archive.
@@ -127,7 +147,7 @@ def read_source_archive(source: ByteSource, name: str, version: str, file_name: 
     read = (
         _zip_members(source)
         if file_name.endswith(".zip")
-        else _tar_members(source, lambda: _is_known(name, version, members))
+        else _tar_members(source, lambda: _Known.NOTHING if whole else _is_known(name, version, members))
     )
     first = ""
     for member in read:
@@ -162,7 +182,16 @@ def read_source_archive(source: ByteSource, name: str, version: str, file_name: 
         build=build,
         sources=tuple(sorted(kinds)),
         imported=tuple(_imported(setup, build)),
+        is_pure=whole and not kinds and _builds_nothing(setup, build),
     )
+
+
+def _builds_nothing(setup: str, build: BuildSystem | Unavailable) -> bool:
+    """Whether a known build backend only packs what is there: no extension, no command, no program that it starts."""
+    if isinstance(build, Unavailable) or build.in_tree or _DOES_MORE.search(setup):
+        return False
+    needed = {match[0].lower().replace("_", "-") for text in build.requires if (match := _NAME.match(text))}
+    return build.backend.partition(":")[0] in _PACKERS and needed <= _OF_PACKERS
 
 
 def _imported(setup: str, build: BuildSystem | Unavailable) -> Iterator[str]:

@@ -1,0 +1,122 @@
+"""The hashes of the names that a library in a wheel exports, without its symbol table of megabytes.
+
+The section headers at the end of the file say where .gnu.hash is; a linker puts it in front, patchelf behind. So a
+short tail and a short head do for most libraries; where the headers are copies of bytes that no tail reaches, the
+member is streamed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from wheel_checks.errors import FormatError
+from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.elf.member import PartialMember
+from wheel_checks.formats.elf.bytes import BytesNeeded, ElfBytes, KnownRegions, WholeFile
+from wheel_checks.formats.elf.gnu_hash import exported_hashes
+from wheel_checks.formats.elf.header import read_header
+from wheel_checks.formats.elf.reader import check_count
+from wheel_checks.formats.elf.sections import SHT_GNU_HASH, find_section
+from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
+from wheel_checks.formats.zip.local_header import read_local_header
+from wheel_checks.formats.zip.member_data import DEFLATED, inflate, inflate_stream
+from wheel_checks.model import Unavailable
+from wheel_checks.sources.byte_source import ByteSource
+
+LARGEST_HASH_TABLE = 16 * 1024 * 1024  # bytes of .gnu.hash; that of the largest library known has 1 MB
+_WHOLE = 256 * 1024  # compressed bytes up to which a member is read whole
+_WHOLE_INFLATED = 16 * 1024 * 1024
+_HEAD = 8 * 1024  # compressed bytes
+_ROOM = 512  # bytes of a local header beyond its fixed part
+_MOST = 6 * 1024 * 1024  # compressed bytes of head and tail, before the member is streamed
+_KEPT = 32 * 1024 * 1024  # bytes of the end of a stream that are kept
+_MAX_ROUNDS = 16
+
+
+def read_exported_hashes(
+    source: ByteSource, archive: Archive, member: Member, *, stream: int = 0
+) -> frozenset[int] | Unavailable:
+    """The GNU hashes, lowest bits cleared, of what the library exports.
+
+    A member of at most ``stream`` compressed bytes is streamed where its head and tail do not tell. Raises SourceError.
+    """
+    start = member.header_offset
+    body = member.compressed_size if member.compressed_size <= _WHOLE else _HEAD
+    length = min(LOCAL_HEADER_SIZE + len(member.raw_name) + _ROOM + body, archive.end.directory_offset - start)
+    try:
+        data = source.read(start, max(0, length))
+        header = read_local_header(data)
+        packed = data[header.header_size : header.header_size + member.compressed_size]
+        if len(packed) == member.compressed_size:
+            return _hashes(WholeFile(inflate(member, packed, _WHOLE_INFLATED)))
+        if member.method != DEFLATED or member.is_encrypted:
+            return Unavailable(f"{member.name} is not deflated", "a wheel as pip and uv write it")
+        partial = PartialMember(member, start + header.header_size)
+        partial.allow_inflating(_KEPT)
+        partial.begin(packed)
+        found = _of_head_and_tail(source, partial)
+        if found is None and member.compressed_size <= stream:
+            found = _of_stream(source, partial)
+    except FormatError as error:
+        return Unavailable(f"the exports of {member.name} cannot be read: {error}")
+    if found is None:
+        return Unavailable(f"head and tail of {member.name} do not hold its exports", "stream it")
+    return found
+
+
+def _of_head_and_tail(source: ByteSource, partial: PartialMember) -> frozenset[int] | None:
+    """The hashes, None when they take more than may be read."""
+    end = partial.data_offset + partial.member.compressed_size
+    for _ in range(_MAX_ROUNDS):
+        try:
+            return _hashes(partial)
+        except BytesNeeded as needed:
+            wish = partial.wish_for(needed.ranges)
+        except FormatError:
+            if partial.tail_served:  # perhaps the tail was inflated from a wrong start
+                return None
+            raise
+        if wish.head + wish.tail > _MOST:
+            return None
+        head, tail = wish.head - partial.head_packed, wish.tail - len(partial.tail_packed)
+        if head > 0:
+            partial.extend_head(source.read(partial.data_offset + partial.head_packed, head))
+        if tail > 0:
+            partial.extend_tail(source.read(end - wish.tail, tail))
+    return None
+
+
+def _of_stream(source: ByteSource, partial: PartialMember) -> frozenset[int] | None:
+    """The hashes from the first and the last bytes of the whole library, None when they lie between."""
+    member = partial.member
+    head, tail = bytearray(), bytearray()
+    chunks = source.stream(partial.data_offset, member.compressed_size)
+    try:
+        for piece in inflate_stream(member, chunks):
+            if len(head) < _KEPT:
+                head += piece
+            tail += piece
+            if len(tail) > 2 * _KEPT:
+                del tail[:-_KEPT]
+    finally:
+        if isinstance(chunks, Generator):
+            chunks.close()  # now, not at some later time: a connection hangs on it
+    known = KnownRegions(member.size)
+    known.add(0, bytes(head))
+    known.add(member.size - len(tail), bytes(tail))
+    try:
+        return _hashes(known)
+    except BytesNeeded:
+        return None
+
+
+def _hashes(view: ElfBytes) -> frozenset[int]:
+    """The hashes of .gnu.hash. Raises FormatError and BytesNeeded."""
+    header, reader = read_header(view)
+    if header.byte_order != "little":
+        raise FormatError(f"it is {header.byte_order}-endian", expected="a library of x86_64 or aarch64")
+    place = find_section(reader, header, SHT_GNU_HASH)
+    if place is not None:
+        check_count("sh_size of .gnu.hash", place[1], LARGEST_HASH_TABLE)
+        return frozenset(exported_hashes(reader.read(*place, ".gnu.hash"), reader.bits))
+    raise FormatError("it has no section .gnu.hash", expected="one, as linkers write it")

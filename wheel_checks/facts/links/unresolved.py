@@ -1,0 +1,251 @@
+"""The symbols that a wheel's files need, and no library beside them defines.
+
+glibc looks a symbol up in what is global, then in the file that Python opens and all that this one needs, breadth
+first. A library that another one of the wheel needs is therefore judged with what loads it. Where packages open
+libraries themselves, for all to see, nothing in the files says so; hence a name counts as missing only when *no*
+library of the closure defines it: then no order of loading helps.
+
+Pure, but for ``Definitions``, which reads what libraries define as late as possible, and as few of them.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from wheel_checks.data import lines
+from wheel_checks.facts.links.closure import Need, Status
+from wheel_checks.formats.elf.file import ElfFacts, Missing
+from wheel_checks.formats.elf.linkage import Exports, Imports, hashes_of, symbol_hash
+from wheel_checks.formats.elf.versions import SymbolVersions
+from wheel_checks.model import Unavailable
+
+_OF_PYTHON = re.compile(r"_?Py[A-Z_]")
+# Names of torch: in its namespaces (their mangled names begin so), or C functions of its stable interface.
+_OF_TORCH = re.compile(
+    r"_Z(?:T[VISTh]|T[hv]n?\d+_n?\d*_?|GV|GR)?(?:N[KVRO]{0,3})?(?:3c10|2at|5torch|6caffe2)(?=\d|[A-Z])"
+    r"|aoti_torch_|torch_\w|THP[A-Z]|THC?[A-Z]\w+_"
+)
+_STANDARD = re.compile(r"(?:libc|libm|libdl|librt|libpthread|libutil|libstdc\+\+|libgcc_s|ld-linux[\w-]*)\.so")
+# Names of libstdc++: in std and __gnu_cxx, operators new and delete, and what the ABI of C++ itself demands.
+_OF_STANDARD = re.compile(
+    r"_Z(?:T[VISTh])?(?:N[KVRO]{0,3})?(?:S[a-z]|9__gnu_cxx|10__cxxabiv)|_Z(?:na|nw|da|dl)"
+    r"|_ZT[IS]P?K?[a-z]$|__cxa_|__gxx_"
+)
+_OF_DRIVER = re.compile(r"(?:cu|nvml|cuvid|NvEnc)[A-Z]")  # libcuda, libnvidia-ml and others of NVIDIA's driver
+_FAR = "its table of symbols lies too far inside it"
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class UnresolvedFile:
+    """A file of the wheel with the names that nothing defines, as linkers write them.
+
+    ``of_torch`` are those in the namespaces of torch. ``imported`` is False for a library that nothing is known to
+    open, and for one of several alternatives of which others load.
+    """
+
+    path: str
+    names: tuple[str, ...]
+    of_torch: tuple[str, ...]
+    imported: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolFacts:
+    """What came of looking every symbol up.
+
+    ``unresolved`` are files that cannot be loaded; ``unread`` are sentences, by file, about what could not be decided;
+    ``judged`` counts the files whose symbols were looked up. ``torch`` is the version of torch in the closure ("" for
+    none) from the wheel ``torch_wheel``; ``fitting`` are the releases of torch that define all that is missing of it.
+    """
+
+    unresolved: tuple[UnresolvedFile, ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
+    judged: int = 0
+    torch: str = ""
+    torch_wheel: str = ""
+    fitting: tuple[str, ...] = ()
+
+
+NOT_LOOKED_UP = Unavailable("no symbol was looked up: the wheel links to no other wheel", "--with torch==2.11.0")
+
+
+class Definitions(Protocol):
+    """What the libraries of other wheels define; each is read when it is asked for."""
+
+    @property
+    def torch(self) -> Collection[int] | None:
+        """The hashes of all that the libraries of torch define; None without torch, or when they cannot be read."""
+
+    def of(self, paths: Sequence[str]) -> Mapping[str, Collection[int] | None]:
+        """The hashes of what the files at ``paths`` define, None for one that cannot be read. Raises SourceError."""
+
+    def libraries(self) -> Sequence[str]:
+        """The paths of all libraries of other wheels that others may link to."""
+
+
+def find_unresolved(
+    files: Mapping[str, ElfFacts], needs: Iterable[Need], imported: Collection[str], beside: Definitions
+) -> tuple[tuple[UnresolvedFile, ...], tuple[tuple[str, str], ...], int]:
+    """The files with unresolved names, sentences about what is open, and how many files were judged.
+
+    ``files`` are those of the judged wheel; ``needs`` those of the whole closure. Raises SourceError.
+    """
+    needed: dict[str, list[Need]] = defaultdict(list)
+    for need in needs:
+        needed[need.elf].append(need)
+    own, blind = _own_definitions(files)
+    open_ = [(path, _FAR) for path, elf in sorted(files.items()) if isinstance(elf.imports, Missing)]
+    known = {path: elf for path, elf in sorted(files.items()) if isinstance(elf.imports, Imports)}
+    lookup = _Lookup(beside, needed, blind)
+    found: list[UnresolvedFile] = []
+    for path, elf in known.items():
+        names = [name for name in _to_look_up(elf, needed[path]) if symbol_hash(name) not in own]
+        missing, reason = lookup.missing(path, names, files.keys()) if names else ([], "")
+        if reason:
+            open_.append((path, reason))
+        missing = [*missing, *_of_lost_libraries(elf, needed[path])]
+        if missing:
+            of_torch = tuple(name for name in missing if _OF_TORCH.match(name))
+            found.append(UnresolvedFile(path, tuple(missing), of_torch, path in imported))
+    return _with_alternatives(found, files), tuple(open_), len(known)
+
+
+def _own_definitions(files: Mapping[str, ElfFacts]) -> tuple[set[int], list[str]]:
+    """What the files of the wheel define, and those of which it is not known."""
+    own: set[int] = set()
+    for elf in files.values():
+        if isinstance(elf.exports, Exports):
+            own |= hashes_of(elf.exports)
+    return own, [path for path, elf in files.items() if isinstance(elf.exports, Missing)]
+
+
+def _to_look_up(elf: ElfFacts, needs: Sequence[Need]) -> list[str]:
+    """The names without their versions, but those of the interpreter and of libraries that no wheel brings."""
+    libraries: dict[str, set[str]] = defaultdict(set)
+    if isinstance(elf.versions, SymbolVersions):
+        for record in elf.versions.needs:
+            for each in record.versions:
+                libraries[each.name].add(record.library)
+    statuses = {need.soname: need for need in needs}
+    names = []
+    for full in elf.imports.names if isinstance(elf.imports, Imports) else ():
+        name, _, version = full.partition("@")
+        if _OF_PYTHON.match(name):
+            continue
+        brought = [statuses[soname].by for soname in libraries[version] if soname in statuses] if version else []
+        if version and not any(brought):
+            continue  # of a library of the system, or of a missing one: other rules judge its version, or its absence
+        names.append(name)
+    return names
+
+
+def _of_lost_libraries(elf: ElfFacts, needs: Sequence[Need]) -> list[str]:
+    """The names with versions of libraries that nothing brings, as ``name@library``.
+
+    Only where the need itself rests on strings alone: the version proves it. Of one that is certain WHL521 speaks.
+    """
+    lost = {need.soname for need in needs if need.status is Status.MISSING and not need.certain}
+    if not lost or not isinstance(elf.versions, SymbolVersions) or not isinstance(elf.imports, Imports):
+        return []
+    libraries = {v.name: record.library for record in elf.versions.needs for v in record.versions}
+    pairs = [full.partition("@")[::2] for full in elf.imports.names]
+    return [f"{name}@{libraries[version]}" for name, version in pairs if libraries.get(version) in lost]
+
+
+class _Lookup:
+    """Looks names up, from what is at hand to what must be read."""
+
+    def __init__(self, beside: Definitions, needed: Mapping[str, Sequence[Need]], blind: Sequence[str]) -> None:
+        self._beside = beside
+        self._needed = needed
+        self._blind = blind
+        self._everything: set[int] | None = None
+        self._unread_libraries = 0
+
+    def missing(self, path: str, names: Sequence[str], own: Collection[str]) -> tuple[list[str], str]:
+        """The names that nothing defines; and why it is not known of others, "" when it is."""
+        torch = self._beside.torch
+        left = [name for name in names if torch is None or symbol_hash(name) not in torch]
+        if not left:
+            return [], ""
+        scope = self._scope(path)
+        providers = sorted({need.by for need in scope if need.by and need.by not in own})
+        read = self._beside.of(providers)
+        unknown = [provider for provider in providers if read.get(provider) is None]
+        for exports in read.values():
+            left = [name for name in left if exports is None or symbol_hash(name) not in exports]
+        certain = [name for name in left if torch is not None and _OF_TORCH.match(name)]
+        others = [name for name in left if name not in set(certain)]
+        if others:
+            outside = {need.soname for need in scope if need.status in (Status.DRIVER, Status.SYSTEM)}
+            others = [name for name in others if not _may_be_of_the_system(name, outside)]
+        if others:
+            others = [name for name in others if symbol_hash(name) not in self._all()]
+        if self._blind:
+            shown = f"what {self._blind[0]} of the same wheel defines is not known"
+            return ([], shown) if certain or others else ([], "")
+        if any(need.status is Status.MISSING for need in scope):
+            return certain, ""  # a missing library has its own finding, and may have these
+        if others and (unknown or self._unread_libraries):
+            name = posixpath.basename(unknown[0]) if unknown else "a library beside it"
+            return certain, f"it needs {others[0]}, and what {name} defines could not be read"
+        return certain + others, ""
+
+    def _scope(self, path: str) -> list[Need]:
+        """What the file leads to, breadth first."""
+        found: dict[tuple[str, str], Need] = {}
+        queue, seen = [path], {path}
+        for one in queue:
+            for need in self._needed.get(one, ()):
+                found.setdefault((need.soname, need.by), need)
+                if need.by and need.by not in seen:
+                    seen.add(need.by)
+                    queue.append(need.by)
+        return list(found.values())
+
+    def _all(self) -> set[int]:
+        """What any library of any other wheel defines."""
+        if self._everything is None:
+            self._everything = set()
+            for exports in self._beside.of(self._beside.libraries()).values():
+                if exports is None:
+                    self._unread_libraries += 1
+                else:
+                    self._everything.update(exports)
+        return self._everything
+
+
+def _may_be_of_the_system(name: str, outside: Collection[str]) -> bool:
+    """Whether a name without a version can come from a library of the driver or of the system.
+
+    The C library is in every process. Some linkers leave the versions of its names out, and of those of libstdc++.
+    Other libraries of the system and of the driver are libraries of C.
+    """
+    if name in lines("glibc_symbols") or _OF_DRIVER.match(name):
+        return True
+    if _OF_STANDARD.match(name):
+        return any(soname.startswith("libstdc++.so") for soname in outside)
+    others = [soname for soname in outside if not _STANDARD.match(soname)]
+    return bool(others) and not name.startswith("_Z")
+
+
+def _with_alternatives(found: Sequence[UnresolvedFile], files: Mapping[str, ElfFacts]) -> tuple[UnresolvedFile, ...]:
+    """Files whose paths differ in numbers alone are one for each CUDA, GPU or torch: one that loads is enough."""
+    failing = {item.path for item in found}
+    groups: dict[str, list[str]] = defaultdict(list)
+    for path in files:
+        groups[_DIGITS.sub("#", path)].append(path)
+    result = []
+    for item in found:
+        group = groups[_DIGITS.sub("#", item.path)]
+        if len(group) > 1 and not failing.issuperset(group):
+            result.append(replace(item, imported=False))
+        else:
+            result.append(item)
+    return tuple(result)
