@@ -8,7 +8,14 @@ from itertools import product
 import pytest
 
 from tests.answers.results import ERROR, FAIL, OF_WHEELS, SKIP, package, result, stack, without
-from wheel_checks.answers.questions import OF_A_GPU, OF_A_PACKAGE, OF_THE_STACK, OPEN_BY_A_WARNING, of_gpu_and_driver
+from wheel_checks.answers.questions import (
+    OF_A_GPU,
+    OF_A_LOCK,
+    OF_A_PACKAGE,
+    OF_THE_STACK,
+    OPEN_BY_A_WARNING,
+    of_gpu_and_driver,
+)
 from wheel_checks.answers.stack import StackQuestion, answer_stack
 from wheel_checks.catalogue import all_rules
 from wheel_checks.model import Answer, Audience, FailOn, Outcome, Report, Severity, Subject, Verdict
@@ -269,4 +276,4 @@ def test_the_rules_that_answer_exist() -> None:
     judged = {
         rule.id for rule in all_rules() if rule.kind in ("stack", "package") and rule.severity is not Severity.NOTE
     }
-    assert {*OF_THE_STACK, *OF_A_PACKAGE} == judged, "a new rule about stacks answers the question, too"
+    assert {*OF_THE_STACK, *OF_A_PACKAGE, *OF_A_LOCK} == judged, "a new rule about stacks answers the question, too"

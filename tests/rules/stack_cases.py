@@ -10,6 +10,7 @@ from tests.rules.case import NOTE, WARNING, Case
 from tests.support.facts import AARCH64, facts_of
 from tests.support.wheels import WheelBuilder, gpu_library, torch_like
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
+from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.stack.facts import (
     NO_FILE,
     SDIST,
@@ -101,6 +102,14 @@ def needing(major: str, *runtimes: str, on_torch: bool = False) -> StackFacts:
     return stack(torch("cuda", "2.11.0", demands=demands), *(package(n, versions[n]) for n in runtimes), demo)
 
 
+def for_both_cudas(asked: bool = False) -> StackFacts:
+    """A package that requires nixl for CUDA 12 and 13, each with torch, beside a torch for CUDA 13.0."""
+    demands = tuple(Demand(f"nixl-cu{major} 1.5.1", Requirement("torch")) for major in (12, 13))
+    by = Demand("" if asked else "nixl 1.5.1", Requirement("nixl-cu12"))
+    builds = [package(f"nixl-cu{major}", "1.5.1", "cuda", f"{major}.0", demands=(by,)) for major in (12, 13)]
+    return stack(torch("cuda", "2.11.0", demands=demands), *builds)
+
+
 def naming_only(facts: StackFacts) -> StackFacts:
     """The same, where what the last package needs is known by its dynamic strings alone."""
     *others, last = facts.packages
@@ -136,7 +145,27 @@ CASES = [
         evidence=(f"{X86.file_name}: CUDA 12.8",),
     ),
     Case("STK101", "a torch for CUDA", lambda: torch("cuda", "2.11.0")),
-    Case("STK101", "a torch for the CPU where no GPU is wanted", lambda: torch("cpu", "2.10.0", reason="")),
+    Case(
+        "STK101",
+        "a torch for the CPU where no GPU is wanted, and nothing asks for the CPU",
+        lambda: torch("cpu", "2.10.0", reason="", demands=VLLM),
+        (
+            "torch 2.10.0 is a CPU build (2.10.0+cpu) on aarch64, and nothing asks for one by its name; vllm 0.19.0 "
+            "pins torch==2.10.0",
+        ),
+        NOTE,
+    ),
+    Case(
+        "STK101",
+        "a torch for the CPU that an index is named for",
+        lambda: replace(torch("cpu", "2.10.0", reason=""), cpu_reason="it comes from https://example.org/whl/cpu"),
+    ),
+    Case(
+        "STK101",
+        "a torch for the CPU that --expect names",
+        lambda: torch("cpu", "2.10.0", reason=""),
+        expectations={"of_torch": parse_expectation("cpu")},
+    ),
     Case("STK101", "a package that is for the CPU everywhere", lambda: package("onnxruntime", accelerator="cpu")),
     Case(
         "STK101",
@@ -247,6 +276,19 @@ CASES = [
         "an extension for CUDA 12 beside a torch for CUDA 13",
         lambda: beside_torch("vllm", "0.1", "cuda", "12.8"),
         ("vllm 0.1 is built for CUDA 12.8; the stack is for CUDA 13",),
+    ),
+    Case(
+        "STK104",
+        "a library for each CUDA, both required by one package",
+        for_both_cudas,
+        ("nixl-cu12 1.5.1 is built for CUDA 12.0; the stack is for CUDA 13, for which it has nixl-cu13 1.5.1",),
+        WARNING,
+    ),
+    Case(
+        "STK104",
+        "a library for each CUDA, of which the wrong one was asked for",
+        lambda: for_both_cudas(asked=True),
+        ("nixl-cu12 1.5.1 is built for CUDA 12.0; the stack is for CUDA 13",),
     ),
     Case("STK104", "an extension for another minor version", lambda: beside_torch("vllm", "0.1", "cuda", "13.2")),
     Case("STK104", "an extension that tells only the major", lambda: beside_torch("vllm", "0.1", "cuda", "13")),

@@ -6,7 +6,7 @@ from itertools import chain
 
 import pytest
 
-from tests.rules import choice_cases, fleet_cases, matrix_cases, stack_cases
+from tests.rules import choice_cases, fleet_cases, matrix_cases, stack_cases, stack_hashes_cases, stack_lock_cases
 from tests.rules.case import Case
 from tests.rules.host import container_cases as doctor_container_cases
 from tests.rules.host import driver_cases as doctor_driver_cases
@@ -32,11 +32,13 @@ from tests.rules.wheel import (
     archive_cases,
     driver_cases,
     elf_cases,
+    foreign_names_cases,
     gpu_code_cases,
     identity_cases,
     linking_cases,
     metadata_cases,
     record_cases,
+    symbols_cases,
 )
 from tests.support.facts import findings, judged
 from wheel_checks.catalogue import all_rules
@@ -53,9 +55,13 @@ MODULES = (
     choice_cases,
     driver_cases,
     elf_cases,
+    foreign_names_cases,
     linking_cases,
+    symbols_cases,
     gpu_code_cases,
     stack_cases,
+    stack_hashes_cases,
+    stack_lock_cases,
     installed_cases,
     release_cases,
     pin_cases,

@@ -5,6 +5,8 @@ from __future__ import annotations
 # Each must have passed, on every subject of the kind, before a question is answered with yes.
 OF_THE_STACK = ("STK104", "STK105", "STK106", "STK107")
 OF_A_PACKAGE = ("STK101", "STK102", "STK103")
+# What can be wrong with a lock, or with what was expected. Elsewhere they are skipped, and leave nothing open.
+OF_A_LOCK = ("STK110", "STK111", "STK112", "STK113", "STK114", "STK115", "STK120", "STK121", "STK122")
 OF_A_GPU = ("WHL601",)
 OF_A_DRIVER = ("WHL605",)
 OF_A_DRIVER_AND_A_GPU = ("WHL606", "WHL607")
@@ -19,7 +21,7 @@ OF_A_RELEASED_ACCELERATOR = ("REL103",)  # of a file for whose platform one is e
 OPEN_BY_A_WARNING = frozenset({"WHL201"})
 
 # An error of these says that the packages do not fit together, though each can be installed.
-OF_FITTING = frozenset({"STK101", "STK104", "STK106"})
+OF_FITTING = frozenset({"STK101", "STK104", "STK106", "WHL521", "WHL522", "WHL526"})
 
 # An error of these is about one GPU; the facts of the wheel say about which.
 OF_ONE_GPU = frozenset({"WHL601", "WHL602"})

@@ -43,6 +43,16 @@ def user(*requires: str) -> WheelBuilder:
     return module("libnccl.so.2", requires=requires, rpath="$ORIGIN/../nvidia/nccl/lib")
 
 
+SUFFIX = ".cpython-312-aarch64-linux-gnu.so"
+
+
+def pools(source: str) -> WheelBuilder:
+    """A wheel "demo" with two extension modules, of which one needs TBB, and this source of its package."""
+    built = wheel().add("demo/__init__.py", source)
+    built.add(f"demo/core{SUFFIX}", library("", ["libc.so.6"]))
+    return built.add(f"demo/pool{SUFFIX}", library("", ["libtbb.so.12"]))
+
+
 def demo(build: Build, **reading: Any) -> Callable[[], InstalledDistribution]:
     return lambda: distribution_facts("demo", build, **reading)
 
@@ -261,6 +271,28 @@ CASES = [
         env(lambda e: e.install(user()).install(nccl()).remove(NCCL)),
         (f"libnccl.so.2 is not found, which {MODULE} needs",),
         evidence=(MODULE,),
+    ),
+    Case(
+        "WHL720",
+        "a module that the import loads",
+        env(lambda e: e.install(pools("from demo import core, pool"))),
+        (f"libtbb.so.12 is not found, which demo/pool{SUFFIX} needs",),
+    ),
+    Case(
+        "WHL720",
+        "a module that a function alone imports",
+        env(lambda e: e.install(pools("from demo import core\ndef start():\n  from demo import pool"))),
+    ),
+    Case(
+        "WHL720",
+        "a module of which its source does not show whether it is loaded",
+        env(
+            lambda e: e.install(
+                pools("import os\nfrom demo import core\nif os.environ.get('X'):\n  from demo import pool")
+            )
+        ),
+        ("files lack libtbb.so.12, and it is not known whether an import loads them",),
+        undecided=True,
     ),
     Case("WHL720", "driver and system alone", env(lambda e: e.install(module("libcuda.so.1", "libc.so.6")))),
     Case(

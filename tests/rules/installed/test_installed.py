@@ -15,7 +15,7 @@ from wheel_checks.facts.installed.reinstall import reinstall
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_given_this_environment_these_findings(case: Case) -> None:
-    results = findings(case.rule, case.facts(), **case.expectations)
+    results = findings(case.rule, case.facts(), undecided=case.undecided, **case.expectations)
 
     assert [result.message for result in results] == list(case.says)
     assert {result.severity for result in results} <= {case.severity}

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from tests.rules.case import NOTE, WARNING, Case
 from tests.support.elf import AARCH64, I386, X86_64, Elf
+from tests.support.facts import AARCH64 as TARGET
 from tests.support.facts import facts_of
 from tests.support.wheels import WheelBuilder
+from wheel_checks.facts.links.linking import lay_out, link
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.formats.elf.bytes import ByteRange
 from wheel_checks.formats.elf.file import ElfFacts, Missing
@@ -17,6 +19,8 @@ from wheel_checks.model import need
 GRACE = Elf(machine=AARCH64, alignment=0x10000)
 INTEL = Elf(machine=X86_64)
 MODULE = "demo/_C.cpython-312-aarch64-linux-gnu.so"
+FOREIGN = "demo/fast.cpython-311-aarch64-linux-gnu.so"
+FOREIGN_SAID = f"{FOREIGN} is for Python 3.11 alone in a wheel for Python 3.12"
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 41\n"
 MACH_O = b"\xcf\xfa\xed\xfe" + bytes(100)
 
@@ -35,6 +39,23 @@ def grace(members: Mapping[str, Elf | bytes], tags: str = "cp312-cp312-manylinux
 
 def intel(members: Mapping[str, Elf | bytes], tags: str = "cp312-cp312-manylinux_2_28_x86_64") -> WheelFacts:
     return wheel_of(tags, members)
+
+
+def beside_source(members: Mapping[str, Elf], source: str) -> WheelFacts:
+    """A wheel for aarch64 whose package has this source, with what its import loads."""
+    wheel = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64").add("demo/__init__.py", source)
+    for name, item in members.items():
+        wheel.add(name, item.build().data)
+    facts = facts_of(wheel, depth=Depth.LINKS, target=TARGET)
+    laid_out = lay_out(facts.file_name, need(facts.elfs), sources=facts.sources)
+    return replace(facts, links=link(laid_out, (), TARGET))
+
+
+def on_glibc(minor: int, *versions: str) -> WheelFacts:
+    """A wheel tagged for glibc 2.28 that is installed on a system with this one."""
+    wheel = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64")
+    wheel.add(MODULE, needing("libstdc++.so.6", *versions).build().data)
+    return facts_of(wheel, depth=Depth.LINKS, target=replace(TARGET, glibc=(2, minor)))
 
 
 def needing(library: str, *versions: str) -> Elf:
@@ -126,6 +147,20 @@ CASES = [
         "packed relative relocations",
         lambda: grace({MODULE: needing("libc.so.6", "GLIBC_ABI_DT_RELR")}),
         ("1 file needs GLIBC_ABI_DT_RELR, manylinux_2_28 promises GLIBC_2.28",),
+    ),
+    Case(
+        "WHL503",
+        "a newer libstdc++ than the tag promises, which the target has",
+        lambda: on_glibc(39, "GLIBCXX_3.4.29"),
+        ("1 file needs GLIBCXX_3.4.29, manylinux_2_28 promises GLIBCXX_3.4.24",),
+        WARNING,
+        evidence=("GLIBCXX_3.4.33",),
+    ),
+    Case(
+        "WHL503",
+        "a newer libstdc++ than the target has",
+        lambda: on_glibc(31, "GLIBCXX_3.4.29"),
+        ("1 file needs GLIBCXX_3.4.29, manylinux_2_28 promises GLIBCXX_3.4.24",),
     ),
     Case("WHL503", "just what is promised", lambda: grace({MODULE: needing("libc.so.6", "GLIBC_2.28")})),
     Case("WHL503", "a weak version", lambda: grace({MODULE: needing("libc.so.6", "GLIBC_2.17", "?GLIBC_2.34")})),
@@ -240,6 +275,29 @@ CASES = [
         "a module for another machine",
         lambda: grace({"demo/_C.cpython-312-x86_64-linux-gnu.so": GRACE}),
         ("demo/_C.cpython-312-x86_64-linux-gnu.so is named for x86_64 in a wheel for aarch64",),
+    ),
+    Case(
+        "WHL508",
+        "a module for another Python that the import needs",
+        lambda: beside_source({FOREIGN: GRACE, MODULE: GRACE}, "from . import _C\nfrom demo.fast import run\n"),
+        (FOREIGN_SAID,),
+    ),
+    Case(
+        "WHL508",
+        "a module for another Python that the import only tries",
+        lambda: beside_source(
+            {FOREIGN: GRACE, MODULE: GRACE},
+            "from . import _C\ntry:\n  from . import fast\nexcept ImportError:\n  fast = None\n",
+        ),
+        (FOREIGN_SAID,),
+        WARNING,
+    ),
+    Case(
+        "WHL508",
+        "a module for another Python that nothing imports",
+        lambda: beside_source({FOREIGN: GRACE, MODULE: GRACE}, "from . import _C\n"),
+        (FOREIGN_SAID,),
+        WARNING,
     ),
     Case("WHL508", "the tagged Python", lambda: grace({MODULE: GRACE})),
     Case("WHL508", "the limited API", lambda: grace({"a/_C.abi3.so": GRACE}, "cp38-abi3-manylinux_2_28_aarch64")),

@@ -90,8 +90,8 @@ CASES = [
         "WHL521",
         "one of several libraries that are opened by name",
         lambda: linked(variants()),
-        ("1 file lacks libraries that no wheel brings; no module of the wheel leads to it",),
-        WARNING,
+        ("1 file of the wheel may be loaded by its import, and lack libraries",),
+        undecided=True,
         evidence=("libcublas.so.11, libcudart.so.11.0",),
     ),
     Case(
@@ -112,8 +112,21 @@ CASES = [
                 "numba/np/ufunc/tbbpool.cpython-312-aarch64-linux-gnu.so", library("", ["libtbb.so.12"])
             ),
         ),
-        ("1 file lacks libraries that no wheel brings; no module of the wheel leads to it",),
+        ("1 file lacks libraries that no wheel brings; the import does not need it",),
         WARNING,
+    ),
+    Case(
+        "WHL521",
+        "libraries of one package that is not required are one cause",
+        lambda: linked(
+            WheelBuilder("demo", "1.0", f"cp312-cp312-{LINUX}").add(
+                "demo/_C.abi3.so", library("", ["libc10.so", "libtorch.so", "libnccl.so.2"])
+            )
+        ),
+        (
+            "torch is not required, and 2 of its libraries are needed: libc10.so, libtorch.so",
+            "libnccl.so.2 is needed and comes with no wheel",
+        ),
     ),
     Case("WHL521", "all is there", lambda: linked(torch("libcublas.so.13"), cublas())),
     Case(

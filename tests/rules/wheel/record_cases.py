@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from base64 import urlsafe_b64encode
 
-from tests.rules.case import Case
+from tests.rules.case import WARNING, Case
 from tests.support.facts import facts_of
 from tests.support.wheels import WheelBuilder, record_row
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
@@ -86,6 +86,14 @@ CASES = [
         lambda: with_row(record_row("demo/a.py", b"x = 1\n").replace(",6", ",7")),
         ("RECORD states a wrong size for 1 file",),
         evidence=("demo/a.py (7 against 6 bytes)",),
+    ),
+    Case(
+        "WHL123",
+        "another size, in a stack",
+        lambda: with_row(record_row("demo/a.py", b"x = 1\n").replace(",6", ",7")),
+        ("RECORD states a wrong size for 1 file",),
+        WARNING,
+        expectations={"in_stack": True},
     ),
     Case("WHL123", "no size", lambda: with_row(record_row("demo/a.py", b"x = 1\n").removesuffix("6"))),
     Case(

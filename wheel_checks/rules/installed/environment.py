@@ -196,8 +196,15 @@ def _needed_by(inside: InstalledEnvironment, needs: Sequence[Need]) -> Evidence:
     fix="Install the distribution that brings the library; install a system library with the system's package manager.",
 )
 def found_by_loader(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
-    """Each DT_NEEDED is found as ld.so would find it, or comes with the driver or the system."""
+    """Each DT_NEEDED of what imports load is found as ld.so would find it, or comes with the driver or the system."""
     missing = [found for found in need(inside.closure).needs if found.status is Status.MISSING]
+    open_ones = [found for found in missing if found.elf in inside.undecided]
+    if open_ones:
+        sonames = summarised(sorted({found.soname for found in open_ones}), _SHOWN)
+        fix = Fix("Import the package: its source does not show whether it loads these files.")
+        message = f"files lack {sonames}, and it is not known whether an import loads them"
+        yield Finding(message, (_needed_by(inside, open_ones),), fix, undecided=True)
+    missing = [found for found in missing if found.elf not in inside.undecided]
     for (soname, _by), needs in _by_library(missing).items():
         searched = needs[0].searched or ("no folder: the file has no RPATH, and the system's libraries are not known",)
         evidence = (_needed_by(inside, needs), Evidence("searched", ", ".join(searched), "as ld.so does"))

@@ -11,7 +11,7 @@ from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.stack.facts import StackFacts, StackPackage
-from wheel_checks.model import Audience, Evidence, Finding, Fix
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import joined
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import (
@@ -26,6 +26,7 @@ _RUNTIME = re.compile(
     r"nvidia-(?:cuda-runtime|cuda-nvrtc|cuda-cupti|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink)"
     r"(?:-cu(?P<major>\d+))?"
 )
+_FOR_ONE_CUDA = re.compile(r"(.+)-cu(\d{2})")
 _SHOWN = 6
 
 
@@ -35,7 +36,8 @@ _SHOWN = 6
     why="A library for CUDA 12 does not load where the stack brings CUDA 13 alone, and an extension beside a torch for "
     "another major version works with two runtimes and two sets of handles in one process. Runtimes of two major "
     "versions may be installed together, each for its own packages; but cuDNN, NCCL and others for both have the same "
-    "files.",
+    "files. Where a package requires the same library for several CUDAs, and its build for the stack's CUDA is there, "
+    "the others are a warning.",
     example="torch built for CUDA 13.0 with an extension that needs libcudart.so.12",
     fix="Take builds for one major version of CUDA, from one index.",
 )
@@ -46,7 +48,7 @@ def one_cuda_major(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
         names = joined([package.label for package in twins])
         evidence = tuple(item for package in twins for item in demands(package)[:1])
         message = f"{names} install files of the same paths: one overwrites the other"
-        yield Finding(message, evidence, fix)
+        yield Finding(message, evidence, fix, twins[0].place)
     there = _cuda_majors(stack)
     torch = stack.package("torch")
     for package in stack.packages:
@@ -68,13 +70,16 @@ def one_cuda_major(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
         differs = bool(built and of_torch) and of_torch not in (needed or built)
         if differs and (not needed or needed.isdisjoint(there)):
             message = f"{package.label} {what}; the stack is for CUDA {joined(list(there))}"
-            yield Finding(message, evidence, fix)
+            severity = None
+            if twin := _twin_for(package, stack, of_torch):
+                message, severity = f"{message}, for which it has {twin.label}", Severity.WARNING
+            yield Finding(message, evidence, fix, package.place, severity)
         elif differs:
             message = f"not proven that {package.label}, which {what}, works with torch for CUDA {of_torch}"
-            yield Finding(message, evidence, fix, undecided=True)
+            yield Finding(message, evidence, fix, package.place, undecided=True)
         elif needed and needed.isdisjoint(there):
             message = f"{package.label} {what}, which no package of the stack brings: only the system can"
-            yield Finding(message, evidence, fix, undecided=True)
+            yield Finding(message, evidence, fix, package.place, undecided=True)
 
 
 def _twins(stack: StackFacts) -> Iterator[list[StackPackage]]:
@@ -85,6 +90,14 @@ def _twins(stack: StackFacts) -> Iterator[list[StackPackage]]:
         if match := pattern.fullmatch(package.name):
             found.setdefault(match[1], []).append(package)
     return (packages for packages in found.values() if len(packages) > 1)
+
+
+def _twin_for(package: StackPackage, stack: StackFacts, major: str) -> StackPackage | None:
+    """The package of the same name for this CUDA, where only others require both (nixl requires one for each CUDA)."""
+    match = _FOR_ONE_CUDA.fullmatch(package.name)
+    if match is None or match[2] == major or not all(demand.by for demand in package.demands):
+        return None
+    return stack.package(f"{match[1]}-cu{major}")
 
 
 def _needs(package: StackPackage) -> Sequence[Shown]:
@@ -140,6 +153,39 @@ def _cuda(package: StackPackage) -> str:
 
 
 @stack_rule(
+    "STK122",
+    "torch is built for the accelerator that is expected",
+    why="A requirement takes the build that its index has for the platform: CUDA 12 or 13, ROCm, or the CPU.",
+    example="`--expect cuda==13.0` with a lock that has torch 2.9.1 for CUDA 12.8",
+    fix="Take torch from an index, or in a release, that has the build that is wanted.",
+)
+def expected_torch(stack: StackFacts, expectations: Expectations) -> Iterable[Finding]:
+    """What --expect says, where it was given. A torch for the CPU where a GPU is expected is STK101's."""
+    wanted = expectations.of_torch
+    if wanted is None:
+        need(Unavailable("no --expect was given"))
+        return
+    if not stack.packages:
+        return
+    torch = stack.package("torch")
+    if torch is None:
+        yield Finding(f"--expect {wanted} is about torch, and the stack has none", undecided=True)
+        return
+    facts = torch.known_accelerator
+    if facts is None or (facts.accelerator not in GPU and not facts.lacks_gpu):
+        yield Finding(f"not proven that {torch.label} is built for {wanted}", demands(torch), undecided=True)
+        return
+    if facts.lacks_gpu:
+        return
+    accepted = facts.accelerator == wanted.accelerator and wanted.accepts_version(facts.version)
+    if accepted is not True:
+        evidence = (Evidence(torch.label, facts.local_version or facts.label, torch.file_name), *demands(torch))
+        fix = Fix("Take torch from an index, or in a release, that has the build that is wanted.")
+        message = f"{torch.label} is built for {facts.label}, and {wanted} is expected"
+        yield Finding(message, evidence, fix, torch.place, undecided=accepted is None)
+
+
+@stack_rule(
     "STK106",
     "torchvision and torchaudio are built for the accelerator of the torch of the stack",
     why="They are compiled for one accelerator and one major version of it: next to a torch for another, operators are "
@@ -166,7 +212,8 @@ def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
                 Evidence(torch.label, base.local_version or base.label, torch.file_name),
                 *demands(companion),
             )
-            yield Finding(message, evidence, Fix("Take both from one index, in releases made for each other."))
+            fix = Fix("Take both from one index, in releases made for each other.")
+            yield Finding(message, evidence, fix, companion.place)
 
 
 def _major(facts: AcceleratorFacts) -> str:

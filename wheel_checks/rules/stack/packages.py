@@ -11,7 +11,7 @@ from wheel_checks.commands import package as command_package
 from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import CUDA, GPU
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.stack.facts import NO_FILE, SDIST, StackPackage
+from wheel_checks.facts.stack.facts import CONDA, NO_FILE, SDIST, StackPackage
 from wheel_checks.facts.wheel.resolution import exact_pin
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.sdist.static_metadata import StaticMetadata
@@ -36,13 +36,21 @@ _SHOWN = 6
     "STK101",
     "no package is a CPU build where a GPU is wanted",
     why="The same requirements give CUDA builds on x86_64 and CPU builds on aarch64: everything installs, and no GPU "
-    "is found when it runs.",
+    "is found when it runs. Where neither --gpu nor --expect says that a GPU is wanted, it is a note; and nothing "
+    "where an index, an extra, a group or a version names the CPU (`cpu`, `+cpu`).",
     example="`vllm==0.19.0` on aarch64: it pins torch 2.10.0, whose aarch64 wheel on the index is CPU only",
     fix="Take a release whose pins lead to a build for this architecture, or an index that has one.",
 )
-def cpu_build(package: StackPackage, _: Expectations) -> Iterable[Finding]:
-    """A torch without an accelerator, or a package whose release has GPU builds for another machine, fails."""
+def cpu_build(package: StackPackage, expectations: Expectations) -> Iterable[Finding]:
+    """A torch without an accelerator, or a package whose release has GPU builds for another machine, fails.
+
+    Where no GPU is wanted, a torch for the CPU that nothing asks for is worth a note. Of packages of conda STK114 and
+    STK115 say what is known.
+    """
+    if package.distribution == CONDA:
+        return
     if not package.gpu_reason:
+        yield from _unasked(package, expectations)
         return
     facts = package.known_accelerator if package.name == "torch" else need(package.accelerator)
     if facts is None:
@@ -63,6 +71,18 @@ def cpu_build(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     else:
         message = f"not proven that {package.label} has no GPU build for {unread[0].machine}: {unread[0].file_name}"
         yield Finding(f"{message} was not read completely", shown, undecided=True)
+
+
+def _unasked(package: StackPackage, expectations: Expectations) -> Iterator[Finding]:
+    """A torch for the CPU that no index, extra, group or version asks for by its name."""
+    facts = package.known_accelerator
+    if package.name != "torch" or facts is None or not facts.lacks_gpu or package.cpu_reason or expectations.of_torch:
+        return
+    built = f" ({facts.local_version})" if facts.local_version else ""
+    message = f"{package.label} is a CPU build{built} on {package.target.machine}, and nothing asks for one by its name"
+    if pin := _pin(package):
+        message += f"; {pin}"
+    yield Finding(message, (*demands(package), *signals_shown(facts)), _gpu_fix(package), severity=Severity.NOTE)
 
 
 def _pin(package: StackPackage) -> str:
@@ -121,6 +141,10 @@ def source_only(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     if package.distribution != SDIST:
         return
     archive = package.archive
+    if archive is not None and archive.is_pure and package.locked is not None:
+        message = f"{package.label} is built from source when it is installed; it is pure Python"
+        yield Finding(message, (Evidence("source archive", archive.file_name, "index"),), severity=Severity.NOTE)
+        return
     message = _why(package, "only a source archive")
     evidence: list[Evidence] = []
     if archive is not None:
@@ -179,7 +203,7 @@ def _of_archive(archive: SourceArchive) -> Iterator[Evidence]:
 )
 def no_file(package: StackPackage, _: Expectations) -> Iterable[Finding]:
     """The index lists a wheel or a source archive that fits the target."""
-    if package.distribution == NO_FILE:
+    if package.distribution == NO_FILE and package.locked is None:  # of a locked package STK110 says why
         fix = other_files(package.choice) if package.choice else None
         yield Finding(_why(package, f"no file for {package.target.label}"), demands(package), fix)
 

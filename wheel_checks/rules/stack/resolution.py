@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from packaging.utils import canonicalize_name
+
 from wheel_checks.commands import option, run
 from wheel_checks.commands import package as command_package
 from wheel_checks.facts.expectations import Expectations
@@ -41,7 +43,10 @@ def solvable(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
     for package in stack.packages:
         for demand in unfulfilled(package):
             fix = Fix(f"Change the requirement, or what overrides it so that {package.version} is taken.")
-            yield Finding(f"{demand}, and the stack has {package.label}", demands(package), fix)
+            message = f"{demand}, and the stack has {package.label}"
+            # A lock may override what METADATA says, and its installer does not look at that again.
+            severity = Severity.WARNING if stack.lock else None
+            yield Finding(message, demands(package), fix, package.place, severity=severity)
 
 
 @stack_rule(
@@ -83,7 +88,8 @@ def newest_release(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
                 ),
             ),
         )
-        yield Finding(str(refused), fix=fix, cause=refused.name)
+        taken = stack.package(canonicalize_name(refused.name))
+        yield Finding(str(refused), fix=fix, location=taken.place if taken else None, cause=refused.name)
 
 
 @stack_rule(
@@ -100,4 +106,5 @@ def same_pre_releases(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
     for release in stack.pre_releases:
         named = command_package(release.name, release.version)
         fix = Fix("Name the version; then both take it:", (run("pip", "install", named),))
-        yield Finding(str(release), fix=fix, cause=release.name)
+        taken = stack.package(canonicalize_name(release.name))
+        yield Finding(str(release), fix=fix, location=taken.place if taken else None, cause=release.name)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from wheel_checks.commands import Options, member, path, run
-from wheel_checks.data import load
 from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.links.linking import installed_path
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Missing
@@ -20,12 +20,12 @@ from wheel_checks.formats.elf.versions import SymbolVersions
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rule
+from wheel_checks.rules.shared.policies import oldest_policy, policy_of_target
 
 PAGE_64K = 64 * 1024  # bytes; the page size of kernels on many Grace machines
 _SHOWN, _MOST_ROWS = 5, 20
+_POLICIES = "wheel_checks/data/manylinux.toml"
 
-_MANYLINUX = re.compile(r"manylinux_2_(\d+)_(\w+)|(manylinux1|manylinux2010|manylinux2014)_(\w+)")
-_LEGACY = {"manylinux1": 5, "manylinux2010": 12, "manylinux2014": 17}  # PEP 600
 _LINUX_MACHINE = re.compile(r"(?:manylinux_2_\d+|manylinux\d+|musllinux_\d+_\d+|linux)_(\w+)")
 _EXTENSION = re.compile(r"\.cpython-3(\d+)t?(?:-(\w+)-linux-\w+)?\.so$")
 # Also as auditwheel and delvewheel mangle names: ld-linux-aarch64-5cbc5e90.so.1, ld-linux-aarch64.5cbc5e90.so.1
@@ -126,13 +126,19 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "WHL503",
     "symbol versions stay within what the manylinux tag promises",
     why="The tag tells installers which glibc and libstdc++ are enough. A library that needs newer ones installs on an "
-    "older system and fails at import with `version GLIBCXX_3.4.29 not found`.",
+    "older system and fails at import with `version GLIBCXX_3.4.29 not found`. For a target whose glibc is newer "
+    "than the tag, the manylinux policy of that glibc says which versions are there: what they suffice for loads, and "
+    "the tag is for the publisher to mend.",
     example="GLIBC_2.34 needed in a wheel tagged manylinux_2_28",
     fix="Build in the manylinux image of the tag, or tag the wheel with the newer policy.",
 )
 def symbol_versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """GLIBC, GLIBCXX and CXXABI needs are at most those of the oldest tagged policy, but for libraries in the wheel."""
-    policy = _oldest_policy(wheel)
+    """GLIBC, GLIBCXX and CXXABI needs are at most those of the oldest tagged policy, but for libraries in the wheel.
+
+    Where the wheel is meant for a target whose glibc is newer than its tag, and whose policy has the version, it loads
+    there: a warning for the publisher.
+    """
+    policy = oldest_policy(wheel)
     if policy is None:
         need(Unavailable("the tags name no manylinux policy that is known"))
         return
@@ -148,28 +154,19 @@ def symbol_versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
                 promised = policy.get(match[1], "") if match and not version.weak else ""
                 if match and promised and Version(match[2]) > Version(promised):
                     above[version.name].append(elf.member)
+    there = policy_of_target(wheel) or policy
     for name, members in sorted(above.items()):
+        prefix, number = _ALIASES.get(name, name).split("_", 1)
+        loads = Version(number) <= Version(there[prefix])
         promised = f"{name.partition('_')[0]}_{policy[name.partition('_')[0]]}"
         verb = "needs" if len(members) == 1 else "need"
         message = f"{_files(members)} {verb} {name}, manylinux_2_{policy['glibc_minor']} promises {promised}"
         fix = Fix("Build in the manylinux image of the tag; `auditwheel show FILE` names the tag that fits.")
-        evidence = (*_listed("files", members), Evidence("policy", promised, "wheel_checks/data/manylinux.toml"))
-        yield Finding(message, evidence, fix, Location(members[0]))
-
-
-def _oldest_policy(wheel: WheelFacts) -> dict[str, str] | None:
-    """The row of the oldest manylinux policy among the wheel's tags."""
-    tagged = []
-    for tag in need(wheel.name).tags:
-        if match := _MANYLINUX.fullmatch(tag.platform):
-            minor = int(match[1]) if match[1] else _LEGACY[match[3]]
-            tagged.append((minor, match[2] or match[4]))
-    if not tagged:
-        return None
-    minor, name = min(tagged)
-    rows = [row for row in load("manylinux")["policy"] if row["machine"] == name and row["glibc_minor"] <= minor]
-    newest: dict[str, str] | None = max(rows, key=lambda row: row["glibc_minor"], default=None)
-    return newest
+        evidence = [*_listed("files", members), Evidence("policy", promised, _POLICIES)]
+        if there is not policy:
+            evidence.append(Evidence(f"target, glibc 2.{there['glibc_minor']}", f"{prefix}_{there[prefix]}", _POLICIES))
+        severity, audience = (Severity.WARNING, Audience.PUBLISHER) if loads else (None, None)
+        yield Finding(message, tuple(evidence), fix, Location(members[0]), severity, audience=audience)
 
 
 @rule(
@@ -271,19 +268,25 @@ def search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "WHL508",
     "extension modules are for the Python of the tags",
     why="Python imports only the suffixes that it knows: a `cpython-311` module in a cp312 wheel is never found, and "
-    "one in an abi3 wheel works on one Python alone.",
+    "one in an abi3 wheel works on one Python alone. Where the source of the package shows that its import does "
+    "without the module, or opens the file by its path, it is a warning.",
     example="_C.cpython-311-x86_64-linux-gnu.so in a cp312 wheel",
     fix="Build for the tagged Python, or with the limited API and the suffix .abi3.so.",
 )
 def suffixes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Suffixes name a tagged interpreter and machine, unless another module of the same name does."""
+    """Suffixes name a tagged interpreter and machine, unless another module of the same name does.
+
+    A file that is known to have no PyInit function is none of Python's: torch opens it by its path, whatever its name.
+    A module that the source of the package imports without a guard is an error, any other a warning.
+    """
     tags = need(wheel.name).tags
     pythons = {int(match[1]) for tag in tags if (match := re.fullmatch(r"cp3(\d+)", tag.interpreter))}
     stable = any(tag.abi == "abi3" for tag in tags)
     machines = _tagged_machines(wheel)
     found: dict[str, list[tuple[str, int, str]]] = defaultdict(list)
+    not_imported = () if isinstance(wheel.links, Unavailable) else wheel.links.without_init
     for elf in _elfs(wheel):
-        if match := _EXTENSION.search(elf.member):
+        if (match := _EXTENSION.search(elf.member)) and elf.member not in not_imported:
             found[elf.member[: match.start()]].append(
                 (elf.member, int(match[1]), _SUFFIXES.get(match[2], match[2] or ""))
             )
@@ -295,11 +298,17 @@ def suffixes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         member, minor, name = modules[0]
         if name and machines and name not in machines:
             message = f"{member} is named for {name} in a wheel for {' and '.join(sorted(machines))}"
-            yield Finding(message, fix=fix, location=Location(member))
+            yield Finding(message, fix=fix, location=Location(member), severity=_of_module(wheel, member))
         elif stable or (pythons and minor not in pythons):
             tagged = "any Python from the tagged one on" if stable else f"Python 3.{min(pythons)}"
             message = f"{member} is for Python 3.{minor} alone in a wheel for {tagged}"
-            yield Finding(message, fix=fix, location=Location(member))
+            yield Finding(message, fix=fix, location=Location(member), severity=_of_module(wheel, member))
+
+
+def _of_module(wheel: WheelFacts, member: str) -> Severity | None:
+    """A warning for a module that the import of the package does without, as far as its source was read."""
+    role = None if isinstance(wheel.links, Unavailable) else wheel.links.roles.get(installed_path(member))
+    return None if role is None or role.imported else Severity.WARNING
 
 
 @rule(
@@ -352,7 +361,7 @@ def text_relocations(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     Severity.NOTE,
     why="Of a big library only head and tail are read from afar. What was not found there is not judged, and said so.",
     example="a library of 400 MB whose dynamic section lies in the middle",
-    fix="--depth full, which reads every byte.",
+    fix="--depth gpu, which reads such libraries whole.",
 )
 def completely_read(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No part of the loader's facts is missing."""
@@ -362,5 +371,5 @@ def completely_read(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if any(isinstance(part, Missing) for part in (elf.facts.dynamic, elf.facts.segments, elf.facts.versions))
     ]
     if unread:
-        fix = Fix("Read them whole.", (Options(("wheelproof", "verify"), ("--depth", "full")),))
+        fix = Fix("Read them whole.", (Options(("wheelproof", "verify"), ("--depth", "gpu")),))
         yield Finding(f"{_files(unread)} not read far enough to judge", _listed("files", unread), fix)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from packaging.utils import canonicalize_name
 
 from wheel_checks.commands import option, package, run
+from wheel_checks.facts.accelerator.shown import CODE
 from wheel_checks.facts.accelerator.signals import CPU
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.code import COMMON, is_for_others, share_of
@@ -55,7 +56,9 @@ def has_code(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]
         return
     if others := [gpu for gpu in wanted if is_for_others(accelerator, gpu)]:
         message = f"the wheel is {accelerator.label}: it has no code for {named(others)}"
-        yield Finding(message, fix=_fix(wheel, others))
+        # In a stack a library that only links to another maker's runtime (Intel's OpenMP) may never look at the GPU.
+        links_only = accelerator.content is not None and all(shown.how != CODE for shown in accelerator.content.shown)
+        yield Finding(message, fix=_fix(wheel, others), undecided=expectations.in_stack and links_only)
     if wanted := tuple(gpu for gpu in wanted if gpu not in others):
         code = need(wheel.gpu_code)
         content = accelerator.content

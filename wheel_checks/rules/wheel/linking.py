@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from wheel_checks.commands import Options
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.links.closure import Need, Status
+from wheel_checks.facts.links.failing import missing_of
+from wheel_checks.facts.links.known_libraries import package_of
 from wheel_checks.facts.links.linking import LinkFacts
 from wheel_checks.facts.links.symbol_versions import lacking_versions
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
-from wheel_checks.phrases import summarised
+from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rule
 
 _SHOWN, _MOST_ROWS = 5, 20
+_EXTRA = re.compile(r"extra == ['\"]([^'\"]{1,100})['\"]")
+
+
+_READ_WHOLE = Fix("Read the library whole.", (Options(("wheelproof", "verify"), ("--depth", "gpu")),))
 
 
 def _place(links: LinkFacts, path: str) -> str:
@@ -27,6 +35,39 @@ def _shown(items: Sequence[str]) -> str:
     return summarised(items, _SHOWN, grouping="")
 
 
+def _by_cause(links: LinkFacts, lost: Mapping[str, Sequence[Need]]) -> list[tuple[str, ...]]:
+    """The missing libraries, those together that one package brings which is not there, and all that are uncertain."""
+    projects = {wheel.partition("-")[0].lower() for wheel in links.wheels[1:]}
+    causes: dict[str, list[str]] = defaultdict(list)
+    for soname, needs in sorted(lost.items()):
+        package = package_of(soname)
+        cause = soname if not package or package in projects else f"{package} is not required"
+        causes[cause if any(item.certain for item in needs) else "uncertain"].append(soname)
+    return [tuple(sonames) for sonames in causes.values()]
+
+
+def _message(sonames: Sequence[str], *, certain: bool) -> str:
+    if len(sonames) == 1:
+        return f"{sonames[0]} {'is needed and comes with no wheel' if certain else 'may be needed, and is in no wheel'}"
+    if not certain:
+        return f"{len(sonames)} libraries may be needed, and are in no wheel: {_shown(sonames)}"
+    package = package_of(sonames[0])
+    return f"{package} is not required, and {len(sonames)} of its libraries are needed: {_shown(sonames)}"
+
+
+def _extra_that_brings(wheel: WheelFacts, soname: str) -> tuple[Evidence, ...]:
+    """The extra of the wheel whose requirements are named after the library: ``ctk`` for libcublas.so.13."""
+    stem = soname.removeprefix("lib").partition(".so")[0].lower()
+    requirements = () if isinstance(wheel.metadata, Unavailable) else wheel.metadata.requirements
+    for requirement in requirements:
+        extra = _EXTRA.search(str(requirement.marker or ""))
+        words = re.split(r"[-_.]+", f"{requirement.name}-{'-'.join(requirement.extras)}".lower())
+        if extra and len(stem) > 2 and stem in words:
+            text = str(requirement).partition(";")[0].strip()
+            return (Evidence("extra that brings it", extra[1], f"METADATA: {text}"),)
+    return ()
+
+
 @rule(
     "WHL521",
     "every library that is needed comes with the wheels, the driver or the system",
@@ -35,46 +76,66 @@ def _shown(items: Sequence[str]) -> str:
     example="libtorch_cuda.so needs libcusparseLt.so.0, and METADATA requires no nvidia-cusparselt-cu13 on aarch64",
     fix="Require the wheel that brings the library on this platform, or bundle the library.",
 )
-def missing(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """No DT_NEEDED of the wheel or of what it requires is left without a file.
 
-    An error for what the wheel's own modules lead to, one for each library; a warning where its name is uncertain. One
-    warning for all files that no module of the wheel leads to: variants of which one is opened by name, leftovers, and
-    modules of other packages that may be optional.
+    An error for what the import of the wheel loads, one for each library, or for the package that would bring several;
+    undecided where the name is uncertain (a warning in another wheel), and where the source does not show whether a
+    file is loaded. One warning for all files that the import does not load: alternatives of which another is taken,
+    optional modules, leftovers, and modules of other packages.
     """
     links = need(wheel.links)
+    loaded = links.loaded([gpu.sm for gpu in expectations.gpus if gpu.sm])
     lost: dict[str, list[Need]] = defaultdict(list)
     by_name: dict[str, list[str]] = defaultdict(list)
     for item in links.closure.needs:
-        if item.status is Status.MISSING and item.elf in links.imported:
+        if item.status is Status.MISSING and item.elf in loaded.files:
             lost[item.soname].append(item)
         elif item.status is Status.MISSING:
             by_name[_place(links, item.elf)].append(item.soname)
     read = Evidence("wheels read", f"{len(links.wheels)} ({links.how})")
     absent = () if isinstance(links.absent, Unavailable) else links.absent
     why = [Evidence("not installable", f"{a.name}: {a.why}", "index") for a in absent[:_SHOWN]]
-    for soname, needs in sorted(lost.items()):
+    for sonames in _by_cause(links, lost):
+        needs = [item for soname in sonames for item in lost[soname]]
         certain = any(item.certain for item in needs)
+        searched = dict.fromkeys(path for item in needs for path in item.searched)
         evidence = (
-            Evidence("needed by", _shown([_place(links, item.elf) for item in needs]), "DT_NEEDED"),
-            Evidence("searched", _shown(needs[0].searched) or "no search path", "RPATH, RUNPATH"),
+            *([Evidence("libraries", summarised(sonames, _MOST_ROWS), "DT_NEEDED")] if len(sonames) > 1 else []),
+            Evidence("needed by", _shown(list(dict.fromkeys(_place(links, item.elf) for item in needs))), "DT_NEEDED"),
+            Evidence("searched", _shown(list(searched)) or "no search path", "RPATH, RUNPATH"),
             read,
+            *_extra_that_brings(wheel, sonames[0]),
             *why,
         )
+        is_own = any(links.owners[item.elf] == links.wheels[0] for item in needs)
+        package = package_of(sonames[0]) if certain and len(sonames) > 1 else ""
+        what = package or f"the wheel that brings {_shown(sonames)}"
         yield Finding(
-            f"{soname} is needed and comes with no wheel" if certain else f"{soname} may be needed, and is in no wheel",
+            _message(sonames, certain=certain),
             evidence,
-            Fix(f"Require on this platform the wheel that brings {soname}, or bundle it."),
+            Fix(f"Require on this platform {what}{'' if package else ', or bundle it'}.") if certain else _READ_WHOLE,
             Location(needs[0].elf) if links.owners[needs[0].elf] == links.wheels[0] else None,
-            None if certain else Severity.WARNING,
+            Severity.WARNING if not certain and not is_own else None,
+            undecided=not certain and is_own,
         )
+    for path in loaded.undecided:
+        by_name.pop(_place(links, path), None)
+    open_ones = {_place(links, path): missing_of(links.closure, path) for path in loaded.undecided}
+    if open_ones:
+        told = f"{plural(len(open_ones), 'file')} of the wheel may be loaded by its import, and lack libraries"
+        rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(open_ones.items())]
+        fix = Fix("Import the package where it is installed: its source does not show whether it loads these files.")
+        yield Finding(told, (*rows[:_MOST_ROWS], read, *why), fix, undecided=True)
     if by_name:
-        told = "1 file lacks libraries that no wheel brings; no module of the wheel leads to it"
+        told = "1 file lacks libraries that no wheel brings; the import does not need it"
         if len(by_name) > 1:
-            told = f"{len(by_name)} files lack libraries that no wheel brings; no module of the wheel leads to them"
+            told = f"{len(by_name)} files lack libraries that no wheel brings; the import does not need them"
         rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(by_name.items())]
         fix = Fix("Require the wheels that bring these libraries, or tell users where they come from.")
-        yield Finding(told, (*rows[:_MOST_ROWS], read, *why), fix, severity=Severity.WARNING)
+        lacking = dict.fromkeys(name for sonames in by_name.values() for name in sonames)
+        extras = dict.fromkeys(one for name in lacking for one in _extra_that_brings(wheel, name))
+        yield Finding(told, (*rows[:_MOST_ROWS], read, *extras, *why), fix, severity=Severity.WARNING)
 
 
 @rule(

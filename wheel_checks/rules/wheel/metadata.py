@@ -17,7 +17,10 @@ from wheel_checks.targets.of_wheel import exact_pythons
 from wheel_checks.targets.target import this_machine
 
 # Faults of these fields keep pip or uv from taking the wheel; all others are harmless to who installs it.
-_READ_BY_INSTALLERS = re.compile(r"\b(Name|Version|Requires-Python|Requires-Dist|UTF-8|malformed)\b", re.IGNORECASE)
+# "introduced in metadata version 2.4" names no field, and Metadata-Version is read by neither.
+_READ_BY_INSTALLERS = re.compile(
+    r"\b(Name|(?<!metadata[- ])Version|Requires-Python|Requires-Dist|UTF-8|malformed)\b", re.IGNORECASE
+)
 _CORRECT = Fix("Correct the project's metadata (pyproject.toml), and build the wheel again.")
 
 

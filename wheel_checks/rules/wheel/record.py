@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rule
 
@@ -81,12 +81,14 @@ def complete(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL123",
     "the sizes in RECORD are those of the members",
+    audience=Audience.PUBLISHER,
     why="A size that differs means that the file was changed after RECORD was written: every later check of the "
-    "installation reports it as damaged.",
+    "installation reports it as damaged. pip 26.3 and uv 0.13 install it all the same, without comparing sizes: it is "
+    "for the publisher to mend, and a warning in a stack.",
     example="a library that was stripped after RECORD was written",
     fix="Let the build backend write RECORD after the last change to the files.",
 )
-def sizes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+def sizes(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """Size in the row, where there is one, equals the uncompressed size."""
     record, archive = need(wheel.record), need(wheel.archive)
     actual = {member.name: member.size for member in archive.members}
@@ -96,7 +98,9 @@ def sizes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if row.size is not None and row.path in actual and actual[row.path] != row.size
     ]
     if wrong:
-        yield Finding(f"RECORD states a wrong size for {plural(len(wrong), 'file')}", _listed(wrong), _REBUILD)
+        severity = Severity.WARNING if expectations.in_stack else None
+        message = f"RECORD states a wrong size for {plural(len(wrong), 'file')}"
+        yield Finding(message, _listed(wrong), _REBUILD, severity=severity)
 
 
 @rule(

@@ -1,0 +1,80 @@
+"""WHL526: symbols of a wheel that nothing beside it defines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.rules.case import WARNING, Case
+from tests.support.environments import library
+from tests.support.facts import AARCH64, facts_of
+from tests.support.wheels import WheelBuilder
+from wheel_checks.facts.links.linking import lay_out, link
+from wheel_checks.facts.links.unresolved import SymbolFacts, UnresolvedFile
+from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.model import need
+
+MODULE = "demo/demo_cuda.cpython-312-aarch64-linux-gnu.so"
+ERROR_NAME = "_ZN3c105ErrorC2ENS_14SourceLocationESs"
+RAISE = "_ZN2at5raiseEv"
+
+
+def with_symbols(*files: UnresolvedFile, unread: str = "", fitting: tuple[str, ...] = ()) -> WheelFacts:
+    """A wheel beside torch 2.11.0, whose symbols were looked up with this result."""
+    built = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64").add(MODULE, library("", ["libc.so.6"]))
+    facts = facts_of(built, depth=Depth.LINKS, target=AARCH64)
+    links = link(lay_out(facts.file_name, need(facts.elfs)), (), AARCH64)
+    open_ = ((MODULE, unread),) if unread else ()
+    torch = "torch-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl"
+    return replace(facts, links=replace(links, symbols=SymbolFacts(files, open_, 1, "2.11.0", torch, fitting)))
+
+
+def lame(*names: str, path: str = MODULE, imported: bool = True) -> UnresolvedFile:
+    return UnresolvedFile(path, names, tuple(name for name in names if "c10" in name or "2at" in name), imported)
+
+
+CASES = [
+    Case(
+        "WHL526",
+        "a module that was built for the torch before",
+        lambda: with_symbols(lame(ERROR_NAME), fitting=("2.9.1", "2.10.0")),
+        (
+            "demo_cuda.cpython-312-aarch64-linux-gnu.so needs c10::Error::Error(c10::SourceLocation, std::string), "
+            "which torch 2.11.0 does not export; torch 2.9.1 to 2.10.0 do",
+        ),
+        member=MODULE,
+        evidence=(ERROR_NAME, MODULE, "torch-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl", "2.9.1, 2.10.0"),
+    ),
+    Case(
+        "WHL526",
+        "two names in two files are one finding",
+        lambda: with_symbols(lame(ERROR_NAME, RAISE), lame(RAISE, path="demo/other.so")),
+        (
+            "demo_cuda.cpython-312-aarch64-linux-gnu.so needs at::raise(), which torch 2.11.0 does not export "
+            "(2 such symbols in 2 files)",
+        ),
+    ),
+    Case(
+        "WHL526",
+        "a function of another library",
+        lambda: with_symbols(lame("ncclNewest")),
+        ("demo_cuda.cpython-312-aarch64-linux-gnu.so needs ncclNewest, which no library beside it defines",),
+    ),
+    Case(
+        "WHL526",
+        "a library that nothing is known to open",
+        lambda: with_symbols(lame(RAISE, path="demo/libplugin.so", imported=False)),
+        ("libplugin.so needs at::raise(), which torch 2.11.0 does not export",),
+        WARNING,
+    ),
+    Case(
+        "WHL526",
+        "a table of symbols out of reach",
+        lambda: with_symbols(unread="its table of symbols lies too far inside it"),
+        (
+            "not proven that demo loads: of demo_cuda.cpython-312-aarch64-linux-gnu.so its table of symbols lies too "
+            "far inside it",
+        ),
+        undecided=True,
+    ),
+    Case("WHL526", "all is defined", with_symbols),
+]
