@@ -31,9 +31,16 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
     ),
     "verify": (
         {**MACHINES, **dict.fromkeys(("all-files", "pre", "expect", "max-size", "depth", "max-read"), SETS)},
-        f"installed root ld-library-path explain record same-as {INDEXES}",
+        f"installed root ld-library-path explain record same-as with {INDEXES}",
     ),
-    "stack": ({**MACHINES, **dict.fromkeys(("pre", "depth", "max-read"), SETS), "requirement": NAMES_FILES}, INDEXES),
+    "stack": (
+        {
+            **MACHINES,
+            **dict.fromkeys(("pre", "expect", "depth", "max-read", "extra", "group", "all-extras"), SETS),
+            "requirement": NAMES_FILES,
+        },
+        f"against fail-on-change {INDEXES}",
+    ),
     "release": ({"expect": NAMES_FILES, **dict.fromkeys(("pre", "depth", "max-read"), SETS)}, INDEXES),
     "diff": (dict.fromkeys(("platform", "python", "variant", "all-files", "pre", "depth"), SETS), INDEXES),
     "pins check": ({"installed": SETS, "set": RAISES}, "python package skip-vendored"),

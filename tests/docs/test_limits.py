@@ -8,14 +8,21 @@ import pytest
 
 from wheel_checks.facts.accelerator import shown
 from wheel_checks.facts.archive import inflation
+from wheel_checks.facts.elf import exports, named_imports, symbols
 from wheel_checks.facts.pe import reading
+from wheel_checks.facts.wheel import module_sources, neighbours
 from wheel_checks.formats import index_page
+from wheel_checks.formats.cxx import names as cxx_names
+from wheel_checks.formats.cxx import types as cxx_types
+from wheel_checks.formats.lock import tables, yaml_values
 from wheel_checks.formats.pe import header as pe_header
 from wheel_checks.formats.pe import imports as pe_imports
-from wheel_checks.formats.wheel import core_metadata, record, wheel_file, wheel_name
+from wheel_checks.formats.wheel import core_metadata, python_expressions, python_source, record, wheel_file, wheel_name
 from wheel_checks.formats.zip import directory, end_record
 from wheel_checks.runner import MAX_FINDINGS
+from wheel_checks.sources import git_files, requirement_files
 from wheel_checks.sources.http import cache_database, download, pace, pages
+from wheelproof.stack import locked, other_side
 
 MIB = 1 << 20
 TEXT = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
@@ -46,8 +53,35 @@ STATED = {
         f"{shown.QUICK // MIB} MiB in all ({shown.ASKED // MIB} MiB",
     ],
     "sections, imported DLLs": [f"{pe_header._MOST_SECTIONS:,}; {pe_imports.MOST_IMPORTS - 1:,}"],
+    "a file at a commit": [
+        f"{other_side.LARGEST_LOCK // MIB} MiB",
+        f"{requirement_files.LARGEST // MIB} MiB",
+        f"{git_files.DEADLINE:g} s",
+    ],
+    "head and tail of one library, for the symbols": [
+        f"{symbols.EFFORT.parts // MIB} MiB; one of {symbols.STREAMED // MIB} MiB",
+        f"{exports.EFFORT.parts / MIB:.1f} MiB, {neighbours._MOST_LIBRARIES} of them",
+    ],
+    "a lock file": [f"{tables.MAX_SIZE // MIB} MiB"],
+    "packages; files": [f"{tables.MOST_PACKAGES:,}; {tables.MOST_FILES:,}; {tables.MOST_DEPENDENCIES:,}"],
+    "one marker of a lock": [f"{tables.LONGEST_MARKER:,} characters"],
+    "collections of YAML": [f"{yaml_values.DEEPEST}; none"],
+    "a source archive that is read whole": [f"{locked._WHOLE // MIB} MiB"],
+    "what an index lists of locked": [f"{locked.REUSED:,.0f} s"],
     "rows of RECORD": [f"{record.MAX_ROWS:,}"],
     "tags": [f"{wheel_name.MAX_TAGS:,}"],
+    "Python modules of one wheel": [
+        f"{module_sources.MOST_FILES}, {module_sources.MOST_NEAR} more next to",
+        f"{module_sources.MOST_OF_OTHERS} of a required wheel",
+        f"{module_sources.MOST_BYTES // 1000} kB packed",
+        f"{python_source.MAX_SIZE // MIB} MiB each",
+        f"{python_expressions.MOST_STEPS:,} steps",
+    ],
+    "libraries whose undefined symbols": [
+        f"{named_imports._MOST}, the smallest first, of {named_imports._LARGEST_OF_OTHERS // MIB} MiB each",
+        f"{named_imports._LARGEST // MIB} MiB when",
+    ],
+    "a C++ name": [f"{cxx_names.MAX_NAME:,}; {cxx_types.MAX_OUTPUT:,} characters"],
     "findings of one rule": [f"{MAX_FINDINGS},"],
 }
 

@@ -26,6 +26,7 @@ METAVARS = {
     "WHEEL": FILE,
     "PACKAGE": FILE,
     "PATH|VERSION": FILE,
+    "REF|FILE": FILE,
     "FOLDER": FOLDER,
     "FORMAT=FILE": Values(Kind.WORD, FORMATS, suffix="="),
     "PREFIX": RULES,
@@ -34,9 +35,9 @@ METAVARS = {
     "CPU": CPUS,
     "PLATFORM": Values(Kind.WORD, ("x86_64", "aarch64", "all")),
     **dict.fromkeys(
-        ("FOLDERS", "GLOB", "HOST", "HOSTS", "LABEL", "N", "NAME", "NAME==VERSION", "SECONDS", "SIZE", "SONAME"), FREE
+        ("EXTRA", "FOLDERS", "GLOB", "GROUP", "HOST", "HOSTS", "LABEL", "N", "NAME", "NAME==VERSION", "SECONDS"), FREE
     ),
-    **dict.fromkeys(("SPEC", "URL", "VERSION", "WHAT"), FREE),
+    **dict.fromkeys(("REQUIREMENT", "SIZE", "SONAME", "SPEC", "URL", "VERSION", "WHAT"), FREE),
 }
 
 

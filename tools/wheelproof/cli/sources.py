@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheel_checks.errors import UsageError
 from wheelproof import __version__
 from wheelproof.cli.options import OutputOptions, add_list, note
 from wheelproof.cli.progress import Progress
 
 if TYPE_CHECKING:  # a command that only shows its help needs none of these
+    from packaging.requirements import Requirement
+
     from wheel_checks.facts.wheel.dependencies import Dependencies
     from wheel_checks.sources.client import HttpClient
     from wheel_checks.sources.installer_config import IndexConfig
@@ -44,6 +47,17 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--deadline", type=float, metavar="SECONDS", help="total network timeout, in seconds")
 
 
+def parse_beside(texts: Sequence[str]) -> tuple[Requirement, ...]:
+    """The requirements of ``--with``. Raises UsageError."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        return tuple(Requirement(text) for text in texts)
+    except InvalidRequirement as error:
+        what = f"--with does not parse: {' '.join(str(error).split())}"
+        raise UsageError(what, expected="a requirement, such as torch==2.11.0") from None
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """What a run reads from. ``dependencies`` is None unless it was asked for."""
@@ -64,11 +78,13 @@ def open_sources(
     links: bool = False,
     threads: bool = False,
     whole: bool = False,
+    beside: Sequence[Requirement] = (),
 ) -> Iterator[Sources]:
     """Open what the options name, and close it at the end of the ``with`` block.
 
     Notes of the configuration, and what was ``assumed``, go to standard error. ``links`` opens the reader of what
-    wheels link to; with ``whole`` it streams every library whose head and tail do not say enough. ``threads`` only
+    wheels link to; with ``whole`` it streams every library whose head and tail do not say enough, and what
+    ``beside`` asks for is installed with each wheel. ``threads`` only
     limits the memory of many threads, as ``links`` does too. Raises UsageError for a configuration that cannot be read.
     """
     from wheel_checks.facts.expectations import parse_size
@@ -120,6 +136,6 @@ def open_sources(
             from wheelproof.wheels.dependencies import dependency_reader
 
             dependencies = stack.enter_context(
-                dependency_reader(client, index, config, offline=output.offline, whole=whole)
+                dependency_reader(client, index, config, offline=output.offline, whole=whole, beside=beside)
             )
         yield Sources(client, index, config, progress, dependencies)

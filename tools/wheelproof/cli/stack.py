@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from wheelproof.cli.machine_options import add_machine_options, add_platform_option, described_by, platforms_of
 from wheelproof.cli.options import OutputOptions, add_depth, add_list, add_max_read, add_output_options, emit, max_read
 from wheelproof.cli.rights import NAMES_FILES, SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
 
+if TYPE_CHECKING:
+    from wheel_checks.model import Report
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof stack``."""
     parser.add_argument(
-        "packages", nargs="*", metavar="PACKAGE", help="a requirement (vllm==0.20.0), a .whl file, or a pyproject.toml"
+        "packages",
+        nargs="*",
+        metavar="PACKAGE",
+        help="a requirement (vllm==0.20.0), a .whl file, a pyproject.toml, or a lock file (uv.lock, pylock.toml, ...)",
     )
     parser.add_argument(
         "-r",
@@ -23,14 +30,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a file of requirements: requirements.txt, pyproject.toml (repeatable)",
     )
+    add_list(parser, "--extra", "EXTRA", "an extra of the lock file or of pyproject.toml")
+    add_list(
+        parser,
+        "--group",
+        "GROUP",
+        "a dependency group of the lock file or of pyproject.toml, or an environment of pixi.lock",
+    )
+    parser.add_argument("--all-extras", action="store_true", help="every extra of the lock file or of pyproject.toml")
+    parser.add_argument(
+        "--against",
+        metavar="REF|FILE",
+        help="report what changes: against the same file at a commit, branch or tag, or against another file",
+    )
+    parser.add_argument("--fail-on-change", action="store_true", help="exit 1 when something gets worse (--against)")
     add_platform_option(parser)
     add_list(parser, "--python", "VERSION", "3.12, 3.13, ... (default: this Python)")
     add_list(parser, "--gpu", "GPU", "the GPUs that it must run on: GB200, H100, MI300X, sm_100, ...")
+    parser.add_argument(
+        "--expect", metavar="WHAT", help="what torch is built for: cuda, cuda==13.0, cuda>=13, rocm, cpu"
+    )
     add_machine_options(parser)
     add_depth(parser)
     add_max_read(parser)
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
-    allow_tree(parser, SETS, "python", "gpu", "pre", "depth", "max-read")
+    allow_tree(parser, SETS, "python", "gpu", "expect", "pre", "depth", "max-read", "extra", "group", "all-extras")
     allow_tree(parser, NAMES_FILES, "requirement")
     add_source_options(parser)
     add_output_options(parser)
@@ -38,36 +62,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Resolve and judge the stack, and print the report. Raises WheelproofError."""
-    from wheel_checks.facts.expectations import Expectations
+    from wheel_checks.errors import UsageError
+    from wheel_checks.facts.expectations import Expectations, parse_expectation
     from wheel_checks.facts.gpu.targets import parse_gpus
     from wheel_checks.facts.wheel.facts import Depth
     from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT
+    from wheel_checks.targets.locked import LockChoice
     from wheel_checks.targets.target import parse_targets, this_machine
+    from wheelproof.stack.against import compare_reports
     from wheelproof.stack.inputs import parse_inputs
+    from wheelproof.stack.locks import find_lock, read_request, targets_of
+    from wheelproof.stack.other_side import opened_other
     from wheelproof.stack.report import StackRequest, judge_stack
+    from wheelproof.wheels.declared_model import Chosen
     from wheelproof.wheels.model import Judgement
 
     output = OutputOptions.from_arguments(arguments)
     gpus = parse_gpus(",".join(arguments.gpu)) if arguments.gpu else ()
     machines = described_by(arguments, gpus)
     platforms = platforms_of(arguments, gpus, machines)
+    path = find_lock(arguments.packages, arguments.requirement)
+    chosen = Chosen(tuple(arguments.extra), tuple(arguments.group), arguments.all_extras)
+    choice = LockChoice(tuple(arguments.extra), tuple(arguments.group), arguments.all_extras)
+    lock = read_request(path, choice) if path else None
     request = StackRequest(
-        parse_inputs(arguments.packages, arguments.requirement),
-        parse_targets(platforms, arguments.python),
+        lock.asked if lock else parse_inputs(arguments.packages, arguments.requirement, chosen),
+        targets_of(lock, platforms, arguments.python) if lock else parse_targets(platforms, arguments.python),
         tuple(gpu.name for gpu in gpus),
         arguments.pre,
         output.offline,
         arguments.deadline or DEFAULT_TIMEOUT,
         machines,
+        lock,
     )
+    if arguments.against is None and arguments.fail_on_change:
+        raise UsageError("--fail-on-change compares, and nothing to compare with was named", expected="--against")
     judgement = Judgement(
-        Expectations(gpus=gpus, drivers=tuple(arguments.driver)),
+        Expectations(
+            gpus=gpus,
+            drivers=tuple(arguments.driver),
+            of_torch=parse_expectation(arguments.expect) if arguments.expect else None,
+        ),
         selection=output,
         depth=Depth(arguments.depth),
         max_read=max_read(arguments),
     )
     links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
-    assumed = "" if platforms and arguments.python else this_machine().note
+    assumed = "" if lock or (platforms and arguments.python) else this_machine().note
     with open_sources(arguments, output, assumed=assumed, links=links, whole=whole) as opened:
-        report = judge_stack(request, judgement, opened.client, opened.config, opened.progress, opened.dependencies)
+
+        def judge(request: StackRequest) -> Report:
+            return judge_stack(request, judgement, opened.client, opened.config, opened.progress, opened.dependencies)
+
+        if arguments.against is None:
+            return emit(judge(request), output)
+        with opened_other(request, arguments.against, chosen, choice) as other:
+            before = judge(other) if other else None
+        report = compare_reports(
+            before, judge(request), request.targets, arguments.against, judgement, fails=arguments.fail_on_change
+        )
     return emit(report, output)

@@ -23,7 +23,7 @@ from wheelproof.cli.options import (
 )
 from wheelproof.cli.progress import Progress
 from wheelproof.cli.rights import SETS, allow_tree
-from wheelproof.cli.sources import add_source_options, open_sources
+from wheelproof.cli.sources import add_source_options, open_sources, parse_beside
 
 if TYPE_CHECKING:
     from wheel_checks.sources.environment import Environment
@@ -49,6 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--expect", metavar="WHAT", help="cuda, cuda==13.0, cuda>=13, rocm, xpu, cpu or none")
     parser.add_argument("--max-size", metavar="SIZE", help="the size that no wheel may exceed: 900MB, 2GiB")
     add_depth(parser)
+    parser.add_argument(
+        "--with",
+        dest="beside",
+        action="append",
+        default=[],
+        metavar="REQUIREMENT",
+        help="judge at depth links with what an installer would take for this as well: torch==2.11.0 (repeatable)",
+    )
     add_max_read(parser)
     add_list(
         parser,
@@ -103,12 +111,16 @@ def run(arguments: argparse.Namespace) -> int:
         gpus,
         tuple(arguments.driver),
     )
-    judgement = Judgement(expectations, output, Depth(arguments.depth), max_read(arguments))
+    depth = Depth(arguments.depth)
+    if arguments.beside and not depth.includes(Depth.LINKS):
+        depth = Depth.LINKS
+    judgement = Judgement(expectations, output, depth, max_read(arguments))
     if arguments.installed:
         return _run_installed(arguments, judgement, output)
     recording = _recording(arguments)
     links, whole = judgement.depth.includes(Depth.LINKS), judgement.depth is Depth.FULL
-    with open_sources(arguments, output, assumed=wanted.note, links=links, whole=whole) as opened:
+    beside = parse_beside(arguments.beside)
+    with open_sources(arguments, output, assumed=wanted.note, links=links, whole=whole, beside=beside) as opened:
         report = verify(
             arguments.targets,
             wanted,
@@ -163,6 +175,9 @@ def _check_mode(arguments: argparse.Namespace) -> None:
     if arguments.installed and arguments.driver:
         what = "--driver is about wheels: what is installed runs with the driver that is there"
         raise UsageError(what, expected="a TARGET without --installed", hint="wheelproof doctor judges that driver")
+    if arguments.installed and arguments.beside:
+        what = "--with is about wheels: what is installed is judged with what is installed there"
+        raise UsageError(what, expected="a TARGET without --installed")
     if not arguments.installed and not arguments.targets:
         raise UsageError("there is nothing to judge", expected="a TARGET, or --installed")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.errors import DeadlineError, SourceError
-from wheel_checks.formats.pylock import LockedPackage
+from wheel_checks.formats.lock.model import LockedPackage
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.uv.own_configuration import (
     config_options,

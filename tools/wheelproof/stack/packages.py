@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from wheel_checks.errors import NotFoundError
-from wheel_checks.facts.accelerator.signals import GPU
+from wheel_checks.facts.accelerator.signals import CPU, GPU
 from wheel_checks.facts.provenance.indexes import ProjectOffers
 from wheel_checks.facts.stack.facts import (
     NO_FILE,
@@ -24,19 +25,22 @@ from wheel_checks.facts.stack.facts import (
     LinkedPackage,
     StackFacts,
     StackPackage,
+    Unhashed,
     chain_to,
     find_demands,
     gpu_builds,
 )
 from wheel_checks.facts.wheel.source_archive import SourceArchive
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.formats.pylock import LockedPackage
+from wheel_checks.formats.lock.model import LockedPackage
+from wheel_checks.formats.secrets import redact
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.uv.explanation import Explanation
 from wheel_checks.sources.uv.resolver import Resolution, Unusable
 from wheel_checks.targets.selection import Choice, Reason, choose
 from wheel_checks.targets.target import Target
+from wheelproof.stack.places import place_of
 from wheelproof.wheels.asked import Asked
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.judging import AT_ONCE
@@ -74,7 +78,7 @@ def pick_wheels(resolution: Resolution, target: Target, indexes: KnownIndexes) -
         refused = frozenset() if package.direct else indexes.refused(package.name)
         files = [file for file in package.files if file.file_name not in refused]
         choice = choose(requirement, files, target, pre=True)
-        return Pick(package, _planned(choice.chosen, target, listed) if choice.chosen else None, choice)
+        return Pick(package, planned(choice.chosen, target, listed) if choice.chosen else None, choice)
 
     with ThreadPoolExecutor(AT_ONCE, "pick") as pool:
         return list(pool.map(pick, resolution.packages))
@@ -84,7 +88,7 @@ def take_variant(pick: Pick, made: MachineChoice) -> Pick:
     """The pick with the wheel that a machine gets of the package's variants; as it is when it gets none."""
     if pick.wheel is None or made.choice.chosen is None:
         return pick
-    wheel = _planned(made.choice.chosen, made.choice.target, pick.wheel.listed)
+    wheel = planned(made.choice.chosen, made.choice.target, pick.wheel.listed)
     return replace(pick, wheel=wheel, choice=made.choice)
 
 
@@ -96,7 +100,8 @@ def _listed(name: str, indexes: KnownIndexes) -> tuple[IndexFile, ...]:
         return ()
 
 
-def _planned(chosen: IndexFile, target: Target, listed: tuple[IndexFile, ...]) -> PlannedWheel:
+def planned(chosen: IndexFile, target: Target, listed: tuple[IndexFile, ...]) -> PlannedWheel:
+    """The wheel that was chosen, to be read from where it is ``listed``."""
     same_name = [file for file in listed if file.file_name == chosen.file_name]
     listing = next((file for file in same_name if file.url == chosen.url), next(iter(same_name), None))
     url = listing.url if listing else chosen.url
@@ -131,8 +136,16 @@ def build_facts(
     judged: Mapping[str, JudgedWheel],
     indexes: KnownIndexes,
     gpus: Sequence[str],
+    *,
+    expected: str = "",
+    unhashed: Sequence[Unhashed] | None = None,
+    left_out: Container[str] = (),
 ) -> StackFacts:
-    """The facts of the resolved stack. ``judged`` maps names of packages to what was read of their wheels."""
+    """The facts of the resolved stack. ``judged`` maps names of packages to what was read of their wheels.
+
+    ``expected`` is the accelerator that torch is expected to have. ``unhashed`` are the lines without a hash of a file
+    with hashes, None for what was resolved: then nothing can be missing but what is ``left_out``.
+    """
     resolution, archives = settled.resolution, settled.archives
     linked = [_linked(pick.package, judged.get(pick.package.name), archives.get(pick.package.name)) for pick in picks]
     demands = find_demands(asked.known, linked, target)
@@ -146,22 +159,33 @@ def build_facts(
         else:
             packages.append(_without_wheel(unusable, choice, target))
     wanted = f"a GPU is wanted ({', '.join(gpus)})" if gpus else ""
+    if expected in GPU and not wanted:
+        wanted = f"{expected} is expected"
     builds = gpu_builds(packages)
+    by_name = {pick.package.name: pick for pick in picks}
     finished: list[StackPackage] = []
     for package in packages:
         other = next((build for build in builds if build.name != package.name), None)
-        reason = wanted or (f"{other.label} is built for {_label(other)}" if other else "")
+        pick = by_name.get(package.name)
+        cpu_reason = asked_for_cpu(asked.chosen, demands.get(package.name, ()), pick)
+        by_others = other is not None and not cpu_reason and expected != CPU
+        reason = wanted or (f"{other.label} is built for {_label(other)}" if other and by_others else "")
+        chain = chain_to(package.name, demands, labels)
         finished.append(
             replace(
                 package,
                 demands=demands.get(package.name, ()),
-                chain=chain_to(package.name, demands, labels),
+                chain=chain,
                 gpu_reason=reason,
+                cpu_reason=cpu_reason,
                 archive=archives.get(package.name),
                 unread_archive=settled.failed.get(package.name, ""),
+                place=place_of(package.name, chain, asked),
             )
         )
     named = tuple(sorted(finished, key=lambda p: p.name))
+    there = {package.name for package in named} | {canonicalize_name(Requirement(u.text).name) for u in unhashed or ()}
+    missing = () if unhashed is None else sorted(name for name in demands.keys() - there if name not in left_out)
     return StackFacts(
         asked.names,
         target,
@@ -170,7 +194,34 @@ def build_facts(
         unfinished=settled.unfinished,
         refused=settled.refused,
         pre_releases=settled.pre_releases,
+        unhashed=tuple(unhashed or ()),
+        unlisted=tuple(demand for name in missing for demand in demands[name][:1]),
     )
+
+
+def asked_for_cpu(chosen: Sequence[str], demands: Sequence[Demand], pick: Pick | None) -> str:
+    """Who asks for a build for the CPU by its name: an extra or a group, a version (``==2.9.0+cpu``), an index or an
+    address with a part ``cpu``; "" for nobody.
+    """
+    for name in chosen:
+        if CPU in _words(name):
+            return f"{name} was chosen"
+    for demand in demands:
+        if any(CPU in _words(specifier.version.partition("+")[2]) for specifier in demand.requirement.specifier):
+            return str(demand)
+    wheel = pick.wheel if pick else None
+    listing = wheel.listing if wheel else None
+    place = (listing.index or listing.url) if listing else str(wheel.location) if wheel else ""
+    named = [place, *([pick.package.registry, *(file.url for file in pick.package.files)] if pick else [])]
+    for address in named:
+        folders = urlsplit(address).path.split("/")
+        if any(CPU in _words(folder) for folder in (folders[:-1] if address.endswith(".whl") else folders)):
+            return f"it comes from {redact(address)}"
+    return ""
+
+
+def _words(name: str) -> list[str]:
+    return re.split(r"[-_.+ ]", name.lower())
 
 
 def _is_about_versions(choice: Choice) -> bool:

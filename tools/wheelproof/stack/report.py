@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from wheel_checks.answers.stack import StackQuestion, answer_stack
 from wheel_checks.errors import UsageError, WheelproofError
-from wheel_checks.facts.stack.facts import DECLARED, StackFacts, StackPackage
+from wheel_checks.facts.stack.facts import DECLARED, StackFacts, StackPackage, Unhashed
 from wheel_checks.formats.digests import WrongMetadataError
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.formats.wheel.variant_label import is_variant
@@ -21,6 +23,9 @@ from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, NoSolutionError
 from wheel_checks.targets.target import Target
 from wheelproof.reporting import OpenReport
+from wheelproof.stack.locked import LockedStack, read_locked
+from wheelproof.stack.locked_facts import with_lock
+from wheelproof.stack.locks import LockRequest
 from wheelproof.stack.packages import (
     Pick,
     build_facts,
@@ -28,6 +33,7 @@ from wheelproof.stack.packages import (
     offers_of,
     take_variant,
 )
+from wheelproof.stack.places import at_place, place_of
 from wheelproof.stack.resolution import resolve_stack
 from wheelproof.stack.table import ShownStack, headline, is_asked_for, overview, package_facts, table
 from wheelproof.wheels.asked import Asked
@@ -61,7 +67,7 @@ class StackRequest:
     """What is resolved, for which targets and GPUs (product names), and how the resolver is to be run.
 
     ``machines`` choose among variants, where packages have some. ``timeout`` is in seconds, for each run of the
-    resolver.
+    resolver. ``lock`` is the lock file whose packages are judged: then nothing is resolved.
     """
 
     asked: Asked
@@ -71,6 +77,7 @@ class StackRequest:
     offline: bool = False
     timeout: float = DEFAULT_TIMEOUT
     machines: tuple[Machine, ...] = ()
+    lock: LockRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +89,16 @@ class _Resolved:
     """
 
     target: Target
+    asked: tuple[Requirement, ...]
     settled: Settled
     picks: tuple[Pick, ...]
     indexes: KnownIndexes
     left_out: Mapping[str, WheelproofError]
+    unhashed: tuple[Unhashed, ...] | None = None
     machine: Machine | None = None
     choices: tuple[MachineChoice, ...] = ()
     read: tuple[ReleaseVariants, ...] = ()
+    locked: LockedStack | None = None
 
 
 def judge_stack(
@@ -139,11 +149,11 @@ def judge_stack(
     for item in resolved:
         own = {p.package.name: by_wheel[p.wheel.file_name, p.wheel.target] for p in item.picks if p.wheel}
         gpus = request.gpus if item.machine is None else tuple(filter(None, [item.machine.gpu]))
-        facts = build_facts(request.asked, item.target, item.settled, item.picks, own, item.indexes, gpus)
+        facts = _facts_of(request, item, own, gpus, judgement)
         offers = {
             p.name: offers_of(p, own[p.name].planned, item.indexes, pre=request.pre)
             for p in facts.packages
-            if p.name in own
+            if p.name in own and item.locked is None  # a lock leaves no choice between indexes
         }
         own = {name: with_offers(wheel, offers.get(name)) for name, wheel in own.items()}
         packages = [_package_subject(p, own.get(p.name), rules["package"], judgement) for p in facts.packages]
@@ -151,7 +161,7 @@ def judge_stack(
         packages.sort(key=lambda subject: not is_asked_for(subject))
         told = {subject.id for subject in subjects} if item.machine else set()
         stack = _stack_subject(request, facts, rules["stack"], judgement, packages, item.machine)
-        beside = item.indexes.judge(offers.values(), judgement, f" for {item.target.label}")
+        beside = [] if item.locked else item.indexes.judge(offers.values(), judgement, f" for {item.target.label}")
         beside += machine_subjects(item.choices, judgement)
         subjects += [stack, *beside]
         shown.append(ShownStack(stack, packages, facts))
@@ -169,9 +179,40 @@ def judge_stack(
     )
 
 
+def _facts_of(
+    request: StackRequest,
+    item: _Resolved,
+    judged: Mapping[str, JudgedWheel],
+    gpus: Sequence[str],
+    judgement: Judgement,
+) -> StackFacts:
+    expected = judgement.expectations.of_torch
+    facts = build_facts(
+        request.asked,
+        item.target,
+        item.settled,
+        item.picks,
+        judged,
+        item.indexes,
+        gpus,
+        expected=expected.accelerator if expected else "",
+        unhashed=item.unhashed,
+        left_out=item.left_out,
+    )
+    locked = item.locked
+    if locked is None:
+        return facts
+    path = os.path.normpath(request.asked.files[0])
+    return with_lock(facts, locked.lock, locked.entries, item.picks, path)
+
+
 def _resolved(request: StackRequest, target: Target, config: IndexConfig, client: HttpClient) -> _Resolved:
+    if request.lock is not None:
+        locked = read_locked(request.lock, target, config, client, offline=request.offline)
+        return _Resolved(target, request.asked.known, locked.settled, locked.picks, locked.indexes, {}, locked=locked)
     found = resolve_stack(request, target, config, client)
-    return _Resolved(target, found.settled, found.picks, found.indexes, found.left_out)
+    asked = request.asked.known
+    return _Resolved(target, asked, found.settled, found.picks, found.indexes, found.left_out, found.unhashed)
 
 
 def _question(judgement: Judgement, target: Target, machine: Machine | None = None) -> StackQuestion:
@@ -189,7 +230,7 @@ def _for_machines(request: StackRequest, item: _Resolved, variants: VariantFiles
     """The resolution with the wheels of each machine of its target; as it is where no package has variants."""
     machines = [machine for machine in request.machines if machine.machine == item.target.machine]
     concerned = [pick for pick in item.picks if pick.wheel and any(is_variant(f.file_name) for f in pick.wheel.listed)]
-    if not machines or not concerned or variants is None:
+    if not machines or not concerned or variants is None or item.locked is not None:
         return [item]
     from wheel_checks.targets.variant_choice import choose_for_machines
     from wheelproof.wheels.machine_choice import ReleaseVariants
@@ -227,7 +268,12 @@ def _judge(
 
 def _wheels_of(resolved: Iterable[_Resolved], judgement: Judgement) -> list[PlannedWheel]:
     """The wheels to judge, each once for a target: machines share most of them."""
-    every = [item.indexes.with_others(pick.wheel) for item in resolved for pick in item.picks if pick.wheel]
+    every: list[PlannedWheel] = []
+    for item in resolved:
+        asked = {canonicalize_name(requirement.name) for requirement in item.asked}
+        own = [replace(p.wheel, asked=p.package.name in asked) for p in item.picks if p.wheel]
+        full = [wheel if item.locked else item.indexes.with_others(wheel) for wheel in own]
+        every += [replace(wheel, beside=tuple(own)) for wheel in full]
     unique = {(wheel.file_name, wheel.target): wheel for wheel in every}
     return [_for_gpus_there(wheel, judgement.expectations.gpus) for wheel in unique.values()]
 
@@ -249,11 +295,11 @@ def _package_subject(
     """The wheel as ``verify`` judges it, and what the rules about packages say of it; or a package without a wheel."""
     facts = package_facts(package)
     if wheel is None:
-        results = run_rules(rules, package, judgement.expectations)
+        results = at_place(run_rules(rules, package, judgement.expectations), package.place)
         name = f"{package.label} for {package.target.label}"
         return Subject(name, "package", package.explanation, facts, results)
     results = () if wheel.facts is None else run_rules(rules, package, judgement.expectations)
-    results += wheel.subject.results
+    results = at_place((*results, *wheel.subject.results), package.place)
     return replace(wheel.subject, facts={**wheel.subject.facts, **facts}, results=results, reader=Audience.INSTALLER)
 
 
@@ -272,9 +318,9 @@ def _stack_subject(
     packages: Sequence[Subject],
     machine: Machine | None = None,
 ) -> Subject:
-    results = run_rules(rules, facts, judgement.expectations)
+    results = at_place(run_rules(rules, facts, judgement.expectations), place_of("", (), request.asked))
     rows = table(packages, judgement.selection.fail_on)
-    told = {
+    told: dict[str, Any] = {
         "requested": list(facts.requested),
         "target": facts.target.label,
         "machine": facts.target.machine,
@@ -283,6 +329,8 @@ def _stack_subject(
         "refused": [asdict(refused) for refused in facts.refused],
         "pre_releases": [asdict(release) for release in facts.pre_releases],
     }
+    if facts.lock is not None:
+        told["lock"] = {"name": facts.lock.name, "format": facts.lock.format, "outside": facts.lock.outside}
     return Subject(_stack_id(request, facts.target, machine), "stack", headline(facts, rows), told, results)
 
 

@@ -6,7 +6,7 @@ count are kept, mainly those of the releases that were taken, for as long as the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -14,13 +14,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from wheel_checks.facts.archive.kept import readers_version
-from wheel_checks.formats.pylock import DIRECTORY, LockedPackage
+from wheel_checks.formats.lock.model import DIRECTORY, LockedPackage
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.simple_index import Listing, SimpleIndex
 from wheel_checks.sources.uv.resolver import Resolution, question_of, resolve
 from wheel_checks.targets.target import Target
 from wheelproof import __version__
+from wheelproof.stack.hashed import read_hashed, requires_hashes
 from wheelproof.stack.packages import Pick, pick_wheels
 from wheelproof.wheels.dependencies import keeping_of
 from wheelproof.wheels.handing import Handed, hand_over
@@ -29,17 +30,22 @@ from wheelproof.wheels.resolving import ArchiveSearch, Settled
 
 if TYPE_CHECKING:
     from wheel_checks.errors import WheelproofError
+    from wheel_checks.facts.stack.facts import Unhashed
     from wheelproof.stack.report import StackRequest
 
 
 @dataclass(frozen=True, slots=True)
 class StackResolution:
-    """The resolution, the wheel of each package, and the indexes; ``left_out`` are packages that were not looked at."""
+    """The resolution, the wheel of each package, and the indexes; ``left_out`` are packages that were not looked at.
+
+    ``unhashed`` are lines without a hash of a requirements file with hashes, None where that is no such file.
+    """
 
     settled: Settled
     picks: tuple[Pick, ...]
     indexes: KnownIndexes
     left_out: Mapping[str, WheelproofError]
+    unhashed: tuple[Unhashed, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +66,16 @@ def resolve_stack(request: StackRequest, target: Target, config: IndexConfig, cl
     """
     handed = hand_over(request.asked, target, config)
     index = SimpleIndex(client, handed.config, handed.pinned)
+    hashed = requires_hashes(request.asked)
     keeping = keeping_of(client, offline=request.offline)
+
+    def find() -> _Found:
+        if hashed:
+            return _of_hashes(request, target, handed, index)
+        return _find(request, target, handed, index, client)
+
     if keeping is None or not handed.requirements:
-        found = _find(request, target, handed, index, client)
+        found = find()
     else:
         handed.config.require_trusted("what is resolved")
         words, places = question_of(
@@ -77,20 +90,39 @@ def resolve_stack(request: StackRequest, target: Target, config: IndexConfig, cl
         words = [
             f"the stack, by wheelproof {__version__} {readers_version()}, {target}",
             handed.config.strategy,
+            *([f"{text} {' '.join(values)}" for text, values in handed.hashes.items()] if hashed else []),
             *words,
         ]
         found = keeping.remember(
             _Found,
             words,
             places,
-            lambda: _find(request, target, handed, index, client),
+            find,
             is_sound=_may_be_kept,
             without_pages=lambda found: found.settled,
         )
     own = [LockedPackage(project.name, project.version, (), DIRECTORY) for project in handed.projects]
+    if hashed:
+        return _hashed(request, target, handed, KnownIndexes(index, found.listings), own)
     resolution = replace(found.settled.resolution, packages=(*found.settled.resolution.packages, *own))
     settled, indexes = replace(found.settled, resolution=resolution), KnownIndexes(index, found.listings)
     return StackResolution(settled, tuple(pick_wheels(resolution, target, indexes)), indexes, handed.left_out)
+
+
+def _of_hashes(request: StackRequest, target: Target, handed: Handed, index: SimpleIndex) -> _Found:
+    """What counts of the index pages for a requirements file with hashes."""
+    indexes = KnownIndexes(index)
+    return _kept(Settled(Resolution(())), read_hashed(request.asked, target, indexes, handed.left_out).picks, indexes)
+
+
+def _hashed(
+    request: StackRequest, target: Target, handed: Handed, indexes: KnownIndexes, own: Sequence[LockedPackage]
+) -> StackResolution:
+    """What a requirements file with hashes names, and the projects that are its ``own``: nothing is resolved."""
+    found = read_hashed(request.asked, target, indexes, handed.left_out)
+    picks = (*found.picks, *pick_wheels(Resolution(tuple(own)), target, indexes))
+    settled = Settled(Resolution(tuple(pick.package for pick in picks)))
+    return StackResolution(settled, picks, indexes, {**handed.left_out, **found.left_out}, found.unhashed)
 
 
 def _may_be_kept(found: _Found) -> bool:
@@ -134,7 +166,12 @@ def _find(request: StackRequest, target: Target, handed: Handed, index: SimpleIn
         passed_over=(*handed.pinned, *_left_out(handed)),
     )
     settled = search.settle()
-    picks = pick_wheels(settled.resolution, target, indexes)
+    return _kept(settled, pick_wheels(settled.resolution, target, indexes), indexes)
+
+
+def _kept(settled: Settled, picks: Sequence[Pick], indexes: KnownIndexes) -> _Found:
+    """The resolution with what counts of the index pages once these files are picked."""
     taken = {canonicalize_name(p.package.name): p.wheel.listing for p in picks if p.wheel and p.wheel.listing}
-    listings = indexes.only({str(name): file for name, file in taken.items()}, target)
+    target = picks[0].choice.target if picks else None
+    listings = indexes.only({str(name): file for name, file in taken.items()}, target) if target else None
     return _Found(settled, indexes.listings, whole=True) if listings is None else _Found(settled, listings)

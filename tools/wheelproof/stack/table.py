@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wheel_checks.facts.stack.facts import DECLARED, SDIST, WHEEL, StackFacts, StackPackage
+from wheel_checks.facts.accelerator.signals import CUDA
+from wheel_checks.facts.accelerator.verdict import DECLARED as ONLY_DECLARED
+from wheel_checks.facts.stack.facts import CONDA, DECLARED, SDIST, WHEEL, StackFacts, StackPackage
+from wheel_checks.facts.stack.locked import LockedEntry
 from wheel_checks.facts.stack.needs import stack_needs
 from wheel_checks.model import FailOn, Overview, Report, Subject, Table, Verdict
 from wheel_checks.phrases import joined, plural
@@ -30,7 +33,23 @@ def package_facts(package: StackPackage) -> dict[str, Any]:
         "target": package.target.label,
         "machine": package.target.machine,
         "demanded_by": [str(demand) for demand in package.demands],
+        **({"place": {"file": package.place.file, "line": package.place.line}} if package.place else {}),
+        **(_of_lock(package, package.locked) if package.locked else {}),
     }
+
+
+def _of_lock(package: StackPackage, entry: LockedEntry) -> dict[str, Any]:
+    """Where a lock names the package; of one that was not read, what its name declares."""
+    facts: dict[str, Any] = {"locked": {"where": entry.where, "file": package.file_name, "address": entry.address}}
+    if entry.build:
+        facts["locked"]["build"] = entry.build
+    declared = package.known_accelerator
+    if declared is not None and declared.certainty == ONLY_DECLARED and (entry.unread or package.distribution == CONDA):
+        facts |= {"accelerator": declared.accelerator, "accelerator_version": declared.version}
+        facts["accelerator_certainty"] = declared.certainty
+        if declared.accelerator == CUDA and declared.version:
+            facts["cuda"] = declared.version
+    return facts
 
 
 def table(packages: Sequence[Subject], fail_on: FailOn) -> list[dict[str, Any]]:
@@ -112,13 +131,15 @@ def is_asked_for(subject: Subject) -> bool:
 def headline(facts: StackFacts, rows: Sequence[dict[str, Any]]) -> str:
     """For people: "163 packages, torch 2.10.0 is CPU only", or "cannot be resolved" when there is none."""
     if not rows:
-        return "cannot be resolved"
+        return "the lock is not for it" if facts.lock and facts.lock.outside else "cannot be resolved"
     kinds = Counter(package.distribution for package in facts.packages)
     parts = [plural(len(rows), "package")]
     declared = sum(row["distribution"] == DECLARED for row in rows)
     if declared:
         parts.append(f"{declared} not looked at")
-    if rest := len(rows) - declared - kinds[WHEEL]:
+    if kinds[CONDA]:
+        parts.append(f"{kinds[CONDA]} of conda")
+    if rest := len(rows) - declared - kinds[WHEEL] - kinds[CONDA]:
         parts.append(f"{rest} without a wheel ({kinds[SDIST]} as source)")
     torch = facts.package("torch")
     if torch is not None and torch.known_accelerator is not None:

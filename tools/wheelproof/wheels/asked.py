@@ -12,7 +12,7 @@ from wheel_checks.errors import UsageError
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.phrases import summarised
 from wheelproof.wheels.declared import read_declared
-from wheelproof.wheels.declared_model import Declared
+from wheelproof.wheels.declared_model import NOTHING_CHOSEN, Chosen, Declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,14 @@ class Asked:
     """The requirements by themselves, and the files that hold more (requirements.txt, pyproject.toml).
 
     ``declared`` is what the files ask for, with all that they include: no installer reads a file of a tree itself.
+    ``chosen`` are the names of the extras and groups that were chosen.
     """
 
     requirements: tuple[str, ...]
     files: tuple[Path, ...]
     parsed: tuple[Requirement, ...]
     declared: Declared
+    chosen: tuple[str, ...] = ()
 
     @property
     def known(self) -> tuple[Requirement, ...]:
@@ -47,10 +49,11 @@ def parse_asked(
     requirements: Sequence[str],
     files: Sequence[Path],
     *,
+    chosen: Chosen = NOTHING_CHOSEN,
     example: str = "vllm==0.20.0 or -r requirements.txt",
     expected: str = "a requirement, or -r requirements.txt",
 ) -> Asked:
-    """What the requirements and the files ask for.
+    """What the requirements and the files ask for, with the extras and groups that were ``chosen`` of projects.
 
     Raises UsageError for what is no requirement (of which ``example`` is one), when nothing is asked for (``expected``
     says what could be), and for a file that cannot be read.
@@ -62,4 +65,4 @@ def parse_asked(
         raise UsageError(what, expected=f"for example {example}") from None
     if not parsed and not files:
         raise UsageError("nothing was asked for", expected=expected)
-    return Asked(tuple(requirements), tuple(files), tuple(parsed), read_declared(files))
+    return Asked(tuple(requirements), tuple(files), tuple(parsed), read_declared(files, chosen), chosen.names)

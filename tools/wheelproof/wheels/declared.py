@@ -6,9 +6,10 @@ An installer that reads the file contacts what it names (indexes, direct URLs, r
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -22,12 +23,14 @@ from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.regular_file import real_path
 from wheel_checks.sources.requirement_files import MOST, read_requirements_file
 from wheel_checks.sources.trust import REPOSITORY, Address, UntrustedAddressError, is_inside, tree_of
-from wheelproof.wheels.declared_model import Declared, Line, Project
+from wheelproof.wheels.declared_model import NOTHING_CHOSEN, Chosen, Declared, Line, Project
 from wheelproof.wheels.declared_project import read_project
 
 _HASH = re.compile(r"--hash[=\s]\s*(\S+)")
+_STATED = re.compile(r"(?:md5|sha1|sha224|sha256|sha384|sha512)=[0-9a-fA-F]{32,128}")
 _LOCAL = re.compile(r"(?P<path>[^\[\]]+)(?:\[(?P<extras>[^\]]*)\])?")
 _REPOSITORY = re.compile(r"(?:git|hg|svn|bzr)\+|git:|ssh:|[\w.-]+@[\w.-]+:(?!//)", re.IGNORECASE)
+_NONE = Requirement("none")  # of a line that is a path
 _SWITCHES = {"--no-index", "--pre", "--prefer-binary", "--require-hashes"}
 _IGNORED = {
     "--only-binary",
@@ -37,13 +40,14 @@ _IGNORED = {
 }
 
 
-def read_declared(paths: Sequence[Path]) -> Declared:
+def read_declared(paths: Sequence[Path], chosen: Chosen = NOTHING_CHOSEN) -> Declared:
     """What ``paths`` (requirements files, pyproject.toml) and the files that they include ask for.
 
-    Included files, local wheels and projects count only inside the tree of the file that the user named. Raises
-    UsageError when one of ``paths`` cannot be read.
+    ``chosen`` are extras and groups of the projects among ``paths``. Included files, local wheels and projects count
+    only inside the tree of the file that the user named. Raises UsageError when one of ``paths`` cannot be read, and
+    for an extra or a group that its project does not have.
     """
-    reading = _Reading()
+    reading = _Reading(chosen)
     for path in paths:
         reading.take(path, read_requirements_file(path), tree_of(path.parent), constraint=False)
         while reading.front:
@@ -60,12 +64,15 @@ class _Text:
     constraint: bool
     hashes: tuple[str, ...]
     is_path: bool
+    file: str
+    number: int
 
 
 @dataclass(slots=True)
 class _Reading:
     """``front`` are the files and projects that are still to be read, however deep they are nested."""
 
+    chosen: Chosen
     found: Declared = field(default_factory=Declared)
     seen: set[tuple[Path, object]] = field(default_factory=set)
     front: list[Callable[[], None]] = field(default_factory=list)
@@ -84,12 +91,12 @@ class _Reading:
             hint = "name its requirements: uv export --format requirements.txt writes them, with hashes"
             self.found.open_ends.append(SourceError(what, hint=hint))
         elif path.suffix == ".toml":
-            self._project(path, text, tree)
+            self._project(path, text, tree, self.chosen)
         elif path.name in ("setup.cfg", "setup.py"):
             self._built(path.name)
         else:
             for line in logical_lines(text):
-                self._line(path, tree, line.text, f"{path.name}:{line.number}", constraint=constraint)
+                self._line(path, tree, line.text, line.number, constraint=constraint)
 
     def _is_done(self, path: Path, how: object) -> bool:
         """Whether a file was read in this way, or is one too many; if not, it counts as read from now on."""
@@ -101,14 +108,15 @@ class _Reading:
         self.seen.add(key)
         return done
 
-    def _line(self, path: Path, tree: Path, text: str, where: str, *, constraint: bool) -> None:
-        found = self.found
+    def _line(self, path: Path, tree: Path, text: str, number: int, *, constraint: bool) -> None:
+        found, where = self.found, f"{path.name}:{number}"
         option, value = setting(text) if text.startswith("-") else ("", "")
         if option in ("", "-e", "--editable"):
             bare, options = split_options(value if option else text)
             if _HASH.sub("", options).strip():
                 found.faults.append(f"{where} has options that are no hashes: {options.strip()[:200]!r}")
-            line = _Text(bare, where, constraint, tuple(_HASH.findall(options)), is_path=bool(option))
+            hashes = tuple(_HASH.findall(options))
+            line = _Text(bare, where, constraint, hashes, bool(option), os.path.normpath(path), number)
             self._requirement(path.parent, tree, line)
         elif option in ("-r", "--requirement", "-c", "--constraint"):
             self._include(path, tree, value, where, constraint=constraint or option in ("-c", "--constraint"))
@@ -121,6 +129,7 @@ class _Reading:
         elif option in _SWITCHES and not value:
             found.without_index |= option == "--no-index"
             found.pre |= option == "--pre"
+            found.require_hashes |= option == "--require-hashes"
         elif option == "--no-binary":
             names = (name.strip() for name in value.split(","))
             found.not_built |= {name and str(canonicalize_name(name)): where for name in names if name != ":none:"}
@@ -146,7 +155,8 @@ class _Reading:
         is_path = line.is_path or local.startswith((".", "/", "~", "file:")) or local.endswith(".whl") or "/" in local
         try:
             if is_path and "@" not in local and (is_file_url(local) or "://" not in local):
-                self._local(folder, tree, local, marker, line.where)
+                place = Line(_NONE, line.where, False, line.hashes, (), line.file, line.number)
+                self._local(folder, tree, local, marker, place)
                 return
             if _REPOSITORY.match(line.bare) or "://" in line.bare.partition("@")[0]:
                 requirement = _named_by_url(line.bare)
@@ -156,12 +166,14 @@ class _Reading:
                     return
             else:
                 requirement = Requirement(line.bare)
-            self._add(folder, tree, Line(requirement, line.where, line.constraint, line.hashes))
+            read = Line(requirement, line.where, line.constraint, line.hashes, (), line.file, line.number)
+            self._add(folder, tree, read)
         except (InvalidRequirement, FormatError, SourceError, ValueError):
             self.found.faults.append(f"{line.where} is no requirement: {line.bare[:200]!r}")
 
-    def _local(self, folder: Path, tree: Path, text: str, marker: str, where: str) -> None:
+    def _local(self, folder: Path, tree: Path, text: str, marker: str, line: Line) -> None:
         """A wheel of the tree, or a project: of that one its pyproject.toml is read. Raises FormatError, ValueError."""
+        where = line.where
         match = _LOCAL.fullmatch(text.strip())
         path = match["path"] if match else text.strip()
         place = path_of(path.partition("#")[0]) if is_file_url(path) else folder / path
@@ -171,7 +183,9 @@ class _Reading:
         elif place.suffix == ".whl":
             name = parse_wheel_name(place.name).distribution
             condition = f" ; {marker}" if marker.strip() else ""
-            self.found.lines.append(Line(Requirement(f"{name} @ {real_path(place).as_uri()}{condition}"), where))
+            stated = f"#{hashed[0]}" if (hashed := _STATED.search(path.partition("#")[2])) else ""
+            requirement = Requirement(f"{name} @ {real_path(place).as_uri()}{stated}{condition}")
+            self.found.lines.append(replace(line, requirement=requirement, constraint=False, sources=()))
         else:
             if not (place / "pyproject.toml").exists():
                 self._built(where)
@@ -181,14 +195,14 @@ class _Reading:
             except (WheelproofError, UnicodeDecodeError) as error:
                 self.found.faults.append(f"{where} names a project: {error}")
             else:
-                wanted = tuple(filter(None, extras))
+                wanted = Chosen(tuple(filter(None, extras)))
                 self.front.append(lambda: self._project(place / "pyproject.toml", text, tree, wanted, where))
 
     def _add(self, folder: Path, tree: Path, line: Line, local: str = "") -> None:
         """Note a requirement, or what its local path stands for. Raises FormatError, SourceError, ValueError."""
         url = local or line.requirement.url or ""
         if url and (is_file_url(url) or not ("://" in url or _REPOSITORY.match(url))):
-            self._local(folder, tree, url, str(line.requirement.marker or ""), line.where)
+            self._local(folder, tree, url, str(line.requirement.marker or ""), line)
         else:
             self.found.lines.append(line)
 
@@ -204,11 +218,11 @@ class _Reading:
         else:
             self._outside(where, value, tree, "name that folder yourself if it is meant: --find-links FOLDER")
 
-    def _project(self, path: Path, text: str, tree: Path, extras: tuple[str, ...] = (), asked_at: str = "") -> None:
+    def _project(self, path: Path, text: str, tree: Path, chosen: Chosen, asked_at: str = "") -> None:
         """The requirements of a project, and with ``asked_at``, where it is asked for, the project itself."""
-        if self._is_done(path, (extras, bool(asked_at))):
+        if self._is_done(path, (chosen, bool(asked_at))):
             return
-        project = read_project(path, text, extras)
+        project = read_project(path, text, chosen, strict=not asked_at)
         self.found.faults += project.faults
         if project.is_open:
             self._built(asked_at or path.name)

@@ -25,18 +25,40 @@ class UvSource:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A requirement and where it stands ("requirements.txt:3"). Its URL, if any, is as the tree has it."""
+    """A requirement and where it stands ("requirements.txt:3"). Its URL, if any, is as the tree has it.
+
+    ``file`` is the path as the user named it, ``number`` the line in it, 0 when that is not known.
+    """
 
     requirement: Requirement
     where: str
     constraint: bool = False
     hashes: tuple[str, ...] = ()
     sources: tuple[UvSource, ...] = ()
+    file: str = ""
+    number: int = 0
 
     @property
     def name(self) -> str:
         """The normalised name of the package."""
         return str(canonicalize_name(self.requirement.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The extras and dependency groups of the projects that the user names; ``every`` is every extra."""
+
+    extras: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    every: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The extras and groups that were named."""
+        return (*self.extras, *self.groups)
+
+
+NOTHING_CHOSEN = Chosen()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +86,7 @@ class Declared:
     find_links: list[Address] = field(default_factory=list)
     without_index: bool = False
     pre: bool = False
+    require_hashes: bool = False
     not_built: dict[str, str] = field(default_factory=dict)
     open_ends: list[WheelproofError] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,13 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from wheel_checks.errors import UsageError
+from wheel_checks.formats.toml_lines import Lines
+from wheel_checks.phrases import summarised
 from wheel_checks.sources.trust import REPOSITORY, Address
-from wheelproof.wheels.declared_model import Line, UvSource
+from wheelproof.wheels.declared_model import Chosen, Line, UvSource
+
+_NAMED = 20  # extras or groups in one sentence
 
 
 @dataclass(slots=True)
@@ -31,8 +37,11 @@ class ProjectRequirements:
     faults: list[str] = field(default_factory=list)
 
 
-def read_project(path: Path, text: str, extras: tuple[str, ...]) -> ProjectRequirements:
-    """The requirements of the project at ``path``, whose text is given, with those of its ``extras``."""
+def read_project(path: Path, text: str, chosen: Chosen, *, strict: bool = True) -> ProjectRequirements:
+    """The requirements of the project at ``path``, whose text is given, with those of its extras and groups.
+
+    Where that is ``strict``, UsageError is raised for an extra or a group that it does not have: pip only warns.
+    """
     found = ProjectRequirements()
     try:
         document: Any = tomllib.loads(text)
@@ -52,12 +61,14 @@ def read_project(path: Path, text: str, extras: tuple[str, ...]) -> ProjectRequi
         found.faults.append(f"project in {path.name} has no valid name and version")
         return found
     dynamic = project.get("dynamic")
+    extras = _extras(path, project, chosen, strict=strict)
     left_open = {str(key) for key in dynamic} if isinstance(dynamic, list) else set()
     if left_open & {"dependencies", *(["optional-dependencies"] if extras else [])}:
         found.is_open = True
         return found
-    sources = _uv_sources(document, path)
-    for where, text_of in _texts(project, found.name, extras):
+    sources, places = _uv_sources(document, path, extras, chosen.groups), Lines(text)
+    of_groups = _of_groups(path, document, chosen.groups)
+    for where, text_of in (*_texts(project, found.name, extras), *of_groups):
         try:
             requirement = Requirement(text_of)
         except (InvalidRequirement, TypeError):
@@ -66,7 +77,8 @@ def read_project(path: Path, text: str, extras: tuple[str, ...]) -> ProjectRequi
         rows = sources.get(str(canonicalize_name(requirement.name)), [])
         local = next((place for _, place in rows if place), "")
         of_uv = tuple(source for source, place in rows if not place)
-        found.lines.append((Line(requirement, f"{path.name}, {where}", sources=of_uv), local))
+        line = Line(requirement, f"{path.name}, {where}", sources=of_uv)
+        found.lines.append((replace(line, file=os.path.normpath(path), number=places.of(where, text_of)), local))
     return found
 
 
@@ -92,6 +104,42 @@ def _texts(project: Mapping[str, Any], name: str, extras: Sequence[str]) -> Iter
                 yield where, text
 
 
+def _extras(path: Path, project: Mapping[str, Any], chosen: Chosen, *, strict: bool) -> tuple[str, ...]:
+    """The extras that count. Raises UsageError for one that the project does not have."""
+    optional = project.get("optional-dependencies")
+    known = {str(canonicalize_name(key)) for key in optional} if isinstance(optional, dict) else set()
+    if strict and "optional-dependencies" not in (project.get("dynamic") or ()):
+        _require_known(path, "extra", chosen.extras, known)
+    return tuple(sorted(known)) if chosen.every else chosen.extras
+
+
+def _require_known(path: Path, kind: str, names: Sequence[str], known: Collection[str]) -> None:
+    if unknown := [name for name in names if canonicalize_name(name) not in known]:
+        listed = summarised(sorted(known), _NAMED) or "none"
+        raise UsageError(f"{path.name} has no {kind} {unknown[0][:80]!r}", expected=f"one of these: {listed}")
+
+
+def _of_groups(path: Path, document: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """The requirements of dependency groups (PEP 735), each with its key. Raises UsageError for an unknown group."""
+    table = document.get("dependency-groups")
+    groups = (
+        {str(canonicalize_name(key)): (key, rows) for key, rows in table.items()} if isinstance(table, dict) else {}
+    )
+    _require_known(path, "group", names, groups)
+    front, taken = [str(canonicalize_name(name)) for name in names], set[str]()
+    while front:
+        name = front.pop(0)
+        if name in taken or name not in groups:
+            continue
+        taken.add(name)
+        key, rows = groups[name]
+        for row in rows if isinstance(rows, list) else [rows]:
+            if isinstance(row, dict) and isinstance(row.get("include-group"), str):
+                front.append(str(canonicalize_name(row["include-group"])))
+            else:
+                yield f"dependency-groups.{key}", row
+
+
 def _itself(text: str, name: str) -> list[str]:
     """The extras that a requirement on the project itself names; [] for one on another project."""
     try:
@@ -101,8 +149,10 @@ def _itself(text: str, name: str) -> list[str]:
     return sorted(requirement.extras) if canonicalize_name(requirement.name) == name else []
 
 
-def _uv_sources(document: Mapping[str, Any], path: Path) -> dict[str, list[tuple[UvSource, str]]]:
-    """The sources of each package that count here: of no extra and no group. Each with its local path, "" for none."""
+def _uv_sources(
+    document: Mapping[str, Any], path: Path, extras: Sequence[str], groups: Sequence[str]
+) -> dict[str, list[tuple[UvSource, str]]]:
+    """The sources of each package that count with these extras and groups. Each with its local path, "" for none."""
     tool = document.get("tool")
     uv = tool.get("uv") if isinstance(tool, dict) else None
     tables = uv.get("sources") if isinstance(uv, dict) else None
@@ -114,9 +164,18 @@ def _uv_sources(document: Mapping[str, Any], path: Path) -> dict[str, list[tuple
     found: dict[str, list[tuple[UvSource, str]]] = {}
     for name, value in tables.items():
         rows = value if isinstance(value, list) else [value]
-        entries = [row for row in rows if isinstance(row, dict) and not {"extra", "group"} & row.keys()]
+        entries = [row for row in rows if isinstance(row, dict) and _is_chosen(row, extras, groups)]
+        entries.sort(key=lambda row: not {"extra", "group"} & row.keys())
         found[str(canonicalize_name(name))] = [source for row in entries for source in _uv_source(row, indexes, path)]
     return found
+
+
+def _is_chosen(row: Mapping[str, Any], extras: Sequence[str], groups: Sequence[str]) -> bool:
+    """Whether the extra or the group of a source was chosen; True for a source of neither."""
+    return all(
+        key not in row or canonicalize_name(str(row[key])) in set(map(canonicalize_name, names))
+        for key, names in (("extra", extras), ("group", groups))
+    )
 
 
 def _uv_source(row: Mapping[str, Any], indexes: Mapping[str, Any], path: Path) -> Iterator[tuple[UvSource, str]]:

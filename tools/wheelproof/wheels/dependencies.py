@@ -28,9 +28,15 @@ def keeping_of(client: HttpClient, *, offline: bool) -> Keeping | None:
 
 
 def dependency_reader(
-    client: HttpClient, index: SimpleIndex, config: IndexConfig, *, offline: bool = False, whole: bool = False
+    client: HttpClient,
+    index: SimpleIndex,
+    config: IndexConfig,
+    *,
+    offline: bool = False,
+    whole: bool = False,
+    beside: Sequence[Requirement] = (),
 ) -> Dependencies:
-    """Close it when the run ends. uv is started only when exact pins do not suffice."""
+    """Close it when the run ends. uv is started only when exact pins do not suffice, or for what is ``beside``."""
     known = KnownIndexes(index)
 
     def listing(project: str) -> Sequence[IndexFile]:
@@ -65,4 +71,4 @@ def dependency_reader(
         pins = tuple(Requirement(f"{package.name}=={package.version}") for package in taken)
         return Resolved(pins, (*(package.name for package in settled.resolution.unusable), *built))
 
-    return Dependencies(client, listing, resolver, whole=whole)
+    return Dependencies(client, listing, resolver, whole=whole, beside=beside)

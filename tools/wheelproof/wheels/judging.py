@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
@@ -20,6 +23,7 @@ from wheel_checks.facts.archive.reading import read_archive
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
+from wheel_checks.facts.wheel.resolution import active_with_extras
 from wheel_checks.facts.wheel.siblings import NO_CONTENT, deciding_siblings, find_siblings
 from wheel_checks.facts.wheel.summary import headline, summarize
 from wheel_checks.formats.digests import WrongMetadataError
@@ -39,6 +43,7 @@ from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progre
 if TYPE_CHECKING:  # depth quick need not load what follows links, nor what reads variants
     from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.facts.wheel.dependencies import Dependencies
+    from wheel_checks.facts.wheel.neighbours import Neighbour
     from wheel_checks.facts.wheel.variant import VariantIndex
     from wheel_checks.sources.variant_files import VariantFiles
     from wheel_checks.targets.variant_choice import MachineChoice
@@ -73,18 +78,22 @@ def judge_wheels(
             name += f" ({planned.target.label})"
         unlinked: tuple[CheckResult, ...] = ()
         try:
-            facts = read_planned(
+            read = partial(
+                read_planned,
                 planned,
-                judgement.depth,
-                client,
+                client=client,
                 accelerator=_to_be_shown(expected),
                 gpus=expected.gpus,
                 variants=variants,
                 max_read=judgement.max_read,
                 presence=expected.in_stack and not expected.drivers,
             )
-            if dependencies is not None and judgement.depth.includes(Depth.LINKS):
-                facts, unlinked = _linked(facts, dependencies)
+            passed_over = judgement.depth is Depth.LINKS and _is_others_business(planned)
+            facts = read(depth=Depth.QUICK if passed_over else judgement.depth)
+            if passed_over and _links_to_asked(facts, planned):
+                facts, passed_over = read(depth=judgement.depth), False
+            if dependencies is not None and judgement.depth.includes(Depth.LINKS) and not passed_over:
+                facts, unlinked = _linked(facts, dependencies, planned)
         except WheelproofError as error:
             return JudgedWheel(planned, unreadable(name, "wheel", error))
         finally:
@@ -136,10 +145,49 @@ def index_subjects(judged: Sequence[JudgedWheel], read: Sequence[VariantIndex], 
     return variant_index_subjects(judged, read, judgement)
 
 
-def _linked(facts: WheelFacts, dependencies: Dependencies) -> tuple[WheelFacts, tuple[CheckResult, ...]]:
+def _is_others_business(planned: PlannedWheel) -> bool:
+    """Whether a wheel of a stack is there for others: torch, of which a table says what it exports, or a dependency."""
+    from wheel_checks.facts.wheel.neighbours import TORCH
+
+    return planned.beside is not None and (not planned.asked or _neighbour(planned).project == TORCH)
+
+
+def _links_to_asked(facts: WheelFacts, planned: PlannedWheel) -> bool:
+    """Whether a wheel of a stack has native code and requires a wheel with libraries that somebody asked for."""
+    from wheel_checks.facts.elf.native_members import is_library
+    from wheel_checks.facts.wheel.neighbours import TORCH
+
+    archive, metadata = facts.archive, facts.metadata
+    if isinstance(archive, Unavailable) or isinstance(metadata, Unavailable) or planned.target is None:
+        return False
+    if _neighbour(planned).project == TORCH or not any(is_library(member.name) for member in archive.members):
+        return False
+    others = {_neighbour(one).project: one.asked for one in planned.beside or () if _neighbour(one).may_have_libraries}
+    wanted = {name for name, asked in others.items() if asked or name == TORCH}
+    active = active_with_extras(metadata.requirements, planned.target.markers())
+    return any(canonicalize_name(requirement.name) in wanted for requirement in active)
+
+
+def _neighbour(planned: PlannedWheel) -> Neighbour:
+    from wheel_checks.facts.wheel.neighbours import Neighbour
+
+    listing = planned.listing
+    digest, size = (listing.hashes.get("sha256", ""), listing.size) if listing else ("", None)
+    return Neighbour(planned.file_name, planned.location, digest, size)
+
+
+def _linked(
+    facts: WheelFacts, dependencies: Dependencies, planned: PlannedWheel
+) -> tuple[WheelFacts, tuple[CheckResult, ...]]:
     """The facts with their link closure, and an undecided result when a required wheel cannot be read."""
     try:
-        links = dependencies.link(facts)
+        if _is_others_business(planned) and not _links_to_asked(
+            facts, planned
+        ):  # as its own requirements would have it
+            links = dependencies.link(facts, planned.extras)
+        else:
+            beside = None if planned.beside is None else [_neighbour(one) for one in planned.beside]
+            links = dependencies.link(facts, planned.extras, _neighbour(planned), beside)
     except WheelproofError as error:
         wrong = (error.wrong,) if isinstance(error, WrongMetadataError) else ()  # a finding of WHL111
         facts = replace(facts, links=Unavailable(str(error)), wrong_metadata=wrong)

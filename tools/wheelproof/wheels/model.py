@@ -24,7 +24,9 @@ class PlannedWheel:
     """A wheel to read: where it is, what the index says of it, and all that the index lists of its project.
 
     ``gpus`` are those that it must run on, None for all that the judgement expects. ``other_listings`` is what other
-    indexes say of a file of that name.
+    indexes say of a file of that name. ``extras`` are those that it is asked for with. ``beside`` are the wheels that
+    are installed with it, where that is known; then one that nobody ``asked`` for is read as far as it may link to
+    those that somebody did.
     """
 
     file_name: str
@@ -34,6 +36,9 @@ class PlannedWheel:
     listed: tuple[IndexFile, ...] = ()
     gpus: tuple[Product, ...] | None = None
     other_listings: tuple[OtherListing, ...] = ()
+    extras: frozenset[str] = frozenset()
+    beside: tuple[PlannedWheel, ...] | None = field(default=None, compare=False, repr=False)
+    asked: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,8 @@ def _of_requirement(requirement: Requirement, wanted: Wanted, listing: Listing, 
         if choice.chosen is not None:
             # One file for several targets (py3-none-any) is judged for each machine: markers may differ.
             key = (choice.chosen.file_name, choice.target.machine)
-            planned.setdefault(key, _of_listed(choice.chosen, files, choice.target))
+            wheel = _of_listed(choice.chosen, files, choice.target)
+            planned.setdefault(key, replace(wheel, extras=frozenset(requirement.extras)))
     for key, gpus in _gpus_by_wheel(for_machines).items():
         planned[key] = replace(planned[key], gpus=gpus)
     indexes = tuple(reader.read) if reader else ()

@@ -1,0 +1,299 @@
+"""Reads what a lock names for one target: from the configured indexes, by name and hash, without resolving.
+
+The lock is of a tree, and so are its addresses: a file is read where a configured index lists one of that name and
+hash, or where its address is trusted. All other files are declared: their names say what they say, and nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from packaging.requirements import Requirement
+
+from wheel_checks.errors import NotFoundError, UsageError, WheelproofError
+from wheel_checks.facts.archive.kept import readers_version
+from wheel_checks.facts.stack.locked import LockedEntry, LockFacts, WrongLockedHash
+from wheel_checks.facts.wheel.source_archive import READABLE, SourceArchive, read_source_archive
+from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.lock.model import CONDA, LockedPackage
+from wheel_checks.formats.secrets import redact
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.file_urls import is_file_url, path_of
+from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.simple_index import Listing, SimpleIndex
+from wheel_checks.sources.trust import Address, is_inside, tree_of
+from wheel_checks.sources.uv.resolver import Resolution
+from wheel_checks.targets.locked import Selected, select
+from wheel_checks.targets.selection import Choice, choose
+from wheel_checks.targets.target import Target
+from wheelproof import __version__
+from wheelproof.stack.locks import LockRequest
+from wheelproof.stack.packages import Pick
+from wheelproof.wheels.dependencies import keeping_of
+from wheelproof.wheels.indexes import KnownIndexes
+from wheelproof.wheels.judging import AT_ONCE
+from wheelproof.wheels.model import PlannedWheel
+from wheelproof.wheels.resolving import Settled
+
+REUSED = 86_400.0
+"""Seconds that what an index lists of locked files is used again: files of an index do not change."""
+
+_WHOLE = 16 << 20  # bytes of a source archive that is read whole, to know that it is pure Python
+
+
+@dataclass(frozen=True, slots=True)
+class LockedStack:
+    """What a lock gives a target: as a resolution, with the wheel of each package, and what the lock says of each."""
+
+    settled: Settled
+    picks: tuple[Pick, ...]
+    indexes: KnownIndexes
+    lock: LockFacts
+    entries: Mapping[str, LockedEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What counts of index pages. ``missing`` are projects of which no index has what the lock names."""
+
+    listings: Mapping[str, Listing] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Located:
+    """One locked package: what is taken, and what to say of it."""
+
+    pick: Pick
+    entry: LockedEntry
+    archive: SourceArchive | None = None
+    failed: str = ""
+
+
+def read_locked(
+    request: LockRequest, target: Target, config: IndexConfig, client: HttpClient, *, offline: bool
+) -> LockedStack:
+    """What the target gets of the lock. Raises FormatError for a marker that cannot be evaluated."""
+    selected = select(request.lock, target, request.choice)
+    conda = sum(package.source == CONDA for package in selected.packages)
+    facts = LockFacts(request.path.name, request.lock.format, selected.outside, selected.open, selected.notes, conda)
+    pinned = dict(_pinned(selected, config))
+    places = SimpleIndex(client, replace(config, find_links=(), refused=()), pinned)
+    files = [package for package in selected.packages if not package.source]
+
+    def make() -> _Kept:
+        known = KnownIndexes(places)
+        found = _Locating(request, target, config, client, known).all(files)
+        return _what_counts(files, found, known, target)
+
+    keeping = keeping_of(client, offline=offline)
+    kept = _Kept(whole=True)
+    if keeping is not None and files:
+        words = [f"a lock, by wheelproof {__version__} {readers_version()}", request.digest, str(target)]
+        words += [request.path.name, str(request.choice), *config.indexes, config.strategy, str(sorted(pinned.items()))]
+        local = [url for url in config.indexes if is_file_url(url)]
+        kept = keeping.remember(
+            _Kept,
+            words,
+            local,
+            make,
+            is_sound=lambda kept: not kept.whole,
+            without_pages=lambda _: (),
+            reused=REUSED,
+        )
+    indexes = KnownIndexes(places, kept.listings)
+    locating = _Locating(request, target, config, client, indexes, frozenset(kept.missing))
+    located = {item.pick.package.name: item for item in locating.all(files, archives=True)}
+    picks, entries = [], {}
+    for package in selected.packages:
+        item = located.get(package.name) or locating.without_file(package)
+        picks.append(item.pick)
+        entries[package.name] = item.entry
+    settled = Settled(
+        Resolution(tuple(selected.packages)),
+        {name: item.archive for name, item in located.items() if item.archive},
+        {name: item.failed for name, item in located.items() if item.failed},
+    )
+    return LockedStack(settled, tuple(picks), indexes, facts, entries)
+
+
+def _pinned(selected: Selected, config: IndexConfig) -> Iterator[tuple[str, str]]:
+    """The packages that come from an index of the lock which the user trusts."""
+    for package in selected.packages:
+        if package.registry and not _is_configured(package.registry, config):
+            url = config.trust.allowed(package.registry)
+            if url is not None:
+                yield package.name, url
+
+
+def _is_configured(registry: str, config: IndexConfig) -> bool:
+    plain = redact(registry).rstrip("/")
+    return any(redact(index).rstrip("/") == plain for index in config.indexes)
+
+
+def _what_counts(
+    files: Sequence[LockedPackage], found: Sequence[_Located], known: KnownIndexes, target: Target
+) -> _Kept:
+    taken = {}
+    for item in found:
+        wheel = item.pick.wheel
+        listing = wheel.listing if wheel else item.pick.choice.sdist
+        if listing is not None and listing.index and item.entry.wrong is None:
+            taken[item.pick.package.name] = listing
+    if any(item.entry.wrong for item in found):
+        return _Kept(whole=True)
+    listings = known.only(taken, target)
+    if listings is None:
+        return _Kept(known.listings, whole=True)
+    answered = known.listings.keys() | {item.pick.package.name for item in found if not item.failed}
+    missing = sorted({p.name for p in files} & answered - listings.keys())
+    return _Kept(listings, tuple(missing))
+
+
+class _Locating:
+    """Finds where the file of each package can be read."""
+
+    def __init__(
+        self,
+        request: LockRequest,
+        target: Target,
+        config: IndexConfig,
+        client: HttpClient,
+        indexes: KnownIndexes,
+        missing: frozenset[str] = frozenset(),
+    ) -> None:
+        self.request, self.target, self.config = request, target, config
+        self.client, self.indexes, self.missing = client, indexes, missing
+        self.tree = tree_of(request.path.absolute().parent)
+
+    def all(self, packages: Sequence[LockedPackage], *, archives: bool = False) -> list[_Located]:
+        """Every package, up to eight at once; with ``archives`` their source archives are read."""
+
+        def one(package: LockedPackage) -> _Located:
+            found = self._one(package)
+            return self._with_archive(found) if archives else found
+
+        with ThreadPoolExecutor(AT_ONCE, "locked") as pool:
+            return list(pool.map(one, packages))
+
+    def without_file(self, package: LockedPackage) -> _Located:
+        """A package that is no file of an index: of conda, of a repository, a folder."""
+        choice = Choice(Requirement(package.name) if package.source != CONDA else Requirement("conda"), self.target)
+        address = redact(package.origin)[:300]
+        return _Located(Pick(package, None, choice), self._entry(package, address=address, build=package.build))
+
+    def _entry(self, package: LockedPackage, **said: object) -> LockedEntry:
+        entry = LockedEntry(self.request.path.name, package.line)
+        return replace(entry, **said)  # type: ignore[arg-type]  # each is a field of the entry
+
+    def _one(self, package: LockedPackage) -> _Located:
+        exact = package.version and not package.direct
+        requirement = Requirement(f"{package.name}=={package.version}" if exact else package.name)
+        choice = choose(requirement, package.files, self.target, pre=True)
+        taken = choice.chosen or choice.sdist
+        if taken is None:
+            return _Located(Pick(package, None, choice), self._entry(package, misfit=self._misfit(package, choice)))
+        address = redact(taken.url)[:300]
+        try:
+            listing, listed, wrong = self._listed(package, taken)
+        except WheelproofError as error:
+            entry = self._entry(package, unread=str(error), address=address)
+            return _Located(Pick(package, None, choice), entry, failed=str(error) if choice.sdist else "")
+        if wrong is not None:
+            return _Located(Pick(package, None, choice), self._entry(package, wrong=wrong, address=address))
+        location = listing.url if listing else self._own_place(taken)
+        if not location:
+            entry = self._entry(package, unread=self._why_unread(package, taken), address=address)
+            return _Located(Pick(package, None, choice), entry)
+        file = replace(listing or taken, url=location, hashes={**(listing or taken).hashes, **taken.hashes})
+        entry = self._entry(package, address=address)
+        if choice.sdist is not None:
+            return _Located(Pick(package, None, replace(choice, sdist=file)), entry)
+        place = path_of(location) if is_file_url(location) else location
+        wheel = PlannedWheel(file.file_name, place, file, self.target, listed or (file,))
+        return _Located(Pick(package, wheel, replace(choice, chosen=file)), entry)
+
+    def _misfit(self, package: LockedPackage, choice: Choice) -> str:
+        machine = self.target.machine
+        if not package.files:
+            return f"{package.label} has no file in the lock: no wheel, no source archive"
+        if package.direct:
+            named = package.files[0].file_name
+            return f"{package.label} is the address of {named}, which does not install on {self.target.label}"
+        return choice.explanation or f"{package.label} has no file for {machine}"
+
+    def _listed(
+        self, package: LockedPackage, taken: IndexFile
+    ) -> tuple[IndexFile | None, tuple[IndexFile, ...], WrongLockedHash | None]:
+        """The entry of an index with the name and the hash of a file, with all of that project; or a contradiction."""
+        if is_file_url(taken.url) or package.name in self.missing:
+            return None, (), None
+        try:
+            listed = self.indexes.files(package.name)
+        except (NotFoundError, UsageError):  # also where there is no index to ask
+            return None, (), None
+        same_name = [file for file in listed if file.file_name == taken.file_name]
+        same = [file for file in same_name if _agree(file, taken)]
+        if same:
+            return same[0], listed, None
+        own = not package.direct and _is_configured(package.registry, self.config)
+        own = own or not (package.direct or package.registry or _is_foreign(taken, listed))
+        if taken.hashes:
+            differing = [file for file in same_name if own and _agree(file, taken) is False]
+            return None, (), _contradiction(taken, differing[0]) if differing else None
+        found = next((file for file in same_name if own or file.url == taken.url), None)
+        return found, listed if found else (), None
+
+    def _own_place(self, taken: IndexFile) -> str:
+        """The address of the lock where it may be read: inside the tree, or on a trusted host; "" where it may not."""
+        if is_file_url(taken.url):
+            return taken.url if is_inside(path_of(taken.url), self.tree) else ""
+        return (self.config.trust.allowed(taken.url) or "") if taken.url else ""
+
+    def _why_unread(self, package: LockedPackage, taken: IndexFile) -> str:
+        if is_file_url(taken.url):
+            return "its path leads out of the tree of the lock"
+        host = self._host(taken.url or package.registry)
+        where = f"only the lock names {host}" if host else f"no configured index has {taken.file_name} with its hash"
+        return f"{where}, and it was not contacted (--trust-index {host})" if host else where
+
+    def _host(self, url: str) -> str:
+        return Address(url, self.request.path.name).host if url else ""
+
+    def _with_archive(self, found: _Located) -> _Located:
+        """The package with its source archive read, where it can be."""
+        file = found.pick.choice.sdist
+        package = found.pick.package
+        if file is None or found.entry.unread or found.entry.wrong or not file.file_name.endswith(READABLE):
+            return found
+        try:
+            source = self.client.open(file.url, expected_hash=file.hashes.get("sha256", ""), size=file.size)
+            try:
+                whole = (file.size or source.read_tail(1)[0]) <= _WHOLE
+                archive = read_source_archive(source, package.name, package.version, file.file_name, whole=whole)
+            finally:
+                source.close()
+        except WheelproofError as error:
+            return replace(found, failed=str(error))
+        return replace(found, archive=replace(archive, url=redact(file.url), size=file.size))
+
+
+def _agree(one: IndexFile, other: IndexFile) -> bool | None:
+    """Whether the hashes that both state are the same; None where they state no common one."""
+    common = one.hashes.keys() & other.hashes.keys()
+    return all(one.hashes[key] == other.hashes[key] for key in common) if common else None
+
+
+def _is_foreign(taken: IndexFile, listed: Sequence[IndexFile]) -> bool:
+    """Whether the lock has an address of the file, on a host that the index keeps no files on."""
+    return bool(taken.url) and urlsplit(taken.url).hostname not in {urlsplit(file.url).hostname for file in listed}
+
+
+def _contradiction(taken: IndexFile, stated: IndexFile) -> WrongLockedHash:
+    key = max(taken.hashes.keys() & stated.hashes.keys())
+    said = f"{key}:{taken.hashes[key]}", f"{key}:{stated.hashes[key]}"
+    return WrongLockedHash(taken.file_name, *said, stated.index)
