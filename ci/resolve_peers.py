@@ -24,7 +24,8 @@ from packaging.version import Version
 
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.wheel.source_archive import SourceArchive
-from wheel_checks.formats.pylock import MAX_SIZE, parse_pylock
+from wheel_checks.formats.lock.pylock import parse_pylock
+from wheel_checks.formats.lock.tables import MAX_SIZE
 from wheel_checks.formats.sdist.static_metadata import StaticMetadata
 from wheel_checks.phrases import summarised
 from wheel_checks.sources.client import HttpClient
