@@ -313,9 +313,11 @@ def test_a_library_that_torch_does_not_declare(machine: Machine) -> None:
         WheelBuilder("nvpl_lapack", "0.3").add("torch/lib/libnvpl_lapack_lp64_gomp.so.0", library("", machine=MACHINE))
     )
     needs = library("libtorch_cpu.so", ["libnvpl_lapack_lp64_gomp.so.0"], MACHINE, rpath="$ORIGIN")
-    (machine.site_packages / "torch/lib/libtorch_cpu.so").write_bytes(needs)
+    extension = library("", ["libtorch_cpu.so"], MACHINE, rpath="$ORIGIN/lib")
     record = machine.site_packages / "torch-2.11.0.dist-info/RECORD"
-    record.write_text(record.read_text() + "torch/lib/libtorch_cpu.so,,\n")
+    for path, data in {"torch/lib/libtorch_cpu.so": needs, "torch/_C.abi3.so": extension}.items():
+        (machine.site_packages / path).write_bytes(data)
+        record.write_text(f"{record.read_text()}{path},,\n")
 
     assert list(found(machine.look())) == ["DOC223"]
     machine.mend("DOC223")
