@@ -14,6 +14,7 @@ from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rule
 
 _SHOWN, _LONGEST = 12, 160
+_MOST_SYMBOLS = 30  # the loader names the first that it comes to, which may be any of them
 
 
 @rule(
@@ -63,7 +64,7 @@ def _finding(
     """The finding about names that nothing in the closure defines: one for all files."""
     item, names = lame[0]
     names = sorted(names, key=lambda name: (len(name), name))
-    every = {name for _, more in lame for name in more}
+    every = dict.fromkeys([*names, *sorted({name for _, more in lame for name in more})])
     file = posixpath.basename(item.path)
     lacking = f"torch {facts.torch} does not export" if of_torch and facts.torch else "no library beside it defines"
     message = f"{file} needs {_short(demangle(names[0]))}, which {lacking}"
@@ -73,7 +74,7 @@ def _finding(
     if fitting:
         message += f"; torch {_span(fitting)} {'do' if len(fitting) > 1 else 'does'}"
     evidence = [
-        Evidence("symbols", summarised(names, _SHOWN), item.path),
+        Evidence("symbols", summarised(every, _MOST_SYMBOLS), item.path),
         Evidence("files", summarised([one.path for one, _ in lame], _SHOWN)),
     ]
     if of_torch and facts.torch_wheel:
