@@ -26,7 +26,8 @@ def rule(
 ) -> Callable[[Check], Check]:
     """Register the decorated pure function ``(facts, expectations) -> findings`` as a rule.
 
-    Ids are never reused: WHL wheels, STK stacks, REL releases, PIN pins, DOC doctor, KRN kernels, MTX matrix.
+    Ids are never reused: WHL wheels, SEC what wheels run, STK stacks, REL releases, PIN pins, DOC doctor, KRN kernels,
+    MTX matrix.
     """
 
     def register(check: Check) -> Check:

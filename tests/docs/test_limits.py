@@ -10,6 +10,7 @@ from wheel_checks.facts.accelerator import shown
 from wheel_checks.facts.archive import inflation
 from wheel_checks.facts.elf import exports, named_imports, symbols
 from wheel_checks.facts.pe import reading
+from wheel_checks.facts.security import startup
 from wheel_checks.facts.wheel import module_sources, neighbours
 from wheel_checks.formats import index_page
 from wheel_checks.formats.cxx import names as cxx_names
@@ -17,7 +18,16 @@ from wheel_checks.formats.cxx import types as cxx_types
 from wheel_checks.formats.lock import tables, yaml_values
 from wheel_checks.formats.pe import header as pe_header
 from wheel_checks.formats.pe import imports as pe_imports
-from wheel_checks.formats.wheel import core_metadata, python_expressions, python_source, record, wheel_file, wheel_name
+from wheel_checks.formats.wheel import (
+    core_metadata,
+    entry_points,
+    python_expressions,
+    python_source,
+    record,
+    startup_file,
+    wheel_file,
+    wheel_name,
+)
 from wheel_checks.formats.zip import directory, end_record
 from wheel_checks.runner import MAX_FINDINGS
 from wheel_checks.sources import git_files, requirement_files
@@ -47,6 +57,10 @@ STATED = {
         ", ".join(str(size // MIB) for size in (core_metadata.MAX_SIZE, wheel_file.MAX_SIZE, record.MAX_SIZE)) + " MiB"
     ],
     "lines, kinds of fields": [f"{core_metadata._MAX_HEADER_LINES:,}; {core_metadata._MAX_FIELDS}"],
+    "a `.pth` or `.start` file": [
+        f"{startup_file.MAX_SIZE >> 10} KiB; {startup.MOST_FILES}; {startup_file.MAX_LINES:,}"
+    ],
+    "entry_points.txt": [f"{entry_points.MAX_SIZE // MIB} MiB, {entry_points.MAX_ENTRIES:,} entry points"],
     "one requirement, all": [f"{core_metadata._MAX_REQUIREMENT:,}; {core_metadata.MAX_REQUIREMENTS:,} characters"],
     "head and tail of one library of Windows": [
         f"{reading.EFFORT // MIB} MiB, {reading.EFFORT_WITH_CODE / MIB:g} MiB when",

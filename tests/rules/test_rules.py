@@ -25,6 +25,7 @@ from tests.rules.pins import guard_cases as pin_guard_cases
 from tests.rules.pins import requirement_cases as pin_cases
 from tests.rules.provenance import file_record_cases, indexes_cases
 from tests.rules.release import parity_cases, release_cases
+from tests.rules.security import security_cases, security_change_cases
 from tests.rules.variants import coverage_cases as variant_coverage_cases
 from tests.rules.variants import variant_cases
 from tests.rules.wheel import (
@@ -59,6 +60,8 @@ MODULES = (
     linking_cases,
     symbols_cases,
     gpu_code_cases,
+    security_cases,
+    security_change_cases,
     stack_cases,
     stack_hashes_cases,
     stack_lock_cases,

@@ -71,7 +71,7 @@ def test_what_a_selection_leaves_out_counts(judge: Judge) -> None:
     assert not [rule for rule in silenced if rule.startswith("WHL1")]
 
 
-@pytest.mark.parametrize("says", ['select = ["DOC"]', 'ignore = ["WHL"]', 'select = ["WHL1"]\nignore = ["WHL"]'])
+@pytest.mark.parametrize("says", ['select = ["DOC"]', 'ignore = ["WHL", "SEC"]', 'select = ["WHL1"]\nignore = ["WHL"]'])
 def test_a_tree_that_silences_everything_gets_no_pass(judge: Judge, says: str) -> None:
     run = judge(says)
     assert run.status == 3
@@ -183,7 +183,7 @@ def test_a_misspelt_prefix_of_a_tree_is_found_with_no_prefix_of_the_user() -> No
         Selection(tree=TreeRules("t", ("XYZ",))).rules("wheel")
 
 
-@pytest.mark.parametrize("says", ['select = ["WHL1"]', 'ignore = ["WHL"]'])
+@pytest.mark.parametrize("says", ['select = ["WHL1"]', 'ignore = ["WHL", "SEC"]'])
 def test_a_tree_does_not_silence_the_answer_to_what_is_asked(wheelproof: Wheelproof, says: str) -> None:
     wheel = torch_like("cpu", "2.10.0", machine="aarch64").write(Path.cwd())
     Path("wheelproof.toml").write_text(f"{says}\n")

@@ -14,7 +14,7 @@ from wheel_checks.facts.difference.libraries import LinkDifference
 from wheel_checks.facts.difference.wheels import Compared, Difference, compare_wheels
 from wheel_checks.model import Outcome
 
-RULES = [rule.id for rule in select_rules("pair")]
+RULES = [rule.id for rule in select_rules("pair", ["REL"])]
 
 
 def outcomes(pair: Difference) -> dict[str, Outcome]:

@@ -65,6 +65,7 @@ def build_table(pair: Difference, *, everything: bool = False) -> Table:
         ("requirements", _of_requirements(pair)),
         ("METADATA", _of_changes(pair.fields)),
         ("version.py", _of_changes(pair.values)),
+        ("runs when Python starts", _of_changes(pair.startup)),
         *((kind.value, rows) for kind, rows in _of_members(pair, everything)),
         ("sizes of native files", _of_sizes(pair, everything)),
         (_NEEDED, _of_needs(pair, everything)),

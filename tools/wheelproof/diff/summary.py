@@ -59,6 +59,7 @@ def pair_facts(pair: Difference, a: WheelFacts, b: WheelFacts) -> dict[str, Any]
         "version_py": pair.values,
         "variant": pair.properties,
         "requirements": pair.requirements,
+        "startup": pair.startup,
         "sizes": pair.sizes,
         "links": pair.links,
         "gpu_code": pair.gpu_code,

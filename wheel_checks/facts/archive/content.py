@@ -11,6 +11,7 @@ from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive, ArchiveFault
 from wheel_checks.facts.archive.inflation import absurd, absurd_together
 from wheel_checks.facts.archive.members import header_faults, sentence_about
+from wheel_checks.formats.native_signature import HEAD, is_native_name, native_kind
 from wheel_checks.formats.wheel.record import Record, RecordRow
 from wheel_checks.formats.zip.directory import MOST_FAULTS, Member
 from wheel_checks.formats.zip.local_header import read_local_header
@@ -22,13 +23,15 @@ from wheel_checks.sources.byte_source import ByteSource
 @dataclass(frozen=True, slots=True)
 class Content:
     """The sha256 of the whole file (hex), ``(member, sentence)`` for each content that differs from its RECORD row or
-    checksum, and how local headers contradict the central directory.
+    checksum, and how local headers contradict the central directory. ``disguised`` are ``(member, kind)`` of programs
+    and libraries ("ELF", "PE", "Mach-O") whose names are those of something else.
     """
 
     sha256: str
     hash_faults: tuple[tuple[str, str], ...]
     faults: tuple[ArchiveFault, ...]
     headers_read: int
+    disguised: tuple[tuple[str, str], ...] = ()
 
 
 class _Stream:
@@ -92,7 +95,7 @@ def verify_content(source: ByteSource, size: int, archive: Archive, record: Reco
     """
     rows = {} if isinstance(record, Unavailable) else {row.path: row for row in record.rows}
     stream = _Stream(source.stream(0, size))
-    hash_faults = _Faults()
+    hash_faults, disguised = _Faults(), _Faults()
     faults: list[ArchiveFault] = []
     headers_read = 0
     left_out = {id(member) for member in (*absurd(archive.members), *absurd_together(archive.members))}
@@ -113,23 +116,29 @@ def verify_content(source: ByteSource, size: int, archive: Archive, record: Reco
             found = header_faults(member, read_local_header(fixed + stream.take_all(variable)))
             faults += found if len(faults) < MOST_FAULTS else []
             headers_read += 1
-            for name, told in _compare(member, rows.get(member.name), stream):
-                hash_faults.add(name, told)
+            told, head = _compare(member, rows.get(member.name), stream)
+            if told:
+                hash_faults.add(member.name, told)
+            if (kind := native_kind(head)) and not is_native_name(member.name):
+                disguised.add(member.name, kind)
         except FormatError as error:
             hash_faults.add(member.name, sentence_about(member, error))
     stream.skip_to(size)
-    return Content(stream.sha256.hexdigest(), hash_faults.told, tuple(faults), headers_read)
+    return Content(stream.sha256.hexdigest(), hash_faults.told, tuple(faults), headers_read, disguised.told)
 
 
-def _compare(member: Member, row: RecordRow | None, stream: _Stream) -> list[tuple[str, str]]:
-    """Inflate one member (which checks size and checksum) and compare its digest with RECORD."""
+def _compare(member: Member, row: RecordRow | None, stream: _Stream) -> tuple[str, bytes]:
+    """How one member differs from RECORD ("" when it does not), and its first bytes. Inflating checks size and CRC."""
     digest = hashlib.new(row.algorithm) if row is not None and row.algorithm else None
+    head = b""
     for chunk in inflate_stream(member, stream.take(member.compressed_size)):
+        if len(head) < HEAD:
+            head += chunk[: HEAD - len(head)]
         if digest:
             digest.update(chunk)
     if row is None or digest is None:
-        return []
+        return "", head
     actual = base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
     if actual == row.digest:
-        return []
-    return [(member.name, f"{member.name!r} has {row.algorithm}={actual}, RECORD says {row.digest}")]
+        return "", head
+    return f"{member.name!r} has {row.algorithm}={actual}, RECORD says {row.digest}", head

@@ -31,7 +31,7 @@ from wheel_checks.sources.regular_file import read_whole
 LARGEST = 64 << 20
 """Bytes of one fact, encoded and not compressed."""
 
-_ROOMS = ("accelerator", "archive", "elf", "gpu", "wheel")
+_ROOMS = ("accelerator", "archive", "elf", "gpu", "security", "wheel")
 READERS = ("decode", "formats", "model.py", "data", *(f"facts/{room}" for room in _ROOMS))
 """What kept facts are read by, below ``wheel_checks``: with a change of any of it they are read again."""
 

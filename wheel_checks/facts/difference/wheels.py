@@ -23,7 +23,7 @@ from wheel_checks.facts.difference.libraries import (
     compare_gpu_code,
     compare_links,
 )
-from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.facts.wheel.facts import NO_STARTUP, WheelFacts
 from wheel_checks.facts.wheel.member_roles import Kind, members_by_role
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.wheel_name import WheelName
@@ -133,7 +133,7 @@ class Difference:
 
     ``fields`` are of METADATA, ``values`` of version.py, ``properties`` of variants (the values of each feature; none
     for other wheels). ``sizes``, ``links`` and ``gpu_code`` are of the native files that both have, by their
-    role; ``links_unread`` are those of which one side could not be read.
+    role; ``links_unread`` are those of which one side could not be read. ``startup`` is what runs when Python starts.
     """
 
     a: Side
@@ -148,6 +148,7 @@ class Difference:
     gpu_code: Compared[GpuCodeDifference] | Unavailable
     links_unread: tuple[str, ...] = ()
     gpu_code_unread: tuple[str, ...] = ()
+    startup: Compared[Change] | Unavailable = NO_STARTUP
 
 
 def compare_wheels(a: WheelFacts, b: WheelFacts) -> Difference:
@@ -168,6 +169,7 @@ def compare_wheels(a: WheelFacts, b: WheelFacts) -> Difference:
         gpu_code,
         links_unread,
         gpu_code_unread,
+        _startup(a, b),
     )
 
 
@@ -278,6 +280,16 @@ def _gpu_code(
     )
     found, unread = compare_gpu_code(a.gpu_code, b.gpu_code, names_a, names_b)
     return _compared([code for code in found if code.a != code.b], len(found)), tuple(unread)
+
+
+def _startup(a: WheelFacts, b: WheelFacts) -> Compared[Change] | Unavailable:
+    """What runs when Python starts, line by line."""
+    if isinstance(a.startup, Unavailable):
+        return a.startup
+    if isinstance(b.startup, Unavailable):
+        return b.startup
+    lines_a, lines_b = (dict.fromkeys(side.runs, "runs") for side in (a.startup, b.startup))
+    return _differing(lines_a, lines_b)
 
 
 def _fields(a: WheelFacts, b: WheelFacts) -> Compared[Change] | Unavailable:

@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from packaging.utils import canonicalize_name
-
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.accelerator.shown import ALL, ASKED, QUICK, AcceleratorContent
 from wheel_checks.facts.accelerator.signals import CUDA, GPU
@@ -25,14 +23,16 @@ from wheel_checks.facts.archive.facts import MAX_READ, Archive
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, FileFacts
 from wheel_checks.facts.archive.members import MemberContents, ranges_of, read_members
 from wheel_checks.facts.archive.reading import TAIL, read_sized_archive
-from wheel_checks.facts.wheel.facts import NO_ELFS, NO_GPU_CODE, Depth
+from wheel_checks.facts.security.startup import StartupFacts, startup_facts, startup_members
+from wheel_checks.facts.wheel.facts import NO_ELFS, NO_GPU_CODE, NO_STARTUP, NOT_COMPARED, Depth
+from wheel_checks.facts.wheel.small_members import dist_infos, own_dist_info, version_files, version_members
 from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
 from wheel_checks.formats.wheel.record import MAX_SIZE as LARGEST_RECORD
 from wheel_checks.formats.wheel.record import Record, parse_record
 from wheel_checks.formats.wheel.variant_label import VARIANT_MEMBER
 from wheel_checks.formats.wheel.version_file import MAX_SIZE as LARGEST_VERSION_FILE
-from wheel_checks.formats.wheel.version_file import VersionFile, parse_version_file
+from wheel_checks.formats.wheel.version_file import VersionFile
 from wheel_checks.formats.wheel.wheel_file import MAX_SIZE as LARGEST_WHEEL_FILE
 from wheel_checks.formats.wheel.wheel_file import WheelFile, parse_wheel_file
 from wheel_checks.formats.wheel.wheel_name import WheelName
@@ -51,13 +51,11 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 
 QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
-VERSION_FILES = 8  # more than any real wheel has at the top of its packages
 _LARGEST_VARIANT = 8 << 20  # bytes; its reader says how many it takes
 _ALL_CODE = "gpu code"  # the kept fact
 ELFS, WHOLE_ELFS = "elfs", "whole elfs"  # kept facts; the second ones are streamed where head and tail did not do
 _HEAD = 512  # bytes that tell what a file is that is no archive
 _NO_METADATA = Unavailable("the wheel has no METADATA")
-_NOT_COMPARED = Unavailable("contents are not compared at depth quick", "--depth full reads every byte")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ class WheelContents:
     cannot be read at all ("" when it can). ``dist_infos`` are the names of all top-level ``*.dist-info`` folders;
     ``metadata_bytes`` is METADATA as it is, to compare it with what an index serves. ``variant`` is None where there is
     no ``variant.json``, ``variant_member`` the path where it is or should be. ``elfs``, ``imports``, ``gpu_code``,
-    ``hash_faults`` and ``content_sha256`` are as in ``WheelFacts``.
+    ``hash_faults``, ``disguised``, ``startup`` and ``content_sha256`` are as in ``WheelFacts``.
     """
 
     size: int
@@ -87,8 +85,10 @@ class WheelContents:
     imports: NamedImportFacts | Unavailable = NO_ELFS
     gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE
     accelerator: AcceleratorContent | Unavailable = NOT_READ
-    hash_faults: tuple[tuple[str, str], ...] | Unavailable = _NOT_COMPARED
+    hash_faults: tuple[tuple[str, str], ...] | Unavailable = NOT_COMPARED
     content_sha256: str = ""
+    disguised: tuple[tuple[str, str], ...] | Unavailable = NOT_COMPARED
+    startup: StartupFacts | Unavailable = NO_STARTUP
     broken: str = ""
 
 
@@ -195,6 +195,8 @@ def _broken(source: ByteSource, size: int, tail: bytes, depth: Depth, error: For
         wheel_file=unreadable,
         record=unreadable,
         hash_faults=unreadable,
+        startup=unreadable,
+        disguised=unreadable,
         broken=f"{error.what}; it looks like {looks}" if size else "the file is empty",
     )
 
@@ -272,13 +274,15 @@ def _read_small_members(
 ) -> WheelContents:
     """What depth quick reads: METADATA, WHEEL, RECORD, ``variant.json`` and the version files."""
     archive = found.archive
-    dist_infos = _dist_infos(archive)
-    dist_info = _own_dist_info(dist_infos, name)
+    folders = dist_infos(archive)
+    dist_info = own_dist_info(folders, name)
     metadata_name, wheel_name, record_name = (f"{dist_info}/{file}" for file in ("METADATA", "WHEEL", "RECORD"))
     variant_name = f"{dist_info}/{VARIANT_MEMBER}"
-    version_names = _version_members(archive.members)
+    version_names = version_members(archive.members)
     wanted = {metadata_name: LARGEST_METADATA, wheel_name: LARGEST_WHEEL_FILE, variant_name: _LARGEST_VARIANT}
     wanted |= dict.fromkeys(version_names, LARGEST_VERSION_FILE)
+    startup = startup_members(archive.members, dist_info)
+    wanted |= startup
     skip_record = _record_is_too_dear(source, archive, [*wanted, record_name], depth)
     with_record = f"members of {dist_info} and RECORD"
     read = kept.remember(
@@ -297,10 +301,11 @@ def _read_small_members(
         metadata_bytes=read.contents.get(metadata_name, _NO_METADATA),
         wheel_file=read.parse(wheel_name, parse_wheel_file),
         record=read.parse(record_name, parse_record) if skip_record is None else skip_record,
-        dist_infos=dist_infos,
-        version_files=_version_files(read, version_names),
+        dist_infos=folders,
+        version_files=version_files(read, version_names),
         variant_member=variant_name,
         variant=_variant(read, variant_name),
+        startup=startup_facts(archive.members, dist_info, {n: c for n, c in read.contents.items() if n in startup}),
     )
 
 
@@ -356,36 +361,8 @@ def _with_hashes(contents: WheelContents, source: ByteSource, kept: FileFacts) -
         archive=replace(archive, faults=tuple(faults), local_headers_read=content.headers_read),
         hash_faults=content.hash_faults,
         content_sha256=content.sha256,
+        disguised=content.disguised,
     )
-
-
-def _dist_infos(archive: Archive) -> tuple[str, ...]:
-    folders = (member.name.partition("/") for member in archive.members)
-    return tuple(dict.fromkeys(folder for folder, slash, _ in folders if slash and folder.endswith(".dist-info")))
-
-
-def _own_dist_info(dist_infos: tuple[str, ...], name: WheelName | Unavailable) -> str:
-    """The dist-info folder that an installer would read: the only one, or the one that bears the wheel's name."""
-    if not isinstance(name, Unavailable):
-        for folder in dist_infos:
-            if canonicalize_name(folder.partition("-")[0]) == canonicalize_name(name.distribution):
-                return folder
-    return dist_infos[0] if dist_infos else "*.dist-info"
-
-
-def _version_members(members: tuple[Member, ...]) -> list[str]:
-    """``*/version.py`` at the top of the wheel's packages."""
-    found = [
-        m.name
-        for m in members
-        if m.name.endswith("/version.py") and m.name.count("/") == 1 and m.size <= LARGEST_VERSION_FILE
-    ]
-    return found[:VERSION_FILES]
-
-
-def _version_files(read: MemberContents, names: list[str]) -> tuple[VersionFile, ...]:
-    parsed = [read.parse(name, partial(parse_version_file, name)) for name in names]
-    return tuple(file for file in parsed if not isinstance(file, Unavailable))
 
 
 def _record_is_too_dear(source: ByteSource, archive: Archive, wanted: list[str], depth: Depth) -> Unavailable | None:

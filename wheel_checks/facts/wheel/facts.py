@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.security.startup import StartupFacts
 from wheel_checks.formats.digests import StatedHash, WrongHash
 from wheel_checks.formats.index_page import IndexFile, OtherListing
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
@@ -29,6 +30,8 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
 NO_SIDECAR = Unavailable("the index offers no METADATA separate from the wheel (PEP 658)")
 NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
 _NO_LINKS = Unavailable("what libraries link to is not followed at depth quick", "--depth links")
+NOT_COMPARED = Unavailable("contents are not compared at depth quick", "--depth full reads every byte")
+NO_STARTUP = Unavailable("the files that run code when Python starts were not read")
 NO_GPU_CODE = Unavailable("GPU code is not read at this depth", "--depth gpu")
 
 
@@ -77,8 +80,10 @@ class WheelFacts:
     serves next to the wheel (PEP 658), ``sidecar_hash`` its hash as stated and as it is, and ``sidecar_difference`` the
     first line in which it differs from the wheel's own, of both, None when they are equal; ``wrong_metadata`` is
     METADATA that indexes serve of required wheels with another hash than they state; ``hash_faults`` are
-    ``(member, sentence)`` of contents that match neither RECORD nor CRC; ``content_sha256`` is the digest of the file
-    itself, "" unless it was read whole; ``etag`` is the strong validator of the server, "" without one.
+    ``(member, sentence)`` of contents that match neither RECORD nor CRC; ``disguised`` are ``(member, kind)`` of native
+    code under names of data; ``startup`` is what runs when Python starts, and the entry points; ``content_sha256`` is
+    the digest of the file itself, "" unless it was read whole; ``etag`` is the strong validator of the server, ""
+    without one.
     """
 
     file_name: str
@@ -106,6 +111,8 @@ class WheelFacts:
     links: LinkFacts | Unavailable = _NO_LINKS
     gpu_code: GpuCodeFacts | Unavailable = NO_GPU_CODE
     variant: VariantFacts | None = None
+    disguised: tuple[tuple[str, str], ...] | Unavailable = NOT_COMPARED
+    startup: StartupFacts | Unavailable = NO_STARTUP
     content_sha256: str = ""
     wrong_metadata: tuple[WrongHash, ...] = ()
     etag: str = ""

@@ -112,6 +112,8 @@ def _assemble(contents: WheelContents, location: str, request: Request, name: Wh
         sources=contents.sources,
         gpu_code=contents.gpu_code,
         content_sha256=contents.content_sha256,
+        disguised=contents.disguised,
+        startup=contents.startup,
         broken=contents.broken,
     )
     if contents.broken:

@@ -1,0 +1,1 @@
+"""What a wheel runs without being asked, and where its files land."""

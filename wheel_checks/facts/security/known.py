@@ -1,0 +1,93 @@
+"""Start-up code, import names and names of programs that are known, from dated tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from packaging.utils import canonicalize_name
+
+from wheel_checks.data import load
+
+_SHORTEST_LOOKALIKE = 5  # characters of a name: shorter ones are near each other by chance
+_CONFUSED = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("0", "o"), ("1", "l"), ("5", "s"))
+
+
+def known_startup(project: str, member: str, line: str) -> str:
+    """What a line of start-up code does, where it is known of this project; "" where it is not."""
+    for row in load("startup_code")["code"]:
+        owned = row["project"] in ("*", project) and re.fullmatch(row["member"], member)
+        if owned and (line == row["text"] if "text" in row else re.fullmatch(row["line"], line)):
+            return str(row["does"])
+    return ""
+
+
+def owners_of(import_name: str) -> tuple[str, ...]:
+    """The projects that are known to install a regular package or module of this name; none when it is not known."""
+    return tuple(load("import_names")["imports"].get(import_name, ()))
+
+
+def may_write(project: str, import_name: str, member: str) -> bool:
+    """Whether a project is known to write ``member`` into the package of another one."""
+    return any(
+        row["import"] == import_name and row["project"] == project and re.match(row["member"], member)
+        for row in load("startup_code")["guest"]
+    )
+
+
+@cache
+def _projects() -> frozenset[str]:
+    owners = load("import_names")["imports"].values()
+    return frozenset(canonicalize_name(name) for names in owners for name in names)
+
+
+@cache
+def resembled(project: str) -> str:
+    """The known project for which the name could be taken: one slip of the keyboard or of the eye away. "" for none."""
+    known = _projects()
+    if project in known or project in load("startup_code")["not_lookalikes"]["names"]:
+        return ""
+    for plain in _read_as(project):
+        if plain in known and len(plain) >= _SHORTEST_LOOKALIKE:
+            return plain
+    near = (name for name in known if len(name) > _SHORTEST_LOOKALIKE and is_one_slip(project, name))
+    return min(near, default="")
+
+
+def _read_as(project: str) -> list[str]:
+    """What the eye may read: signs that look alike replaced, and dashes left out."""
+    forms = [project.replace(sign, plain) for sign, plain in _CONFUSED if sign in project]
+    joined = project.replace("-", "")
+    forms += [name for name in _projects() if name != project and name.replace("-", "") == joined]
+    return [form for form in forms if form != project]
+
+
+def is_one_slip(a: str, b: str) -> bool:
+    """True when one letter more, less or another, or two that changed places, make ``a`` of ``b``.
+
+    Numbers are not letters: cu12 and cu13 are different on purpose.
+    """
+    if a == b or abs(len(a) - len(b)) > 1:
+        return False
+    start = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    rest_a, rest_b = a[start:], b[start:]
+    if any(sign.isdigit() for sign in rest_a[:1] + rest_b[:1]):
+        return False
+    one_more, one_less, another = rest_a[1:] == rest_b, rest_a == rest_b[1:], rest_a[1:] == rest_b[1:]
+    swapped = rest_a[:2] == rest_b[:2][::-1] and rest_a[2:] == rest_b[2:]
+    return one_more or one_less or another or swapped
+
+
+def program_owners(script: str) -> tuple[str, str, tuple[str, ...]] | None:
+    """Of a program that people and tools start by its name: the name, its kind, and whose it is. None for others."""
+    stem = re.sub(r"\.(?:exe|cmd|bat|py|sh)$", "", script, flags=re.IGNORECASE)
+    for row in load("startup_code")["program"]:
+        if re.fullmatch(row["pattern"], stem, re.IGNORECASE):
+            return stem, row["kind"], tuple(row["projects"])
+    return None
+
+
+def plugin_groups() -> Mapping[str, str]:
+    """Groups of entry points that other programs load by themselves, with when they do."""
+    return {row["group"]: row["loaded"] for row in load("startup_code")["plugin"]}

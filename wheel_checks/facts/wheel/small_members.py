@@ -1,0 +1,48 @@
+"""Which small members of a wheel say what it is: its dist-info folder, and the version files of its packages."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from packaging.utils import canonicalize_name
+
+from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.archive.members import MemberContents
+from wheel_checks.formats.wheel.version_file import MAX_SIZE as LARGEST_VERSION_FILE
+from wheel_checks.formats.wheel.version_file import VersionFile, parse_version_file
+from wheel_checks.formats.wheel.wheel_name import WheelName
+from wheel_checks.formats.zip.directory import Member
+from wheel_checks.model import Unavailable
+
+VERSION_FILES = 8  # more than any real wheel has at the top of its packages
+
+
+def dist_infos(archive: Archive) -> tuple[str, ...]:
+    """The names of all top-level ``*.dist-info`` folders."""
+    folders = (member.name.partition("/") for member in archive.members)
+    return tuple(dict.fromkeys(folder for folder, slash, _ in folders if slash and folder.endswith(".dist-info")))
+
+
+def own_dist_info(folders: tuple[str, ...], name: WheelName | Unavailable) -> str:
+    """The dist-info folder that an installer would read: the only one, or the one that bears the wheel's name."""
+    if not isinstance(name, Unavailable):
+        for folder in folders:
+            if canonicalize_name(folder.partition("-")[0]) == canonicalize_name(name.distribution):
+                return folder
+    return folders[0] if folders else "*.dist-info"
+
+
+def version_members(members: tuple[Member, ...]) -> list[str]:
+    """``*/version.py`` at the top of the wheel's packages."""
+    found = [
+        m.name
+        for m in members
+        if m.name.endswith("/version.py") and m.name.count("/") == 1 and m.size <= LARGEST_VERSION_FILE
+    ]
+    return found[:VERSION_FILES]
+
+
+def version_files(read: MemberContents, names: list[str]) -> tuple[VersionFile, ...]:
+    """What those of them say that can be read."""
+    parsed = [read.parse(name, partial(parse_version_file, name)) for name in names]
+    return tuple(file for file in parsed if not isinstance(file, Unavailable))

@@ -1,0 +1,55 @@
+"""``entry_points.txt`` (entry points specification): which names installers make scripts of, and what these run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wheel_checks.errors import FormatError
+
+MAX_SIZE = 1024 * 1024
+MAX_ENTRIES = 20_000
+"""Entry points of a wheel; apache-airflow and home automation have some hundreds."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """One line ``name = value`` of a group, ``line`` from 1."""
+
+    group: str
+    name: str
+    value: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoints:
+    """All of them in the order of the file, and ``(line, sentence)`` for lines that are none."""
+
+    entries: tuple[EntryPoint, ...]
+    faults: tuple[tuple[int, str], ...] = ()
+
+
+def parse_entry_points(data: bytes) -> EntryPoints:
+    """The entry points, read as configparser does with ``=`` alone. Raises FormatError for one that is too large."""
+    if len(data) > MAX_SIZE:
+        raise FormatError(f"entry_points.txt has {len(data):,} bytes", expected=f"at most {MAX_SIZE:,}")
+    entries: list[EntryPoint] = []
+    faults: list[tuple[int, str]] = []
+    group = ""
+    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+        text = line.strip()
+        if not text or text[0] in "#;":
+            continue
+        name, sign, value = (part.strip() for part in text.partition("="))
+        if text.startswith("[") and text.endswith("]"):
+            group = text[1:-1].strip()
+        elif line[:1].isspace() and entries:
+            last = entries.pop()
+            entries.append(EntryPoint(last.group, last.name, f"{last.value}\n{text}", last.line))
+        elif not sign or not name or not group:
+            faults.append((number, f"line {number} is {text[:200]!r}; expected a group, or name = module:object"))
+        else:
+            entries.append(EntryPoint(group, name, value, number))
+        if len(entries) > MAX_ENTRIES or len(faults) > MAX_ENTRIES:
+            raise FormatError("entry_points.txt has too many lines", expected=f"at most {MAX_ENTRIES:,} entry points")
+    return EntryPoints(tuple(entries), tuple(faults))

@@ -1,0 +1,105 @@
+"""Does a wheel write where other projects, or Python itself, have their files? Is it named like another?"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.security.known import may_write, owners_of, resembled
+from wheel_checks.facts.security.places import place_of
+from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, need
+from wheel_checks.phrases import plural, summarised
+from wheel_checks.registry import rule
+from wheel_checks.rules.security.startup import project_of
+
+_SHOWN = 5
+_MODULE = re.compile(r"(\w+)(?:\.pyi?|\.pyc|(?:\.[\w-]+)*\.(?:so|pyd))")
+_STANDARD_LIBRARY = re.compile(r"(?:lib(?:64)?/python\d[^/]*|Lib)/(?!(?:site|dist)-packages)")
+_OF_ENVIRONMENT = re.compile(
+    r"(?:pyvenv\.cfg|etc/(?:pip\.conf|xdg/.*|ld\.so\..*|profile.*)|pip\.(?:conf|ini)|conda-meta/.*)"
+)
+_REBUILD = Fix("Find out where the wheel comes from before it is installed; build it with its own packages alone.")
+
+
+@rule(
+    "SEC005",
+    "the wheel writes into no package of another project",
+    why="Installers write the files of a wheel over those that are there, without a question, and remove them with "
+    "either project. A torch/__init__.py in another wheel is what `import torch` then runs.",
+    example="`torch/_tensor.py` in demo-1.0-py3-none-any.whl",
+    fix="Install into a package of the project's name; extend others by their entry points.",
+)
+def foreign_packages(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No member lies in a regular package that is known to be another project's (``data/import_names.toml``)."""
+    project = project_of(wheel)
+    found: dict[str, list[str]] = defaultdict(list)
+    for member in need(wheel.archive).members:
+        if member.is_directory:
+            continue
+        place = place_of(member.name)
+        top, _slash, rest = place.path.partition("/")
+        if place.area != "site":
+            continue
+        if not rest:
+            match = _MODULE.fullmatch(top)
+            top = match[1] if match else ""
+        owners = owners_of(top) if top else ()
+        if owners and project not in owners and not may_write(project, top, place.path):
+            found[top].append(member.name)
+    for top, names in sorted(found.items()):
+        owners = owners_of(top)
+        message = f"the wheel writes {plural(len(names), 'file')} into {top}, which is a package of {owners[0]}"
+        source = "wheel_checks/data/import_names.toml"
+        evidence = (
+            Evidence("members", summarised(names, _SHOWN, grouping=""), "central directory"),
+            Evidence("projects", ", ".join(owners[:_SHOWN]), source),
+        )
+        yield Finding(message, evidence, _REBUILD, Location(names[0]))
+
+
+@rule(
+    "SEC006",
+    "no file goes past site-packages into Python itself",
+    why="The data scheme of a wheel unpacks into the root of the environment: over the standard library, over "
+    "pyvenv.cfg, over the configuration of pip. Files for site-packages that come this way are missed by tools that "
+    "read RECORD by its schemes, and are a warning.",
+    example="`demo-1.0.data/data/lib/python3.12/json/__init__.py`",
+    fix="Install modules by the wheel's own root, and data below share/.",
+)
+def environment_files(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Nothing of the data scheme lies in the standard library, in site-packages, or among configuration."""
+    for member in need(wheel.archive).members:
+        if ".data/" not in member.name or member.is_directory:
+            continue
+        place = place_of(member.name)
+        if place.by_data and place.area == "site":
+            message = f"{member.name} reaches site-packages by the folder of the environment"
+            yield Finding(message, fix=_REBUILD, location=Location(member.name), severity=Severity.WARNING)
+        elif place.area == "data" and _STANDARD_LIBRARY.match(place.path):
+            message = f"{member.name} writes into Python's standard library"
+            yield Finding(message, fix=_REBUILD, location=Location(member.name))
+        elif place.area == "data" and _OF_ENVIRONMENT.fullmatch(place.path):
+            message = f"{member.name} replaces {posixpath.basename(place.path)} of the environment"
+            yield Finding(message, fix=_REBUILD, location=Location(member.name))
+
+
+@rule(
+    "SEC007",
+    "the project is not named like another one",
+    Severity.WARNING,
+    why="A name that is one slip of the keyboard from a known one is installed by mistake: that is what such names are "
+    "registered for.",
+    example="`torchvison-0.26.0-py3-none-any.whl`",
+    fix="Compare the name with the one in the documentation of the project that you mean.",
+)
+def look_alike(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No known project's name is one letter away, or looks the same."""
+    project = project_of(wheel)
+    if other := resembled(project):
+        evidence = (Evidence("known project", other, "wheel_checks/data/import_names.toml"),)
+        fix = Fix(f"If you mean {other}, install that; compare the name with the project's documentation.")
+        yield Finding(f"the project is called {project}, which looks like {other}", evidence, fix)

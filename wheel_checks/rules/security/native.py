@@ -1,0 +1,69 @@
+"""Does a wheel hide native code, or look for libraries where everybody may put them?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from wheel_checks.commands import member as member_word
+from wheel_checks.commands import run
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.formats.elf.dynamic import DynamicFacts
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.phrases import plural, summarised
+from wheel_checks.registry import rule
+from wheel_checks.rules.security.startup import WORLD_WRITABLE
+
+_SHOWN = 5
+
+
+@rule(
+    "SEC010",
+    "no native code lies under the name of data",
+    why="A program or library that is called .txt, .png or .dat passes those who look at names: reviewers, scanners, "
+    "and auditwheel. Python opens it by its path all the same.",
+    example="`demo/data/logo.png`, which begins with an ELF header",
+    fix="Call libraries .so, .pyd, .dll or .dylib, and programs .exe, or without a suffix.",
+)
+def disguised(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """At depth full: what begins as ELF, PE or Mach-O for a processor has a name of such files."""
+    for name, kind in need(wheel.disguised):
+        if not name:
+            yield Finding(kind)
+            continue
+        fix = Fix("Find out what opens the file; give it the name of what it is.")
+        article = "an" if kind == "ELF" else "a"
+        yield Finding(f"{name} is {article} {kind} file under the name of data", fix=fix, location=Location(name))
+
+
+@rule(
+    "SEC011",
+    "no library is searched for where every user may write",
+    Severity.WARNING,
+    why="The loader takes the first library of the right name. Where RPATH or RUNPATH leads to /tmp, or to whatever "
+    "folder a process was started in, each user of the machine decides what the others load.",
+    example="RUNPATH /tmp/build/lib in libdemo.so",
+    fix="Remove it: patchelf --set-rpath '$ORIGIN' FILE",
+)
+def writable_search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No entry is a world-writable folder, or relative to the working directory."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for item in need(wheel.elfs):
+        dynamic = None if isinstance(item.facts, Unavailable) else item.facts.dynamic
+        if not isinstance(dynamic, DynamicFacts):
+            continue
+        for entry in dict.fromkeys((*dynamic.rpath, *dynamic.runpath)):
+            relative = not entry.startswith(("/", "$", "@"))
+            if relative or WORLD_WRITABLE.match(entry):
+                found[entry].append(item.member.name)
+    for entry, names in found.items():
+        where = entry if entry.startswith("/") else f"{entry or 'an empty entry'}, relative to the working directory"
+        fix = Fix(
+            "Set the search path relative to the library.",
+            (run("patchelf", "--set-rpath", "$ORIGIN", member_word(names[0])),),
+        )
+        verb = "looks" if len(names) == 1 else "look"
+        message = f"{plural(len(names), 'file')} {verb} for libraries in {where}"
+        evidence = (Evidence("files", summarised(names, _SHOWN, grouping="")),)
+        yield Finding(message, evidence, fix, Location(names[0]))

@@ -1,0 +1,121 @@
+"""Does a wheel run code whenever Python starts, in every program of the environment?"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+
+from packaging.utils import canonicalize_name
+
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.security.known import known_startup, plugin_groups
+from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.phrases import shortened
+from wheel_checks.registry import rule
+
+WORLD_WRITABLE = re.compile(r"/(?:tmp|var/tmp|dev/shm|private/tmp|usr/tmp)(?:/|$)")
+"""Folders in which every user of a machine may create files (hier(7), FHS 3.0)."""
+
+_LONGEST = 160  # characters of a line that a message shows
+_LOOK = Fix("Read the code before anything is started in an environment with this wheel.")
+
+
+def project_of(wheel: WheelFacts) -> str:
+    """The normalised name of the project, from the file name."""
+    return canonicalize_name(need(wheel.name).distribution)
+
+
+@rule(
+    "SEC001",
+    "no unknown code runs whenever Python starts",
+    Severity.WARNING,
+    why="Python executes the lines of a .pth file that begin with `import`, and since 3.15 the entry points of a "
+    ".start file, in every process of the environment, whether or not the package is imported: also in pip, in builds, "
+    "in each worker of a training job. What setuptools, coverage and editable installs do there is known. Code that "
+    "unpacks, fetches or runs other code is an error.",
+    example="`import os, base64; exec(base64.b64decode('...'))` in demo-init.pth",
+    fix="Run the code when the package is imported; declare a path in a .pth file without code.",
+)
+def startup_code(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No line of a .pth or .start file runs code, but those that the table knows of this project."""
+    facts = need(wheel.startup)
+    project = project_of(wheel)
+    for file in facts.files:
+        for line in file.code:
+            if known_startup(project, posixpath.basename(file.member), line.text):
+                continue
+            where = Location(file.member, line=line.number)
+            evidence: tuple[Evidence, ...] = (Evidence("code", shortened(line.text, _LONGEST), file.member),)
+            name = posixpath.basename(file.member)
+            if line.suspect:
+                evidence += (Evidence("suspect", ", ".join(line.suspect)),)
+                message = f"{name} runs code whenever Python starts, with {', '.join(line.suspect[:3])}"
+                yield Finding(message, evidence, _LOOK, where, Severity.ERROR)
+            else:
+                yield Finding(f"{name} runs code whenever Python starts", evidence, _LOOK, where)
+    for member, reason in facts.unread:
+        yield Finding(f"whether {member} runs code is not known: {reason}", location=Location(member), undecided=True)
+
+
+@rule(
+    "SEC002",
+    "no module takes the place of sitecustomize or usercustomize",
+    why="Python imports both by their names whenever it starts. They belong to the administrator of the machine and to "
+    "its user: Debian and Ubuntu install a sitecustomize, and one of two is never run.",
+    example="`sitecustomize.py` at the top of a wheel",
+    fix="Run the code when the package is imported.",
+)
+def customize(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Neither is installed into site-packages, as module or as package, in source or compiled."""
+    for member in need(wheel.startup).customize:
+        message = f"{member} runs whenever Python starts, in the place of the machine's own"
+        yield Finding(message, fix=_LOOK, location=Location(member))
+
+
+@rule(
+    "SEC003",
+    "no .pth file adds folders outside the environment",
+    Severity.WARNING,
+    why="A path in a .pth file goes to the search path of every process. One outside the environment belongs to "
+    "another machine, and from one that every user may write to, anybody's modules are imported: that is an error.",
+    example="`/tmp/build/src` in demo.pth",
+    fix="Install the modules; leave editable installs on the machine where they were made.",
+)
+def added_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Paths are relative, and do not climb out of site-packages."""
+    for file in need(wheel.startup).files:
+        for line in file.lines:
+            path = line.text.strip()
+            outside = posixpath.isabs(path) or re.match(r"[A-Za-z]:|\\\\", path) or ".." in re.split(r"[/\\]", path)
+            if line.runs or not outside:
+                continue
+            message = f"{posixpath.basename(file.member)} adds {shortened(path, _LONGEST)} to the search path"
+            writable = WORLD_WRITABLE.match(posixpath.normpath(path))
+            if writable:
+                message += ", where every user of the machine may write"
+            fix = Fix("Build the wheel again, not as an editable one, and look at what is in it.")
+            place = Location(file.member, line=line.number)
+            yield Finding(message, fix=fix, location=place, severity=Severity.ERROR if writable else None)
+
+
+@rule(
+    "SEC004",
+    "no entry point is run by the import of another project",
+    Severity.NOTE,
+    why="Some programs load what other packages register: `import torch` runs every entry point of the group "
+    "torch.backends. That is how backends for other accelerators work, and it is code that nobody calls by its name.",
+    example="`torch_demo = torch_demo:_autoload` in the group torch.backends",
+    fix="TORCH_DEVICE_BACKEND_AUTOLOAD=0 keeps torch from it.",
+)
+def plugins(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """None of the groups of the table is used."""
+    points = need(wheel.startup).entry_points
+    if isinstance(points, Unavailable):
+        return
+    groups = plugin_groups()
+    for point in points.entries:
+        if point.group in groups:
+            message = f"{point.value} is an entry point of {point.group}: {groups[point.group]}"
+            yield Finding(message, location=Location("entry_points.txt", line=point.line))
