@@ -352,6 +352,26 @@ CASES = [
         lambda: beside_torch("torchaudio", "2.11.0", "cuda", "12.8"),
         ("torchaudio 2.11.0 is built for CUDA 12.8, torch 2.11.0 for CUDA 13.0",),
     ),
+    Case(
+        "STK106",
+        "a torchaudio for another minor version of CUDA, which its import compares",
+        lambda: beside_torch("torchaudio", "2.11.0", "cuda", "13.2"),
+        (
+            "torchaudio 2.11.0 is built for CUDA 13.2, torch 2.11.0 for CUDA 13.0; its import compares the two and "
+            "raises RuntimeError",
+        ),
+    ),
+    Case(
+        "STK106",
+        "a torchvision for another minor version of CUDA",
+        lambda: beside_torch("torchvision", "0.26.0", "cuda", "13.2"),
+    ),
+    Case("STK106", "a torchaudio for the same CUDA", lambda: beside_torch("torchaudio", "2.11.0", "cuda", "13.0")),
+    Case(
+        "STK106",
+        "a torchaudio of which only the major version is known",
+        lambda: beside_torch("torchaudio", "2.11.0", "cuda", "13"),
+    ),
     Case("STK106", "a torchvision for the same CUDA", lambda: beside_torch("torchvision", "0.26.0", "cuda", "13.0")),
     Case("STK106", "a torchaudio without an accelerator", lambda: beside_torch("torchaudio", "2.11.0", "none", "")),
     Case(

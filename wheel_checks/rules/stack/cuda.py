@@ -189,13 +189,13 @@ def expected_torch(stack: StackFacts, expectations: Expectations) -> Iterable[Fi
     "STK106",
     "torchvision and torchaudio are built for the accelerator of the torch of the stack",
     why="They are compiled for one accelerator and one major version of it: next to a torch for another, operators are "
-    "missing or the import fails. Which releases of torch they run with is what their own requirements say; minor "
-    "versions of CUDA are compatible.",
+    "missing or the import fails. Which releases of torch they run with is what their own requirements say. Minor "
+    "versions of CUDA are compatible, but torchaudio compares them when it is imported, and raises RuntimeError.",
     example="torch 2.11.0+cu130 with torchvision 0.26.0+cpu",
     fix="Take torch and its companions from one index, in releases made for each other.",
 )
 def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
-    """The same accelerator, and the same major version of it: minor versions of CUDA are compatible."""
+    """The same accelerator, and the same major version of it; the same minor version where the import compares it."""
     torch = stack.package("torch")
     base = torch.known_accelerator if torch else None
     for name in _COMPANIONS:
@@ -205,8 +205,10 @@ def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
             continue
         other = base.accelerator in GPU or facts.accelerator in GPU
         differs = other and facts.accelerator != base.accelerator and base.accelerator not in facts.others
-        if differs or (facts.accelerator == base.accelerator and contradict(_major(facts), _major(base))):
+        refuses = _refuses_minor(name, facts, base)
+        if refuses or differs or (facts.accelerator == base.accelerator and contradict(_major(facts), _major(base))):
             message = f"{companion.label} is built for {facts.label}, torch {torch.version} for {base.label}"
+            message += "; its import compares the two and raises RuntimeError" if refuses else ""
             evidence = (
                 Evidence(companion.label, facts.local_version or facts.label, companion.file_name),
                 Evidence(torch.label, base.local_version or base.label, torch.file_name),
@@ -214,6 +216,15 @@ def companions(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
             )
             fix = Fix("Take both from one index, in releases made for each other.")
             yield Finding(message, evidence, fix, companion.place)
+
+
+def _refuses_minor(name: str, facts: AcceleratorFacts, torch: AcceleratorFacts) -> bool:
+    """Whether the package itself compares the whole versions of CUDA when it is imported, and they differ."""
+    compares = name in load("accelerators")["same_cuda_minor"]["packages"]
+    if not compares or facts.accelerator != CUDA or torch.accelerator != CUDA:
+        return False
+    own, other = (one.version.split(".")[:2] for one in (facts, torch))
+    return len(own) == len(other) == 2 and own[0] == other[0] and own != other
 
 
 def _major(facts: AcceleratorFacts) -> str:
