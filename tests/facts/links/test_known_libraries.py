@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wheel_checks.data import load
-from wheel_checks.facts.links.known_libraries import plugin_feature, preloader_of, provider_of
+from wheel_checks.facts.links.known_libraries import host_program_of, plugin_feature, preloader_of, provider_of
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,24 @@ def test_an_older_policy_promises_less() -> None:
     assert [provider_of("libmvec.so.1", glibc) for glibc in ((2, 17), (2, 28), None)] == ["", "system", "system"]
     assert [provider_of("libssl.so.3", glibc) for glibc in ((2, 34), (2, 39))] == ["", "system"]
     assert provider_of("libssl.so.1.1", (2, 39)) == ""
+
+
+@pytest.mark.parametrize(
+    ("soname", "program"),
+    [
+        ("libavcodec.so.58", "FFmpeg"),
+        ("libswscale.so.9", "FFmpeg"),
+        ("libnuma.so.1", "numactl"),
+        ("libmlx5.so.1", "rdma-core"),
+        ("libpython3.12.so.1.0", "a Python that is built with a shared library"),
+        ("libgomp.so.1", "GCC's OpenMP"),
+        ("libgomp-a49a47f9.so.1", ""),
+        ("libavcodec-1a2b3c4d.so.58", ""),
+        ("libcublas.so.12", ""),
+    ],
+)
+def test_what_a_host_may_have_installed(soname: str, program: str) -> None:
+    assert host_program_of(soname) == program
 
 
 def test_plugins_and_preloads_are_told_by_their_paths() -> None:

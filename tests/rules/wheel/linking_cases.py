@@ -55,6 +55,16 @@ def variants() -> WheelBuilder:
     return built.add("demo/libdemo_cuda118.so", library("", ["libcublas.so.11", "libcudart.so.11.0"]))
 
 
+def decoders() -> WheelBuilder:
+    """Libraries of which the package opens the one for the host's FFmpeg, as torchcodec does."""
+    source = "import ctypes\nfor n in (5, 6):\n  ctypes.CDLL(f'{__file__[:-11]}libdemo_core{n}.so')"
+    built = WheelBuilder("demo", "1.0", f"py3-none-{LINUX}").add("demo/__init__.py", source)
+    for name, avcodec, avutil in (("5", "59", "57"), ("6", "60", "58")):
+        needed = [f"libavcodec.so.{avcodec}", f"libavutil.so.{avutil}"]
+        built.add(f"demo/libdemo_core{name}.so", library("", needed))
+    return built
+
+
 def versioned(*defined: str) -> WheelFacts:
     """A torch that needs NCCL_2 of a libnccl.so.2 that defines these."""
     nccl = WheelBuilder("nvidia_nccl_cu13", "2.28.9", f"py3-none-{LINUX}")
@@ -127,6 +137,25 @@ CASES = [
             "torch is not required, and 2 of its libraries are needed: libc10.so, libtorch.so",
             "libnccl.so.2 is needed and comes with no wheel",
         ),
+    ),
+    Case(
+        "WHL521",
+        "alternatives that each want another FFmpeg of the host",
+        lambda: linked(decoders()),
+        (
+            "it loads only where the host has FFmpeg: libavcodec.so.59, libavcodec.so.60, libavutil.so.57, "
+            "libavutil.so.58 are needed, and in no wheel",
+        ),
+        undecided=True,
+        evidence=("demo/libdemo_core5.so, demo/libdemo_core6.so",),
+    ),
+    Case(
+        "WHL521",
+        "a library that a host may have",
+        lambda: linked(torch("libnuma.so.1")),
+        ("it loads only where the host has numactl: libnuma.so.1 is needed, and in no wheel",),
+        undecided=True,
+        member="torch/lib/libtorch_cuda.so",
     ),
     Case("WHL521", "all is there", lambda: linked(torch("libcublas.so.13"), cublas())),
     Case(

@@ -39,6 +39,12 @@ def package_of(soname: str) -> str:
     return next((str(row["by"]) for pattern, row in rows if pattern.fullmatch(soname)), "")
 
 
+def host_program_of(soname: str) -> str:
+    """The program that brings this library where a host has it installed ("FFmpeg"), "" where none is known."""
+    rows = _rows("host") if len(soname) <= _LONGEST else ()
+    return next((str(row["by"]) for pattern, row in rows if pattern.fullmatch(soname)), "")
+
+
 def preloader_of(path: str) -> str:
     """The package that opens this library itself, by path, before its extension modules; "" for none."""
     return next((str(row["by"]) for pattern, row in _rows("preload") if pattern.search(path[-_LONGEST:])), "")

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from wheel_checks.data import lines
 from wheel_checks.facts.links.closure import Need, Status
+from wheel_checks.facts.links.known_libraries import host_program_of
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.formats.elf.linkage import Exports, Imports, hashes_of, symbol_hash
 from wheel_checks.formats.elf.versions import SymbolVersions
@@ -38,6 +39,7 @@ _OF_STANDARD = re.compile(
 )
 _OF_DRIVER = re.compile(r"(?:cu|nvml|cuvid|NvEnc)[A-Z]")  # libcuda, libnvidia-ml and others of NVIDIA's driver
 _FAR = "its table of symbols lies too far inside it"
+_MOST_LIBRARIES = 80  # of other wheels that are read for a name that none of the needed ones defines
 _DIGITS = re.compile(r"\d+")
 
 
@@ -148,9 +150,11 @@ def _to_look_up(elf: ElfFacts, needs: Sequence[Need]) -> list[str]:
 def _of_lost_libraries(elf: ElfFacts, needs: Sequence[Need]) -> list[str]:
     """The names with versions of libraries that nothing brings, as ``name@library``.
 
-    Only where the need itself rests on strings alone: the version proves it. Of one that is certain WHL521 speaks.
+    Only where the need itself rests on strings alone: the version proves it. Of one that is certain WHL521 speaks, and
+    of one that the host may have.
     """
-    lost = {need.soname for need in needs if need.status is Status.MISSING and not need.certain}
+    uncertain = (need.soname for need in needs if need.status is Status.MISSING and not need.certain)
+    lost = {soname for soname in uncertain if not host_program_of(soname)}
     if not lost or not isinstance(elf.versions, SymbolVersions) or not isinstance(elf.imports, Imports):
         return []
     libraries = {v.name: record.library for record in elf.versions.needs for v in record.versions}
@@ -213,7 +217,9 @@ class _Lookup:
         """What any library of any other wheel defines."""
         if self._everything is None:
             self._everything = set()
-            for exports in self._beside.of(self._beside.libraries()).values():
+            libraries = self._beside.libraries()
+            self._unread_libraries = len(libraries[_MOST_LIBRARIES:])
+            for exports in self._beside.of(libraries[:_MOST_LIBRARIES]).values():
                 if exports is None:
                     self._unread_libraries += 1
                 else:

@@ -35,7 +35,6 @@ from wheel_checks.sources.local import LocalFile
 from wheel_checks.targets.target import Target
 
 TORCH = "torch"
-_MOST_LIBRARIES = 80  # of other wheels that are read for a name that none of the needed ones defines
 _OF_TORCH = "torch/lib/lib"
 
 
@@ -195,9 +194,9 @@ class Beside:
         return {path: self._known.get(path) for path in paths}
 
     def libraries(self) -> Sequence[str]:
-        """As in the protocol: of at most 80 libraries of other wheels, shortest paths first."""
+        """As in the protocol, shortest paths first."""
         others = [path for path in self._owners if posixpath.basename(path).startswith("lib")]
-        return sorted(others, key=lambda path: (path.count("/"), path))[:_MOST_LIBRARIES]
+        return sorted(others, key=lambda path: (path.count("/"), path))
 
     def _of_torch(self, wheel: Neighbour, machine: str) -> Collection[int] | None:
         table = torch_exports(wheel.version, machine)

@@ -10,7 +10,7 @@ from wheel_checks.commands import Options
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.links.closure import Need, Status
 from wheel_checks.facts.links.failing import missing_of
-from wheel_checks.facts.links.known_libraries import package_of
+from wheel_checks.facts.links.known_libraries import host_program_of, package_of
 from wheel_checks.facts.links.linking import LinkFacts
 from wheel_checks.facts.links.symbol_versions import lacking_versions
 from wheel_checks.facts.wheel.facts import WheelFacts
@@ -68,6 +68,27 @@ def _extra_that_brings(wheel: WheelFacts, soname: str) -> tuple[Evidence, ...]:
     return ()
 
 
+def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more: Sequence[Evidence]) -> Finding:
+    """The undecided finding about libraries of programs that only the host can have installed."""
+    needs = [item for items in lost.values() for item in items]
+    programs = _shown(list(dict.fromkeys(host_program_of(soname) for soname in lost)))
+    is_own = any(links.owners[item.elf] == links.wheels[0] for item in needs)
+    evidence = (
+        Evidence("libraries", summarised(sorted(lost), _MOST_ROWS), "DT_NEEDED"),
+        Evidence("needed by", _shown(list(dict.fromkeys(_place(links, item.elf) for item in needs))), "DT_NEEDED"),
+        *more,
+    )
+    needed = f"{_shown(sorted(lost))} {'is' if len(lost) == 1 else 'are'} needed, and in no wheel"
+    return Finding(
+        f"it loads only where the host has {programs}: {needed}",
+        evidence,
+        Fix(f"Install with the system's package manager: {programs}. Of several versions of a library, one is enough."),
+        Location(needs[0].elf) if links.owners[needs[0].elf] == links.wheels[0] else None,
+        undecided=is_own or any(item.certain for item in needs),
+        severity=None if is_own or any(item.certain for item in needs) else Severity.WARNING,
+    )
+
+
 @rule(
     "WHL521",
     "every library that is needed comes with the wheels, the driver or the system",
@@ -80,9 +101,9 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """No DT_NEEDED of the wheel or of what it requires is left without a file.
 
     An error for what the import of the wheel loads, one for each library, or for the package that would bring several;
-    undecided where the name is uncertain (a warning in another wheel), and where the source does not show whether a
-    file is loaded. One warning for all files that the import does not load: alternatives of which another is taken,
-    optional modules, leftovers, and modules of other packages.
+    undecided where the host may have it installed, where the name is uncertain (a warning in another wheel), and where
+    the source does not show whether a file is loaded. One warning for all files that the import does not load:
+    alternatives of which another is taken, optional modules, leftovers, and modules of other packages.
     """
     links = need(wheel.links)
     loaded = links.loaded([gpu.sm for gpu in expectations.gpus if gpu.sm])
@@ -96,6 +117,9 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     read = Evidence("wheels read", f"{len(links.wheels)} ({links.how})")
     absent = () if isinstance(links.absent, Unavailable) else links.absent
     why = [Evidence("not installable", f"{a.name}: {a.why}", "index") for a in absent[:_SHOWN]]
+    hosted = {soname: lost.pop(soname) for soname in sorted(lost) if host_program_of(soname)}
+    if hosted:
+        yield _left_to_the_host(links, hosted, (read, *why))
     for sonames in _by_cause(links, lost):
         needs = [item for soname in sonames for item in lost[soname]]
         certain = any(item.certain for item in needs)
