@@ -11,8 +11,8 @@ from tests.support.elf import Elf
 from tests.support.facts import MemorySource, facts_of
 from tests.support.pe import ARM64, Pe
 from tests.support.wheels import ELF_MACHINES, WheelBuilder, gpu_library
-from wheel_checks.facts.accelerator.content import _Found, read_accelerator_content
-from wheel_checks.facts.accelerator.meaning import library_meaning
+from wheel_checks.facts.accelerator.content import _Found, glance_at_accelerator, read_accelerator_content
+from wheel_checks.facts.accelerator.meaning import is_known_by_name, library_meaning
 from wheel_checks.facts.accelerator.shown import AcceleratorContent
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.reading import read_archive
@@ -363,3 +363,55 @@ def test_at_depth_full_what_lies_far_is_read_to_prove_absence(monkeypatch: pytes
         Depth.QUICK: "declared",
         Depth.FULL: "exact",
     }
+
+
+def large_wheel(*, more: bool = False) -> dict[str, bytes]:
+    """A small library that needs CUDA 12 and larger ones; with ``more`` also others whose names hint at CUDA."""
+    noise = random.Random(3).randbytes(400_000)
+    members = {"demo/libdemo_cuda120.so": gpu_library(needed=["libcudart.so.12"])}
+    members |= {f"demo/{n}.so": Elf(contents={".data": noise + bytes(n)}).build().data for n in range(6)}
+    if more:
+        members |= {
+            f"demo/libdemo_cuda13{n}.so": gpu_library(needed=[f"libcudart.so.{12 + n // 4}"]) + bytes(n)
+            for n in range(5)
+        }
+    return members
+
+
+def test_a_wheel_too_large_to_be_known_is_glanced_at() -> None:
+    content = content_of(large_wheel(), most=1_000_000)
+
+    assert (content.versions("cuda"), content.complete) == (("12",), False)
+    assert content.bytes_read < 600_000
+
+
+def test_a_glance_does_not_hide_that_a_large_wheel_is_for_two_majors() -> None:
+    assert content_of(large_wheel(more=True), most=1_000_000).versions("cuda") == ("12", "13")
+
+
+def test_what_is_known_by_its_name_is_glanced_at() -> None:
+    wheel = WheelBuilder("nvidia-demo", "1.0", TAGS)
+    for name, data in large_wheel().items():
+        wheel.add(name, data)
+    source = MemorySource(wheel.build())
+
+    content = glance_at_accelerator(source, read_archive(source))
+
+    assert (content.accelerators, content.complete) == (("cuda",), False)
+
+
+@pytest.mark.parametrize(
+    ("project", "known"),
+    [
+        ("nvidia-cublas-cu12", True),
+        ("nvidia-cusparselt-cu13", True),
+        ("nvidia-nvshmem", True),
+        ("triton", True),
+        ("nvidia-cudnn-frontend", False),
+        ("nvidia-dali-cuda130", False),
+        ("triton-kernels", False),
+        ("torch", False),
+    ],
+)
+def test_packages_that_are_known_by_their_names(project: str, known: bool) -> None:  # a column
+    assert is_known_by_name(project) is known

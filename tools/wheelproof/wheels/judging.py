@@ -14,7 +14,8 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
-from wheel_checks.facts.accelerator.shown import ALL, ANY, ASKED, QUICK, AcceleratorContent
+from wheel_checks.facts.accelerator.meaning import is_known_by_name
+from wheel_checks.facts.accelerator.shown import ALL, ANY, ASKED, GLANCE, QUICK, AcceleratorContent
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import MAX_READ
@@ -87,6 +88,7 @@ def judge_wheels(
                 variants=variants,
                 max_read=judgement.max_read,
                 presence=expected.in_stack and not expected.drivers,
+                glance=_is_of_cuda(planned) and not (_to_be_shown(expected) or judgement.depth.includes(Depth.GPU)),
             )
             passed_over = judgement.depth is Depth.LINKS and _is_others_business(planned)
             facts = read(depth=Depth.QUICK if passed_over else judgement.depth)
@@ -152,6 +154,11 @@ def _is_others_business(planned: PlannedWheel) -> bool:
     return planned.beside is not None and (not planned.asked or _neighbour(planned).project == TORCH)
 
 
+def _is_of_cuda(planned: PlannedWheel) -> bool:
+    """Whether a wheel is in a stack for others, and its name says what it has to do with CUDA."""
+    return planned.is_dependency and is_known_by_name(_neighbour(planned).project)
+
+
 def _links_to_asked(facts: WheelFacts, planned: PlannedWheel) -> bool:
     """Whether a wheel of a stack has native code and requires a wheel with libraries that somebody asked for."""
     from wheel_checks.facts.elf.native_members import is_library
@@ -205,33 +212,35 @@ def read_siblings(
     """What the native code of wheels for other machines shows, by file name, where a wheel here shows no GPU.
 
     Of each release one wheel for each other machine is read, until one library shows an accelerator; where an
-    accelerator or a GPU is asked for, within a larger bound.
+    accelerator or a GPU is asked for, within a larger bound, and else of a dependency at a glance.
     """
     asked = bool(expected.accelerator or expected.gpus)
     known = {item.facts.file_name for item in judged if item.facts}
-    files: dict[str, IndexFile] = {}
+    files: dict[str, tuple[IndexFile, bool]] = {}
     for item in judged:
         facts = item.facts.accelerator if item.facts else None
         if item.facts is not None and isinstance(facts, AcceleratorFacts) and facts.accelerator not in GPU:
-            files |= {f.file_name: f for f in deciding_siblings(item.facts, item.planned.listed)}
-    wanted = [file for name, file in files.items() if name not in known]
+            glance = not asked and item.planned.is_dependency
+            files |= {f.file_name: (f, glance) for f in deciding_siblings(item.facts, item.planned.listed)}
+    wanted = [of_file for name, of_file in files.items() if name not in known]
 
-    def read(file: IndexFile) -> AcceleratorContent | Unavailable:
+    def read(of_file: tuple[IndexFile, bool]) -> AcceleratorContent | Unavailable:
+        file, glance = of_file
         try:
             location = path_of(file.url) if is_file_url(file.url) else file.url
             source = _open(PlannedWheel(file.file_name, location, file), client)
             try:
-                return _presence(source, client, asked=asked)
+                return _presence(source, client, most=ASKED if asked else GLANCE if glance else QUICK)
             finally:
                 source.close()
         except WheelproofError as error:
             return Unavailable(f"{file.file_name} cannot be read: {error}")
 
     with ThreadPoolExecutor(AT_ONCE, "sibling") as pool:
-        return {file.file_name: found for file, found in zip(wanted, pool.map(read, wanted), strict=True)}
+        return {file.file_name: found for (file, _), found in zip(wanted, pool.map(read, wanted), strict=True)}
 
 
-def _presence(source: NamedBytes, client: HttpClient, *, asked: bool) -> AcceleratorContent:
+def _presence(source: NamedBytes, client: HttpClient, most: int) -> AcceleratorContent:
     """What the first library that shows an accelerator shows, or what all show."""
     kept = kept_facts(source, client.cache) if source.remote else NOTHING_KEPT
     archive = read_archive(source, kept)
@@ -239,12 +248,12 @@ def _presence(source: NamedBytes, client: HttpClient, *, asked: bool) -> Acceler
     def read() -> AcceleratorContent:
         from wheel_checks.facts.accelerator.content import read_accelerator_content  # brings what reads ELF files
 
-        return read_accelerator_content(source, archive, most=ASKED if asked else QUICK, wanted=ANY, at_hand=0)
+        return read_accelerator_content(source, archive, most=most, wanted=ANY, at_hand=0)
 
-    of_asked = "accelerator presence asked"
-    if asked:
-        return kept.remember(of_asked, AsJson(AcceleratorContent), read)
-    return kept.remember("accelerator presence", AsJson(AcceleratorContent), read, deeper=(of_asked, "accelerator"))
+    deeper = [f"accelerator presence {size}" for size in (ASKED, QUICK) if size > most]
+    if most <= QUICK:
+        deeper.append("accelerator")
+    return kept.remember(f"accelerator presence {most}", AsJson(AcceleratorContent), read, deeper=deeper)
 
 
 def compare_siblings(
@@ -275,9 +284,10 @@ def read_planned(
     variants: VariantFiles | None = None,
     max_read: int = MAX_READ,
     presence: bool = False,
+    glance: bool = False,
 ) -> WheelFacts:
-    """The facts of one wheel. ``accelerator``, ``gpus``, ``max_read`` and ``presence`` are as in ``Request``;
-    ``variants`` reads what its index says of it.
+    """The facts of one wheel. ``accelerator``, ``gpus``, ``max_read``, ``presence`` and ``glance`` are as in
+    ``Request``; ``variants`` reads what its index says of it.
 
     Raises SourceError if bytes cannot be had.
     """
@@ -298,6 +308,7 @@ def read_planned(
         _reader_of_index(variants, planned),
         max_read,
         presence,
+        glance,
     )
     source = _open(planned, client)
     try:

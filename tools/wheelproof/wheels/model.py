@@ -40,6 +40,11 @@ class PlannedWheel:
     beside: tuple[PlannedWheel, ...] | None = field(default=None, compare=False, repr=False)
     asked: bool = True
 
+    @property
+    def is_dependency(self) -> bool:
+        """True for a wheel of a stack that only others ask for."""
+        return self.beside is not None and not self.asked
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:

@@ -8,6 +8,7 @@ of every native member.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -22,8 +23,10 @@ from wheel_checks.facts.accelerator.meaning import (
 )
 from wheel_checks.facts.accelerator.shown import (
     ALL,
+    ANY,
     CODE,
     FILES,
+    GLANCE,
     IS,
     NAMES,
     NEEDS,
@@ -38,7 +41,7 @@ from wheel_checks.facts.elf.absence import rule_out
 from wheel_checks.facts.elf.held_bytes import HeldBytes
 from wheel_checks.facts.elf.member_elf import MemberElf
 from wheel_checks.facts.elf.native_members import may_be_elf
-from wheel_checks.facts.elf.reading import FAR, read_member_elfs
+from wheel_checks.facts.elf.reading import FAR, PASSING, THOROUGH, THRIFTY, Effort, read_member_elfs
 from wheel_checks.facts.pe.reading import MemberPe, may_be_pe, read_member_pes
 from wheel_checks.formats.elf.dynamic import DynamicFacts
 from wheel_checks.formats.elf.file import ElfFacts, Part
@@ -57,6 +60,7 @@ PARTS = frozenset({Part.SECTIONS, Part.DYNAMIC, Part.SEGMENTS})
 AT_HAND = 512 * 1024  # bytes of native members that are read in any case: small wheels are known for certain
 FOR_A_VERSION = 4 * 1024 * 1024  # bytes within which versions of CUDA are looked for behind other signs of it
 
+_SMALL = 1024 * 1024  # compressed bytes of a member of which all may be read
 _LOOKED_INTO = 3  # members
 _FIRST, _AT_ONCE = 4, 12  # members read together: those that are likely to show it, then the others
 _HEAD = 1024  # compressed bytes that hold the beginning of a member
@@ -74,6 +78,7 @@ def read_accelerator_content(
     wanted: str = "",
     at_hand: int = AT_HAND,
     look: Look | None = None,
+    effort: Effort = THOROUGH,
 ) -> AcceleratorContent:
     """What the native members show. Members that are likely to decide come first: by their names, then by size.
 
@@ -81,7 +86,7 @@ def read_accelerator_content(
     with its versions, at least when ``FOR_A_VERSION`` bytes were read), not before ``at_hand`` bytes, and after
     ``most`` bytes at the latest. While none is shown, ``look`` seeks GPU code in members whose names of sections lie
     far from head and tail, the largest first; then, and for ``ALL``, those whose needs do are streamed up to their
-    dynamic strings.
+    dynamic strings. With a lesser ``effort`` nothing is streamed.
     Raises SourceError when bytes cannot be had.
     """
     native = [m for m in archive.members if may_be_elf(m) or may_be_pe(m)]
@@ -97,12 +102,18 @@ def read_accelerator_content(
     found.shown += _code_files(source, archive, [m for m in archive.members if id(m) in readable])
     queue = sorted(originals.values(), key=lambda copies: _likelihood(copies[0]), reverse=True)
     to_stream: list[Sequence[Member]] = []
+    if effort is THOROUGH and sum(copies[0].compressed_size for copies in queue) > most:  # not all can be read
+        at_hand, glance = 0, _glance(source, archive, queue, found)
+        if glance.is_enough(wanted) and (wanted or _is_firm(glance, queue)):
+            found, queue = glance, []
     while queue and found.bytes_read < most and not found.ends_before(queue[0][0], wanted, at_hand):
         size = _FIRST if len(queue) == len(originals) else _AT_ONCE
         batch, queue = queue[:size], queue[size:]
-        to_stream += _read_batch(HeldBytes(source, archive.end.directory_offset), archive, batch, found)
+        to_stream += _read_batch(HeldBytes(source, archive.end.directory_offset), archive, batch, found, effort)
     if look is not None and not found.shown:
         found.look_into([copies[0] for copies in to_stream], look)
+    if effort is not THOROUGH:
+        to_stream = []
     for copies in sorted(to_stream, key=lambda copies: copies[0].compressed_size):
         _stream(source, archive, copies, found, most, wanted)
     libraries = [*windows.values(), *(copies for copies in originals.values() if copies[0].name in found.of_windows)]
@@ -116,8 +127,33 @@ def read_accelerator_content(
     )
 
 
+def glance_at_accelerator(source: ByteSource, archive: Archive) -> AcceleratorContent:
+    """What heads and tails of the native members show until one of them shows anything, within ``GLANCE`` bytes.
+
+    For a wheel of which nothing is asked: what is named is there, and what is not was perhaps not looked at.
+    Raises SourceError when bytes cannot be had.
+    """
+    return read_accelerator_content(source, archive, most=GLANCE, wanted=ANY, at_hand=0, effort=PASSING)
+
+
+def _glance(source: ByteSource, archive: Archive, queue: Sequence[Sequence[Member]], found: _Found) -> _Found:
+    """What is ``found``, with the likeliest members of a large wheel: small ones, heads and short tails of others."""
+    found = copy.deepcopy(found)
+    likely = [copies for copies in queue[:_FIRST] if _likelihood(copies[0])[0]] or queue[:_FIRST]
+    for effort in (THOROUGH, THRIFTY):
+        some = [copies for copies in likely if (copies[0].compressed_size <= _SMALL) is (effort is THOROUGH)]
+        _read_batch(HeldBytes(source, archive.end.directory_offset), archive, some, found, effort)
+    return found
+
+
+def _is_firm(found: _Found, queue: Sequence[Sequence[Member]]) -> bool:
+    """Whether a version is shown by what a library needs or is, and no other member may well show another."""
+    more = queue[_FIRST : _FIRST + 1]
+    return any(s.version and s.how in (NEEDS, IS) for s in found.shown) and not (more and _likelihood(more[0][0])[0])
+
+
 def _read_batch(
-    source: ByteSource, archive: Archive, batch: Sequence[Sequence[Member]], found: _Found
+    source: ByteSource, archive: Archive, batch: Sequence[Sequence[Member]], found: _Found, effort: Effort
 ) -> list[Sequence[Member]]:
     """Note what these members show; the first of each with its copies. Returns those that are not known completely."""
     hinted = [copies for copies in batch if _likelihood(copies[0])[0]]
@@ -128,7 +164,8 @@ def _read_batch(
             found.read += len(copies)
         else:
             hinted.append(copies)
-    for copies, elf in zip(hinted, read_member_elfs(source, archive, [c[0] for c in hinted], PARTS), strict=True):
+    elfs = read_member_elfs(source, archive, [c[0] for c in hinted], PARTS, effort=effort)
+    for copies, elf in zip(hinted, elfs, strict=True):
         found.take(elf, len(copies), partial(_begins, source, archive))
     return [copies for copies in hinted if copies[0].name in found.unread]
 

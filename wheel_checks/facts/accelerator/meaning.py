@@ -36,6 +36,18 @@ def library_meaning(soname: str) -> Iterator[tuple[str, str]]:
             yield row["accelerator"], number if versions == "same" else versions.get(number, "")
 
 
+def runtime_match(project: str) -> re.Match[str] | None:
+    """The match of the name of a package that brings libraries of CUDA itself; its group ``major`` may be None."""
+    return re.fullmatch(load("accelerators")["runtime"]["pattern"], project)
+
+
+def is_known_by_name(project: str) -> bool:
+    """True for a package of which the name says what it has to do with CUDA."""
+    return runtime_match(project) is not None or bool(
+        re.fullmatch(load("accelerators")["any_cuda"]["pattern"], project)
+    )
+
+
 def may_show(name: str) -> bool:
     """True when a string of .dynstr is, or ends in, a library that shows an accelerator.
 

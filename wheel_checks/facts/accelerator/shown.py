@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from wheel_checks.facts.accelerator.signals import GPU
 
 QUICK = 64 * 1024 * 1024  # bytes after which the search for an accelerator ends at depth quick
+GLANCE = 256 * 1024  # bytes after which it ends where the accelerator is not in question
 ASKED = 160 * 1024 * 1024  # bytes after which it ends where somebody asked
 ANY = "any"  # any accelerator
 ALL = "all"  # all that is shown, of all members

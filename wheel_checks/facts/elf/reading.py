@@ -54,6 +54,7 @@ class Effort:
 
 THOROUGH = Effort(384 * 1024, 1280 * 1024, 1280 * 1024)  # for the wheel that is judged; .dynstr takes up to 1 MiB
 FAR = Effort(4 * 1024 * 1024, 1280 * 1024, 1280 * 1024)  # for a member that decides, before it is streamed
+PASSING = Effort(64 * 1024, 64 * 1024, 64 * 1024)  # for what is known without it
 THRIFTY = Effort(192 * 1024, 512 * 1024, 160 * 1024)  # for the thirty wheels that it requires
 
 

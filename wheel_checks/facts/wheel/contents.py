@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
 
 QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
 _LARGEST_VARIANT = 8 << 20  # bytes; its reader says how many it takes
-_ALL_CODE = "gpu code"  # the kept fact
+_ALL_CODE, _ACCELERATOR = "gpu code", "accelerator"  # kept facts
 ELFS, WHOLE_ELFS = "elfs", "whole elfs"  # kept facts; the second ones are streamed where head and tail did not do
 _HEAD = 512  # bytes that tell what a file is that is no archive
 _NO_METADATA = Unavailable("the wheel has no METADATA")
@@ -98,18 +98,21 @@ def read_contents(
     depth: Depth,
     kept: FileFacts = NOTHING_KEPT,
     max_read: int = MAX_READ,
+    *,
+    glance: bool = False,
 ) -> WheelContents:
     """What the file says, read as deep as ``depth``; a file that is no readable archive has ``broken`` set.
 
     ``name`` is that of the file: of several dist-info folders the one that bears it is read. At most ``max_read`` bytes
-    are streamed for its GPU code, and at depth full for its accelerator.
+    are streamed for its GPU code, and at depth full for its accelerator, at which ``glance`` only looks in passing.
     Raises SourceError when bytes cannot be had.
     """
     read_tail = cache(partial(source.read_tail, TAIL))
     try:
         found = read_sized_archive(source, read_tail, kept)
         contents = _read_small_members(source, found, name, depth, kept)
-        contents = _with_accelerator(contents, source, kept, "", QUICK)
+        look = _with_glance if glance else partial(_with_accelerator, wanted="", most=QUICK)
+        contents = look(contents, source, kept)
         if depth is Depth.FULL:
             contents = _with_absence(contents, source, kept, max_read)
         if depth.includes(Depth.LINKS):
@@ -163,8 +166,22 @@ def _with_accelerator(
 
         return read_accelerator_content(source, archive, most=most, wanted=wanted, look=partial(_look, source, archive))
 
-    key = "accelerator" if most == QUICK else f"accelerator {wanted} {most}"
+    key = _ACCELERATOR if most == QUICK else f"accelerator {wanted} {most}"
     found = kept.remember(key, AsJson(AcceleratorContent), read)
+    return replace(contents, accelerator=found)
+
+
+def _with_glance(contents: WheelContents, source: ByteSource, kept: FileFacts) -> WheelContents:
+    archive = contents.archive
+    if isinstance(archive, Unavailable):
+        return contents
+
+    def read() -> AcceleratorContent:
+        from wheel_checks.facts.accelerator.content import glance_at_accelerator
+
+        return glance_at_accelerator(source, archive)
+
+    found = kept.remember("accelerator at a glance", AsJson(AcceleratorContent), read, deeper=(_ACCELERATOR,))
     return replace(contents, accelerator=found)
 
 

@@ -41,7 +41,8 @@ class Request:
     ``accelerator`` is what is to be proven or refuted ("cuda", "cpu", ``ANY`` accelerator; ``ALL`` for its version):
     then native members are read until it is shown, within a larger bound.
     ``gpus`` asks for the GPU code that decides whether it runs on them, at any depth; at most ``max_read`` bytes are
-    streamed for it. ``presence``, it is enough that it runs, if only by PTX that a driver compiles.
+    streamed for it. ``presence``, it is enough that it runs, if only by PTX that a driver compiles. ``glance`` looks at
+    the accelerator in passing: for a wheel of which nobody asks what it is built for.
     """
 
     file_name: str
@@ -54,6 +55,7 @@ class Request:
     read_variants: Callable[[], VariantIndex | Unavailable] | None = None
     max_read: int = MAX_READ
     presence: bool = False
+    glance: bool = False
 
 
 def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_KEPT) -> WheelFacts:
@@ -65,7 +67,7 @@ def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_K
     name = _parsed(partial(parse_wheel_name, request.file_name))
     target = request.target or (None if isinstance(name, Unavailable) else target_of_tags(name.tags))
     request = replace(request, target=target)
-    contents = read_contents(source, name, request.depth, kept, request.max_read)
+    contents = read_contents(source, name, request.depth, kept, request.max_read, glance=request.glance)
     if request.accelerator:
         contents = with_accelerator(contents, source, request.accelerator, kept)
     facts = _assemble(contents, source.location, request, name)

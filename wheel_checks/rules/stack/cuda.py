@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from wheel_checks.data import load
+from wheel_checks.facts.accelerator.meaning import runtime_match
 from wheel_checks.facts.accelerator.shown import NAMES, Shown
 from wheel_checks.facts.accelerator.signals import CPU, CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
@@ -22,10 +23,6 @@ from wheel_checks.rules.stack.demands import demands
 stack_rule = rules_of("stack", Audience.INSTALLER)
 
 _COMPANIONS = ("torchvision", "torchaudio")  # built against the libraries of one torch, and for its accelerator
-_RUNTIME = re.compile(
-    r"nvidia-(?:cuda-runtime|cuda-nvrtc|cuda-cupti|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink)"
-    r"(?:-cu(?P<major>\d+))?"
-)
 _FOR_ONE_CUDA = re.compile(r"(.+)-cu(\d{2})")
 _SHOWN = 6
 
@@ -138,7 +135,7 @@ def _cuda_majors(stack: StackFacts) -> dict[str, str]:
 
 def _runtime_major(package: StackPackage) -> str:
     """The major version of CUDA whose runtime libraries the package holds; "" for others, or where it is not known."""
-    match = _RUNTIME.fullmatch(package.name)
+    match = runtime_match(package.name)
     if match is None:
         return ""
     if match["major"]:
