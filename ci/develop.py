@@ -82,6 +82,7 @@ def set_up(constraints: str) -> None:
         digest.update(path.read_bytes())
     stamp = VENV / f"{constraints}.installed"
     if stamp.exists() and stamp.read_text() == digest.hexdigest() and _works():
+        _compile()
         return
     packages = sum("==" in line for line in pins.read_text().splitlines() if line[:1].isalnum())
     say(f"set-up of .venv: {packages} packages, about a minute the first time")
@@ -101,6 +102,14 @@ def set_up(constraints: str) -> None:
         hint="is pyproject.toml well-formed?",
     )
     stamp.write_text(digest.hexdigest())
+    _compile()
+
+
+def _compile() -> None:
+    """Write the bytecode of our packages where Python is not to write any: else each start takes half a second more."""
+    if sys.dont_write_bytecode:
+        folders = [str(ROOT / name) for name in ("tools", "wheel_checks", "kernels_smoke")]
+        subprocess.run([VENV / "bin/python", "-m", "compileall", "-q", *folders], check=False, stdout=sys.stderr)
 
 
 def set_up_kernels() -> None:
