@@ -15,6 +15,7 @@ import pytest
 
 from wheel_checks.data import load
 from wheel_checks.facts.host.log.facts import LARGEST, LONGEST_LINE, parse_log
+from wheel_checks.model import Outcome, Severity
 from wheel_checks.rules.host.cause import Layer, rule_id
 from wheel_checks.rules.host.log_texts import recognise, step_of
 from wheelproof.cli.main import main
@@ -76,7 +77,7 @@ FRAGMENTS = [
     ("D02", "fabric manager NVIDIA GPU driver interface version 530.30.02 don't match with driver version 530.41.03. Please update"),
     ("D03", "nv-fabricmanager[88]: NV_WARN_NOTHING_TO_DO"),
     ("D07", "cuMemCreate failed: CUDA_ERROR_NOT_PERMITTED"),
-    ("D08", "node3: [0] NCCL INFO MNNVL healthMask 0xaa"),
+    ("D08", "node3: [0] NCCL INFO MNNVL healthMask 0xa9"),
     ("D09", "misc/cudawrap.cc:33 NCCL WARN Cuda failure 802 'system not yet initialized'"),
     ("E01", "WARNING: The NVIDIA Driver was not detected.  GPU functionality will not be available."),
     ("E02", 'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'),
@@ -175,7 +176,7 @@ def test_the_table_is_well_formed() -> None:
         assert all(re.fullmatch(r"[A-H]\d\d", name) for name in entry["catalogue"])
         groups = {name for text in entry["texts"] for name in re.compile(text).groupindex}
         named = set(re.findall(r"\{(\w+)\}", " ".join((entry["says"], entry["fix"]))))
-        assert named <= groups
+        assert named <= groups | ({"faults"} if "health_mask" in entry else set())
 
 
 def test_the_deepest_cause_comes_first_wherever_it_stands() -> None:
@@ -284,3 +285,17 @@ def test_an_empty_log_is_not_recognised(monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.setattr(sys, "stdin", Pipe(b""))
     assert main(["explain"]) == 0
     assert "the log is empty" in capsys.readouterr().out
+
+
+def test_a_health_mask_without_a_fault_is_harmless_and_hides_none() -> None:
+    healthy = b"node17: [0] NCCL INFO MNNVL busId 0x0801000 cliqueId 0x7ffe state 3 healthMask 0x51aa\n"
+    broken = healthy.replace(b"51aa", b"519a")
+
+    harmless, both = explain(healthy, "log"), explain(healthy + broken, "log")
+
+    assert [r.severity for r in harmless.subjects[0].results if r.outcome is Outcome.FAIL] == [Severity.NOTE]
+    first = next(r for r in both.subjects[0].results if r.outcome is Outcome.FAIL)
+    assert (first.severity, first.message) == (
+        Severity.ERROR,
+        "the NVLink fabric has a fault: health mask 0x519a (route: unhealthy)",
+    )

@@ -64,6 +64,15 @@ def test_states_of_gpus(driver: Path) -> None:
     assert answer.confidential_ready is False
 
 
+def test_the_fabric_by_the_newest_form_that_the_driver_knows(driver: Path) -> None:
+    (old,) = nvml(driver, STUB_FABRIC="3,170").gpus
+    (new,) = nvml(driver, STUB_FABRIC="3,20906", STUB_FABRIC_SUMMARY="1").gpus
+
+    assert (old.fabric_health, old.fabric_summary, old.fabric_status) == (0xAA, None, 0)
+    assert (new.fabric_state, new.fabric_health, new.fabric_summary) == (3, 0x51AA, 1)
+    assert (new.fabric_clique, new.fabric_cluster) == (5, "00" * 15 + "07")
+
+
 def test_what_is_not_supported_is_none_and_no_fault(driver: Path) -> None:
     answer = nvml(driver, STUB_MEMORY="unsupported", STUB_MIG="unsupported", STUB_REMAP="unsupported")
 

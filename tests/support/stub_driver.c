@@ -8,7 +8,7 @@
      STUB_CUINIT       what cuInit returns; STUB_CUDA_VERSION (13000); CUDA_VISIBLE_DEVICES is honoured as CUDA does
    NVML
      STUB_NVML         what nvmlInit returns; STUB_DRIVER (580.159.04); STUB_LOST the index of a GPU that is lost
-     STUB_COMPUTE_MODE 0, 2, 3; STUB_MIG "enabled,instances"; STUB_FABRIC "state,health"; STUB_REMAP "pending,failure";
+     STUB_COMPUTE_MODE 0, 2, 3; STUB_MIG "enabled,instances"; STUB_FABRIC "state,health", STUB_FABRIC_SUMMARY; STUB_REMAP "pending,failure";
      STUB_PROCESSES    pids, with commas; STUB_CONFIDENTIAL "feature,ready"
      STUB_VBIOS        96.00.A5.00.01; STUB_ECC 1, 0 or "unsupported"; STUB_POWER_LIMIT in milliwatts (700000)
 
@@ -339,8 +339,11 @@ EXPORT int nvmlDeviceGetGpuFabricInfoV(struct gpu *gpu, unsigned char *info) {
     const char *fabric = getenv("STUB_FABRIC");
     unsigned int version, health;
     memcpy(&version, info, sizeof version);
-    if (version != (36u | 2u << 24)) return VERSION_MISMATCH;
-    memset(info + 4, 0, 32);
+    const char *summary = getenv("STUB_FABRIC_SUMMARY"); /* a driver with version 3 of the structure */
+    int newest = version == (40u | 3u << 24);
+    if (newest ? !summary : version != (36u | 2u << 24)) return VERSION_MISMATCH;
+    memset(info + 4, 0, newest ? 36 : 32);
+    if (newest) info[36] = (unsigned char)atoi(summary), info[19] = 7, info[24] = 5; /* also the domain */
     if (!fabric) return 0; /* the state is 0: not supported */
     health = (unsigned int)at(fabric, 1);
     info[28] = (unsigned char)at(fabric, 0);

@@ -30,7 +30,10 @@ class ChildEnd:
 class NvmlGpu:
     """One GPU as NVML sees it. A value that it does not support is None. Memory in bytes, power limit in milliwatts.
 
-    ``fabric_state`` is 0 not supported, 1 not started, 2 in progress, 3 completed. ``processes`` are pids.
+    ``fabric_state`` is 0 not supported, 1 not started, 2 in progress, 3 completed; ``fabric_health`` the mask and
+    ``fabric_summary`` the one value (NVML 13) of :mod:`wheel_checks.facts.host.fabric_health`; ``fabric_status`` the
+    nvmlReturn_t of the probe of the fabric, ``fabric_cluster`` the UUID (hex) and ``fabric_clique`` the number of the
+    GPU's NVLink domain. ``processes`` are pids.
     """
 
     index: int
@@ -43,6 +46,10 @@ class NvmlGpu:
     memory_free: int | None = None
     fabric_state: int | None = None
     fabric_health: int | None = None
+    fabric_summary: int | None = None
+    fabric_status: int | None = None
+    fabric_clique: int | None = None
+    fabric_cluster: str = ""
     remap_pending: bool | None = None
     remap_failure: bool | None = None
     error: int = 0

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from wheel_checks.commands import Command, Export, Options, Word, run
+from wheel_checks.facts.host.fabric_health import fabric_faults
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import Services
 from wheel_checks.facts.host.pci_names import needs_subnet_manager
-from wheel_checks.facts.host.probes import NvmlProbe
+from wheel_checks.facts.host.probes import NvmlGpu, NvmlProbe
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.phrases import joined
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import (
     TORCH_FAILS,
@@ -273,25 +275,33 @@ def imex_channel_missing(facts: HostFacts, _expectations: Any) -> Iterator[Findi
     )
 
 
+def _mask(gpu: NvmlGpu, faults: Sequence[str]) -> Evidence:
+    clique = f", clique {gpu.fabric_clique}" if gpu.fabric_clique is not None else ""
+    mask = f"health mask {gpu.fabric_health:#x}" if gpu.fabric_health is not None else "no health mask"
+    return Evidence(f"GPU {gpu.index}", f"{mask} ({joined(list(faults))}){clique}", "NVML")
+
+
 @cause(
     "D08",
     "the NVLink fabric is whole",
     Severity.WARNING,
     explains=("torch:compute", "torch:signal"),
     why="With some links of an NVLink domain down, NCCL over several trays may crash instead of going around them.",
-    example="SIGSEGV in NCCL from 44 ranks on; healthMask 0xaa",
-    fix="Use NCCL_MNNVL_ENABLE=0 until the links are repaired.",
-    sources="nccl#2186",
-    tested="a stub NVML's health mask",
+    example="NCCL INFO MNNVL busId 0x801000 ... state 3 healthMask 0xa9: degraded bandwidth",
+    fix="Use NCCL_MNNVL_ENABLE=0 until the fabric is repaired. 0xaa, 0x1aa and 0x51aa are healthy: in the first four "
+    "fields, of two bits each, 1 is the fault and 2 says that there is none.",
+    sources="nvml.h, nccl#2186",
+    tested="a stub NVML's health mask, and all 65,536 masks",
 )
 def degraded_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """A health mask whose lowest two bits say degraded bandwidth (nvml.h, NVML_GPU_FABRIC_HEALTH_MASK_DEGRADED_BW)."""
-    degraded = [gpu for gpu in nvml_gpus(facts) if gpu.fabric_health is not None and gpu.fabric_health & 0b11 == 1]
-    if degraded:
-        masks = (Evidence(f"GPU {gpu.index}", f"health mask {gpu.fabric_health:#x}", "NVML") for gpu in degraded[:4])
+    """A health mask of which a field names a fault, or a summary that does."""
+    gpus = nvml_gpus(facts)
+    faulty = {gpu: faults for gpu in gpus if (faults := fabric_faults(gpu.fabric_health, gpu.fabric_summary))}
+    if faulty:
+        kinds = joined(list(dict.fromkeys(fault for faults in faulty.values() for fault in faults)))
         yield Finding(
-            f"the NVLink fabric is degraded at {len(degraded)} of {len(nvml_gpus(facts))} GPUs",
-            tuple(masks),
+            f"the NVLink fabric has a fault at {len(faulty)} of {len(gpus)} GPUs ({kinds})",
+            tuple(_mask(gpu, faults) for gpu, faults in list(faulty.items())[:4]),
             Fix("Keep NCCL off it until it is repaired.", (Export("NCCL_MNNVL_ENABLE", "0"),)),
         )
 

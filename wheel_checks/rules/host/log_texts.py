@@ -10,8 +10,10 @@ from typing import Any
 
 from wheel_checks.commands import Command, Export, Options, Pipe, Step, Unset, WriteFile
 from wheel_checks.data import load
+from wheel_checks.facts.host.fabric_health import fabric_faults
 from wheel_checks.facts.host.log.facts import Log
 from wheel_checks.model import Evidence, Finding, Fix, Severity
+from wheel_checks.phrases import joined
 from wheel_checks.registry import rule
 from wheel_checks.rules.host.cause import Layer, rule_id
 
@@ -56,13 +58,24 @@ def recognise(log: Log) -> tuple[Recognition, ...]:
     """The causes whose texts the log has, the one that the others most likely follow from first."""
     found = []
     for number, entry in enumerate(load("log_texts")["entry"]):
-        matches = [match for pattern in _patterns()[number] if (match := pattern.search(log.text))]
+        matches = [match for pattern in _patterns()[number] if (match := _first(pattern, log.text, entry))]
         if matches:
             first = min(matches, key=re.Match.start)
             line, quote = log.line_at(first.start())
             groups = {name: value for name, value in first.groupdict().items() if value}
+            if "mask" in groups:
+                groups["faults"] = joined(list(fabric_faults(int(groups["mask"], 16))))
             found.append(Recognition(entry, line, quote, groups))
     return tuple(sorted(found, key=lambda one: one.rank))
+
+
+def _first(pattern: re.Pattern[str], text: str, entry: Mapping[str, Any]) -> re.Match[str] | None:
+    """The first match; of a text with a health mask the first whose mask is as the entry wants it."""
+    wanted = entry.get("health_mask")
+    if wanted is None:
+        return pattern.search(text)
+    matches = pattern.finditer(text)
+    return next((m for m in matches if bool(fabric_faults(int(m["mask"], 16))) is (wanted == "faulty")), None)
 
 
 @rule(

@@ -20,7 +20,7 @@ class Memory(ctypes.Structure):
 
 
 class FabricInfo(ctypes.Structure):
-    """nvmlGpuFabricInfo_v2_t."""
+    """nvmlGpuFabricInfo_v3_t; of version 2 without the summary, and shorter."""
 
     _fields_ = [
         ("version", ctypes.c_uint),
@@ -29,6 +29,7 @@ class FabricInfo(ctypes.Structure):
         ("clique", ctypes.c_uint),
         ("state", ctypes.c_ubyte),
         ("health", ctypes.c_uint),
+        ("summary", ctypes.c_ubyte),
     ]
 
 
@@ -108,14 +109,28 @@ def gpu(nvml: Nvml, index: int) -> dict[str, Any]:
     memory = Memory()
     if nvml.code("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory)) == 0:
         told.update(memory_total=memory.total, memory_free=memory.free)
-    fabric = FabricInfo(version=ctypes.sizeof(FabricInfo) | 2 << 24)
-    if nvml.code("nvmlDeviceGetGpuFabricInfoV", handle, ctypes.byref(fabric)) == 0:
-        told.update(fabric_state=fabric.state, fabric_health=fabric.health)
+    told.update(fabric(nvml, handle))
     remapped = nvml.numbers("nvmlDeviceGetRemappedRows", handle, count=4)
     if remapped is not None:
         told.update(remap_pending=bool(remapped[2]), remap_failure=bool(remapped[3]))
     told["processes"] = processes(nvml, handle)
     return told
+
+
+def fabric(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
+    """The GPU's place and health in its NVLink fabric, by the newest form that the driver knows."""
+    for version, size in ((3, ctypes.sizeof(FabricInfo)), (2, FabricInfo.summary.offset)):
+        info = FabricInfo(version=size | version << 24)
+        if nvml.code("nvmlDeviceGetGpuFabricInfoV", handle, ctypes.byref(info)) == 0:
+            told = {
+                "fabric_state": info.state,
+                "fabric_health": info.health,
+                "fabric_status": info.status,
+                "fabric_clique": info.clique,
+                "fabric_cluster": bytes(info.cluster).hex() if any(info.cluster) else "",
+            }
+            return {**told, "fabric_summary": info.summary} if version == 3 else told
+    return {}
 
 
 def instances(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
