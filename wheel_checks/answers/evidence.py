@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from wheel_checks.answers.questions import FOLLOWS_FROM, OF_ONE_GPU, OPEN_BY_A_WARNING, REASONS
+from wheel_checks.answers.questions import FOLLOWS_FROM, OF_ONE_GPU, OF_WHAT_RUNS, OPEN_BY_A_WARNING, REASONS
 from wheel_checks.model import CheckResult, Outcome, Severity, Subject, Verdict
 from wheel_checks.phrases import and_more, joined, summarised
 
@@ -68,7 +68,17 @@ class Evidence:
         return tuple(dict.fromkeys(reason.rule for reason in self.no or self.left_open if reason.rule))
 
 
-NOTHING_CHECKED = Evidence(left_open=(Reason("", "nothing was checked"),))
+_NOTHING_CHECKED = Evidence(left_open=(Reason("", "nothing was checked"),))
+
+
+def of_being_checked(subjects: Iterable[Subject]) -> Evidence:
+    """An open question where no rule judged any of the subjects.
+
+    What a wheel runs (SEC) says nothing of its being in order: these rules count where no other was asked for.
+    """
+    results = [result for subject in subjects for result in subject.results]
+    answering = [result for result in results if not result.rule.startswith(OF_WHAT_RUNS)] or results
+    return Evidence() if any(result.outcome in JUDGED for result in answering) else _NOTHING_CHECKED
 
 
 def gather(subject: Subject, deciding: Collection[str], gpu: str = "") -> Evidence:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wheel_checks.answers.evidence import JUDGED, NOTHING_CHECKED, Evidence, certainty_of, gather
+from wheel_checks.answers.evidence import Evidence, certainty_of, gather, of_being_checked
 from wheel_checks.answers.questions import OF_AN_INSTALLED_EXPECTATION, OF_INSTALLED_GPU_CODE
 from wheel_checks.answers.wheels import WheelQuestion, is_a_build
 from wheel_checks.model import Answer, Subject, Verdict
@@ -17,8 +17,7 @@ def answer_installed(asked: WheelQuestion, environment: Subject, distributions: 
     evidence = sum(
         (gather(subject, OF_INSTALLED_GPU_CODE if asked.gpus else ()) for subject in distributions), start=evidence
     )
-    if not any(result.outcome in JUDGED for subject in (environment, *distributions) for result in subject.results):
-        evidence += NOTHING_CHECKED
+    evidence += of_being_checked((environment, *distributions))
     certainty = certainty_of(distributions) if asked.gpus else ""
     sentence = _words(asked, environment, evidence, runs=bool(certainty))
     return Answer(evidence.verdict, sentence, environment.id, evidence.reasons, certainty, evidence.rules)

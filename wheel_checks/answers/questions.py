@@ -17,6 +17,9 @@ OF_A_RELEASE = ("REL101", "REL108", "REL109")
 OF_PARITY = ("REL110",)  # where the expectation demands it
 OF_A_RELEASED_ACCELERATOR = ("REL103",)  # of a file for whose platform one is expected
 
+# The rules about what a wheel runs, and where it writes.
+OF_WHAT_RUNS = "SEC"
+
 # A warning of these leaves the question open: nothing is proven of a version that is not known.
 OPEN_BY_A_WARNING = frozenset({"WHL201"})
 

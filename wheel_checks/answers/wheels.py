@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from wheel_checks.answers.evidence import JUDGED, NOTHING_CHECKED, Evidence, certainty_of, gather, package_name
+from wheel_checks.answers.evidence import Evidence, certainty_of, gather, of_being_checked, package_name
 from wheel_checks.answers.questions import OF_AN_EXPECTATION, of_gpu_and_driver
 from wheel_checks.model import Answer, Subject, Verdict
 from wheel_checks.phrases import joined, plural, summarised
@@ -49,8 +49,7 @@ def _others(subjects: Sequence[Subject]) -> Iterator[Answer]:
 def _answer(asked: WheelQuestion, wheel: Subject) -> Answer:
     expected = gather(wheel, OF_AN_EXPECTATION) if asked.expect else Evidence()
     evidence = expected + gather(wheel, of_gpu_and_driver(asked.gpus, asked.driver))
-    if not any(result.outcome in JUDGED for result in wheel.results):
-        evidence += NOTHING_CHECKED
+    evidence += of_being_checked([wheel])
     certainty = certainty_of([wheel]) if asked.gpus else ""
     answer = Answer(evidence.verdict, "", label_of(wheel), evidence.texts, certainty, evidence.rules)
     return replace(answer, sentence=_words(asked, answer, wheel))

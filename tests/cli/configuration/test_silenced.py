@@ -71,13 +71,27 @@ def test_what_a_selection_leaves_out_counts(judge: Judge) -> None:
     assert not [rule for rule in silenced if rule.startswith("WHL1")]
 
 
-@pytest.mark.parametrize("says", ['select = ["DOC"]', 'ignore = ["WHL", "SEC"]', 'select = ["WHL1"]\nignore = ["WHL"]'])
+@pytest.mark.parametrize(
+    "says",
+    [
+        'select = ["DOC"]',
+        'ignore = ["WHL", "SEC"]',
+        'select = ["WHL1"]\nignore = ["WHL"]',
+        'ignore = ["WHL"]',
+        'select = ["SEC"]',
+    ],
+)
 def test_a_tree_that_silences_everything_gets_no_pass(judge: Judge, says: str) -> None:
     run = judge(says)
     assert run.status == 3
     answer, verdict, *_ = run.out.splitlines()
     assert answer == "demo 1.0 is not proven to be in order: nothing was checked"
     assert verdict.startswith("UNDECIDED  ")
+
+
+def test_who_asks_what_a_wheel_runs_alone_gets_an_answer(judge: Judge) -> None:
+    assert judge("", "--select", "SEC").status == 0
+    assert judge('ignore = ["WHL"]', "--select", "SEC").status == 0
 
 
 def test_what_the_user_leaves_out_is_not_the_trees(judge: Judge) -> None:
