@@ -38,6 +38,36 @@ def entry(**fields: object) -> IndexFile:
     return file
 
 
+@pytest.mark.parametrize(
+    ("link", "address"),
+    [
+        (
+            "https://index.example.org/integrity/foo/1.0/provenance",
+            "https://index.example.org/integrity/foo/1.0/provenance",
+        ),
+        ("/integrity/foo#part", "https://index.example.org/integrity/foo"),
+        ("foo.provenance", "https://index.example.org/simple/foo/foo.provenance"),
+        ("file:///etc/passwd", ""),
+        ("http://127.0.0.1/provenance", ""),
+        ("javascript:alert(1)", ""),
+        ("https://[::1", ""),
+        ("", ""),
+    ],
+)
+def test_where_the_attestations_are(link: str, address: str) -> None:
+    assert anchor(f'href="{NAME}" data-provenance="{link}"').provenance == address
+    assert entry(provenance=link).provenance == address
+
+
+@pytest.mark.parametrize("link", [None, True, 7, {}, "https://index.example.org/" + "a" * 70_000])
+def test_what_names_no_attestations(link: object) -> None:
+    if isinstance(link, str):
+        with pytest.raises(FormatError, match="at most 65,536"):
+            entry(provenance=link)
+    else:
+        assert entry(provenance=link).provenance == ""
+
+
 def test_a_page_as_an_index_writes_it() -> None:
     page = f"""<!DOCTYPE html>
     <html><head><meta name="pypi:repository-version" content="1.4"><title>Links for foo</title></head><body>

@@ -1,4 +1,4 @@
-"""A project page of a simple repository (PEP 503, 592, 629, 658, 691, 700, 714), HTML or JSON, and find-links pages."""
+"""A page of a simple repository (PEP 503, 592, 629, 658, 691, 700, 714, 740), HTML or JSON, and find-links pages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class IndexFile:
     ``hashes`` maps algorithm to hex digest. ``yanked`` is None when the file is not yanked, else the reason ("" when
     none is given). ``core_metadata`` is None when no sidecar METADATA (``url + ".metadata"``) is offered, else the
     sidecar's hashes (empty when the index gives none). ``size`` is in bytes, None when the index does not tell.
-    ``index`` is the index or page that listed it.
+    ``index`` is the index or page that listed it. ``provenance`` is the address of its attestations (PEP 740), "" when
+    the index names none, or one that it may not lead to.
     """
 
     file_name: str
@@ -53,6 +54,7 @@ class IndexFile:
     size: int | None = None
     upload_time: str = ""
     index: str = ""
+    provenance: str = ""
 
     @property
     def is_wheel(self) -> bool:
@@ -180,6 +182,7 @@ def _json_file(entry: dict[str, Any], url: str, index: str) -> IndexFile | Refus
         size=size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
         upload_time=_text(entry.get("upload-time")),
         index=index,
+        provenance=_address(entry.get("provenance"), url),
     )
 
 
@@ -250,6 +253,7 @@ def _html_file(anchor: Mapping[str, str | None], base: str, page: str, index: st
         yanked=(anchor["data-yanked"] or "") if "data-yanked" in anchor else None,
         core_metadata=None if sidecar == "false" else _hashes([(sidecar or "").partition("=")[::2]]),
         index=index,
+        provenance=_address(anchor.get("data-provenance"), page, base),
     )
 
 
@@ -325,6 +329,17 @@ def _resolve(link: str, page: str, index: str, base: str = "") -> IndexFile | Re
         name = unquote(re.split("[?#]", link, maxsplit=1)[0]).rpartition("/")[2]
         return Refused(name, link, why, index)
     return file_from_url(link, index)
+
+
+def _address(link: object, page: str, base: str = "") -> str:
+    """The absolute address that ``link`` leads to; "" for what is none, and where the page may not lead."""
+    if not isinstance(link, str) or not link or len(link) > _LONGEST_ENTRY:
+        return ""
+    try:
+        address = urljoin(base or page, _LINE_BREAKS.sub("", link.strip(_BLANKS))).partition("#")[0]
+    except ValueError:
+        return ""
+    return address if _is_url(address) and "://" in address and not why_refused(address, page) else ""
 
 
 def _without_credentials(url: str) -> str:
