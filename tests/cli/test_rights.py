@@ -31,7 +31,7 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
     ),
     "verify": (
         {**MACHINES, **dict.fromkeys(("all-files", "pre", "expect", "max-size", "depth", "max-read"), SETS)},
-        f"installed root ld-library-path explain record same-as with {INDEXES}",
+        f"installed root ld-library-path explain record same-as with provenance {INDEXES}",
     ),
     "stack": (
         {
@@ -41,7 +41,10 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
         },
         f"against fail-on-change {INDEXES}",
     ),
-    "release": ({"expect": NAMES_FILES, **dict.fromkeys(("pre", "depth", "max-read"), SETS)}, INDEXES),
+    "release": (
+        {"expect": NAMES_FILES, **dict.fromkeys(("pre", "depth", "max-read"), SETS)},
+        f"require-attestations {INDEXES}",
+    ),
     "diff": (dict.fromkeys(("platform", "python", "variant", "all-files", "pre", "depth"), SETS), INDEXES),
     "pins check": ({"installed": SETS, "set": RAISES}, "python package skip-vendored"),
     "pins explain": ({}, "installed python"),

@@ -23,7 +23,7 @@ from tests.rules.kernels import kernel_cases
 from tests.rules.pins import change_cases as pin_change_cases
 from tests.rules.pins import guard_cases as pin_guard_cases
 from tests.rules.pins import requirement_cases as pin_cases
-from tests.rules.provenance import file_record_cases, indexes_cases
+from tests.rules.provenance import attestation_cases, file_record_cases, indexes_cases
 from tests.rules.release import parity_cases, release_cases
 from tests.rules.security import security_cases, security_change_cases
 from tests.rules.variants import coverage_cases as variant_coverage_cases
@@ -83,6 +83,7 @@ MODULES = (
     doctor_visibility_cases,
     doctor_wheels_cases,
     fleet_cases,
+    attestation_cases,
     file_record_cases,
     indexes_cases,
     variant_cases,

@@ -17,6 +17,8 @@ OF_A_RELEASE = ("REL101", "REL108", "REL109")
 OF_PARITY = ("REL110",)  # where the expectation demands it
 OF_A_RELEASED_ACCELERATOR = ("REL103",)  # of a file for whose platform one is expected
 
+OF_PROVENANCE = ("WHL421", "WHL422")  # that were asked for: of each file
+
 # The rules about what a wheel runs, and where it writes.
 OF_WHAT_RUNS = "SEC"
 
@@ -46,4 +48,10 @@ REASONS = {
 }
 
 # These follow from another finding about the same package, which is shown in their place.
-FOLLOWS_FROM = {"WHL203": ("STK101",), "WHL601": ("STK101",), "WHL602": ("WHL601",), "STK101": ("STK102", "STK103")}
+FOLLOWS_FROM = {
+    "WHL203": ("STK101",),
+    "WHL601": ("STK101",),
+    "WHL602": ("WHL601",),
+    "STK101": ("STK102", "STK103"),
+    "WHL422": ("WHL421",),
+}

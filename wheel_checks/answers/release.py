@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from wheel_checks.answers.evidence import Evidence, gather
-from wheel_checks.answers.questions import OF_A_GPU, OF_A_RELEASE, OF_A_RELEASED_ACCELERATOR, OF_PARITY
+from wheel_checks.answers.questions import OF_A_GPU, OF_A_RELEASE, OF_A_RELEASED_ACCELERATOR, OF_PARITY, OF_PROVENANCE
 from wheel_checks.model import Answer, Outcome, Subject, Verdict
 from wheel_checks.phrases import plural
 
@@ -15,12 +15,14 @@ from wheel_checks.phrases import plural
 class ReleaseQuestion:
     """What the expectation demands besides that all files are there and whole.
 
-    ``parity`` of platforms; of the files with these names an ``accelerators``, and that they run on GPUs (``gpus``).
+    ``parity`` of platforms; of the files with these names an ``accelerators``, that they run on GPUs (``gpus``), and
+    that they are ``attested``.
     """
 
     parity: bool = False
     accelerators: Collection[str] = ()
     gpus: Collection[str] = ()
+    attested: Collection[str] = ()
 
 
 def answer_release(asked: ReleaseQuestion, subjects: Sequence[Subject]) -> Answer:
@@ -32,7 +34,8 @@ def answer_release(asked: ReleaseQuestion, subjects: Sequence[Subject]) -> Answe
     evidence = gather(release, (*OF_A_RELEASE, *(OF_PARITY if asked.parity else ())))
     for subject in subjects[1:]:
         accelerator = OF_A_RELEASED_ACCELERATOR if subject.id in asked.accelerators else ()
-        evidence += gather(subject, (*accelerator, *(OF_A_GPU if subject.id in asked.gpus else ())))
+        provenance = OF_PROVENANCE if subject.id in asked.attested else ()
+        evidence += gather(subject, (*accelerator, *(OF_A_GPU if subject.id in asked.gpus else ()), *provenance))
     words = {
         Verdict.PASS: "may be uploaded",
         Verdict.FAIL: "must not be uploaded",

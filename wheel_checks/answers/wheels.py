@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wheel_checks.answers.evidence import Evidence, certainty_of, gather, of_being_checked, package_name
-from wheel_checks.answers.questions import OF_AN_EXPECTATION, of_gpu_and_driver
+from wheel_checks.answers.questions import OF_AN_EXPECTATION, OF_PROVENANCE, of_gpu_and_driver
 from wheel_checks.model import Answer, Subject, Verdict
 from wheel_checks.phrases import joined, plural, summarised
 
@@ -20,12 +20,14 @@ _NAMED = 3  # wheels that are named when many are answered for together
 class WheelQuestion:
     """What is asked about wheels: ``expect`` is what ``--expect`` says, ``gpus`` are names of products.
 
-    ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given.
+    ``driver`` is the version of NVIDIA's driver, or several ("535 and 580"), "" when none was given. ``provenance``:
+    who attested the files.
     """
 
     expect: str = ""
     gpus: tuple[str, ...] = ()
     driver: str = ""
+    provenance: bool = False
 
 
 def answer_wheels(asked: WheelQuestion, subjects: Sequence[Subject]) -> tuple[Answer, ...]:
@@ -50,6 +52,8 @@ def _answer(asked: WheelQuestion, wheel: Subject) -> Answer:
     expected = gather(wheel, OF_AN_EXPECTATION) if asked.expect else Evidence()
     evidence = expected + gather(wheel, of_gpu_and_driver(asked.gpus, asked.driver))
     evidence += of_being_checked([wheel])
+    if asked.provenance:
+        evidence += gather(wheel, OF_PROVENANCE)
     certainty = certainty_of([wheel]) if asked.gpus else ""
     answer = Answer(evidence.verdict, "", label_of(wheel), evidence.texts, certainty, evidence.rules)
     return replace(answer, sentence=_words(asked, answer, wheel))

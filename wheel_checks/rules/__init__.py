@@ -40,6 +40,7 @@ MODULES = {
     "pins.changes": ("requirement-of-installed", "planned-change", "planned-install"),
     "pins.guards": ("pin-guard",),
     "pins.requirements": ("requirement-pin",),
+    "provenance.attestations": ("file-provenance",),
     "provenance.indexes": ("indexes",),
     "provenance.record": ("record",),
     "release.file": ("release-file",),

@@ -72,6 +72,11 @@ class HttpClient:
         return self._session.cache
 
     @property
+    def offline(self) -> bool:
+        """Whether nothing is asked of the network."""
+        return self._session.options.offline
+
+    @property
     def refresh(self) -> bool:
         """Whether what was read in the last minutes is to be asked for once more."""
         return self._session.options.refresh

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wheelproof.cli.options import OutputOptions, add_max_read, add_output_options, max_read, open_output
 from wheelproof.cli.rights import NAMES_FILES, SETS, allow_tree
-from wheelproof.cli.sources import add_source_options, open_sources
+from wheelproof.cli.sources import add_source_options, attesting_of, open_sources
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="as of `wheelproof verify`; never less than the expectation demands (default: what it demands)",
     )
     allow_tree(parser, NAMES_FILES, "expect")
+    parser.add_argument(
+        "--require-attestations",
+        action="store_true",
+        help="stop unless the attestations of every file verify (PEP 740), which reads every byte; needs the extra "
+        "provenance",
+    )
     add_max_read(parser)
     allow_tree(parser, SETS, "depth", "max-read", "pre")
     add_source_options(parser)
@@ -50,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     request = ReleaseRequest(tuple(arguments.targets), expectation, today, arguments.pre)
     depth = Depth(arguments.depth) if arguments.depth else expectation.depth
     depth = depth if depth.includes(expectation.depth) else expectation.depth
+    if arguments.require_attestations:
+        depth = Depth.FULL  # an attestation is of all bytes
     judgement = Judgement(selection=output, depth=depth, max_read=max_read(arguments))
     with open_sources(arguments, output, links=depth.includes(Depth.LINKS), whole=depth is Depth.FULL) as opened:
         report = judge_release(
@@ -59,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
             lambda project: opened.index.files(project).files,
             opened.progress,
             opened.dependencies,
+            attesting_of(opened.client, output, is_required=True) if arguments.require_attestations else None,
         )
     shown = {"color": output.color, "quiet": output.quiet, "verbose": output.verbose}
     for name, place in output.reports:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # a command that only shows its help needs none of these
     from wheel_checks.sources.client import HttpClient
     from wheel_checks.sources.installer_config import IndexConfig
     from wheel_checks.sources.simple_index import SimpleIndex
+    from wheelproof.wheels.provenance import Attesting
 
 
 def add_source_options(parser: argparse.ArgumentParser) -> None:
@@ -139,3 +140,10 @@ def open_sources(
                 dependency_reader(client, index, config, offline=output.offline, whole=whole, beside=beside)
             )
         yield Sources(client, index, config, progress, dependencies)
+
+
+def attesting_of(client: HttpClient, output: OutputOptions, *, is_required: bool = False) -> Attesting:
+    """What judges the attestations of files. Raises MissingExtraError."""
+    from wheelproof.wheels.provenance import Attesting
+
+    return Attesting(client, output, is_required)

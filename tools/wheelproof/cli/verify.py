@@ -23,7 +23,7 @@ from wheelproof.cli.options import (
 )
 from wheelproof.cli.progress import Progress
 from wheelproof.cli.rights import SETS, allow_tree
-from wheelproof.cli.sources import add_source_options, open_sources, parse_beside
+from wheelproof.cli.sources import add_source_options, attesting_of, open_sources, parse_beside
 
 if TYPE_CHECKING:
     from wheel_checks.sources.environment import Environment
@@ -71,6 +71,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     record.add_argument(
         "--same-as", metavar="FILE", help="fail when a file is not the one of this record, made by --record"
     )
+    parser.add_argument(
+        "--provenance",
+        action="store_true",
+        help="verify who attested each file (PEP 740), which reads every byte of it; needs the extra provenance",
+    )
     installed = parser.add_argument_group("what is installed")
     installed.add_argument("--installed", action="store_true", help="judge an environment, without running anything")
     installed.add_argument("--root", default="/", metavar="FOLDER", help="the file system that the environment is in")
@@ -114,6 +119,8 @@ def run(arguments: argparse.Namespace) -> int:
     depth = Depth(arguments.depth)
     if arguments.beside and not depth.includes(Depth.LINKS):
         depth = Depth.LINKS
+    if arguments.provenance:
+        depth = Depth.FULL  # an attestation is of all bytes
     judgement = Judgement(expectations, output, depth, max_read(arguments))
     if arguments.installed:
         return _run_installed(arguments, judgement, output)
@@ -130,6 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
             opened.progress,
             opened.dependencies,
             recording,
+            attesting=attesting_of(opened.client, output) if arguments.provenance else None,
         )
     if recording is not None and arguments.record:
         with open_output(arguments.record) as stream:
@@ -172,6 +180,8 @@ def _check_mode(arguments: argparse.Namespace) -> None:
         raise UsageError("--installed judges one environment", expected="no TARGET, and at most one --python PATH")
     if arguments.installed and (arguments.record or arguments.same_as):
         raise UsageError("--record and --same-as are about wheels", expected="a TARGET without --installed")
+    if arguments.installed and arguments.provenance:
+        raise UsageError("--provenance is about wheels", expected="a TARGET without --installed")
     if arguments.installed and arguments.driver:
         what = "--driver is about wheels: what is installed runs with the driver that is there"
         raise UsageError(what, expected="a TARGET without --installed", hint="wheelproof doctor judges that driver")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from wheel_checks.answers.release import ReleaseQuestion, answer_release
 from wheel_checks.catalogue import select_rules
@@ -32,6 +32,9 @@ from wheelproof.release.plan import Candidate, Listing, find_files
 from wheelproof.reporting import OpenReport
 from wheelproof.wheels.judging import compare_siblings, index_subjects, judge_wheels, local_bytes
 from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progress, Silent
+
+if TYPE_CHECKING:  # most runs ask for no attestations
+    from wheelproof.wheels.provenance import Attesting
 
 REPLACED = ("WHL201", "WHL301", "WHL302")
 """Rules whose work REL103, REL106 and REL104 do by the expectation: telling all twice would hide what is told once."""
@@ -58,10 +61,12 @@ def judge_release(
     listing: Listing,
     progress: Progress | None = None,
     dependencies: Dependencies | None = None,
+    attesting: Attesting | None = None,
 ) -> Report:
     """The report: the release first, then its files by name. A wheel that cannot be read is undecided.
 
-    ``judgement.expectations`` is not used: the expectation has its own, for each platform. Raises UsageError for a
+    ``judgement.expectations`` is not used: the expectation has its own, for each platform. ``attesting`` judges the
+    attestations of every file. Raises UsageError for a
     target, version or rule prefix that means nothing, SourceError when a place cannot be read, NotFoundError when it
     holds no file of the project.
     """
@@ -92,6 +97,9 @@ def judge_release(
     judged_files = tuple(
         _file_subject(file, release, wheels.get(file.file_name), rules["release-file"]) for file in release.files
     )
+    if attesting is not None:
+        judged_files = _attested(attesting, candidates, judged_files, wheels)
+    judged_files = tuple(exempt(subject, release) for subject in judged_files)
     results = run_rules(rules["release-set"], release, Expectations())
     whole = exempt(Subject(f"{expectation.project} {version}", "release-set", results=results), release)
     verdicts = Report("release", __version__, "", 0.0, judged_files, judgement.selection.fail_on)
@@ -103,11 +111,11 @@ def judge_release(
         judgement.selection,
         cost=client.cost,
         local=local_bytes(judged),
-        answers=[answer_release(_question(release), subjects)],
+        answers=[answer_release(_question(release, attested=attesting is not None), subjects)],
     )
 
 
-def _question(release: ReleaseFacts) -> ReleaseQuestion:
+def _question(release: ReleaseFacts, *, attested: bool) -> ReleaseQuestion:
     """What the expectation demands of the release and of each wheel."""
     platforms = {platform.name: platform for platform in release.expectation.platforms}
     served = {
@@ -119,6 +127,7 @@ def _question(release: ReleaseFacts) -> ReleaseQuestion:
         bool(release.expectation.parity),
         {name for name, found in served.items() if any(platform.accelerator for platform in found)},
         {name for name, found in served.items() if any(platform.gpus for platform in found)},
+        {file.file_name for file in release.files} if attested else frozenset(),
     )
 
 
@@ -202,4 +211,23 @@ def _file_subject(
         facts = {"version": str(file.version)} if file.version else {}
         size = {"size": file.size} if file.size is not None else {}
         subject = Subject(file.file_name, kind, told, {**facts, **size}, results)
-    return exempt(subject, release)
+    return subject
+
+
+def _attested(
+    attesting: Attesting,
+    candidates: Sequence[Candidate],
+    subjects: Sequence[Subject],
+    wheels: Mapping[str, JudgedWheel],
+) -> tuple[Subject, ...]:
+    """Each file with the results about its attestations; wheels were read whole before, other files are now."""
+    from wheelproof.wheels.provenance import NOT_WHOLE, AttestableFile
+
+    found = []
+    for candidate, subject in zip(candidates, subjects, strict=True):
+        wheel = wheels.get(candidate.file_name)
+        read = wheel.facts.content_sha256 if wheel and wheel.facts else ""
+        sha256 = read or (NOT_WHOLE if wheel else attesting.sha256_of(candidate.place))
+        file = AttestableFile(candidate.file_name, candidate.place, candidate.listings, sha256)
+        found.append(attesting.judge(subject, file))
+    return tuple(found)

@@ -7,7 +7,7 @@ from wheel_checks.facts.expectations import Expectations
 from wheelproof.wheels.model import drivers_asked
 
 
-def question_of(expected: Expectations) -> WheelQuestion:
+def question_of(expected: Expectations, *, provenance: bool = False) -> WheelQuestion:
     """What the command line asks."""
     expect = str(expected.accelerator) if expected.accelerator else ""
-    return WheelQuestion(expect, tuple(gpu.name for gpu in expected.gpus), drivers_asked(expected))
+    return WheelQuestion(expect, tuple(gpu.name for gpu in expected.gpus), drivers_asked(expected), provenance)

@@ -31,12 +31,13 @@ from wheelproof.wheels.judging import (
     unreadable,
     variant_files,
 )
-from wheelproof.wheels.model import Judgement, Progress, Silent
+from wheelproof.wheels.model import JudgedWheel, Judgement, Progress, Silent
 from wheelproof.wheels.planning import Plan, Wanted, plan
 
 if TYPE_CHECKING:  # most runs load neither what follows links nor what reads records
     from wheel_checks.facts.wheel.dependencies import Dependencies
     from wheelproof.verify.recording import Recording
+    from wheelproof.wheels.provenance import Attesting
 
 KINDS = ("wheel", "release", "requirement", "indexes")  # what rules of this command judge
 
@@ -50,11 +51,13 @@ def verify(
     progress: Progress | None = None,
     dependencies: Dependencies | None = None,
     recording: Recording | None = None,
+    *,
+    attesting: Attesting | None = None,
 ) -> Report:
     """Judge every TARGET. A target that cannot be read is a subject with an error; the others go on.
 
     ``dependencies`` reads what wheels link to, from depth links on. ``recording`` keeps what was judged, and compares
-    it with a record.
+    it with a record; ``attesting`` judges the attestations of the files.
 
     Raises UsageError for a target, a platform or a rule prefix that means nothing.
     """
@@ -92,12 +95,23 @@ def verify(
         subject = with_offers(item, by_file.get((item.planned.file_name, label))).subject
         # who names a package installs it; who names a file or a folder may be about to publish it
         reader = Audience.INSTALLER if item.planned.listing else Audience.BOTH
+        if attesting is not None:
+            subject = _attested(attesting, item, subject)
         subjects.append(replace(subject, reader=reader))
     subjects += index_subjects(judged, [index for made in plans for index in made.variant_indexes], judgement)
     if recording is not None:
         subjects += recording.compare(finished, is_complete=not unread)
-    answers = answer_wheels(question_of(judgement.expectations), subjects)
+    answers = answer_wheels(question_of(judgement.expectations, provenance=attesting is not None), subjects)
     return opened.close(subjects, judgement.selection, cost=client.cost, local=local_bytes(judged), answers=answers)
+
+
+def _attested(attesting: Attesting, item: JudgedWheel, subject: Subject) -> Subject:
+    from wheelproof.wheels.provenance import NOT_WHOLE, AttestableFile
+
+    planned = item.planned
+    listings = (planned.listing,) if planned.listing else ()
+    sha256 = (item.facts.content_sha256 if item.facts else "") or NOT_WHOLE
+    return attesting.judge(subject, AttestableFile(planned.file_name, planned.location, listings, sha256))
 
 
 def _offers(text: str, made: Plan, indexes: KnownIndexes, wanted: Wanted) -> list[ProjectOffers | None]:
