@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from wheel_checks.model import (
+    Audience,
     CheckResult,
     FactUnavailableError,
     FailOn,
@@ -76,6 +79,15 @@ def test_the_verdict_of_one_subject(results: list[tuple[str, str]], fail_on: str
 )
 def test_the_worst_subject_decides_and_no_subject_decides_nothing(outcomes: list[str], verdict: Verdict) -> None:
     assert report(*(subject(result(outcome)) for outcome in outcomes)).verdict is verdict
+
+
+def test_a_finding_weighs_as_its_reader_takes_it() -> None:
+    taken = replace(result("fail", "error"), by_reader=(Audience.INSTALLER, Severity.WARNING))
+    judged = subject(taken, result("fail", "note"))
+    assert [one.severity for one in judged.read_by(Audience.INSTALLER).results] == ["warning", "note"]
+    assert [one.severity for one in judged.read_by(Audience.PUBLISHER).results] == ["error", "note"]
+    assert report(judged.read_by(Audience.INSTALLER)).verdict is Verdict.PASS
+    assert report(judged.read_by(Audience.BOTH)).verdict is Verdict.FAIL
 
 
 def test_outcomes_are_counted() -> None:

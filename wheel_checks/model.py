@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, TypeVar
 
 from wheel_checks.commands import Step, decoded, in_words
@@ -128,6 +128,7 @@ class Fix:
 class Finding:
     """One failure that a rule found. ``severity`` and ``audience`` override the rule's own.
 
+    ``by_reader`` is for a failure that one kind of reader takes more or less seriously: who, and how.
     ``undecided`` makes it an error instead: one of the things that the rule judges could not be checked. Findings of a
     rule with the same ``cause`` are shown as one; without it those with the same message are.
     """
@@ -140,6 +141,7 @@ class Finding:
     undecided: bool = False
     cause: str = ""
     audience: Audience | None = None
+    by_reader: tuple[Audience, Severity] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +200,7 @@ class CheckResult:
     seconds: float = 0.0
     audience: Audience = Audience.BOTH
     cause: str = ""
+    by_reader: tuple[Audience, Severity] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +216,16 @@ class Subject:
     facts: Mapping[str, Any] = field(default_factory=dict)
     results: tuple[CheckResult, ...] = ()
     reader: Audience = Audience.BOTH
+
+    def read_by(self, reader: Audience) -> Subject:
+        """The subject for this reader, with the severities that its results have for that kind of reader."""
+        results = tuple(
+            replace(result, severity=result.by_reader[1])
+            if result.by_reader and result.by_reader[0] is reader
+            else result
+            for result in self.results
+        )
+        return replace(self, reader=reader, results=results)
 
     def count(self, outcome: Outcome) -> int:
         """How many results have this outcome."""

@@ -68,6 +68,7 @@ def _run(rule: Rule, facts: Any, expectations: Any) -> list[CheckResult]:
             location=finding.location,
             audience=finding.audience or rule.audience,
             cause=finding.cause,
+            by_reader=finding.by_reader,
         )
         for finding in findings
     ]

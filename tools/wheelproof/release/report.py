@@ -20,7 +20,7 @@ from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.file_names import WHEEL_SUFFIX, is_variants_file_of
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.variant_label import is_variant
-from wheel_checks.model import Report, Rule, Subject
+from wheel_checks.model import Audience, Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheelproof import __version__
@@ -99,7 +99,7 @@ def judge_release(
     )
     if attesting is not None:
         judged_files = _attested(attesting, candidates, judged_files, wheels)
-    judged_files = tuple(exempt(subject, release) for subject in judged_files)
+    judged_files = tuple(exempt(subject.read_by(Audience.PUBLISHER), release) for subject in judged_files)
     results = run_rules(rules["release-set"], release, Expectations())
     whole = exempt(Subject(f"{expectation.project} {version}", "release-set", results=results), release)
     verdicts = Report("release", __version__, "", 0.0, judged_files, judgement.selection.fail_on)

@@ -170,7 +170,7 @@ def judge_stack(
     read = [index for item in resolved for reader in item.read for index in reader.read]
     subjects += index_subjects(judged, read, judgement) if read else []
     return opened.close(
-        [replace(subject, reader=Audience.INSTALLER) for subject in subjects],
+        [subject.read_by(Audience.INSTALLER) for subject in subjects],
         judgement.selection,
         cost=client.cost,
         local=local_bytes(judged),
@@ -300,7 +300,8 @@ def _package_subject(
         return Subject(name, "package", package.explanation, facts, results)
     results = () if wheel.facts is None else run_rules(rules, package, judgement.expectations)
     results = at_place((*results, *wheel.subject.results), package.place)
-    return replace(wheel.subject, facts={**wheel.subject.facts, **facts}, results=results, reader=Audience.INSTALLER)
+    subject = replace(wheel.subject, facts={**wheel.subject.facts, **facts}, results=results)
+    return subject.read_by(Audience.INSTALLER)
 
 
 def _not_looked_at(name: str, target: Target, error: WheelproofError) -> Subject:

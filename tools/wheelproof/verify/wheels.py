@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
@@ -97,7 +96,7 @@ def verify(
         reader = Audience.INSTALLER if item.planned.listing else Audience.BOTH
         if attesting is not None:
             subject = _attested(attesting, item, subject)
-        subjects.append(replace(subject, reader=reader))
+        subjects.append(subject.read_by(reader))
     subjects += index_subjects(judged, [index for made in plans for index in made.variant_indexes], judgement)
     if recording is not None:
         subjects += recording.compare(finished, is_complete=not unread)
