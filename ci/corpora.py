@@ -23,7 +23,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
-from wheel_checks.targets.selection import choose
+from wheel_checks.targets.selection import choose, release_wheels
 from wheel_checks.targets.target import DEFAULT_GLIBC, Target
 
 ROOT = Path(__file__).parent.parent
@@ -77,6 +77,26 @@ def _of_tables() -> Iterator[str]:
     yield from (row["name"] for row in extensions["extension"])
     yield from tomllib.loads((ROOT / "ci/oracle/packages.toml").read_text(encoding="utf-8"))["names"]
     yield from ("setuptools", "coverage", "pytest-cov", "wheel", "jax", "transformers", "accelerate", "peft")
+
+
+def newest_of_any_machine(requirements: Sequence[str]) -> Iterator[WheelFacts]:
+    """A wheel of the newest release that fits each of these requirements, for whatever machine and Python."""
+    with HttpClient(None) as client:
+        index = SimpleIndex(client, configured_indexes(os.environ, Path.cwd()))
+        for name in requirements:
+            try:
+                requirement = Requirement(name)
+                wheels = release_wheels(requirement, index.files(requirement.name).files)
+                if not wheels:
+                    print(f"{name}: no wheel", file=sys.stderr)
+                    continue
+                source = client.open(wheels[-1].url)
+                try:
+                    yield read_wheel(source, Request(wheels[-1].file_name, listing=wheels[-1]))
+                finally:
+                    source.close()
+            except WheelproofError as error:
+                print(f"{name}: {error}", file=sys.stderr)
 
 
 def newest_wheels(machines: Sequence[str], depth: Depth = Depth.QUICK, jobs: int = 6) -> Iterator[WheelFacts]:

@@ -23,7 +23,7 @@ from packaging.utils import canonicalize_name
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from ci.corpora import newest_wheels
+from ci.corpora import newest_of_any_machine, newest_wheels
 from wheel_checks.facts.security.places import place_of
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Unavailable
@@ -33,25 +33,19 @@ SHARED = {  # names that many projects install, by mistake or on purpose
     "benchmark", "benchmarks", "bin", "ci", "csrc", "doc", "docs", "example", "examples", "lib", "licenses", "scripts",
     "src", "test", "tests", "test_utils", "testing", "tools", "util", "utils",
 }  # fmt: skip
-ALSO = {  # further builds of the same sources, by the README of each project (2026-11)
-    "cv2": ["opencv-contrib-python", "opencv-contrib-python-headless", "opencv-python", "opencv-python-headless"],
-    "cupy": ["cupy", "cupy-cuda11x", "cupy-rocm-5-0"],
-    "cupyx": ["cupy", "cupy-cuda11x", "cupy-rocm-5-0"],
-    "cupy_backends": ["cupy", "cupy-cuda11x", "cupy-rocm-5-0"],
-    "faiss": ["faiss-gpu", "faiss-gpu-cu11"],
-    "onnxruntime": ["onnxruntime-directml", "onnxruntime-openvino", "onnxruntime-qnn", "onnxruntime-training"],
-    "PIL": ["pillow", "pillow-simd"],
-    "tensorflow": ["intel-tensorflow", "tensorflow-gpu", "tensorflow-intel", "tensorflow-rocm", "tf-nightly"],
-    "torch": ["torch"],
-    "triton": [
-        "pytorch-triton",
-        "pytorch-triton-rocm",
-        "pytorch-triton-xpu",
-        "triton",
-        "triton-rocm",
-        "triton-windows",
-    ],
-    "xgboost": ["xgboost", "xgboost-cpu"],
+FURTHER = [  # further builds of the same sources: a wheel of each is read, for whatever machine
+    "cupy-cuda11x", "cupy-rocm-5-0", "faiss-gpu", "faiss-gpu-cu11", "intel-tensorflow", "onnxruntime-directml",
+    "onnxruntime-openvino", "onnxruntime-qnn==1.17.3", "onnxruntime-training", "opencv-contrib-python",
+    "opencv-contrib-python-headless", "opencv-python", "opencv-python-headless", "pytorch-triton",
+    "pytorch-triton-rocm", "tensorflow-gpu", "tensorflow-intel", "tensorflow-rocm", "tf-nightly", "triton-rocm",
+    "triton-windows", "xgboost-cpu",
+]  # fmt: skip
+NOT_ON_THE_INDEX = {  # by what builds them (2026-11): no wheel of theirs is on the package index
+    "cupy": ["cupy"],  # cupy-14.2.0.tar.gz
+    "cupy_backends": ["cupy"],
+    "cupyx": ["cupy"],
+    "PIL": ["pillow-simd"],  # src/PIL of pillow_simd-12.1.1.post0.tar.gz
+    "triton": ["pytorch-triton-xpu"],  # pytorch/pytorch, .github/scripts/build_triton_wheel.py: triton_pkg_name
 }
 MOST_GUESTS = 2  # projects that write into the package of another; with more it is a namespace
 _INIT = re.compile(r"__init__\.(?:pyi?|pyc|(?:[\w-]+\.)*(?:so|pyd))")
@@ -76,8 +70,7 @@ def main() -> int:
             del found[name]
         elif guests:
             print(f"{', '.join(sorted(guests))} into {name} of {', '.join(sorted(found[name]))}")
-    for name, projects in ALSO.items():
-        found[name] |= set(projects)
+    add_further_builds(found)
     print(f"{wheels} wheels, {size:,} bytes read, {len(found)} names")
     if "--check" in sys.argv[1:]:
         table = tomllib.loads(TABLE.read_text(encoding="utf-8"))["imports"]
@@ -101,6 +94,18 @@ def main() -> int:
     ]
     TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0
+
+
+def add_further_builds(found: dict[str, set[str]]) -> None:
+    """Add the projects of FURTHER to the names of other projects that their wheels bring."""
+    for facts in newest_of_any_machine(FURTHER):
+        project = canonicalize_name(facts.file_name.partition("-")[0])
+        shared = sorted(import_names(facts) & found.keys())
+        print(f"{project} ({facts.file_name}): {', '.join(shared) or 'nothing that another project has'}")
+        for name in shared:
+            found[name].add(project)
+    for name, projects in NOT_ON_THE_INDEX.items():
+        found[name] |= set(projects)
 
 
 def folders(facts: WheelFacts) -> set[str]:

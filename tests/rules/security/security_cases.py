@@ -17,6 +17,15 @@ DISTUTILS = (
     "enabled and __import__('_distutils_hack').add_shim(); \n"
 )
 
+NAMESPACE = (  # of setuptools 80.9.0, for the package "acme"
+    "import sys, types, os;p = os.path.join(sys._getframe(1).f_locals['sitedir'], *('acme',));"
+    "importlib = __import__('importlib.util');__import__('importlib.machinery');"
+    "m = sys.modules.setdefault('acme', importlib.util.module_from_spec("
+    "importlib.machinery.PathFinder.find_spec('acme', [os.path.dirname(p)])));"
+    "m = m or sys.modules.setdefault('acme', types.ModuleType('acme'));"
+    "mp = (m or []) and m.__dict__.setdefault('__path__',[]);(p not in mp) and mp.append(p)\n"
+)
+
 
 def demo(path: str, data: bytes | str = b"x", **request: Any) -> WheelFacts:
     """A wheel of the project demo with one member more."""
@@ -112,6 +121,23 @@ CASES = [
         undecided=True,
         severity=WARNING,
     ),
+    Case(
+        "SEC001",
+        "the finder of an editable install",
+        lambda: demo(
+            "__editable__.demo-1.0.pth", "import __editable___demo_1_0_finder; __editable___demo_1_0_finder.install()"
+        ),
+        ("__editable__.demo-1.0.pth starts the finder of an editable install",),
+        severity=NOTE,
+    ),
+    Case(
+        "SEC001",
+        "code in the middle of a namespace declaration",
+        lambda: demo("demo-nspkg.pth", NAMESPACE.replace("m = m or", "m = open('/tmp/x') or m or")),
+        ("demo-nspkg.pth runs code whenever Python starts",),
+        severity=WARNING,
+    ),
+    Case("SEC001", "a namespace declaration", lambda: demo("demo-1.0-py3.12-nspkg.pth", NAMESPACE)),
     Case("SEC001", "setuptools", lambda: named("setuptools", "distutils-precedence.pth", DISTUTILS)),
     Case("SEC001", "a path, and the word import in a comment", lambda: demo("demo.pth", "# import demo\ndemo_src\n")),
     Case("SEC001", "a model's weights", lambda: demo("demo/weights.pth", "import os\n")),
@@ -147,7 +173,6 @@ CASES = [
             "__editable__.demo-1.0.pth adds /home/user/demo/src to the search path",
             "__editable__.demo-1.0.pth adds ../../other to the search path",
         ),
-        severity=WARNING,
     ),
     Case("SEC003", "a folder of its own", lambda: demo("demo.pth", "demo_vendored\n")),
     Case(
@@ -302,7 +327,6 @@ CASES = [
         "a RUNPATH to /tmp",
         lambda: searching(runpath="$ORIGIN:/tmp/build/lib"),
         ("1 file looks for libraries in /tmp/build/lib",),
-        severity=WARNING,
         member="demo/lib.so",
     ),
     Case(

@@ -17,10 +17,28 @@ _CONFUSED = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("0", "o"), ("1", "l"), ("5"
 def known_startup(project: str, member: str, line: str) -> str:
     """What a line of start-up code does, where it is known of this project; "" where it is not."""
     for row in load("startup_code")["code"]:
-        owned = row["project"] in ("*", project) and re.fullmatch(row["member"], member)
-        if owned and (line == row["text"] if "text" in row else re.fullmatch(row["line"], line)):
+        if row["project"] == project and re.fullmatch(row["member"], member) and line == row["text"]:
             return str(row["does"])
+    if member.endswith("-nspkg.pth") and any(pattern.fullmatch(line) for pattern in _namespace_lines()):
+        return "declares a namespace package"
     return ""
+
+
+def is_editable(member: str, line: str) -> bool:
+    """Whether a line of start-up code is what an editable install has, to start its finder."""
+    rows = load("startup_code")["editable"]
+    return any(re.fullmatch(row["member"], member) and re.fullmatch(row["line"], line) for row in rows)
+
+
+@cache
+def _namespace_lines() -> tuple[re.Pattern[str], ...]:
+    """The templates of setuptools, in which names and nothing else may vary."""
+    patterns = []
+    for row in load("startup_code")["namespace"]:
+        text = re.escape(row["text"]).replace(r"\{parts\}", r"\((?:'\w+', )*'\w+',?\)")
+        text = text.replace(r"\{name\}", r"(?P<name>'[\w.]+')", 1).replace(r"\{name\}", "(?P=name)")
+        patterns.append(re.compile(text + r"(?:;m and setattr\(sys\.modules\['[\w.]+'\], '\w+', m\))?"))
+    return tuple(patterns)
 
 
 def owners_of(import_name: str) -> tuple[str, ...]:
@@ -46,7 +64,7 @@ def _projects() -> frozenset[str]:
 def resembled(project: str) -> str:
     """The known project for which the name could be taken: one slip of the keyboard or of the eye away. "" for none."""
     known = _projects()
-    if project in known or project in load("startup_code")["not_lookalikes"]["names"]:
+    if project in known or any(row["project"] == project for row in load("startup_code")["namesake"]):
         return ""
     for plain in _read_as(project):
         if plain in known and len(plain) >= _SHORTEST_LOOKALIKE:

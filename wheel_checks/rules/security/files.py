@@ -11,16 +11,18 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.security.known import may_write, owners_of, resembled
 from wheel_checks.facts.security.places import place_of
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rule
 from wheel_checks.rules.security.startup import project_of
 
 _SHOWN = 5
 _MODULE = re.compile(r"(\w+)(?:\.pyi?|\.pyc|(?:\.[\w-]+)*\.(?:so|pyd))")
-_STANDARD_LIBRARY = re.compile(r"(?:lib(?:64)?/python\d[^/]*|Lib)/(?!(?:site|dist)-packages)")
+_STANDARD_LIBRARY = re.compile(
+    r"(?:lib(?:64)?/python\d[^/]*|Lib|DLLs)/(?!(?:site|dist)-packages)|(?:lib(?:64)?/)?python\d+\.zip$"
+)
 _OF_ENVIRONMENT = re.compile(
-    r"(?:pyvenv\.cfg|etc/(?:pip\.conf|xdg/.*|ld\.so\..*|profile.*)|pip\.(?:conf|ini)|conda-meta/.*)"
+    r"(?:(?:.*/)?(?:pyvenv\.cfg|python\d*\._pth)|etc/(?:pip\.conf|xdg/.*|ld\.so\..*|profile.*)|pip\.(?:conf|ini)|conda-meta/.*)"
 )
 _REBUILD = Fix("Find out where the wheel comes from before it is installed; build it with its own packages alone.")
 
@@ -66,7 +68,7 @@ def foreign_packages(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "no file goes past site-packages into Python itself",
     why="The data scheme of a wheel unpacks into the root of the environment: over the standard library, over "
     "pyvenv.cfg, over the configuration of pip. Files for site-packages that come this way are missed by tools that "
-    "read RECORD by its schemes, and are a warning.",
+    "read RECORD by its schemes, and are a warning for who publishes the wheel, a note for who installs it.",
     example="`demo-1.0.data/data/lib/python3.12/json/__init__.py`",
     fix="Install modules by the wheel's own root, and data below share/.",
 )
@@ -78,11 +80,15 @@ def environment_files(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         place = place_of(member.name)
         if place.by_data and place.area == "site":
             message = f"{member.name} reaches site-packages by the folder of the environment"
-            yield Finding(message, fix=_REBUILD, location=Location(member.name), severity=Severity.WARNING)
+            by_reader = (Audience.INSTALLER, Severity.NOTE)
+            place_in_wheel = Location(member.name)
+            yield Finding(
+                message, fix=_REBUILD, location=place_in_wheel, severity=Severity.WARNING, by_reader=by_reader
+            )
         elif place.area == "data" and _STANDARD_LIBRARY.match(place.path):
             message = f"{member.name} writes into Python's standard library"
             yield Finding(message, fix=_REBUILD, location=Location(member.name))
-        elif place.area == "data" and _OF_ENVIRONMENT.fullmatch(place.path):
+        elif place.area in ("data", "scripts") and _OF_ENVIRONMENT.fullmatch(place.path):
             message = f"{member.name} replaces {posixpath.basename(place.path)} of the environment"
             yield Finding(message, fix=_REBUILD, location=Location(member.name))
 
@@ -92,7 +98,7 @@ def environment_files(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "the project is not named like another one",
     Severity.WARNING,
     why="A name that is one slip of the keyboard from a known one is installed by mistake: that is what such names are "
-    "registered for.",
+    "registered for. Who publishes the project gets a note.",
     example="`torchvison-0.26.0-py3-none-any.whl`",
     fix="Compare the name with the one in the documentation of the project that you mean.",
 )
@@ -102,4 +108,5 @@ def look_alike(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if other := resembled(project):
         evidence = (Evidence("known project", other, "wheel_checks/data/import_names.toml"),)
         fix = Fix(f"If you mean {other}, install that; compare the name with the project's documentation.")
-        yield Finding(f"the project is called {project}, which looks like {other}", evidence, fix)
+        message = f"the project is called {project}, which looks like {other}"
+        yield Finding(message, evidence, fix, by_reader=(Audience.PUBLISHER, Severity.NOTE))

@@ -10,7 +10,7 @@ from wheel_checks.commands import run
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.elf.dynamic import DynamicFacts
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rule
 from wheel_checks.rules.security.startup import WORLD_WRITABLE
@@ -42,7 +42,8 @@ def disguised(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "no library is searched for where every user may write",
     Severity.WARNING,
     why="The loader takes the first library of the right name. Where RPATH or RUNPATH leads to /tmp, or to whatever "
-    "folder a process was started in, each user of the machine decides what the others load.",
+    "folder a process was started in, each user of the machine decides what the others load. A world-writable folder "
+    "is an error for who publishes the wheel.",
     example="RUNPATH /tmp/build/lib in libdemo.so",
     fix="Remove it: patchelf --set-rpath '$ORIGIN' FILE",
 )
@@ -66,4 +67,7 @@ def writable_search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Findin
         verb = "looks" if len(names) == 1 else "look"
         message = f"{plural(len(names), 'file')} {verb} for libraries in {where}"
         evidence = (Evidence("files", summarised(names, _SHOWN, grouping="")),)
-        yield Finding(message, evidence, fix, Location(names[0]))
+        is_writable = entry.startswith("/")
+        severity = Severity.ERROR if is_writable else None
+        by_reader = (Audience.INSTALLER, Severity.WARNING) if is_writable else None
+        yield Finding(message, evidence, fix, Location(names[0]), severity, by_reader=by_reader)

@@ -9,7 +9,7 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.security.known import program_owners
 from wheel_checks.facts.security.places import place_of
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import shortened
 from wheel_checks.registry import rule
 from wheel_checks.rules.security.startup import project_of
@@ -82,4 +82,5 @@ def entry_points(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             else:
                 message = f"the entry point {point.name} names no object: {shown}"
                 severity = None if scripts else Severity.WARNING
-                yield Finding(message, fix=fix, location=place, severity=severity)
+                by_reader = None if scripts else (Audience.INSTALLER, Severity.NOTE)
+                yield Finding(message, fix=fix, location=place, severity=severity, by_reader=by_reader)

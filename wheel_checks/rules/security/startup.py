@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from packaging.utils import canonicalize_name
 
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.security.known import known_startup, plugin_groups
+from wheel_checks.facts.security.known import is_editable, known_startup, plugin_groups
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import shortened
 from wheel_checks.registry import rule
 
@@ -20,6 +20,8 @@ WORLD_WRITABLE = re.compile(r"/(?:tmp|var/tmp|dev/shm|private/tmp|usr/tmp)(?:/|$
 
 _LONGEST = 160  # characters of a line that a message shows
 _LOOK = Fix("Read the code before anything is started in an environment with this wheel.")
+
+_EDITABLE = Fix("Publish a wheel that is not made by an editable install: its code stays on the machine of its author.")
 
 
 def project_of(wheel: WheelFacts) -> str:
@@ -33,8 +35,9 @@ def project_of(wheel: WheelFacts) -> str:
     Severity.WARNING,
     why="Python executes the lines of a .pth file that begin with `import`, and since 3.15 the entry points of a "
     ".start file, in every process of the environment, whether or not the package is imported: also in pip, in builds, "
-    "in each worker of a training job. What setuptools, coverage and editable installs do there is known. Code that "
-    "unpacks, fetches or runs other code is an error.",
+    "in each worker of a training job. What setuptools, coverage and others do there is known. Code that unpacks, "
+    "fetches or runs other code is an error. The finder of an editable install is a note where a local file is judged, "
+    "and a warning in what an index offers.",
     example="`import os, base64; exec(base64.b64decode('...'))` in demo-init.pth",
     fix="Run the code when the package is imported; declare a path in a .pth file without code.",
 )
@@ -47,6 +50,11 @@ def startup_code(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             if known_startup(project, posixpath.basename(file.member), line.text):
                 continue
             where = Location(file.member, line=line.number)
+            if is_editable(posixpath.basename(file.member), line.text):
+                message = f"{posixpath.basename(file.member)} starts the finder of an editable install"
+                by_reader = (Audience.INSTALLER, Severity.WARNING)
+                yield Finding(message, (), _EDITABLE, where, Severity.NOTE, by_reader=by_reader)
+                continue
             evidence: tuple[Evidence, ...] = (Evidence("code", shortened(line.text, _LONGEST), file.member),)
             name = posixpath.basename(file.member)
             if line.suspect:
@@ -77,9 +85,9 @@ def customize(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "SEC003",
     "no .pth file adds folders outside the environment",
-    Severity.WARNING,
     why="A path in a .pth file goes to the search path of every process. One outside the environment belongs to "
-    "another machine, and from one that every user may write to, anybody's modules are imported: that is an error.",
+    "another machine: such a wheel must not be published, and who installs it gets a warning. From one that every user "
+    "may write to, anybody's modules are imported: that is an error for both.",
     example="`/tmp/build/src` in demo.pth",
     fix="Install the modules; leave editable installs on the machine where they were made.",
 )
@@ -97,7 +105,8 @@ def added_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
                 message += ", where every user of the machine may write"
             fix = Fix("Build the wheel again, not as an editable one, and look at what is in it.")
             place = Location(file.member, line=line.number)
-            yield Finding(message, fix=fix, location=place, severity=Severity.ERROR if writable else None)
+            by_reader = None if writable else (Audience.INSTALLER, Severity.WARNING)
+            yield Finding(message, fix=fix, location=place, by_reader=by_reader)
 
 
 @rule(
