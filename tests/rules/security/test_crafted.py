@@ -142,6 +142,7 @@ PATTERNS: list[tuple[str, str, Wheel]] = [
     ("a library of macOS called .json", "SEC010", member("demo/a.json", MACH_O)),
     ("a RUNPATH to /tmp", "SEC011", library(runpath="/tmp/lib")),
     ("an RPATH to /var/tmp", "SEC011", library(rpath="$ORIGIN:/var/tmp")),
+    ("a RUNPATH that climbs to /tmp", "SEC011", library(runpath="$ORIGIN/../../../../../../../tmp/lib")),
     ("an RPATH from the working directory", "SEC011", library(rpath="lib")),
     ("an empty entry", "SEC011", library(runpath="$ORIGIN:")),
     ("an executable stack", "WHL509", library(stack_flags=7)),
@@ -178,6 +179,7 @@ INNOCENT: list[tuple[str, Wheel]] = [
     ("a library", member("demo/lib.so.1.2", LIBRARY)),
     ("a text that begins with MZ", member("demo/a.txt", b"MZ " + bytes(80))),
     ("a Java class", member("demo/A.class", b"\xca\xfe\xba\xbe\0\0\0\x34")),
+    ("a search path to a folder called tmp", library(runpath="$ORIGIN/../tmp")),
     ("a search path from the library", library(runpath="$ORIGIN/../demo.libs")),
 ]
 

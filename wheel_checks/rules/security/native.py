@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -16,6 +17,7 @@ from wheel_checks.registry import rule
 from wheel_checks.rules.security.startup import WORLD_WRITABLE
 
 _SHOWN = 5
+_CLIMBING = re.compile(r"\$(?:ORIGIN|\{ORIGIN\})(?:/+\.\.){5,}(/.*)")  # to the root, from any site-packages
 
 
 @rule(
@@ -56,10 +58,13 @@ def writable_search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Findin
             continue
         for entry in dict.fromkeys((*dynamic.rpath, *dynamic.runpath)):
             relative = not entry.startswith(("/", "$", "@"))
-            if relative or WORLD_WRITABLE.match(entry):
+            climbing = _CLIMBING.fullmatch(entry)
+            if relative or WORLD_WRITABLE.match(climbing[1] if climbing else entry):
                 found[entry].append(item.member.name)
     for entry, names in found.items():
-        where = entry if entry.startswith("/") else f"{entry or 'an empty entry'}, relative to the working directory"
+        where = (
+            entry if entry.startswith(("/", "$")) else f"{entry or 'an empty entry'}, relative to the working directory"
+        )
         fix = Fix(
             "Set the search path relative to the library.",
             (run("patchelf", "--set-rpath", "$ORIGIN", member_word(names[0])),),
@@ -67,7 +72,7 @@ def writable_search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Findin
         verb = "looks" if len(names) == 1 else "look"
         message = f"{plural(len(names), 'file')} {verb} for libraries in {where}"
         evidence = (Evidence("files", summarised(names, _SHOWN, grouping="")),)
-        is_writable = entry.startswith("/")
+        is_writable = entry.startswith(("/", "$"))
         severity = Severity.ERROR if is_writable else None
         by_reader = (Audience.INSTALLER, Severity.WARNING) if is_writable else None
         yield Finding(message, evidence, fix, Location(names[0]), severity, by_reader=by_reader)
