@@ -10,6 +10,7 @@ from tests.support.facts import facts_of
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.security.startup import MOST_FILES
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.formats.wheel.entry_points import MAX_ENTRIES
 from wheel_checks.formats.wheel.startup_file import MAX_SIZE
 
 DISTUTILS = (
@@ -271,6 +272,25 @@ CASES = [
         ("the script srun takes the name of a tool",),
         severity=WARNING,
     ),
+    Case(
+        "SEC008",
+        "an indented line, which is a script for pip",
+        lambda: points("[console_scripts]\ndemo = demo:main\n  pip = demo:main\n"),
+        ("the script pip takes the name of an installer",),
+        line=3,
+        member="entry_points.txt",
+    ),
+    Case(
+        "SEC008",
+        "more entry points than are read",
+        lambda: points("[console_scripts]\n" + "a = demo:main\n" * (MAX_ENTRIES + 1)),
+        (
+            "which entry points the wheel has is not known: entry_points.txt has too many lines; expected at most "
+            f"{MAX_ENTRIES:,} entry points",
+        ),
+        undecided=True,
+    ),
+    Case("SEC009", "an indented group", lambda: points("[a]\nb = demo\n\n[console_scripts]\n  tool = demo:main\n")),
     Case("SEC008", "pip itself", lambda: points("[console_scripts]\npip = pip:main\npip3 = pip:main\n", "pip")),
     Case("SEC008", "names that begin alike", lambda: points("[console_scripts]\npython-demo = demo:main\n")),
     Case(

@@ -30,7 +30,11 @@ class EntryPoints:
 
 
 def parse_entry_points(data: bytes) -> EntryPoints:
-    """The entry points, read as configparser does with ``=`` alone. Raises FormatError for one that is too large."""
+    """The entry points. Raises FormatError for a file that is too large.
+
+    As for importlib.metadata, and so for pip, an indented line with a sign is an entry point; as for configparser one
+    without belongs to the value before it.
+    """
     if len(data) > MAX_SIZE:
         raise FormatError(f"entry_points.txt has {len(data):,} bytes", expected=f"at most {MAX_SIZE:,}")
     entries: list[EntryPoint] = []
@@ -43,7 +47,7 @@ def parse_entry_points(data: bytes) -> EntryPoints:
         name, sign, value = (part.strip() for part in text.partition("="))
         if text.startswith("[") and text.endswith("]"):
             group = text[1:-1].strip()
-        elif line[:1].isspace() and entries:
+        elif line[:1].isspace() and not sign and entries and entries[-1].group == group:
             last = entries.pop()
             entries.append(EntryPoint(last.group, last.name, f"{last.value}\n{text}", last.line))
         elif not sign or not name or not group:

@@ -12,7 +12,7 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import shortened
 from wheel_checks.registry import rule
-from wheel_checks.rules.security.startup import project_of
+from wheel_checks.rules.security.startup import project_of, unknown_entry_points
 
 _SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
 _REFERENCE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*(?:\s*:\s*[^\W\d]\w*(?:\.[^\W\d]\w*)*)?(?:\s*\[[\w\s,.-]*\])?")
@@ -27,10 +27,9 @@ def _scripts(wheel: WheelFacts) -> Iterator[tuple[str, Location]]:
             if place.area == "scripts":
                 yield place.path, Location(member.name)
     points = need(wheel.startup).entry_points
-    if not isinstance(points, Unavailable):
-        for point in points.entries:
-            if point.group in _SCRIPT_GROUPS:
-                yield point.name, Location("entry_points.txt", line=point.line)
+    for point in () if isinstance(points, Unavailable) else points.entries:
+        if point.group in _SCRIPT_GROUPS:
+            yield point.name, Location("entry_points.txt", line=point.line)
 
 
 @rule(
@@ -44,6 +43,7 @@ def _scripts(wheel: WheelFacts) -> Iterator[tuple[str, Location]]:
 )
 def shadowing(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No script or entry point bears such a name, but in the project that it belongs to."""
+    yield from unknown_entry_points(wheel)
     project = project_of(wheel)
     for name, place in _scripts(wheel):
         known = program_owners(name)
@@ -67,8 +67,9 @@ def shadowing(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 )
 def entry_points(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Values are ``module`` or ``module:object``; names of scripts are plain file names."""
-    points = need(need(wheel.startup).entry_points)
-    for point in points.entries:
+    points = need(wheel.startup).entry_points
+    yield from unknown_entry_points(wheel)
+    for point in () if isinstance(points, Unavailable) else points.entries:
         place = Location("entry_points.txt", line=point.line)
         fix = Fix("Write it as name = package.module:object.")
         scripts = point.group in _SCRIPT_GROUPS

@@ -29,6 +29,13 @@ def project_of(wheel: WheelFacts) -> str:
     return canonicalize_name(need(wheel.name).distribution)
 
 
+def unknown_entry_points(wheel: WheelFacts) -> Iterable[Finding]:
+    """That they are not known, where they cannot be read."""
+    points = need(wheel.startup).entry_points
+    if isinstance(points, Unavailable):
+        yield Finding(f"which entry points the wheel has is not known: {points.reason}", undecided=True)
+
+
 @rule(
     "SEC001",
     "no unknown code runs whenever Python starts",
@@ -121,10 +128,9 @@ def added_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 def plugins(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """None of the groups of the table is used."""
     points = need(wheel.startup).entry_points
-    if isinstance(points, Unavailable):
-        return
+    yield from unknown_entry_points(wheel)
     groups = plugin_groups()
-    for point in points.entries:
+    for point in () if isinstance(points, Unavailable) else points.entries:
         if point.group in groups:
             message = f"{point.value} is an entry point of {point.group}: {groups[point.group]}"
             yield Finding(message, location=Location("entry_points.txt", line=point.line))
