@@ -99,8 +99,12 @@ def newest_of_any_machine(requirements: Sequence[str]) -> Iterator[WheelFacts]:
                 print(f"{name}: {error}", file=sys.stderr)
 
 
-def newest_wheels(machines: Sequence[str], depth: Depth = Depth.QUICK, jobs: int = 6) -> Iterator[WheelFacts]:
+def newest_wheels(
+    machines: Sequence[str], depth: Depth = Depth.QUICK, jobs: int = 6, largest: int = 0
+) -> Iterator[WheelFacts]:
     """The newest wheel of each package for each machine and Python 3.12, and of all that these require.
+
+    Of a wheel of more than ``largest`` bytes, unless that is 0, depth quick is read.
 
     Packages without such a wheel are left out; one that is the same for all machines comes once.
     """
@@ -120,7 +124,8 @@ def newest_wheels(machines: Sequence[str], depth: Depth = Depth.QUICK, jobs: int
                     files.add(chosen.file_name)
                     source = client.open(chosen.url)
                     try:
-                        request = Request(chosen.file_name, listing=chosen, target=target, depth=depth)
+                        how_deep = Depth.QUICK if 0 < largest < (chosen.size or 0) else depth
+                        request = Request(chosen.file_name, listing=chosen, target=target, depth=how_deep)
                         found.append(read_wheel(source, request))
                     finally:
                         source.close()
