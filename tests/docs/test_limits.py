@@ -11,6 +11,7 @@ from wheel_checks.facts.archive import inflation
 from wheel_checks.facts.elf import exports, named_imports, symbols
 from wheel_checks.facts.links import unresolved
 from wheel_checks.facts.pe import reading
+from wheel_checks.facts.provenance import attestations
 from wheel_checks.facts.security import startup
 from wheel_checks.facts.wheel import module_sources
 from wheel_checks.formats import index_page
@@ -61,6 +62,7 @@ STATED = {
     "a `.pth` or `.start` file": [
         f"{startup_file.MAX_SIZE >> 10} KiB; {startup.MOST_FILES}; {startup_file.MAX_LINES:,}"
     ],
+    "attestations of one file": [f"{attestations.LARGEST // MIB} MiB, {attestations.MOST}"],
     "entry_points.txt": [f"{entry_points.MAX_SIZE // MIB} MiB, {entry_points.MAX_ENTRIES:,} entry points"],
     "one requirement, all": [f"{core_metadata._MAX_REQUIREMENT:,}; {core_metadata.MAX_REQUIREMENTS:,} characters"],
     "head and tail of one library of Windows": [
