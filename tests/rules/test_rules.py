@@ -24,7 +24,7 @@ from tests.rules.pins import change_cases as pin_change_cases
 from tests.rules.pins import guard_cases as pin_guard_cases
 from tests.rules.pins import requirement_cases as pin_cases
 from tests.rules.provenance import attestation_cases, file_record_cases, indexes_cases
-from tests.rules.release import parity_cases, release_cases
+from tests.rules.release import parity_cases, release_cases, upload_cases
 from tests.rules.security import security_cases, security_change_cases
 from tests.rules.variants import coverage_cases as variant_coverage_cases
 from tests.rules.variants import variant_cases
@@ -67,6 +67,7 @@ MODULES = (
     stack_lock_cases,
     installed_cases,
     release_cases,
+    upload_cases,
     pin_cases,
     pin_change_cases,
     pin_guard_cases,

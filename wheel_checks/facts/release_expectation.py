@@ -84,6 +84,13 @@ class Agreement(StrEnum):
     NONE = "none"
 
 
+class UploadRules(StrEnum):
+    """What the index takes where the release is uploaded: what a public one does, or anything."""
+
+    PUBLIC = "public"
+    NONE = "none"
+
+
 @dataclass(frozen=True, slots=True)
 class _PythonRow:
     python: Annotated[tuple[tuple[int, int], int, bool], Made(parse_python)]
@@ -202,13 +209,14 @@ class ReleaseExpectation:
 
     ``other_files`` are patterns of names that may lie beside the release and are not looked at. ``hashes`` maps file
     names to sha256 in hex; when there are any, every file must be among them. ``depth`` is the least to judge at.
-    ``pythons`` and ``build_tags`` are those of platforms that name none.
+    ``pythons`` and ``build_tags`` are those of platforms that name none. ``upload_rules`` says what index it is for.
     """
 
     project: Filled
     platforms: Annotated[tuple[ExpectedPlatform, ...], Key("platform"), Check(bool, _PLATFORMS)]
     sdist: bool = False
     yanked: bool = False
+    upload_rules: Annotated[UploadRules, Key("upload-rules")] = UploadRules.PUBLIC
     metadata: Annotated[Agreement, Key("same-metadata")] = Agreement.ALL
     size_outlier: Ratio | None = None
     depth: Depth = Depth.QUICK

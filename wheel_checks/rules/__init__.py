@@ -45,6 +45,8 @@ MODULES = {
     "provenance.record": ("record",),
     "release.file": ("release-file",),
     "release.parity": ("pair", "comparison"),
+    "release.upload": ("upload", "release-file"),
+    "release.upload_metadata": ("upload",),
     "release.whole": ("release-set",),
     "security.changes": ("pair",),
     "security.files": ("wheel",),

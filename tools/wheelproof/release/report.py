@@ -14,7 +14,7 @@ from wheel_checks.catalogue import select_rules
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile, lay_out, release_version
-from wheel_checks.facts.release_expectation import ExpectedPlatform, ReleaseExpectation
+from wheel_checks.facts.release_expectation import ExpectedPlatform, ReleaseExpectation, UploadRules
 from wheel_checks.facts.wheel.dependencies import Dependencies
 from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.file_names import WHEEL_SUFFIX, is_variants_file_of
@@ -36,12 +36,12 @@ from wheelproof.wheels.model import JudgedWheel, Judgement, PlannedWheel, Progre
 if TYPE_CHECKING:  # most runs ask for no attestations
     from wheelproof.wheels.provenance import Attesting
 
-REPLACED = ("WHL201", "WHL301", "WHL302")
-"""Rules whose work REL103, REL106 and REL104 do by the expectation: telling all twice would hide what is told once."""
+REPLACED = ("WHL108", "WHL201", "WHL301", "WHL302")
+"""Rules whose work REL308, REL103, REL106 and REL104 do: telling all twice would hide what is told once."""
 
 ELFS_AT_ONCE = 4  # wheels whose ELF files are held at the same time: some 60 MB for each of torch's
 
-KINDS = ("wheel", "release", "release-file", "release-set")
+KINDS = ("wheel", "upload", "release", "release-file", "release-set")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,9 @@ def judge_release(
     rules = judgement.selection.rules_by_kind(KINDS)
     rules["wheel"] = [rule for rule in rules["wheel"] if rule.id not in REPLACED]
     expectation = request.expectation
+    if expectation.upload_rules is UploadRules.PUBLIC:
+        rules["wheel"] += rules["upload"]
+        judgement = replace(judgement, upload=True)
     for exemption in expectation.exemptions:
         select_rules("", exemption.rules)  # a misspelt rule must fail, and not exempt nothing
     candidates = find_files(request.targets, expectation, listing, pre=request.pre)

@@ -89,6 +89,7 @@ def judge_wheels(
                 max_read=judgement.max_read,
                 presence=expected.in_stack and not expected.drivers,
                 glance=_is_of_cuda(planned) and not (_to_be_shown(expected) or judgement.depth.includes(Depth.GPU)),
+                upload=judgement.upload,
             )
             passed_over = judgement.depth is Depth.LINKS and _is_others_business(planned)
             facts = read(depth=Depth.QUICK if passed_over else judgement.depth)
@@ -285,8 +286,9 @@ def read_planned(
     max_read: int = MAX_READ,
     presence: bool = False,
     glance: bool = False,
+    upload: bool = False,
 ) -> WheelFacts:
-    """The facts of one wheel. ``accelerator``, ``gpus``, ``max_read``, ``presence`` and ``glance`` are as in
+    """The facts of one wheel. ``accelerator``, ``gpus``, ``max_read``, ``presence``, ``glance`` and ``upload`` are as in
     ``Request``; ``variants`` reads what its index says of it.
 
     Raises SourceError if bytes cannot be had.
@@ -309,6 +311,7 @@ def read_planned(
         max_read,
         presence,
         glance,
+        upload,
     )
     source = _open(planned, client)
     try:

@@ -48,12 +48,16 @@ class PlannedWheel:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How to judge: what is expected, by which rules, how deep, and how many bytes of a wheel may be streamed."""
+    """How to judge: what is expected, by which rules, how deep, and how many bytes of a wheel may be streamed.
+
+    ``upload`` reads what an index looks at when the wheels are uploaded.
+    """
 
     expectations: Expectations = field(default_factory=Expectations)
     selection: Selection = EVERY_RULE
     depth: Depth = Depth.QUICK
     max_read: int = MAX_READ
+    upload: bool = False
 
 
 def drivers_asked(expected: Expectations) -> str:

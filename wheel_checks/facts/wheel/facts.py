@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.facts.elf.named_imports import NamedImportFacts
     from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.links.linking import LinkFacts
+    from wheel_checks.facts.wheel.upload import UploadFacts
     from wheel_checks.facts.wheel.variant import VariantFacts
     from wheel_checks.formats.wheel.python_source import ModuleSources
 
@@ -32,6 +33,7 @@ NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
 _NO_LINKS = Unavailable("what libraries link to is not followed at depth quick", "--depth links")
 NOT_COMPARED = Unavailable("contents are not compared at depth quick", "--depth full reads every byte")
 NO_STARTUP = Unavailable("the files that run code when Python starts were not read")
+NO_UPLOAD = Unavailable("what an index looks at when a wheel is uploaded was not read")
 NO_GPU_CODE = Unavailable("GPU code is not read at this depth", "--depth gpu")
 
 
@@ -81,9 +83,9 @@ class WheelFacts:
     first line in which it differs from the wheel's own, of both, None when they are equal; ``wrong_metadata`` is
     METADATA that indexes serve of required wheels with another hash than they state; ``hash_faults`` are
     ``(member, sentence)`` of contents that match neither RECORD nor CRC; ``disguised`` are ``(member, kind)`` of native
-    code under names of data; ``startup`` is what runs when Python starts, and the entry points; ``content_sha256`` is
-    the digest of the file itself, "" unless it was read whole; ``etag`` is the strong validator of the server, ""
-    without one.
+    code under names of data; ``startup`` is what runs when Python starts, and the entry points; ``upload`` is what an
+    index looks at besides; ``content_sha256`` is the digest of the file itself, "" unless it was read whole; ``etag``
+    is the strong validator of the server, "" without one.
     """
 
     file_name: str
@@ -113,6 +115,7 @@ class WheelFacts:
     variant: VariantFacts | None = None
     disguised: tuple[tuple[str, str], ...] | Unavailable = NOT_COMPARED
     startup: StartupFacts | Unavailable = NO_STARTUP
+    upload: UploadFacts | Unavailable = NO_UPLOAD
     content_sha256: str = ""
     wrong_metadata: tuple[WrongHash, ...] = ()
     etag: str = ""

@@ -40,6 +40,7 @@ class Request:
     ``read_variants`` tells what the place of a variant wheel says of the variants of its release.
     ``accelerator`` is what is to be proven or refuted ("cuda", "cpu", ``ANY`` accelerator; ``ALL`` for its version):
     then native members are read until it is shown, within a larger bound.
+    ``upload`` reads what an index looks at when the wheel is uploaded.
     ``gpus`` asks for the GPU code that decides whether it runs on them, at any depth; at most ``max_read`` bytes are
     streamed for it. ``presence``, it is enough that it runs, if only by PTX that a driver compiles. ``glance`` looks at
     the accelerator in passing: for a wheel of which nobody asks what it is built for.
@@ -56,6 +57,7 @@ class Request:
     max_read: int = MAX_READ
     presence: bool = False
     glance: bool = False
+    upload: bool = False
 
 
 def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_KEPT) -> WheelFacts:
@@ -73,6 +75,10 @@ def read_wheel(source: ByteSource, request: Request, kept: FileFacts = NOTHING_K
     facts = _assemble(contents, source.location, request, name)
     if request.gpus and not request.depth.includes(Depth.GPU):
         facts = _with_gpu_code(facts, contents, source, kept, request)
+    if request.upload:
+        from wheel_checks.facts.wheel.upload import read_upload
+
+        facts = replace(facts, upload=read_upload(source, contents, kept))
     facts = _of_project(facts)
     cost = source.cost
     return replace(

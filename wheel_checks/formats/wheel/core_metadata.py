@@ -62,7 +62,7 @@ def parse_core_metadata(data: bytes | str) -> CoreMetadata:
         raise FormatError(f"METADATA has {len(data)} bytes", expected=f"at most {MAX_SIZE}")
     faults: list[str] = []
     text = data if isinstance(data, str) else _decode(data, faults)
-    header = _header_block(text, faults)
+    header = header_block(text, faults)
     try:
         raw, unparsed = parse_email(header)
     except Exception as error:  # noqa: BLE001  # the email package raises errors of many types on malformed headers
@@ -93,7 +93,7 @@ def _decode(data: bytes, faults: list[str]) -> str:
         return data.decode("utf-8", "replace")
 
 
-def _header_block(text: str, faults: list[str]) -> str:
+def header_block(text: str, faults: list[str]) -> str:
     """The lines before the description, as far as the email parser would take them for fields.
 
     The description is not needed, and parsing it, or too many fields, could be made to take minutes.

@@ -1,0 +1,279 @@
+"""Would the public index take the METADATA of the wheel, and do its SBOM documents fit?
+
+What packaging itself finds wrong is WHL106: required fields, the version of the metadata that introduced a field, the
+licence expression, the type of the description, Requires-Python. These rules hold what the index adds.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import urlsafe_b64decode
+from collections.abc import Iterable, Iterator
+from email.utils import parseaddr
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from wheel_checks.data import load
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.formats.wheel.core_metadata import METADATA_VERSIONS
+from wheel_checks.formats.wheel.metadata_fields import SINGLE_USE, MetadataFields
+from wheel_checks.formats.wheel.sbom import SbomDocument
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.phrases import joined, summarised
+from wheel_checks.registry import rules_of
+from wheel_checks.rules.release.upload import KIND, refused, unproven
+
+rule = rules_of(KIND, Audience.PUBLISHER)
+_CORRECT = Fix("Correct the project's metadata (pyproject.toml), and build the wheel again.")
+_ADDRESS = re.compile(r"https?:(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2}|\[[0-9A-Fa-f:.]+\])+", re.IGNORECASE)
+_LIBRARY = re.compile(r"(?:^|/)[^/]+\.(?:so(?:\.[\w.]+)?|dll|dylib)$")
+_BUNDLED = re.compile(r"(?:^|/)(?:[^/]+\.libs|\.dylibs)/")
+_MANGLED = re.compile(r"[-.][0-9a-f]{8,32}(?=\.)")
+_SHOWN = 5
+
+
+def _fields(wheel: WheelFacts) -> MetadataFields:
+    return need(need(wheel.upload).fields)
+
+
+@rule(
+    "REL304",
+    "the index knows the classifiers",
+    why="The index takes the classifiers of its list and no others. `Private ::` is there to keep a package off it.",
+    example="`Classifier: Private :: Do Not Upload`, or `Programming Language :: Python :: 3.99`",
+    fix="Use the classifiers of the list (trove-classifiers).",
+)
+def classifiers(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """None is private, unknown or deprecated."""
+    stated = _fields(wheel).of("classifier")
+    private = [text for text in stated if text.lower().startswith("private ::")]
+    for text in private:
+        fix = Fix("Leave it off the index, or remove the classifier.")
+        yield refused(wheel, "classifier", f"the classifier {text!r} keeps the wheel off the index", fix=fix)
+    found = need(wheel.upload).classifiers
+    if isinstance(found, Unavailable):
+        if len(private) < len(stated):
+            yield from unproven(wheel, found.reason, Fix(found.hint))
+        return
+    listed = (Evidence("list", f"trove-classifiers {found.version}"),)
+    for text in found.unknown:
+        if text not in private:
+            fix = Fix("Use a classifier of the list; a newer trove-classifiers may have it.")
+            yield refused(wheel, "classifier", f"the index has no classifier {text!r}", fix=fix, evidence=listed)
+    for text, instead in found.deprecated:
+        message = f"the classifier {text!r} is deprecated" + (f": use {joined(list(instead))}" if instead else "")
+        yield refused(wheel, "deprecated-classifier", message, fix=_CORRECT, evidence=listed)
+
+
+@rule(
+    "REL305",
+    "the licence is stated once, and its files are in the wheel",
+    why="PEP 639: License-Expression takes the place of License and of licence classifiers, and the files that "
+    "License-File names are in `.dist-info/licenses`.",
+    example="`License-File: LICENSE` in a wheel without `demo-1.0.dist-info/licenses/LICENSE`",
+    fix="Build with a backend that knows PEP 639, and remove the licence classifiers.",
+)
+def licence(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """License and licence classifiers are not given with License-Expression; from 2.4 on each License-File exists."""
+    fields, name = _fields(wheel), need(wheel.name)
+    expression = fields.first("license-expression")
+    if expression and fields.first("license"):
+        message = "METADATA has License and License-Expression; the index takes one of them"
+        yield refused(wheel, "license", message, fix=_CORRECT, evidence=(Evidence("License-Expression", expression),))
+    stated = [text for text in fields.of("classifier") if text.startswith("License ::")]
+    if expression and stated:
+        message = f"METADATA has the classifier {stated[0]!r} and License-Expression (PEP 639)"
+        evidence = (Evidence("License-Expression", expression),)
+        yield refused(
+            wheel, "license-classifier", message, fix=Fix("Remove the licence classifiers."), evidence=evidence
+        )
+    members = {member.name for member in need(wheel.archive).members}
+    folder = f"{name.distribution}-{name.version}.dist-info/licenses"
+    if fields.first("metadata-version") not in METADATA_VERSIONS[: METADATA_VERSIONS.index("2.4")]:
+        for file in fields.of("license-file"):
+            if f"{folder}/{file}" not in members:
+                fix = Fix("Build with a backend that knows PEP 639, which puts the files there.")
+                yield refused(wheel, "license", f"License-File {file} is not in the wheel, at {folder}/", fix=fix)
+
+
+@rule(
+    "REL306",
+    "fields of METADATA that stand once are given once",
+    why="Installers take the first of two values, the index refuses the upload.",
+    example="two lines `Summary:`",
+    fix="Build with a current build backend.",
+)
+def repeated(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No single-use field of the specification stands twice."""
+    for field, values in sorted(_fields(wheel).values.items()):
+        if field in SINGLE_USE and len(values) > 1:
+            evidence = (Evidence(field.title(), summarised(values, _SHOWN), "METADATA"),)
+            message = f"METADATA has {field.title()} {len(values)} times, the index takes it once"
+            yield refused(wheel, "repeated-field", message, fix=_CORRECT, evidence=evidence)
+
+
+@rule(
+    "REL307",
+    "the description renders, and the index knows the version of the metadata",
+    why="The index renders the description at upload, and refuses what does not: without Description-Content-Type it "
+    "is taken for reStructuredText.",
+    example="a table of reStructuredText with a column that is too narrow",
+    fix="State the type (`readme` in pyproject.toml does), and try `twine check`.",
+)
+def description(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """readme_renderer renders it; Metadata-Version is one that the index takes."""
+    fields, table = _fields(wheel), load("upload_rules")["metadata"]
+    version = fields.first("metadata-version")
+    if version in METADATA_VERSIONS and version not in table["versions"]:
+        reason = f"it took Metadata-Version up to {table['versions'][-1]} in {load('upload_rules')['collected']}"
+        yield from unproven(wheel, f"{reason}, this is {version}", Fix("Build with an older metadata version."))
+    fault = need(wheel.upload).render_fault
+    if isinstance(fault, Unavailable):
+        yield from unproven(wheel, fault.reason, Fix(fault.hint or "Try `twine check` on the wheel."))
+    elif fault:
+        kind = fields.first("description-content-type") or "reStructuredText, the default"
+        message = f"the description does not render as {kind}: {fault}"
+        yield refused(wheel, "description", message, fix=_CORRECT)
+
+
+@rule(
+    "REL308",
+    "no requirement is a URL",
+    why="A public index refuses direct references: what they lead to can change or go away.",
+    example="`Requires-Dist: torch @ https://example.org/torch-2.11.0-...whl`",
+    fix="Require the name and a version, and say in the documentation which index has it.",
+)
+def direct_references(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Neither in Requires-Dist nor in Provides-Dist and Obsoletes-Dist, which must parse, too."""
+    for requirement in need(wheel.metadata).requirements:
+        if requirement.url:
+            evidence = (Evidence("Requires-Dist", str(requirement), "METADATA"),)
+            message = f"the index refuses the direct reference to {requirement.name}"
+            yield refused(wheel, "requirement-url", message, fix=_CORRECT, evidence=evidence)
+    for field in ("Provides-Dist", "Obsoletes-Dist"):
+        for text in _fields(wheel).of(field):
+            try:
+                fault = "is a direct reference" if Requirement(text).url else ""
+            except InvalidRequirement:
+                fault = "does not parse"
+            if fault:
+                yield refused(wheel, "requirement-url", f"{field} {text!r} {fault}", fix=_CORRECT)
+
+
+@rule(
+    "REL309",
+    "links and addresses have the form that the index takes",
+    why="Project-URL is a label of at most 32 characters, a comma, and an http or https address.",
+    example="`Project-URL: https://example.org`, which has no label",
+    fix="Write [project.urls] as label = address.",
+)
+def links(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Project-URL, Home-Page, Download-URL, and the e-mail addresses of author and maintainer."""
+    fields = _fields(wheel)
+    for message in _link_faults(fields):
+        yield refused(wheel, "links", message, fix=_CORRECT)
+    for field in ("Author-Email", "Maintainer-Email"):
+        address = parseaddr(fields.first(field))[1]
+        local, sign, domain = address.rpartition("@")
+        if address and not (local and sign and "." in domain.strip(".") and not re.search(r"[\s<>]", address)):
+            yield refused(wheel, "email", f"{field}: {address!r} is no e-mail address", fix=_CORRECT)
+
+
+def _link_faults(fields: MetadataFields) -> Iterator[str]:
+    longest = load("upload_rules")["limits"]["label"]["characters"]
+    labels: set[str] = set()
+    for value in fields.of("project-url"):
+        label, _, address = (part.strip() for part in value.partition(","))
+        if not label or not address:
+            yield f"Project-URL {value[:200]!r} is not `label, address`"
+        elif len(label) > longest:
+            yield f"the label {label[:80]!r} of a Project-URL has {len(label)} characters; the limit is {longest}"
+        elif label in labels:
+            yield f"two Project-URLs have the label {label!r}"
+        elif not _ADDRESS.fullmatch(address.partition("#")[0]):
+            yield f"the address {address[:200]!r} of a Project-URL is no http or https address"
+        labels.add(label)
+    for field in ("Home-Page", "Download-URL"):
+        address = fields.first(field)
+        if address and address != "UNKNOWN" and not _ADDRESS.fullmatch(address.partition("#")[0]):
+            yield f"{field} {address[:200]!r} is no http or https address"
+
+
+@rule(
+    "REL310",
+    "the summary is within the limit",
+    why="The index takes one line of at most 512 characters; the rest belongs into the description.",
+    example="a whole README as `description` in pyproject.toml",
+    fix="Write one sentence.",
+)
+def summary(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """At most 512 characters; that it is one line is WHL106."""
+    longest = load("upload_rules")["limits"]["summary"]["characters"]
+    text = _fields(wheel).first("summary")
+    if len(text) > longest:
+        message = f"the summary has {len(text)} characters; the limit is {longest}"
+        yield refused(wheel, "summary", message, fix=_CORRECT)
+
+
+@rule(
+    "REL313",
+    "SBOM documents can be read and fit the files that they name",
+    why="PEP 770: scanners read `.dist-info/sboms` to say which bundled libraries have known vulnerabilities. One that "
+    "is no JSON, or is of another build, says so of the wrong files.",
+    example="`demo-1.0.dist-info/sboms/demo.cdx.json` with another sha256 of `demo.libs/libz.so.1` than RECORD",
+    fix="Write the documents after the libraries have been repaired; auditwheel writes one itself.",
+)
+def sboms(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Each is CycloneDX or SPDX as JSON, its hashes are those of RECORD; libraries that none names are a note."""
+    found = need(wheel.upload).sboms
+    documents = [(member, document) for member, document in found if isinstance(document, SbomDocument)]
+    faults = [(member, document.reason) for member, document in found if isinstance(document, Unavailable)]
+    faults += [(member, "it is neither CycloneDX nor SPDX") for member, document in documents if not document.form]
+    fix = Fix("Write the SBOM document again, after the last change to the files.")
+    for member, fault in faults:
+        yield refused(wheel, "sbom", f"{member.rpartition('/')[2]}: {fault}", fix=fix, member=member)
+    yield from _unfit(wheel, documents, fix)
+    yield from _unnamed(wheel, [document for _, document in documents])
+
+
+def _unfit(wheel: WheelFacts, documents: list[tuple[str, SbomDocument]], fix: Fix) -> Iterator[Finding]:
+    """Files whose hashes differ between a document and RECORD."""
+    stated = [(member, file) for member, document in documents for file in document.files if file.digests]
+    if not stated:
+        return
+    if isinstance(wheel.record, Unavailable):
+        reason = f"the hashes of an SBOM document were not compared: {wheel.record.reason}"
+        yield Finding(reason, fix=Fix("Judge it at --depth full."), undecided=True)
+        return
+    record = {(row.path, row.algorithm): row.digest for row in wheel.record.rows}
+    for member, file in stated:
+        for algorithm, digest in file.digests:
+            listed = record.get((file.path, algorithm))
+            if listed and digest != _hex(listed):
+                evidence = (Evidence(algorithm, digest, member), Evidence(algorithm, _hex(listed), "RECORD"))
+                message = f"{member.rpartition('/')[2]} states another {algorithm} of {file.path} than RECORD"
+                yield refused(wheel, "sbom", message, fix=fix, evidence=evidence, member=member)
+
+
+def _hex(digest: str) -> str:
+    return urlsafe_b64decode(digest + "=" * (-len(digest) % 4)).hex()
+
+
+def _unnamed(wheel: WheelFacts, documents: list[SbomDocument]) -> Iterator[Finding]:
+    """Bundled libraries that no document names; the one that auditwheel writes names the packages of all it grafts."""
+    if any("auditwheel" in tool for document in documents for tool in document.tools):
+        return
+    names = {name.lower().rpartition("/")[2] for document in documents for name in document.names}
+    bundled = [m.name for m in need(wheel.archive).members if _BUNDLED.search(m.name) and _LIBRARY.search(m.name)]
+    missing = [library for library in bundled if not any(_stem(library) in name for name in names)]
+    if missing:
+        evidence = (Evidence("libraries", summarised([name.rpartition("/")[2] for name in missing], _SHOWN)),)
+        message = f"no SBOM document names {len(missing)} bundled {'library' if len(missing) == 1 else 'libraries'}"
+        fix = Fix("Repair the wheel with an auditwheel that writes SBOM documents.")
+        yield Finding(message, evidence, fix, Location(missing[0]), Severity.NOTE)
+
+
+def _stem(library: str) -> str:
+    """``libz`` of ``demo.libs/libz-1a2b3c4d.so.1.2``."""
+    return _MANGLED.sub("", library.rpartition("/")[2]).lower().partition(".")[0]
