@@ -299,8 +299,8 @@ CASES = [
         "no limit stated above the default",
         lambda: of_size(2**28),
         (
-            "not proven that the index takes the file: it has 268,435,456 bytes, the usual limit is 104,857,600, and no "
-            "max-size is stated",
+            "not proven that the index takes the file: it has 268,435,456 bytes, the usual limit is 104,857,600, and "
+            "no max-size is stated",
         ),
         undecided=True,
     ),

@@ -124,7 +124,10 @@ CASES = [
         "WHL503",
         "built on a newer system than its tag",
         lambda: grace({MODULE: needing("libc.so.6", "GLIBC_2.17", "GLIBC_2.34")}),
-        ("1 file needs GLIBC_2.34, manylinux_2_28 promises GLIBC_2.28",),
+        (
+            "1 file needs GLIBC_2.34, which manylinux_2_28 does not promise; "
+            "manylinux_2_34_aarch64 is the tag that fits",
+        ),
         member=MODULE,
         evidence=(MODULE, "GLIBC_2.28"),
     ),
@@ -132,7 +135,10 @@ CASES = [
         "WHL503",
         "a newer libstdc++",
         lambda: intel({"demo/_C.abi3.so": replace(needing("libstdc++.so.6", "GLIBCXX_3.4.29"), machine=X86_64)}),
-        ("1 file needs GLIBCXX_3.4.29, manylinux_2_28 promises GLIBCXX_3.4.24",),
+        (
+            "1 file needs GLIBCXX_3.4.29, which manylinux_2_28 does not promise; "
+            "manylinux_2_34_x86_64 is the tag that fits",
+        ),
     ),
     Case(
         "WHL503",
@@ -140,19 +146,28 @@ CASES = [
         lambda: grace(
             {MODULE: needing("libc.so.6", "GLIBC_2.28")}, "cp312-cp312-manylinux2014_aarch64.manylinux_2_28_aarch64"
         ),
-        ("1 file needs GLIBC_2.28, manylinux_2_17 promises GLIBC_2.18",),
+        (
+            "1 file needs GLIBC_2.28, which manylinux_2_17 does not promise; "
+            "manylinux_2_28_aarch64 is the tag that fits",
+        ),
     ),
     Case(
         "WHL503",
         "packed relative relocations",
         lambda: grace({MODULE: needing("libc.so.6", "GLIBC_ABI_DT_RELR")}),
-        ("1 file needs GLIBC_ABI_DT_RELR, manylinux_2_28 promises GLIBC_2.28",),
+        (
+            "1 file needs GLIBC_ABI_DT_RELR, which manylinux_2_28 does not promise; "
+            "manylinux_2_36_aarch64 is the tag that fits",
+        ),
     ),
     Case(
         "WHL503",
         "a newer libstdc++ than the tag promises, which the target has",
         lambda: on_glibc(39, "GLIBCXX_3.4.29"),
-        ("1 file needs GLIBCXX_3.4.29, manylinux_2_28 promises GLIBCXX_3.4.24",),
+        (
+            "1 file needs GLIBCXX_3.4.29, which manylinux_2_28 does not promise; "
+            "manylinux_2_34_aarch64 is the tag that fits",
+        ),
         WARNING,
         evidence=("GLIBCXX_3.4.33",),
     ),
@@ -160,7 +175,34 @@ CASES = [
         "WHL503",
         "a newer libstdc++ than the target has",
         lambda: on_glibc(31, "GLIBCXX_3.4.29"),
-        ("1 file needs GLIBCXX_3.4.29, manylinux_2_28 promises GLIBCXX_3.4.24",),
+        (
+            "1 file needs GLIBCXX_3.4.29, which manylinux_2_28 does not promise; "
+            "manylinux_2_34_aarch64 is the tag that fits",
+        ),
+    ),
+    Case(
+        "WHL503",
+        "six versions in two files: one finding, and one tag",
+        lambda: intel(
+            {
+                "demo/_C.abi3.so": replace(
+                    needing("libc.so.6", "GLIBC_2.29", "GLIBC_2.32", "GLIBC_2.34", "GLIBC_2.35"), machine=X86_64
+                ),
+                "demo/_D.abi3.so": replace(
+                    needing("libstdc++.so.6", "GLIBCXX_3.4.29", "GLIBCXX_3.4.30"), machine=X86_64
+                ),
+            }
+        ),
+        (
+            "2 files need GLIBC_2.29, GLIBC_2.32, GLIBC_2.34, GLIBC_2.35, GLIBCXX_3.4.29 and GLIBCXX_3.4.30, which "
+            "manylinux_2_28 does not promise; manylinux_2_35_x86_64 is the tag that fits",
+        ),
+    ),
+    Case(
+        "WHL503",
+        "newer than every policy",
+        lambda: grace({MODULE: needing("libc.so.6", "GLIBC_2.99")}),
+        ("1 file needs GLIBC_2.99, which manylinux_2_28 does not promise; no known policy does",),
     ),
     Case("WHL503", "just what is promised", lambda: grace({MODULE: needing("libc.so.6", "GLIBC_2.28")})),
     Case("WHL503", "a weak version", lambda: grace({MODULE: needing("libc.so.6", "GLIBC_2.17", "?GLIBC_2.34")})),

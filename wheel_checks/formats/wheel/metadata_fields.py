@@ -11,48 +11,27 @@ from dataclasses import dataclass
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.wheel.core_metadata import MAX_SIZE, header_block
 
-MULTIPLE_USE = frozenset(
-    [
-        "platform",
-        "supported-platform",
-        "classifier",
-        "requires-dist",
-        "requires-external",
-        "project-url",
-        "provides-extra",
-        "provides-dist",
-        "obsoletes-dist",
-        "dynamic",
-        "license-file",
-        "requires",
-        "provides",
-        "obsoletes",
-        "import-name",
-        "import-namespace",
-    ]
-)
-"""Fields that may stand several times (core metadata specification 2.5); all others that it knows stand once."""
-
 SINGLE_USE = frozenset(
-    [
-        "metadata-version",
-        "name",
-        "version",
-        "summary",
-        "description",
-        "description-content-type",
-        "keywords",
-        "home-page",
-        "download-url",
+    {
         "author",
         "author-email",
-        "maintainer",
-        "maintainer-email",
+        "description",
+        "description-content-type",
+        "download-url",
+        "home-page",
+        "keywords",
         "license",
         "license-expression",
+        "maintainer",
+        "maintainer-email",
+        "metadata-version",
+        "name",
         "requires-python",
-    ]
+        "summary",
+        "version",
+    }
 )
+"""Fields that may stand once (core metadata specification 2.5)."""
 
 
 @dataclass(frozen=True, slots=True)

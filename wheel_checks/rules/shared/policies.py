@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from packaging.version import Version
 
 from wheel_checks.data import load
 from wheel_checks.facts.wheel.facts import WheelFacts
@@ -22,6 +25,24 @@ def oldest_policy(wheel: WheelFacts) -> dict[str, str] | None:
     if not tagged:
         return None
     return _policy(*min(tagged))
+
+
+def fitting_policy(wheel: WheelFacts, needs: Iterable[tuple[str, Version]]) -> dict[str, str] | None:
+    """The oldest row of the tag's machine that has all of ``needs`` ("GLIBCXX" and a version); None where none has."""
+    own = oldest_policy(wheel)
+    rows = sorted(load("manylinux")["policy"], key=lambda row: row["glibc_minor"])
+    needs = list(needs)
+    return next(
+        (
+            row
+            for row in rows
+            if own is not None
+            and row["machine"] == own["machine"]
+            and row["glibc_minor"] >= own["glibc_minor"]
+            and all(version <= Version(row[prefix]) for prefix, version in needs)
+        ),
+        None,
+    )
 
 
 def policy_of_target(wheel: WheelFacts) -> dict[str, str] | None:

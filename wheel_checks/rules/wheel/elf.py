@@ -18,9 +18,9 @@ from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.formats.elf.segments import Segments
 from wheel_checks.formats.elf.versions import SymbolVersions
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
-from wheel_checks.phrases import plural, summarised
+from wheel_checks.phrases import joined, plural, summarised
 from wheel_checks.registry import rule
-from wheel_checks.rules.shared.policies import oldest_policy, policy_of_target
+from wheel_checks.rules.shared.policies import fitting_policy, oldest_policy, policy_of_target
 
 PAGE_64K = 64 * 1024  # bytes; the page size of kernels on many Grace machines
 _SHOWN, _MOST_ROWS = 5, 20
@@ -130,7 +130,7 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "than the tag, the manylinux policy of that glibc says which versions are there: what they suffice for loads, and "
     "the tag is for the publisher to mend.",
     example="GLIBC_2.34 needed in a wheel tagged manylinux_2_28",
-    fix="Build in the manylinux image of the tag, or tag the wheel with the newer policy.",
+    fix="Build in the manylinux image of the tag, or tag the wheel with the policy that the finding names.",
 )
 def symbol_versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """GLIBC, GLIBCXX and CXXABI needs are at most those of the oldest tagged policy, but for libraries in the wheel.
@@ -154,19 +154,37 @@ def symbol_versions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
                 promised = policy.get(match[1], "") if match and not version.weak else ""
                 if match and promised and Version(match[2]) > Version(promised):
                     above[version.name].append(elf.member)
+    if above:
+        yield _broken_promise(wheel, policy, above)
+
+
+def _broken_promise(wheel: WheelFacts, policy: dict[str, str], above: dict[str, list[str]]) -> Finding:
+    """One finding for all versions above the ``policy`` of the tag, which names the one tag that has them all."""
+    needs = {name: _number(name) for name in sorted(above, key=_number)}
+    members = list(dict.fromkeys(member for name in needs for member in above[name]))
+    tag = f"manylinux_2_{policy['glibc_minor']}"
+    fitting = fitting_policy(wheel, needs.values())
+    fits = f"manylinux_2_{fitting['glibc_minor']}_{fitting['machine']} is the tag that fits" if fitting else ""
+    prefixes = dict.fromkeys(prefix for prefix, _ in needs.values())
+    evidence = [Evidence(name, _summary(above[name])) for name in needs]
+    evidence += [Evidence(tag, f"{prefix}_{policy[prefix]}", _POLICIES) for prefix in prefixes]
     there = policy_of_target(wheel) or policy
-    for name, members in sorted(above.items()):
-        prefix, number = _ALIASES.get(name, name).split("_", 1)
-        loads = Version(number) <= Version(there[prefix])
-        promised = f"{name.partition('_')[0]}_{policy[name.partition('_')[0]]}"
-        verb = "needs" if len(members) == 1 else "need"
-        message = f"{_files(members)} {verb} {name}, manylinux_2_{policy['glibc_minor']} promises {promised}"
-        fix = Fix("Build in the manylinux image of the tag; `auditwheel show FILE` names the tag that fits.")
-        evidence = [*_listed("files", members), Evidence("policy", promised, _POLICIES)]
-        if there is not policy:
-            evidence.append(Evidence(f"target, glibc 2.{there['glibc_minor']}", f"{prefix}_{there[prefix]}", _POLICIES))
-        severity, audience = (Severity.WARNING, Audience.PUBLISHER) if loads else (None, None)
-        yield Finding(message, tuple(evidence), fix, Location(members[0]), severity, audience=audience)
+    if there is not policy:
+        has = ", ".join(f"{prefix}_{there[prefix]}" for prefix in prefixes)
+        evidence.append(Evidence(f"target, glibc 2.{there['glibc_minor']}", has, _POLICIES))
+    loads = all(version <= Version(there[prefix]) for prefix, version in needs.values())
+    verb = "needs" if len(members) == 1 else "need"
+    message = f"{_files(members)} {verb} {joined(list(needs))}, which {tag} does not promise"
+    severity, audience = (Severity.WARNING, Audience.PUBLISHER) if loads else (None, None)
+    fix = Fix("Build in the manylinux image of the tag, or retag the wheel.")
+    message += f"; {fits or 'no known policy does'}"
+    return Finding(message, tuple(evidence), fix, Location(members[0]), severity, audience=audience)
+
+
+def _number(name: str) -> tuple[str, Version]:
+    """``("GLIBC", 2.34)`` of ``GLIBC_2.34``, and of the names that stand for a version of glibc."""
+    prefix, number = _ALIASES.get(name, name).split("_", 1)
+    return prefix, Version(number)
 
 
 @rule(
