@@ -70,6 +70,14 @@ CASES = [
     ),
     Case(
         "WHL106",
+        "fields that stand twice, of which pip and uv take the first",
+        lambda: facts_of(WheelBuilder().metadata("Name: other").wheel("Wheel-Version: 1.0")),
+        ("METADATA: Name is given 2 times", "WHEEL: Wheel-Version is given more than once"),
+        WARNING,
+        member="METADATA",
+    ),
+    Case(
+        "WHL106",
         "what setuptools wrote for years",
         lambda: facts_of(
             WheelBuilder().metadata("License-File: LICENSE", "Home-page: UNKNOWN", metadata_version="2.1")

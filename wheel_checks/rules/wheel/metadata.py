@@ -21,6 +21,7 @@ from wheel_checks.targets.target import this_machine
 _READ_BY_INSTALLERS = re.compile(
     r"\b(Name|(?<!metadata[- ])Version|Requires-Python|Requires-Dist|UTF-8|malformed)\b", re.IGNORECASE
 )
+_REPEATED = re.compile(r" is given (?:\d+ times|more than once)$")
 _CORRECT = Fix("Correct the project's metadata (pyproject.toml), and build the wheel again.")
 
 
@@ -32,15 +33,17 @@ _CORRECT = Fix("Correct the project's metadata (pyproject.toml), and build the w
     fix="Build with a current build backend.",
 )
 def well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Required fields present, versions known, values valid."""
+    """Required fields present, versions known, values valid; a field that stands twice is a warning (see REL306)."""
     need(wheel.archive)
     for label, file in (("METADATA", wheel.metadata), ("WHEEL", wheel.wheel_file)):
         if isinstance(file, Unavailable):
             yield Finding(file.reason, fix=_CORRECT, location=Location(label))
             continue
         for fault in file.faults:
-            audience = None if _READ_BY_INSTALLERS.search(fault) else Audience.PUBLISHER
-            yield Finding(f"{label}: {fault}", fix=_CORRECT, location=Location(label), audience=audience)
+            is_repeated = _REPEATED.search(fault)  # pip 26.3 and uv 0.13.9 take the first value, the index takes neither
+            audience = Audience.PUBLISHER if is_repeated or not _READ_BY_INSTALLERS.search(fault) else None
+            severity = Severity.WARNING if is_repeated else None
+            yield Finding(f"{label}: {fault}", (), _CORRECT, Location(label), severity, audience=audience)
 
 
 @rule(
