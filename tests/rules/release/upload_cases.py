@@ -278,6 +278,7 @@ CASES = [
             "Home-Page: HTTP://example.org:8080/~demo/(x)",
             "Author-Email: Jane Doe <jane@example.org>, John <john@example.org>",
             "Download-URL: UNKNOWN",
+            "Maintainer-Email: UNKNOWN",
         ),
     ),
     Case(

@@ -78,6 +78,15 @@ CASES = [
     ),
     Case(
         "WHL106",
+        "a metadata version that the index took when it looked at less",
+        lambda: facts_of(
+            WheelBuilder().metadata(metadata_version="2.0"), listing=listed(upload_time="2018-02-15T10:00Z")
+        ),
+        ("METADATA: Metadata-Version is '2.0'; expected one of 1.0, 1.1, 1.2, 2.1, 2.2, 2.3, 2.4, 2.5, 2.6",),
+        WARNING,
+    ),
+    Case(
+        "WHL106",
         "what setuptools wrote for years",
         lambda: facts_of(
             WheelBuilder().metadata("License-File: LICENSE", "Home-page: UNKNOWN", metadata_version="2.1")

@@ -27,6 +27,7 @@ from wheel_checks.rules.release.upload import KIND, refused, unproven
 rule = rules_of(KIND, Audience.PUBLISHER)
 _CORRECT = Fix("Correct the project's metadata (pyproject.toml), and build the wheel again.")
 _ADDRESS = re.compile(r"https?:(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2}|\[[0-9A-Fa-f:.]+\])+", re.IGNORECASE)
+_PLACEHOLDER = "UNKNOWN"  # setuptools wrote it up to 2021, and the index takes it
 _LIBRARY = re.compile(r"(?:^|/)[^/]+\.(?:so(?:\.[\w.]+)?|dll|dylib)$")
 _BUNDLED = re.compile(r"(?:^|/)(?:[^/]+\.libs|\.dylibs)/")
 _MANGLED = re.compile(r"[-.][0-9a-f]{8,32}(?=\.)")
@@ -176,7 +177,9 @@ def links(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     for field in ("Author-Email", "Maintainer-Email"):
         address = parseaddr(fields.first(field))[1]
         local, sign, domain = address.rpartition("@")
-        if address and not (local and sign and "." in domain.strip(".") and not re.search(r"[\s<>]", address)):
+        if address not in ("", _PLACEHOLDER) and not (
+            local and sign and "." in domain.strip(".") and not re.search(r"[\s<>]", address)
+        ):
             yield refused(wheel, "email", f"{field}: {address!r} is no e-mail address", fix=_CORRECT)
 
 
@@ -196,7 +199,7 @@ def _link_faults(fields: MetadataFields) -> Iterator[str]:
         labels.add(label)
     for field in ("Home-Page", "Download-URL"):
         address = fields.first(field)
-        if address and address != "UNKNOWN" and not _ADDRESS.fullmatch(address.partition("#")[0]):
+        if address not in ("", _PLACEHOLDER) and not _ADDRESS.fullmatch(address.partition("#")[0]):
             yield f"{field} {address[:200]!r} is no http or https address"
 
 

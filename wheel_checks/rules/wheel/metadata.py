@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
@@ -40,10 +41,18 @@ def well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             yield Finding(file.reason, fix=_CORRECT, location=Location(label))
             continue
         for fault in file.faults:
-            is_repeated = _REPEATED.search(fault)  # pip 26.3 and uv 0.13.9 take the first value, the index takes neither
+            is_repeated = _REPEATED.search(fault)  # pip 26.3 and uv 0.13.9 take the first value, an index refuses both
             audience = Audience.PUBLISHER if is_repeated or not _READ_BY_INSTALLERS.search(fault) else None
-            severity = Severity.WARNING if is_repeated else None
+            was_taken = audience is Audience.PUBLISHER and _was_uploaded_before(wheel)
+            severity = Severity.WARNING if is_repeated or was_taken else None
             yield Finding(f"{label}: {fault}", (), _CORRECT, Location(label), severity, audience=audience)
+
+
+def _was_uploaded_before(wheel: WheelFacts) -> bool:
+    """Whether an index has the file from the time when it did not look at each field."""
+    uploaded = wheel.listing.upload_time[:10] if wheel.listing else ""
+    day: str = load("upload_rules")["since"]["core-metadata"]["day"]
+    return bool(uploaded) and uploaded < day
 
 
 @rule(
