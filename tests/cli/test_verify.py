@@ -302,3 +302,24 @@ def test_a_wheel_of_half_a_gigabyte_is_judged_in_little_memory(wheelproof: Wheel
         tracemalloc.stop()
     assert run.status in {0, 1}
     assert peak < 60 * 1024 * 1024
+
+
+def test_windows_and_macos_are_judged_for_what_can_be_said(wheelproof: Wheelproof) -> None:
+    wheels = [WheelBuilder(tags=f"cp312-cp312-{tag}") for tag in ("win_amd64", "macosx_11_0_arm64")]
+    with RangeServer(simple_index(*wheels)) as server:
+        run = verify_on(
+            server, wheelproof, "demo", "--platform", "win_amd64", "--platform", "macosx_14_0_arm64", "--expect=cpu"
+        )
+        assert run.status == 0, run.out
+        assert (
+            "demo 1.0 for Windows x86_64 has no accelerator\ndemo 1.0 for macOS aarch64 has no accelerator" in run.out
+        )
+        missing = verify_on(server, wheelproof, "demo", "--platform", "win_arm64")
+        assert missing.status == 1
+        assert "has no file for cp312 Windows aarch64" in missing.out
+        links = verify_on(server, wheelproof, "demo", "--platform", "win_amd64", "--depth", "links")
+        assert links.status == 3
+        assert "what libraries of Windows link to is not followed" in links.out
+        gpu = verify_on(server, wheelproof, "demo", "--platform", "win_amd64", "--gpu", "H100")
+        assert gpu.status == 2
+        assert "--gpu, --driver and --cpu describe machines with Linux" in gpu.err

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from packaging.markers import Marker, default_environment
-from packaging.tags import Tag, sys_tags
+from packaging.tags import Tag, mac_platforms, sys_tags
 
 from wheel_checks.errors import UsageError
 from wheel_checks.targets.target import DEFAULT_GLIBC, Target, parse_targets, this_machine
@@ -136,3 +136,43 @@ def test_this_machine_is_the_default() -> None:
     (target,) = parse_targets()
     assert target == this_machine().target
     assert target.python_full_version == ".".join(map(str, sys.version_info[:3]))
+
+
+# Other systems.
+
+
+@pytest.mark.parametrize(
+    ("platform", "expected", "label"),
+    [
+        ("win_amd64", "win_amd64", "cp312 Windows x86_64"),
+        ("windows_arm64", "win_arm64", "cp312 Windows aarch64"),
+        ("macosx_11_0_arm64", "macosx_11_0_arm64", "cp312 macOS aarch64"),
+        ("macos_x86_64", "macosx_26_0_x86_64", "cp312 macOS x86_64"),
+    ],
+)
+def test_windows_and_macos_are_targets_where_a_command_takes_them(platform: str, expected: str, label: str) -> None:
+    (target,) = parse_targets([platform], ["3.12"], systems=True)
+    assert (target.platform, target.label) == (expected, label)
+    with pytest.raises(UsageError, match=f"the platform '{platform}' is not known"):
+        parse_targets([platform], ["3.12"])
+
+
+def test_markers_and_tags_of_other_systems() -> None:
+    windows, macos = parse_targets(["win_amd64", "macosx_14_0_arm64"], ["3.12"], systems=True)
+    assert Marker("sys_platform == 'win32' and os_name == 'nt' and platform_machine == 'AMD64'").evaluate(
+        windows.markers()
+    )
+    assert Marker("platform_system == 'Darwin' and platform_machine == 'arm64'").evaluate(macos.markers())
+    assert {tag.platform for tag in windows.supported_tags()} == {"win_amd64", "any"}
+    assert {tag.platform for tag in macos.supported_tags()} == {*mac_platforms((14, 0), "arm64"), "any"}
+
+
+def test_a_macos_without_pythons() -> None:
+    with pytest.raises(UsageError, match="there are no Pythons for the platform 'macosx_10_15_arm64'"):
+        parse_targets(["macosx_10_15_arm64"], systems=True)
+
+
+def test_a_platform_that_is_not_known_lists_the_other_systems() -> None:
+    with pytest.raises(UsageError) as error:
+        parse_targets(["aix"], systems=True)
+    assert "win_amd64" in error.value.expected

@@ -60,8 +60,10 @@ def _answer(asked: WheelQuestion, wheel: Subject) -> Answer:
 
 
 def label_of(wheel: Subject) -> str:
-    """Such as "torch 2.11.0 for aarch64"; the file's name when it says neither."""
+    """Such as "torch 2.11.0 for aarch64" (or "for Windows x86_64"); the file's name when it says neither."""
     version, machine = wheel.facts.get("version"), wheel.facts.get("machine")
+    if machine and wheel.facts.get("system", "Linux") != "Linux":
+        machine = f"{wheel.facts['system']} {machine}"
     if not wheel.facts.get("name") or not version:
         return wheel.id
     return f"{package_name(wheel)} {version}" + (f" for {machine}" if machine else "")

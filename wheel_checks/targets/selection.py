@@ -240,7 +240,7 @@ def _misfit(candidate: _Candidate, target: Target) -> tuple[Reason, str] | None:
     """Why the file cannot be installed on ``target``; None when it can."""
     name, ranks = candidate.file.file_name, target.supported_tags()
     if candidate.tags is not None and not any(tag in ranks for tag in candidate.tags):
-        return Reason.TAGS, f"{name} is not built for {target.label} with glibc {target.glibc[0]}.{target.glibc[1]}"
+        return Reason.TAGS, f"{name} is not built for {target.described}"
     wanted = candidate.file.requires_python
     if not _python_fits(wanted, target.python_full_version):
         return Reason.REQUIRES_PYTHON, f"{name} requires Python {wanted}, not {target.python_full_version}"

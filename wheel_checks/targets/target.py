@@ -1,4 +1,4 @@
-"""A target: one Python on one Linux platform, described without being there."""
+"""A target: one Python on one platform, described without being there; for some commands also on Windows and macOS."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
 
 from wheel_checks.errors import UsageError
 
@@ -26,23 +26,39 @@ OLDEST_GLIBC = {"x86_64": (2, 5), "aarch64": (2, 17)}
 LEGACY_MANYLINUX = {"manylinux2014": (2, 17), "manylinux2010": (2, 12), "manylinux1": (2, 5)}  # PEP 599, 571, 513
 _LEGACY_NAMES = {glibc: name for name, glibc in LEGACY_MANYLINUX.items()}
 
+OLDEST_MACOS = {"x86_64": (10, 9), "aarch64": (11, 0)}  # of the Pythons from 3.8 on (python.org)
+
 OLDEST_PYTHON = (3, 8)  # before it, CPython's ABI tags carry an "m"
 OLDEST_FREE_THREADED = (3, 13)  # PEP 703
 
+LINUX, WINDOWS, MACOS = "Linux", "Windows", "macOS"
+NEWEST_MACOS = (
+    26,
+    0,
+)  # what plain "macosx_arm64" means: macOS 26 of September 2025 accepts the wheels of all before it
+
 _ALIASES = {"arm64": "aarch64", "amd64": "x86_64"}
+_WINDOWS_NAMES = {"x86_64": "AMD64", "aarch64": "ARM64"}  # platform.machine() there
+_MACOS_NAMES = {"x86_64": "x86_64", "aarch64": "arm64"}
 _PLATFORM = re.compile(
     r"(?:(?P<policy>manylinux_2_(?P<minor>\d{1,2})|manylinux\d{1,4}|linux)_)?(?P<machine>\w+)", re.ASCII
+)
+_WINDOWS_PLATFORM = re.compile(r"win(?:dows)?_(?P<machine>amd64|x86_64|arm64|aarch64)")
+_MACOS_PLATFORM = re.compile(
+    r"mac(?:osx?)?_(?:(?P<major>\d{1,2})_(?P<minor>\d{1,2})_)?(?P<machine>arm64|aarch64|x86_64)"
 )
 _PYTHON = re.compile(r"(?:cp)?3\.?(?P<minor>\d{1,2})(?:\.(?P<patch>\d{1,2}))?(?P<threads>t?)", re.ASCII)
 
 KNOWN_PLATFORMS = "x86_64 (or amd64), aarch64 (or arm64), all, manylinux_2_<minor>_<machine>, manylinux2014_<machine>"
+OTHER_PLATFORMS = "win_amd64, win_arm64, macosx_<major>_<minor>_arm64, macosx_<major>_<minor>_x86_64"
 KNOWN_PYTHONS = "3.8 or newer, written 3.12, 3.12.4, cp312 or 312, with a t for the free-threaded build from 3.13 on"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """``python`` is (major, minor), ``free_threaded`` the "t" builds; ``machine`` is "x86_64" or "aarch64";
-    ``glibc`` the newest glibc (major, minor) whose manylinux wheels the target accepts.
+    ``glibc`` the newest glibc (major, minor) whose manylinux wheels the target accepts, (0, 0) on another ``system``;
+    ``macos`` is the version of macOS, (0, 0) elsewhere.
 
     ``patch`` is 0 unless it was asked for: the meaning that pip and uv give to ``--python-version 3.12``.
     """
@@ -52,6 +68,8 @@ class Target:
     glibc: tuple[int, int]
     free_threaded: bool = False
     patch: int = 0
+    system: str = LINUX
+    macos: tuple[int, int] = (0, 0)
 
     @property
     def interpreter(self) -> str:
@@ -60,13 +78,25 @@ class Target:
 
     @property
     def platform(self) -> str:
-        """The newest platform tag that the target accepts: ``manylinux_2_39_aarch64``."""
+        """The newest platform tag that the target accepts: ``manylinux_2_39_aarch64``, ``win_amd64``."""
+        if self.system == WINDOWS:
+            return f"win_{_WINDOWS_NAMES[self.machine].lower()}"
+        if self.system == MACOS:
+            return f"macosx_{self.macos[0]}_{self.macos[1]}_{_MACOS_NAMES[self.machine]}"
         return f"manylinux_{self.glibc[0]}_{self.glibc[1]}_{self.machine}"
 
     @property
     def label(self) -> str:
-        """For people: ``cp312 aarch64``."""
-        return f"{self.interpreter} {self.machine}"
+        """For people: ``cp312 aarch64``, ``cp312 Windows x86_64``."""
+        return " ".join([self.interpreter, *([] if self.system == LINUX else [self.system]), self.machine])
+
+    @property
+    def described(self) -> str:
+        """The label with what decides about platform tags: ``cp312 aarch64 with glibc 2.39``."""
+        if self.system == LINUX:
+            return f"{self.label} with glibc {self.glibc[0]}.{self.glibc[1]}"
+        version = f" {self.macos[0]}.{self.macos[1]}" if self.system == MACOS else ""
+        return f"{self.interpreter} {self.system}{version} {self.machine}"
 
     @property
     def id(self) -> str:
@@ -91,18 +121,19 @@ class Target:
 
         What cannot be known from afar (``platform_release``, ``platform_version``) is empty.
         """
+        names = {WINDOWS: _WINDOWS_NAMES, MACOS: _MACOS_NAMES}.get(self.system, {})
         return {
             "implementation_name": "cpython",
             "implementation_version": self.python_full_version,
-            "os_name": "posix",
-            "platform_machine": self.machine,
+            "os_name": "nt" if self.system == WINDOWS else "posix",
+            "platform_machine": names.get(self.machine, self.machine),
             "platform_python_implementation": "CPython",
             "platform_release": "",
-            "platform_system": "Linux",
+            "platform_system": {MACOS: "Darwin"}.get(self.system, self.system),
             "platform_version": "",
             "python_full_version": self.python_full_version,
             "python_version": f"{self.python[0]}.{self.python[1]}",
-            "sys_platform": "linux",
+            "sys_platform": {WINDOWS: "win32", MACOS: "darwin"}.get(self.system, "linux"),
         }
 
 
@@ -165,23 +196,71 @@ def parse_python(text: str) -> tuple[tuple[int, int], int, bool]:
     return python, int(matched["patch"] or 0), free_threaded
 
 
-def parse_targets(platforms: Sequence[str] = (), pythons: Sequence[str] = ()) -> tuple[Target, ...]:
+def parse_targets(
+    platforms: Sequence[str] = (), pythons: Sequence[str] = (), *, systems: bool = False
+) -> tuple[Target, ...]:
     """Every combination of ``--platform`` and ``--python``, each once; this machine and Python for what is not given.
 
-    Raises UsageError, which lists what is known, for a name that is not.
+    ``systems`` takes platforms of Windows and macOS, too. Raises UsageError, which lists what is known, for a name that
+    is not.
     """
     here = this_machine().target
-    machines = [pair for text in platforms for pair in parse_platform(text)] or [(here.machine, here.glibc)]
+    machines = [target for text in platforms for target in _of_platform(text, here, systems=systems)] or [here]
     versions = [parse_python(text) for text in pythons] or [(here.python, here.patch, here.free_threaded)]
     targets = (
-        Target(python, machine, glibc, free_threaded, patch)
-        for machine, glibc in machines
+        replace(machine, python=python, free_threaded=free_threaded, patch=patch)
+        for machine in machines
         for python, patch, free_threaded in versions
     )
     return tuple(dict.fromkeys(targets))
 
 
-def _platform_tags(machine: str, glibc: tuple[int, int]) -> Iterator[str]:
+def other_system(platform_name: str, here: Target) -> Target | None:
+    """The target of Windows or macOS that a platform names, with the Python of ``here``; None for any other name.
+
+    Raises UsageError for a macOS that no tag names.
+    """
+    name = platform_name.strip().lower()
+    if matched := _WINDOWS_PLATFORM.fullmatch(name):
+        machine = _ALIASES.get(matched["machine"], matched["machine"])
+        return replace(here, machine=machine, glibc=(0, 0), system=WINDOWS)
+    if matched := _MACOS_PLATFORM.fullmatch(name):
+        machine = _ALIASES.get(matched["machine"], matched["machine"])
+        version = (int(matched["major"]), int(matched["minor"])) if matched["major"] else NEWEST_MACOS
+        oldest = OLDEST_MACOS[machine]
+        if version < oldest:
+            known = f"macOS {oldest[0]}.{oldest[1]} or newer"
+            raise UsageError(f"there are no Pythons for the platform {platform_name!r}", expected=known)
+        return replace(here, machine=machine, glibc=(0, 0), system=MACOS, macos=version)
+    return None
+
+
+def _of_platform(text: str, here: Target, *, systems: bool) -> Iterator[Target]:
+    other = other_system(text, here) if systems else None
+    if other is not None:
+        yield other
+        return
+    try:
+        pairs = parse_platform(text)
+    except UsageError as error:
+        if systems and error.expected:
+            raise UsageError(error.what, expected=f"{error.expected}, {OTHER_PLATFORMS}") from None
+        raise
+    for machine, glibc in pairs:
+        yield replace(here, machine=machine, glibc=glibc)
+
+
+def _platforms(target: Target) -> Iterator[str]:
+    """The platform tags that a target accepts, the preferred one first."""
+    if target.system == WINDOWS:
+        yield target.platform
+    elif target.system == MACOS:
+        yield from mac_platforms(target.macos, _MACOS_NAMES[target.machine])
+    else:
+        yield from _linux_platforms(target.machine, target.glibc)
+
+
+def _linux_platforms(machine: str, glibc: tuple[int, int]) -> Iterator[str]:
     yield f"linux_{machine}"
     for minor in range(glibc[1], OLDEST_GLIBC[machine][1] - 1, -1):
         yield f"manylinux_{glibc[0]}_{minor}_{machine}"
@@ -191,7 +270,7 @@ def _platform_tags(machine: str, glibc: tuple[int, int]) -> Iterator[str]:
 
 @functools.cache
 def _ranked_tags(target: Target) -> Mapping[Tag, int]:
-    platforms = list(_platform_tags(target.machine, target.glibc))
+    platforms = list(_platforms(target))
     ranks: dict[Tag, int] = {}
     for tag in cpython_tags(target.python, abis=[target.interpreter], platforms=platforms):
         ranks.setdefault(tag, len(ranks))

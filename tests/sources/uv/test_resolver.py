@@ -297,6 +297,17 @@ def test_the_nearest_platform_that_uv_knows(machine: str, glibc: tuple[int, int]
     assert python_platform(Target((3, 12), machine, glibc)) == expected
 
 
+def test_uv_resolves_for_windows_and_for_a_macos_newer_than_its_own_default() -> None:
+    wheels = [WheelBuilder("demo", tags=f"cp312-cp312-{tag}") for tag in ("win_amd64", "macosx_15_0_arm64")]
+    windows = replace(X86_64, glibc=(0, 0), system="Windows")
+    macos = replace(AARCH64, glibc=(0, 0), system="macOS", macos=(15, 0))
+    with RangeServer(simple_index(*wheels)) as server:
+        config = IndexConfig((server.url("/simple"),))
+        assert [names(resolve(["demo"], target, config)) for target in (windows, macos)] == [[("demo", "1.0")]] * 2
+        with pytest.raises(NoSolutionError):
+            resolve(["demo"], replace(macos, macos=(14, 0)), config)
+
+
 def test_every_platform_name_is_known_to_uv() -> None:
     with RangeServer(simple_index(WheelBuilder("demo"))) as server:
         for minor in (17, 28, 31, 40):

@@ -8,6 +8,7 @@ from typing import Any
 
 from packaging.version import Version
 
+from wheel_checks.errors import UsageError
 from wheel_checks.facts.gpu.targets import Product
 from wheel_checks.facts.variants.described_machine import describe_machines
 from wheel_checks.facts.variants.reading import variants_on_index
@@ -20,7 +21,7 @@ from wheel_checks.model import Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.variant_files import VariantFiles
 from wheel_checks.targets.selection import Choice
-from wheel_checks.targets.target import parse_platform
+from wheel_checks.targets.target import other_system, parse_platform, this_machine
 from wheel_checks.targets.variant_choice import MachineChoice, variant_wheels
 from wheel_checks.targets.variant_machine import Machine
 from wheelproof.wheels.model import Judgement
@@ -65,6 +66,12 @@ def described_machines(
     gpus: Sequence[Product], drivers: Sequence[str], cpu: str | None, platforms: Iterable[str]
 ) -> tuple[Machine, ...]:
     """The machines with these GPUs, drivers and CPU on these platforms. Raises UsageError for what is not known."""
+    platforms = tuple(platforms)
+    if other := [text for text in platforms if other_system(text, this_machine().target)]:
+        raise UsageError(
+            f"--gpu, --driver and --cpu describe machines with Linux, --platform names {other[0]}",
+            hint=f"judge {other[0]} in a run without them",
+        )
     typed = [machine for text in platforms for machine, _ in parse_platform(text)]
     return describe_machines(gpus, drivers, cpu, tuple(dict.fromkeys(typed)))
 

@@ -17,7 +17,7 @@ from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.phrases import plural
 from wheel_checks.targets.of_wheel import target_of_tags
 from wheel_checks.targets.selection import Choice, choose, release_wheels
-from wheel_checks.targets.target import Target, parse_targets, this_machine
+from wheel_checks.targets.target import LINUX, Target, parse_targets, this_machine
 from wheelproof.wheels.model import PlannedWheel
 
 if TYPE_CHECKING:  # few releases have variants
@@ -51,7 +51,7 @@ class Wanted:
     def targets(self) -> tuple[Target, ...]:
         """Every combination of platform and Python. Raises UsageError for a name that is not known."""
         described = tuple(dict.fromkeys(machine.machine for machine in self.machines))
-        return parse_targets(self.platforms or described, self.pythons)
+        return parse_targets(self.platforms or described, self.pythons, systems=True)
 
     @property
     def note(self) -> str:
@@ -127,11 +127,11 @@ def _of_requirement(requirement: Requirement, wanted: Wanted, listing: Listing, 
         for_machines += made
         if not made:
             plain.append(choose(requirement, files, target, pre=wanted.pre))
-    planned: dict[tuple[str, str], PlannedWheel] = {}
+    planned: dict[tuple[str, ...], PlannedWheel] = {}
     for choice in (*plain, *(made.choice for made in for_machines)):
         if choice.chosen is not None:
             # One file for several targets (py3-none-any) is judged for each machine: markers may differ.
-            key = (choice.chosen.file_name, choice.target.machine)
+            key = (choice.chosen.file_name, choice.target.system, choice.target.machine)
             wheel = _of_listed(choice.chosen, files, choice.target)
             planned.setdefault(key, replace(wheel, extras=frozenset(requirement.extras)))
     for key, gpus in _gpus_by_wheel(for_machines).items():
@@ -197,8 +197,11 @@ def _serves(file: IndexFile, wanted: Wanted) -> bool:
     if wanted.pythons:
         return any(not tags.isdisjoint(target.supported_tags()) for target in wanted.targets)
     of_file = target_of_tags(tags)
-    machines = {target.machine for target in wanted.targets}
-    return of_file.machine in machines if of_file else all(tag.platform == "any" for tag in tags)
+    machines = {target.machine for target in wanted.targets if target.system == LINUX}
+    others = {tag.platform for t in wanted.targets if t.system != LINUX for tag in t.supported_tags()}
+    if of_file:
+        return of_file.machine in machines
+    return any(tag.platform == "any" or tag.platform in others for tag in tags)
 
 
 def _of_listed(file: IndexFile, listed: tuple[IndexFile, ...], target: Target | None) -> PlannedWheel:

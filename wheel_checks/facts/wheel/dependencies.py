@@ -32,7 +32,7 @@ from wheel_checks.formats.wheel.python_source import ModuleSources
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.targets.selection import Choice, choose
-from wheel_checks.targets.target import Target
+from wheel_checks.targets.target import LINUX, Target
 
 Listing = Callable[[str], Sequence[IndexFile]]
 """The files of a project, none when no index knows it; raises SourceError."""
@@ -135,6 +135,9 @@ class Dependencies:
         """
         if wheel.target is None:
             return Unavailable("the wheel names no Linux machine to link on", "--platform, --python")
+        if wheel.target.system != LINUX:
+            what = f"what libraries of {wheel.target.system} link to is not followed"
+            raise SourceError(what, hint="--depth quick judges the rest, Linux is followed")
         unread = [fact for fact in (wheel.elfs, wheel.metadata) if isinstance(fact, Unavailable)]
         if unread or isinstance(wheel.elfs, Unavailable) or isinstance(wheel.metadata, Unavailable):
             return unread[0]

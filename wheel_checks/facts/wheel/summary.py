@@ -36,7 +36,7 @@ def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]
     if isinstance(wheel.name, WheelName):
         facts |= _of_name(wheel.name)
     if wheel.target is not None:
-        facts |= {"target": wheel.target.label, "machine": wheel.target.machine}
+        facts |= {"target": wheel.target.label, "machine": wheel.target.machine, "system": wheel.target.system}
     if digest := _sha256(wheel):
         facts["sha256"] = digest
     if isinstance(wheel.accelerator, AcceleratorFacts):

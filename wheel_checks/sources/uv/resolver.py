@@ -41,6 +41,10 @@ from wheel_checks.sources.uv_binary import Answer
 UV_GLIBCS = (17, 28, *range(31, 41))
 """The minor versions of glibc 2 that uv knows as ``--python-platform`` (uv 0.9 to 0.13)."""
 
+_MACOS_VERSION = (
+    "MACOSX_DEPLOYMENT_TARGET"  # what uv takes the target's version from (uv's reference, --python-platform)
+)
+_TRIPLES = {"Windows": "pc-windows-msvc", "macOS": "apple-darwin"}
 MOST_UNUSABLE = 16  # packages without a file for the target that are left out before giving up
 DEFAULT_TIMEOUT = 300.0  # seconds; a cold resolution of 200 packages takes 20
 
@@ -76,6 +80,14 @@ class Platform(Protocol):
     @property
     def glibc(self) -> tuple[int, int]:
         """The newest glibc whose wheels the target accepts."""
+
+    @property
+    def system(self) -> str:
+        """Linux, Windows or macOS."""
+
+    @property
+    def macos(self) -> tuple[int, int]:
+        """The version of macOS, (0, 0) elsewhere."""
 
 
 class NoSolutionError(SourceError):
@@ -114,6 +126,8 @@ def python_platform(target: Platform) -> str:
     if target.free_threaded:
         what = f"uv cannot resolve for the free-threaded Python {target.python[0]}.{target.python[1]} from afar"
         raise UsageError(what, expected="a Python without the t, as 3.13")
+    if target.system != "Linux":
+        return f"{target.machine}-{_TRIPLES[target.system]}"
     fitting = [minor for minor in UV_GLIBCS if (2, minor) <= target.glibc]
     if not fitting:
         what = f"uv cannot resolve for glibc {target.glibc[0]}.{target.glibc[1]}"
@@ -153,6 +167,8 @@ def resolve(
     config.require_trusted("what is resolved")
     gone = frozenset(map(canonicalize_name, left_out))
     options, settings = _options(target, pre=pre), configuration(config, environ)
+    if target.system == "macOS":  # uv's own is 13.0
+        environ = {**environ, _MACOS_VERSION: ".".join(map(str, target.macos))}
 
     def run() -> Resolution:
         with private_folder() as folder:
@@ -196,6 +212,7 @@ def question_of(
     words = [*_parsed(requirements), "under", *_parsed(constraints), "without", *gone]
     words += [f"{name} from {url}" for name, url in sorted((pinned or {}).items())]
     words += [*_options(target, pre=pre), configuration(config, environ)]
+    words += [f"macOS {target.macos}"] * (target.system == "macOS")
     words += [f"{name}={value}" for name, value in sorted(environ.items()) if name[:3] == "UV_"]
     linked = [url for text in (*requirements, *constraints) if (url := Requirement(text).url)]
     return words, (*config.indexes, *config.find_links, *(pinned or {}).values(), *linked)
