@@ -15,11 +15,12 @@ import pytest
 from tests.conftest import Run, Wheelproof
 from tests.support.index import simple_index
 from tests.support.range_server import RangeServer
-from tests.support.wheels import WheelBuilder, torch_like
+from tests.support.wheels import WheelBuilder, gpu_library, torch_like
 
 EXPECT = """\
 project = "torch"
 pythons = ["3.12", "3.13"]
+resolve = false
 
 [[platform]]
 name = "x86_64"
@@ -231,7 +232,7 @@ def test_every_format(wheelproof: Wheelproof, dist: Path) -> None:
     ("arguments", "expect", "status", "said"),
     [
         (("torch==2.11.0",), "project = 1", 2, "project (line 1) is 1; expected a string"),
-        (("torch==2.11.0",), EXPECT + "colour = 1", 2, "platform[1].colour (line 13) is no key that is known here"),
+        (("torch==2.11.0",), EXPECT + "colour = 1", 2, "platform[1].colour (line 14) is no key that is known here"),
         (("other==1",), EXPECT, 2, "'other==1' is not of torch"),
         (("absent/",), EXPECT, 3, "there is no file absent"),
         (
@@ -278,3 +279,118 @@ def test_the_members_of_many_wheels_are_not_kept(wheelproof: Wheelproof, tmp_pat
         tracemalloc.stop()
     assert run.status == 0, run.out
     assert peak < 24_000_000  # 16 MB; 36 MB if members were kept
+
+
+# Can it be installed?
+
+DEMO = """\
+project = "demo"
+pythons = ["3.12", "3.13t"]
+[[platform]]
+name = "Linux"
+tags = ["manylinux_2_28_x86_64"]
+[[platform]]
+name = "Windows"
+tags = ["win_amd64"]
+[[platform]]
+name = "macOS"
+tags = ["macosx_*_arm64"]
+"""
+TAGS = [
+    f"{python}-{tag}"
+    for python in ("cp312-cp312", "cp313-cp313t")
+    for tag in ("manylinux_2_28_x86_64", "win_amd64", "macosx_11_0_arm64")
+]
+
+
+def demo(folder: Path, *requires: str) -> Path:
+    """A folder with a whole release of demo 1.0, which requires this."""
+    folder.mkdir()
+    for tags in TAGS:
+        WheelBuilder(tags=tags).metadata(requires=requires).write(folder)
+    return folder
+
+
+def dependency(version: str, *tags: str) -> list[WheelBuilder]:
+    return [WheelBuilder("dep", version, tag) for tag in tags]
+
+
+NATIVE = [
+    "cp312-cp312-manylinux_2_28_x86_64",
+    "cp312-cp312-win_amd64",
+    "cp312-cp312-macosx_14_0_arm64",
+    "cp313-cp313-manylinux_2_28_x86_64",
+    "cp313-cp313-win_amd64",
+    "cp313-cp313-macosx_14_0_arm64",
+]
+THREADS = [tag.replace("cp313-cp313", "cp313-cp313t") for tag in NATIVE[3:]]
+
+
+@pytest.mark.parametrize(
+    ("index", "requires", "status", "told"),
+    [
+        (
+            dependency("1.0", "py3-none-any"),
+            "dep>=2",
+            1,
+            "on Linux, Windows and macOS (Python 3.12) no versions fulfil what the release requires",
+        ),
+        ([], "dep", 1, "on Linux, Windows and macOS (Python 3.12) there is no file of dep, which the release requires"),
+        (
+            dependency("1.0", *NATIVE[:1], *NATIVE[2:], *THREADS),
+            "dep",
+            1,
+            "on Windows (Python 3.12) there is no file of dep",
+        ),
+        (dependency("1.0", *NATIVE), "dep", 3, "dep 1.0 has no file for cp313t x86_64"),
+        (dependency("1.1", *NATIVE) + dependency("1.0", *NATIVE, *THREADS), "dep", 0, "may be uploaded"),
+        (
+            dependency("1.0", "cp312-cp312-win_amd64"),
+            "dep; sys_platform == 'win32' and python_version < '3.13'",
+            0,
+            "SHIP",
+        ),
+        (
+            [WheelBuilder("dep").metadata(requires=["demo==1.0"])],
+            "dep; python_version < '3.13'",
+            0,
+            "SHIP",
+        ),
+    ],
+    ids=["version", "nothing", "no Windows", "no free threads", "an older one with free threads", "marker", "circle"],
+)
+def test_what_the_wheels_require_is_resolved_for_every_cell(
+    tmp_path: Path, wheelproof: Wheelproof, index: list[WheelBuilder], requires: str, status: int, told: str
+) -> None:
+    folder = demo(tmp_path / "dist", requires)
+    with RangeServer(simple_index(*index)) as server:
+        run = release(wheelproof, folder, "--index-url", server.url("/simple"), expect=DEMO)
+    assert told in run.out
+    assert run.status == status
+
+
+def test_without_an_index_it_is_not_proven_that_the_release_can_be_installed(
+    tmp_path: Path, wheelproof: Wheelproof
+) -> None:
+    folder = demo(tmp_path / "dist", "dep")
+    run = release(wheelproof, folder, "--no-index", expect=DEMO)
+    assert run.status == 3
+    assert "not proven that the release can be installed on every platform: no index is asked" in run.out
+    assert release(wheelproof, folder, "--no-index", expect=f"resolve = false\n{DEMO}").status == 0
+    for wheel in dependency("1.0", "py3-none-any"):
+        wheel.write(tmp_path)
+    assert release(wheelproof, folder, "--no-index", "--find-links", tmp_path, expect=DEMO).status == 0
+
+
+def test_an_expected_version_that_is_not_known_stops(tmp_path: Path, wheelproof: Wheelproof) -> None:
+    """The wheel shows CUDA 12, and not which."""
+    folder = tmp_path / "dist"
+    folder.mkdir()
+    tags = "cp312-cp312-manylinux_2_28_x86_64"
+    WheelBuilder(tags=tags).add("demo/_C.so", gpu_library(needed=["libcudart.so.12"])).write(folder)
+    expect = f'project = "demo"\npythons = ["3.12"]\n[[platform]]\nname = "x86_64"\ntags = ["{tags[12:]}"]\n'
+    run = release(wheelproof, folder, expect=f'{expect}accelerator = "cuda==12.8"\n')
+    assert run.status == 3
+    assert "not proven: expected cuda==12.8, and the wheel names only version 12" in run.out
+    assert "STOP  demo 1.0" in run.out
+    assert release(wheelproof, folder, expect=f'{expect}accelerator = "cuda==12.*"\n').status == 0

@@ -57,6 +57,8 @@ def test_what_is_no_expectation(text: str, message: str) -> None:
         ("cuda==13.0", "12.8", False),
         ("cuda==13.0", "13", None),
         ("cuda==13.0", "12", False),
+        ("cuda==12.8", "12", None),  # neither 12.0 nor 12.999, and yet one of them
+        ("cuda!=12.8", "12", None),
         ("cuda==13.0", "", None),
         ("cuda==13.*", "13", True),
         ("cuda>=12.8", "13", True),

@@ -38,10 +38,17 @@ class AcceleratorExpectation:
             return True
         if not version:
             return None
-        if "." not in version:  # only the major is known: sure when both ends of it get the same answer
-            lowest, highest = (self.versions.contains(Version(f"{version}.{minor}")) for minor in (0, 999))
-            return lowest if lowest == highest else None
+        if "." not in version:  # only the major is known: sure when all of its minor versions get the same answer
+            named = [release[1] for spec in self.versions if len(release := _release(spec.version)) > 1]
+            minors = {0, 999, *(max(0, minor + step) for minor in named for step in (-1, 0, 1))}
+            answers = {self.versions.contains(Version(f"{version}.{minor}")) for minor in minors}
+            return answers.pop() if len(answers) == 1 else None
         return self.versions.contains(Version(version))
+
+
+def _release(text: str) -> tuple[int, ...]:
+    """The numbers of a version in a specifier, such as 12.8 or 12.*."""
+    return Version(text.removesuffix(".*")).release
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from wheel_checks.targets.variant_choice import MachineChoice
 
 _FEWEST = 3  # files whose median says what is usual
 _NOT_READ = Unavailable("no wheel was read")
+_NOT_RESOLVED = Unavailable("what the release requires was not resolved")
 
 
 class Cell(NamedTuple):
@@ -37,6 +38,20 @@ class Told(NamedTuple):
 
     who: str
     value: str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What comes of resolving the requirements of a cell: nothing where they can be installed.
+
+    ``conflict`` says why no versions fulfil them, ``missing`` are packages without any file for it, ``unproven`` says
+    why it is not known.
+    """
+
+    cell: Cell
+    conflict: str = ""
+    missing: tuple[str, ...] = ()
+    unproven: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +95,8 @@ class ReleaseFacts:
     ``filled`` has every expected cell, platform by platform, with the files that fill it: the one with the highest
     build tag, which installers prefer, first. ``median_sizes`` (bytes) are those of platforms with at least three
     files: fewer say nothing of what is usual. ``machine_choices`` are what the machines that it claims to serve get of
-    its variants, each with the label that was expected, "" for any that is made for a GPU.
+    its variants, each with the label that was expected, "" for any that is made for a GPU. ``installations`` has each
+    cell whose file requires something.
     """
 
     expectation: ReleaseExpectation
@@ -90,6 +106,7 @@ class ReleaseFacts:
     median_sizes: Mapping[str, float]
     today: date
     machine_choices: tuple[tuple[MachineChoice, str], ...] = ()
+    installations: tuple[Installation, ...] | Unavailable = _NOT_RESOLVED
 
     @property
     def own_files(self) -> tuple[ReleaseFile, ...]:

@@ -210,6 +210,7 @@ class ReleaseExpectation:
     ``other_files`` are patterns of names that may lie beside the release and are not looked at. ``hashes`` maps file
     names to sha256 in hex; when there are any, every file must be among them. ``depth`` is the least to judge at.
     ``pythons`` and ``build_tags`` are those of platforms that name none. ``upload_rules`` says what index it is for.
+    ``resolve`` asks whether what the wheels require can be installed today.
     """
 
     project: Filled
@@ -217,6 +218,7 @@ class ReleaseExpectation:
     sdist: bool = False
     yanked: bool = False
     upload_rules: Annotated[UploadRules, Key("upload-rules")] = UploadRules.PUBLIC
+    resolve: bool = True
     metadata: Annotated[Agreement, Key("same-metadata")] = Agreement.ALL
     size_outlier: Ratio | None = None
     depth: Depth = Depth.QUICK

@@ -1,4 +1,4 @@
-"""REL101 to REL112: the release as a whole, and its files."""
+"""REL101 to REL113: the release as a whole, and its files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.rules.variants.coverage_cases import CPU as CPU_VARIANT
 from tests.rules.variants.coverage_cases import CU126, H100, H100_OLD, ORIN, SM_80, gets
 from tests.rules.variants.coverage_cases import PLAIN as MACHINE_WITHOUT_GPU
 from tests.support.releases import BOTH, built, first, of_size, release, wheel, with_metadata
-from wheel_checks.facts.release import ReleaseFacts, ReleaseFile, Told
+from wheel_checks.facts.release import Cell, Installation, ReleaseFacts, ReleaseFile, Told
 from wheel_checks.targets.variant_choice import MachineChoice
 
 CPU, CUDA_12, CUDA_13 = built("cpu", "", "1.0+cpu"), built("cuda", "12.8"), built("cuda", "13.0")
@@ -35,6 +35,12 @@ def labelled(label: str) -> ReleaseFile:
 def serving(made: MachineChoice, variant: str = "") -> ReleaseFacts:
     """A release that claims to serve one machine, with the label that it must get."""
     return replace(release(X86, ARM), machine_choices=((made, variant),))
+
+
+def installed(*conflicts: tuple[str, str]) -> ReleaseFacts:
+    """A release whose requirements were resolved for Python 3.12, with a conflict ("" for none) by platform."""
+    found = tuple(Installation(Cell(platform, "3.12"), conflict) for platform, conflict in conflicts)
+    return replace(release(X86, ARM), installations=found)
 
 
 def exemption(until: str) -> str:
@@ -385,4 +391,28 @@ CASES = [
         ("the file is not expected: no platform with the tag manylinux_2_28_x86_64 and the variant cu130 is",),
     ),
     Case("REL108", "two variants with the same tags", lambda: release(labelled("cu126"), labelled("cu130"), X86)),
+    Case(
+        "REL113",
+        "requirements that contradict each other on one platform",
+        lambda: installed(("x86_64", "nothing fits"), ("aarch64", "")),
+        ("on x86_64 (Python 3.12) no versions fulfil what the release requires: nothing fits",),
+        evidence=("x86_64 3.12",),
+    ),
+    Case(
+        "REL113",
+        "a package without a file, everywhere",
+        lambda: replace(
+            release(X86, ARM),
+            installations=tuple(Installation(Cell(name, "3.12"), missing=("triton",)) for name in BOTH),
+        ),
+        ("on every platform there is no file of triton, which the release requires",),
+    ),
+    Case(
+        "REL113",
+        "an index that does not answer",
+        lambda: replace(release(X86), installations=(Installation(Cell("x86_64", "3.12"), unproven="no answer"),)),
+        ("not proven that the release can be installed on every platform: no answer",),
+        undecided=True,
+    ),
+    Case("REL113", "all resolved", lambda: installed(("x86_64", ""), ("aarch64", ""))),
 ]

@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.wheel.facts import Depth
     from wheel_checks.report import render
     from wheel_checks.report.wording import write
+    from wheelproof.release.installable import Installer
     from wheelproof.release.report import ReleaseRequest, judge_release
     from wheelproof.release.summary import markdown_summary, text_summary
     from wheelproof.wheels.model import Judgement
@@ -68,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
             opened.progress,
             opened.dependencies,
             attesting_of(opened.client, output, is_required=True) if arguments.require_attestations else None,
+            Installer(opened.config, opened.index, opened.client, output.offline, arguments.pre),
         )
     shown = {"color": output.color, "quiet": output.quiet, "verbose": output.verbose}
     for name, place in output.reports:

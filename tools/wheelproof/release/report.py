@@ -26,6 +26,7 @@ from wheel_checks.sources.client import HttpClient
 from wheelproof import __version__
 from wheelproof.release.digests import known_digests, known_sizes, local_digests
 from wheelproof.release.exemptions import exempt
+from wheelproof.release.installable import Installer
 from wheelproof.release.machines import machine_choices
 from wheelproof.release.matrix import headline, matrix_facts
 from wheelproof.release.plan import Candidate, Listing, find_files
@@ -38,6 +39,8 @@ if TYPE_CHECKING:  # most runs ask for no attestations
 
 REPLACED = ("WHL108", "WHL201", "WHL301", "WHL302")
 """Rules whose work REL308, REL103, REL106 and REL104 do: telling all twice would hide what is told once."""
+
+INSTALLABLE = "REL113"  # the rule for which requirements are resolved
 
 ELFS_AT_ONCE = 4  # wheels whose ELF files are held at the same time: some 60 MB for each of torch's
 
@@ -62,11 +65,13 @@ def judge_release(
     progress: Progress | None = None,
     dependencies: Dependencies | None = None,
     attesting: Attesting | None = None,
+    installer: Installer | None = None,
 ) -> Report:
     """The report: the release first, then its files by name. A wheel that cannot be read is undecided.
 
     ``judgement.expectations`` is not used: the expectation has its own, for each platform. ``attesting`` judges the
-    attestations of every file. Raises UsageError for a
+    attestations of every file, and ``installer`` tries whether what the wheels require can be installed, where the
+    expectation asks for that. Raises UsageError for a
     target, version or rule prefix that means nothing, SourceError when a place cannot be read, NotFoundError when it
     holds no file of the project.
     """
@@ -75,7 +80,7 @@ def judge_release(
     rules = judgement.selection.rules_by_kind(KINDS)
     rules["wheel"] = [rule for rule in rules["wheel"] if rule.id not in REPLACED]
     expectation = request.expectation
-    if expectation.upload_rules is UploadRules.PUBLIC:
+    if expectation.upload_rules is UploadRules.PUBLIC and rules["upload"]:
         rules["wheel"] += rules["upload"]
         judgement = replace(judgement, upload=True)
     for exemption in expectation.exemptions:
@@ -97,6 +102,10 @@ def judge_release(
     files = [_file(c, wheels.get(c.file_name), digests, expectation.hashes) for c in candidates]
     release = lay_out(expectation, version, files, request.today)
     release = replace(release, machine_choices=machine_choices(release, candidates, wheels))
+    asked = expectation.resolve and any(rule.id == INSTALLABLE for rule in rules["release-set"])
+    if installer is not None and asked:
+        paths = [path for candidate in candidates for path in candidate.paths]
+        release = replace(release, installations=installer.with_files(paths).try_all(release))
     judged_files = tuple(
         _file_subject(file, release, wheels.get(file.file_name), rules["release-file"]) for file in release.files
     )

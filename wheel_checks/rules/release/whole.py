@@ -11,7 +11,7 @@ from packaging.tags import Tag
 
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.release import ReleaseFacts, ReleaseFile
+from wheel_checks.facts.release import Installation, ReleaseFacts, ReleaseFile
 from wheel_checks.facts.release_expectation import Agreement, Parity
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable, need
@@ -26,6 +26,7 @@ rule = rules_of(KIND, Audience.PUBLISHER)
 _SHOWN = 8  # file names or requirements in one finding
 
 K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 
 
 @rule(
@@ -277,9 +278,42 @@ def _unserved(made: MachineChoice, wanted: str) -> Finding | None:
     return None if made.choice.chosen else Finding(f"{machine} gets {taken(made)}")
 
 
-def _groups(files: Iterable[ReleaseFile], key: Callable[[ReleaseFile], K]) -> list[list[ReleaseFile]]:
-    """The files with equal keys, the largest group first."""
-    groups: dict[K, list[ReleaseFile]] = defaultdict(list)
+@rule(
+    "REL113",
+    "what the wheels require can be installed on every promised platform and Python",
+    why="A release whose requirements no index fulfils installs for nobody, and resolvers silently take an older one.",
+    example="vllm 0.33.0, which demanded a certifi that did not exist",
+    fix="Change the requirement that the finding names, or publish first what it asks for.",
+)
+def installable(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
+    """The requirements of each cell's file resolve, to wheels or source archives. Nothing is built."""
+    found = need(release.installations)
+    fix = Fix("Change the requirement, or publish first what it asks for (--find-links names what is not out yet).")
+    for group in _groups(found, lambda one: (one.conflict, one.missing, one.unproven)):
+        first, evidence = group[0], (Evidence("cells", summarised([" ".join(one.cell) for one in group], _SHOWN)),)
+        where = _where(release, group)
+        if first.conflict:
+            yield Finding(f"{where} no versions fulfil what the release requires: {first.conflict}", evidence, fix)
+        elif first.missing:
+            named = joined(first.missing)
+            yield Finding(f"{where} there is no file of {named}, which the release requires", evidence, fix)
+        elif first.unproven:
+            message = f"not proven that the release can be installed {where}: {first.unproven}"
+            yield Finding(message, evidence, fix, undecided=True)
+
+
+def _where(release: ReleaseFacts, group: Sequence[Installation]) -> str:
+    """``on x86_64 and aarch64 (Python 3.12)``, or ``on every platform``."""
+    platforms = list(dict.fromkeys(one.cell.platform for one in group))
+    pythons = list(dict.fromkeys(one.cell.python for one in group))
+    if {one.cell for one in group} >= {cell for cell, files in release.filled.items() if files}:
+        return "on every platform"
+    return f"on {joined(platforms)} (Python {joined(pythons)})"
+
+
+def _groups(files: Iterable[T], key: Callable[[T], K]) -> list[list[T]]:
+    """Those with equal keys, the largest group first."""
+    groups: dict[K, list[T]] = defaultdict(list)
     for file in files:
         groups[key(file)].append(file)
     return sorted(groups.values(), key=len, reverse=True)
