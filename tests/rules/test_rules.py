@@ -40,6 +40,7 @@ from tests.rules.wheel import (
     metadata_cases,
     record_cases,
     symbols_cases,
+    systems_cases,
 )
 from tests.support.facts import findings, judged
 from wheel_checks.catalogue import all_rules
@@ -59,6 +60,7 @@ MODULES = (
     foreign_names_cases,
     linking_cases,
     symbols_cases,
+    systems_cases,
     gpu_code_cases,
     security_cases,
     security_change_cases,

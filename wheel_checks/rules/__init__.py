@@ -70,6 +70,7 @@ MODULES = {
     "wheel.gpu_code": ("wheel",),
     "wheel.identity": ("wheel",),
     "wheel.linking": ("wheel",),
+    "wheel.systems": ("wheel",),
     "wheel.symbols": ("wheel",),
     "wheel.members": ("wheel",),
     "wheel.metadata": ("wheel",),

@@ -232,6 +232,11 @@ CASES = [
         lambda: release(with_metadata("x86_64", "a"), with_metadata("aarch64", "b"), same_metadata="platform"),
     ),
     Case(
+        "REL107",
+        "two spellings of one project",
+        lambda: release(with_metadata("x86_64", "ml_dtypes>=1"), with_metadata("aarch64", "ml-dtypes>=1")),
+    ),
+    Case(
         "REL108",
         "a version in two spellings",
         lambda: release(X86, wheel(version="1.0.0")),

@@ -127,7 +127,7 @@ def _of_requirement(requirement: Requirement, wanted: Wanted, listing: Listing, 
         for_machines += made
         if not made:
             plain.append(choose(requirement, files, target, pre=wanted.pre))
-    planned: dict[tuple[str, ...], PlannedWheel] = {}
+    planned: dict[tuple[str, str, str], PlannedWheel] = {}
     for choice in (*plain, *(made.choice for made in for_machines)):
         if choice.chosen is not None:
             # One file for several targets (py3-none-any) is judged for each machine: markers may differ.
@@ -158,14 +158,14 @@ def _for_machines(
     return choose_for_machines(requirement, files, target, wanted.machines, read, pre=wanted.pre)
 
 
-def _gpus_by_wheel(choices: Iterable[MachineChoice]) -> dict[tuple[str, str], tuple[Product, ...]]:
+def _gpus_by_wheel(choices: Iterable[MachineChoice]) -> dict[tuple[str, str, str], tuple[Product, ...]]:
     """The GPUs whose machines take each wheel: it need not run on the others."""
     from wheel_checks.facts.gpu.targets import parse_gpu
 
-    found: dict[tuple[str, str], tuple[Product, ...]] = {}
+    found: dict[tuple[str, str, str], tuple[Product, ...]] = {}
     for made in choices:
         if made.choice.chosen is not None:
-            key = (made.choice.chosen.file_name, made.choice.target.machine)
+            key = (made.choice.chosen.file_name, made.choice.target.system, made.choice.target.machine)
             gpu, machine = made.machine.gpu, made.machine.machine
             own = (replace(parse_gpu(gpu), machine=machine),) if gpu else ()
             found[key] = tuple(dict.fromkeys((*found.get(key, ()), *own)))

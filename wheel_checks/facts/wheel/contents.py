@@ -24,7 +24,7 @@ from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, FileFacts
 from wheel_checks.facts.archive.members import MemberContents, ranges_of, read_members
 from wheel_checks.facts.archive.reading import TAIL, read_sized_archive
 from wheel_checks.facts.security.startup import StartupFacts, startup_facts, startup_members
-from wheel_checks.facts.wheel.facts import NO_ELFS, NO_GPU_CODE, NO_STARTUP, NOT_COMPARED, Depth
+from wheel_checks.facts.wheel.facts import NO_ELFS, NO_GPU_CODE, NO_HEADS, NO_STARTUP, NOT_COMPARED, Depth
 from wheel_checks.facts.wheel.small_members import dist_infos, own_dist_info, version_files, version_members
 from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.facts.elf.named_imports import NamedImportFacts
     from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.gpu.targets import Product
+    from wheel_checks.facts.wheel.native_heads import NativeHeads
     from wheel_checks.formats.gpu.fatbin import GpuCode
     from wheel_checks.formats.wheel.python_source import ModuleSources
     from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
@@ -66,7 +67,7 @@ class WheelContents:
     cannot be read at all ("" when it can). ``dist_infos`` are the names of all top-level ``*.dist-info`` folders;
     ``metadata_bytes`` is METADATA as it is, to compare it with what an index serves. ``variant`` is None where there is
     no ``variant.json``, ``variant_member`` the path where it is or should be. ``elfs``, ``imports``, ``gpu_code``,
-    ``hash_faults``, ``disguised``, ``startup`` and ``content_sha256`` are as in ``WheelFacts``.
+    ``hash_faults``, ``disguised``, ``startup``, ``heads`` and ``content_sha256`` are as in ``WheelFacts``.
     """
 
     size: int
@@ -89,6 +90,7 @@ class WheelContents:
     content_sha256: str = ""
     disguised: tuple[tuple[str, str], ...] | Unavailable = NOT_COMPARED
     startup: StartupFacts | Unavailable = NO_STARTUP
+    heads: NativeHeads | Unavailable = NO_HEADS
     broken: str = ""
 
 
@@ -113,6 +115,7 @@ def read_contents(
         contents = _read_small_members(source, found, name, depth, kept)
         look = _with_glance if glance else partial(_with_accelerator, wanted="", most=QUICK)
         contents = look(contents, source, kept)
+        contents = _with_heads(contents, source, name, kept)
         if depth is Depth.FULL:
             contents = _with_absence(contents, source, kept, max_read)
         if depth.includes(Depth.LINKS):
@@ -359,6 +362,21 @@ def _with_elfs(
     stable = not isinstance(name, Unavailable) and any(tag.abi == "abi3" for tag in name.tags)
     contents = replace(contents, elfs=elfs, imports=kept_named_imports(source, archive, kept, stable=stable))
     return replace(contents, sources=kept_module_sources(source, archive, kept))
+
+
+def _with_heads(
+    contents: WheelContents, source: ByteSource, name: WheelName | Unavailable, kept: FileFacts
+) -> WheelContents:
+    """With the first bytes of native members: those of macOS and Windows, of a local file, and from depth links on."""
+    archive = contents.archive
+    if isinstance(archive, Unavailable) or isinstance(name, Unavailable):
+        return contents
+    from wheel_checks.facts.wheel.native_heads import NativeHeads, is_for_other_system, read_native_heads
+
+    if source.remote and not is_for_other_system(name.tags) and not contents.depth.includes(Depth.LINKS):
+        return contents
+    heads = kept.remember("native heads", AsJson(NativeHeads), lambda: read_native_heads(source, archive))
+    return replace(contents, heads=heads)
 
 
 def _with_hashes(contents: WheelContents, source: ByteSource, kept: FileFacts) -> WheelContents:

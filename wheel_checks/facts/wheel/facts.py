@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.facts.elf.named_imports import NamedImportFacts
     from wheel_checks.facts.gpu.code import GpuCodeFacts
     from wheel_checks.facts.links.linking import LinkFacts
+    from wheel_checks.facts.wheel.native_heads import NativeHeads
     from wheel_checks.facts.wheel.upload import UploadFacts
     from wheel_checks.facts.wheel.variant import VariantFacts
     from wheel_checks.formats.wheel.python_source import ModuleSources
@@ -33,6 +34,7 @@ NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
 _NO_LINKS = Unavailable("what libraries link to is not followed at depth quick", "--depth links")
 NOT_COMPARED = Unavailable("contents are not compared at depth quick", "--depth full reads every byte")
 NO_STARTUP = Unavailable("the files that run code when Python starts were not read")
+NO_HEADS = Unavailable("what native members are was not read at depth quick", "--depth links")
 NO_UPLOAD = Unavailable("what an index looks at when a wheel is uploaded was not read")
 NO_GPU_CODE = Unavailable("GPU code is not read at this depth", "--depth gpu")
 
@@ -74,18 +76,18 @@ class WheelFacts:
     """One wheel. What could not be had is ``Unavailable``, with the reason.
 
     ``broken`` is the sentence that says why the archive cannot be read at all ("" when it can). ``sources`` are the
-    Python modules that show what an import loads.
-    ``variant`` is None for a wheel that is no variant: neither a label in its name nor a ``variant.json``.
-    ``listing`` is what the index says of it, ``other_listings`` what other indexes say of a file of that name.
-    ``target`` is the platform and Python for which markers were evaluated (None: no single target is meant).
-    ``dist_infos`` are the names of all top-level ``*.dist-info`` folders; ``sidecar`` is the METADATA that the index
-    serves next to the wheel (PEP 658), ``sidecar_hash`` its hash as stated and as it is, and ``sidecar_difference`` the
-    first line in which it differs from the wheel's own, of both, None when they are equal; ``wrong_metadata`` is
-    METADATA that indexes serve of required wheels with another hash than they state; ``hash_faults`` are
-    ``(member, sentence)`` of contents that match neither RECORD nor CRC; ``disguised`` are ``(member, kind)`` of native
-    code under names of data; ``startup`` is what runs when Python starts, and the entry points; ``upload`` is what an
-    index looks at besides; ``content_sha256`` is the digest of the file itself, "" unless it was read whole; ``etag``
-    is the strong validator of the server, "" without one.
+    Python modules that show what an import loads. ``variant`` is None for a wheel that is no variant: neither a label
+    in its name nor a ``variant.json``. ``listing`` is what the index says of it, ``other_listings`` what other indexes
+    say of a file of that name. ``target`` is the platform and Python for which markers were evaluated (None: no single
+    target is meant). ``dist_infos`` are the names of all top-level ``*.dist-info`` folders; ``sidecar`` is the METADATA
+    that the index serves next to the wheel (PEP 658), ``sidecar_hash`` its hash as stated and as it is, and
+    ``sidecar_difference`` the first line in which it differs from the wheel's own, of both, None when they are equal;
+    ``wrong_metadata`` is METADATA that indexes serve of required wheels with another hash than they state;
+    ``hash_faults`` are ``(member, sentence)`` of contents that match neither RECORD nor CRC; ``disguised`` are
+    ``(member, kind)`` of native code under names of data; ``startup`` is what runs when Python starts, and the entry
+    points; ``heads`` is what native members are by their first bytes; ``upload`` is what an index looks at besides;
+    ``content_sha256`` is the digest of the file itself, "" unless it was read whole; ``etag`` is the strong validator
+    of the server, "" without one.
     """
 
     file_name: str
@@ -115,6 +117,7 @@ class WheelFacts:
     variant: VariantFacts | None = None
     disguised: tuple[tuple[str, str], ...] | Unavailable = NOT_COMPARED
     startup: StartupFacts | Unavailable = NO_STARTUP
+    heads: NativeHeads | Unavailable = NO_HEADS
     upload: UploadFacts | Unavailable = NO_UPLOAD
     content_sha256: str = ""
     wrong_metadata: tuple[WrongHash, ...] = ()
@@ -133,6 +136,7 @@ class WheelFacts:
             archive=dropped,
             record=dropped,
             elfs=dropped,
+            heads=dropped,
             sources=dropped,
             imports=dropped,
             links=dropped,

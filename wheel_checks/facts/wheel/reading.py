@@ -122,6 +122,7 @@ def _assemble(contents: WheelContents, location: str, request: Request, name: Wh
         content_sha256=contents.content_sha256,
         disguised=contents.disguised,
         startup=contents.startup,
+        heads=contents.heads,
         broken=contents.broken,
     )
     if contents.broken:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from packaging.requirements import Requirement
 from packaging.tags import Tag
+from packaging.utils import canonicalize_name
 
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
@@ -105,12 +107,17 @@ def _dependencies(file: ReleaseFile) -> frozenset[str]:
     facts = need(file.metadata)
     return frozenset(
         (
-            *(f"Requires-Dist: {requirement}" for requirement in facts.requirements),
+            *(f"Requires-Dist: {_normalised(requirement)}" for requirement in facts.requirements),
             *(f"Requires-Dist: {text}" for text, _ in facts.bad_requirements),
             *(f"Provides-Extra: {extra}" for extra in facts.provides_extra),
             *([f"Requires-Python: {facts.requires_python}"] if facts.requires_python else []),
         )
     )
+
+
+def _normalised(requirement: Requirement) -> str:
+    """In one spelling: ml_dtypes and ml-dtypes are one project."""
+    return str(requirement).replace(requirement.name, canonicalize_name(requirement.name), 1)
 
 
 @rule(

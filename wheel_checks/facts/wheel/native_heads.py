@@ -1,0 +1,96 @@
+"""What the first bytes of native members say: ELF, PE or Mach-O, for which machine, and from which macOS on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from packaging.tags import Tag
+
+from wheel_checks.errors import FormatError
+from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.archive.inflation import unpackable
+from wheel_checks.formats.macho import MachSlice, read_mach_slices
+from wheel_checks.formats.native_signature import native_kind
+from wheel_checks.formats.pe.header import MACHINES
+from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
+from wheel_checks.formats.zip.local_header import read_local_header
+from wheel_checks.formats.zip.member_data import inflate_stream
+from wheel_checks.sources.byte_source import ByteSource
+
+MOST = 400  # members whose first bytes are read; scipy for macOS has 120
+_HEAD = 4 * 1024  # compressed bytes: the load commands of a library with forty needs
+_INFLATED = 64 * 1024
+_LIBRARY = re.compile(r"\.(?:so(?:\.[\w.]+)?|dylib|pyd|dll|exe)$", re.IGNORECASE)
+_OTHER_SYSTEM = re.compile(r"(?:macosx|win)(?:_|32)")
+
+
+@dataclass(frozen=True, slots=True)
+class NativeHead:
+    """One member: ``kind`` is "ELF", "PE", "Mach-O" or "" for none of them.
+
+    ``machine`` is that of a PE file ("" for the others), ``slices`` are those of a Mach-O file.
+    """
+
+    member: str
+    kind: str
+    machine: str = ""
+    slices: tuple[MachSlice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NativeHeads:
+    """The members that are named like libraries and programs; of ``unread`` ones nothing is known."""
+
+    heads: tuple[NativeHead, ...] = ()
+    unread: int = 0
+
+
+def is_for_other_system(tags: Iterable[Tag]) -> bool:
+    """True for wheels of macOS and Windows."""
+    return any(_OTHER_SYSTEM.match(tag.platform) for tag in tags)
+
+
+def read_native_heads(source: ByteSource, archive: Archive) -> NativeHeads:
+    """The heads of native members, in the order of the archive. Raises SourceError when bytes cannot be had."""
+    named = [m for m in unpackable(archive.members) if _LIBRARY.search(m.name) and not m.is_directory]
+    chosen, limit = named[:MOST], archive.end.directory_offset
+    spans = [_span(member, limit) for member in chosen]
+    pieces = iter(source.read_many([span for span in spans if span[1]]))
+    heads = [_head(member, next(pieces) if length else b"") for member, (_, length) in zip(chosen, spans, strict=True)]
+    return NativeHeads(tuple(heads), len(named) - len(chosen))
+
+
+def _span(member: Member, limit: int) -> tuple[int, int]:
+    room = LOCAL_HEADER_SIZE + len(member.raw_name) + 64 + _HEAD
+    return member.header_offset, max(0, min(room, limit - member.header_offset))
+
+
+def _head(member: Member, data: bytes) -> NativeHead:
+    try:
+        start = read_local_header(data).header_size
+        head = _inflated(member, data[start : start + member.compressed_size])
+        kind = native_kind(head)
+        slices = read_mach_slices(head) if kind == "Mach-O" else ()
+    except FormatError:
+        return NativeHead(member.name, "")
+    if kind != "PE":
+        return NativeHead(member.name, kind, slices=slices)
+    offset = int.from_bytes(head[60:64], "little") + 4
+    number = int.from_bytes(head[offset : offset + 2], "little")
+    return NativeHead(member.name, kind, MACHINES.get(number, f"{number:#06x}"))
+
+
+def _inflated(member: Member, data: bytes) -> bytes:
+    """What the first bytes of a member inflate to, as far as they go."""
+    found = b""
+    try:
+        for piece in inflate_stream(member, [data]):
+            found += piece
+            if len(found) >= _INFLATED:
+                break
+    except FormatError:  # that the data end here
+        if not found:
+            raise
+    return found[:_INFLATED]
