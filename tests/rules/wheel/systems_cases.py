@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.rules.case import Case
-from tests.support.facts import facts_of
+from tests.rules.case import WARNING, Case
+from tests.support.facts import facts_of, listed
 from tests.support.macho import mach_o, universal
 from tests.support.pe import ARM64, I386, Pe
 from tests.support.wheels import WheelBuilder, elf_stub
@@ -77,6 +77,14 @@ CASES = [
         lambda: holding(WINDOWS, a__pyd=Pe(machine=ARM64).build().data, b__dll=Pe(machine=I386, bits=32).build().data),
         ("1 file for aarch64 in a wheel for amd64", "1 file for x86 in a wheel for amd64"),
     ),
+    Case(
+        "WHL541",
+        "a runtime of another machine that perhaps nothing loads",
+        lambda: holding(WINDOWS, core__pyd=PE, vcruntime__dll=Pe(machine=ARM64).build().data),
+        ("1 file for aarch64 in a wheel for amd64",),
+        WARNING,
+    ),
+    Case("WHL541", "libraries of Windows as data for macOS", lambda: holding(MACOS, core__so=MACH_O, core__dll=PE)),
     Case("WHL541", "more machines than the tag names", lambda: holding(MACOS, core__so=BOTH)),
     Case(
         "WHL541",
@@ -95,6 +103,15 @@ CASES = [
         "an old load command, in one slice of two",
         lambda: holding(UNIVERSAL, core__so=universal(mach_o("x86_64", (10, 15), old=True), mach_o("arm64", (11, 0)))),
         ("1 file needs macOS 10.15 on x86_64, the tag macosx_10_9 promises 10.9",),
+    ),
+    Case(
+        "WHL542",
+        "a wheel that is published",
+        lambda: facts_of(
+            WheelBuilder(tags=MACOS).add("demo/core.so", mach_o("arm64", (15, 0))), listing=listed("demo.whl")
+        ),
+        ("1 file needs macOS 15.0 on arm64, the tag macosx_11_0 promises 11.0",),
+        WARNING,
     ),
     Case("WHL542", "a minor version of the same macOS", lambda: holding(MACOS, core__so=mach_o("arm64", (11, 3)))),
     Case("WHL542", "arm64 begins with 11", lambda: holding(UNIVERSAL, core__so=BOTH)),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.native_heads import NativeHead
-from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Unavailable, need
+from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import joined, plural, summarised
 from wheel_checks.registry import rule
 
@@ -83,21 +83,31 @@ def system(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix="Build for the machine of the tag, for universal2 with both.",
 )
 def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Mach-O files have all machines of the tag, PE files its one, but for data that names another."""
+    """Mach-O files have all machines of the tag, PE files its one, but for data that names another.
+
+    A DLL or program that is no Python module is a warning next to others that fit: perhaps nothing loads it, as
+    vcruntime140_1.dll of x64 in z3-solver for Arm.
+    """
     tagged = [match for match in _tagged(wheel) if match["system"] in ("win", "macosx")]
     if not tagged:
         need(Unavailable("the wheel is not for macOS or Windows"))
     foreign: dict[str, list[str]] = defaultdict(list)
+    fitting = False
     for head in _heads(wheel):
-        if head.kind == "ELF" or _is_meant(head.member):
+        own = [match for match in tagged if _KINDS[match["system"]] == head.kind]
+        if not own or _is_meant(head.member):
             continue
         found = {part.machine for part in head.slices} or {head.machine}
-        if not any(_serves(match, head.kind, found) for match in tagged if _KINDS[match["system"]] == head.kind):
+        if any(_serves(match, head.kind, found) for match in own):
+            fitting = True
+        else:
             foreign[joined(sorted(found))].append(head.member)
     for machines, members, evidence, place in _found(foreign):
         named = joined(sorted({match["machine"] for match in tagged}))
         message = f"{plural(len(members), 'file')} for {machines} in a wheel for {named}"
-        yield Finding(message, evidence, Fix("Build these files for the machine of the tag, or leave them out."), place)
+        fix = Fix("Build these files for the machine of the tag, or leave them out.")
+        spare = fitting and not any(re.search(r"\.(?:pyd|so|dylib)$", member) for member in members)
+        yield Finding(message, evidence, fix, place, Severity.WARNING if spare else None)
 
 
 def _serves(tag: re.Match[str], kind: str, machines: set[str]) -> bool:
@@ -116,7 +126,10 @@ def _serves(tag: re.Match[str], kind: str, machines: set[str]) -> bool:
     fix="Build with MACOSX_DEPLOYMENT_TARGET, or let delocate write the tag.",
 )
 def oldest_macos(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """From macOS 11 on major versions are compared, since tags have no other; arm64 begins with 11."""
+    """From macOS 11 on major versions are compared, since tags have no other; arm64 begins with 11.
+
+    Of a wheel that is published it is a warning: it loads where all symbols are, which the version does not say.
+    """
     tagged = [match for match in _tagged(wheel) if match["system"] == "macosx" and match["major"]]
     if not tagged:
         need(Unavailable("the wheel is not for macOS"))
@@ -134,7 +147,7 @@ def oldest_macos(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             f"{plural(len(members), 'file')} {verb} macOS {version}, the tag {tag} promises {oldest[0]}.{oldest[1]}"
         )
         fix = Fix("Build with MACOSX_DEPLOYMENT_TARGET as in the tag, or tag the wheel with the newer version.")
-        yield Finding(message, evidence, fix, place)
+        yield Finding(message, evidence, fix, place, Severity.WARNING if wheel.listing else None)
 
 
 def _comparable(version: tuple[int, int]) -> tuple[int, int]:
