@@ -116,10 +116,11 @@ def normalised(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 def local_version(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Neither the file name nor METADATA has one."""
     name = need(wheel.name)
-    if name.parsed_version.local:
+    stated = "" if isinstance(wheel.metadata, Unavailable) else wheel.metadata.version
+    if name.parsed_version.local or "+" in stated:
         fix = Fix('Publish the public version, or say `upload-rules = "none"` for an index that takes local versions.')
         evidence = (Evidence("file name", wheel.file_name),)
-        message = f"the index refuses the local version {name.parsed_version}"
+        message = f"the index refuses the local version {stated or name.parsed_version}"
         yield refused(wheel, "local-version", message, fix=fix, evidence=evidence)
 
 

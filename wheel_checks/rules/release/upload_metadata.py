@@ -26,8 +26,8 @@ from wheel_checks.rules.release.upload import KIND, refused, unproven
 
 rule = rules_of(KIND, Audience.PUBLISHER)
 _CORRECT = Fix("Correct the project's metadata (pyproject.toml), and build the wheel again.")
-_ADDRESS = re.compile(r"https?:(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2}|\[[0-9A-Fa-f:.]+\])+", re.IGNORECASE)
-_PLACEHOLDER = "UNKNOWN"  # setuptools wrote it up to 2021, and the index takes it
+_ADDRESS = re.compile(r"https?:", re.IGNORECASE)  # the index looks at the scheme, not at the characters that follow
+_PLACEHOLDER = "UNKNOWN"  # setuptools wrote it up to 2021, and twine left it out up to version 5
 _LIBRARY = re.compile(r"(?:^|/)[^/]+\.(?:so(?:\.[\w.]+)?|dll|dylib)$")
 _BUNDLED = re.compile(r"(?:^|/)(?:[^/]+\.libs|\.dylibs)/")
 _MANGLED = re.compile(r"[-.][0-9a-f]{8,32}(?=\.)")
@@ -173,14 +173,14 @@ def links(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Project-URL, Home-Page, Download-URL, and the e-mail addresses of author and maintainer."""
     fields = _fields(wheel)
     for message in _link_faults(fields):
-        yield refused(wheel, "links", message, fix=_CORRECT)
+        key = "placeholder" if f" {_PLACEHOLDER!r} " in message else "links"
+        yield refused(wheel, key, message, fix=_CORRECT)
     for field in ("Author-Email", "Maintainer-Email"):
         address = parseaddr(fields.first(field))[1]
         local, sign, domain = address.rpartition("@")
-        if address not in ("", _PLACEHOLDER) and not (
-            local and sign and "." in domain.strip(".") and not re.search(r"[\s<>]", address)
-        ):
-            yield refused(wheel, "email", f"{field}: {address!r} is no e-mail address", fix=_CORRECT)
+        if address and not (local and sign and "." in domain.strip(".") and not re.search(r"[\s<>]", address)):
+            key = "placeholder" if address == _PLACEHOLDER else "email"
+            yield refused(wheel, key, f"{field}: {address!r} is no e-mail address", fix=_CORRECT)
 
 
 def _link_faults(fields: MetadataFields) -> Iterator[str]:
@@ -194,12 +194,12 @@ def _link_faults(fields: MetadataFields) -> Iterator[str]:
             yield f"the label {label[:80]!r} of a Project-URL has {len(label)} characters; the limit is {longest}"
         elif label in labels:
             yield f"two Project-URLs have the label {label!r}"
-        elif not _ADDRESS.fullmatch(address.partition("#")[0]):
+        elif not _ADDRESS.match(address):
             yield f"the address {address[:200]!r} of a Project-URL is no http or https address"
         labels.add(label)
     for field in ("Home-Page", "Download-URL"):
         address = fields.first(field)
-        if address not in ("", _PLACEHOLDER) and not _ADDRESS.fullmatch(address.partition("#")[0]):
+        if address and not _ADDRESS.match(address):
             yield f"{field} {address[:200]!r} is no http or https address"
 
 
