@@ -369,6 +369,20 @@ def test_what_the_wheels_require_is_resolved_for_every_cell(
     assert run.status == status
 
 
+def test_the_platforms_that_are_named_are_judged_alone(tmp_path: Path, wheelproof: Wheelproof) -> None:
+    folder = demo(tmp_path / "dist", "dep; sys_platform == 'linux'")
+    (folder / "demo-1.0-cp312-cp312-macosx_11_0_arm64.whl").write_bytes(b"no wheel")
+    asked = (folder, "--no-index", "--platform")
+    windows = release(wheelproof, *asked, "win_amd64", expect=DEMO)
+    assert windows.status == 0, windows.out
+    assert "2 of 2 cells filled by 2 files" in windows.out
+    assert release(wheelproof, *asked, "macosx_14_0_arm64", expect=DEMO).status == 1
+    assert release(wheelproof, *asked, "x86_64", expect=DEMO).status == 3  # dep is not resolved
+    none = release(wheelproof, *asked, "win_arm64", expect=DEMO)
+    assert none.status == 2
+    assert "the expectation has no platform for --platform" in none.err
+
+
 def test_without_an_index_it_is_not_proven_that_the_release_can_be_installed(
     tmp_path: Path, wheelproof: Wheelproof
 ) -> None:

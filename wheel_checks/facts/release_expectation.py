@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
@@ -256,6 +257,18 @@ class ReleaseExpectation:
                 )
         parity = tuple(rule for rule in self.parity if set(rule.platforms) <= set(names))
         return replace(self, platforms=tuple(chosen), parity=parity)
+
+    def only(self, accepted: Collection[str]) -> ReleaseExpectation:
+        """The platforms of which one of the ``accepted`` platform tags is; files of the others are not looked at.
+
+        Raises UsageError when there is none.
+        """
+        kept = [p for p in self.platforms if any(fnmatchcase(tag, pattern) for pattern in p.tags for tag in accepted)]
+        if not kept:
+            known = ", ".join(f"{platform.name} ({', '.join(platform.tags)})" for platform in self.platforms)
+            raise UsageError("the expectation has no platform for --platform", expected=f"one of {known}")
+        others = [f"*-*{tag}*.whl" for platform in self.platforms if platform not in kept for tag in platform.tags]
+        return replace(self, platforms=tuple(kept), other_files=(*self.other_files, *others))
 
     def platform(self, name: str) -> ExpectedPlatform:
         """The platform of this name, which must be there."""

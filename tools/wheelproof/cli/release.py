@@ -6,7 +6,7 @@ import argparse
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wheelproof.cli.options import OutputOptions, add_max_read, add_output_options, max_read, open_output
+from wheelproof.cli.options import OutputOptions, add_list, add_max_read, add_output_options, max_read, open_output
 from wheelproof.cli.rights import NAMES_FILES, SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, attesting_of, open_sources
 
@@ -21,6 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file that several TARGETs have, hashes and sizes are compared",
     )
     parser.add_argument("--expect", metavar="FILE", required=True, help="what the release must be: see docs/release.md")
+    add_list(
+        parser,
+        "--platform",
+        "PLATFORM",
+        "judge the platforms of FILE that serve this one: aarch64, manylinux_2_28_x86_64, win_amd64, "
+        "macosx_11_0_arm64, ... (repeatable; default: all)",
+    )
     parser.add_argument("--pre", action="store_true", help="allow pre-releases")
     parser.add_argument(
         "--depth",
@@ -46,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.facts.wheel.facts import Depth
     from wheel_checks.report import render
     from wheel_checks.report.wording import write
+    from wheel_checks.targets.target import parse_targets
     from wheelproof.release.installable import Installer
     from wheelproof.release.report import ReleaseRequest, judge_release
     from wheelproof.release.summary import markdown_summary, text_summary
@@ -53,6 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     output = OutputOptions.from_arguments(arguments)
     expectation = read_release_expectation(Path(arguments.expect))
+    if arguments.platform:
+        targets = parse_targets(arguments.platform, systems=True)
+        expectation = expectation.only({tag.platform for target in targets for tag in target.supported_tags()})
     today = datetime.now(UTC).date()
     request = ReleaseRequest(tuple(arguments.targets), expectation, today, arguments.pre)
     depth = Depth(arguments.depth) if arguments.depth else expectation.depth
