@@ -43,9 +43,8 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
     ),
     "release": (
         {"expect": NAMES_FILES, **dict.fromkeys(("pre", "depth", "max-read"), SETS)},
-        f"require-attestations {INDEXES}",
+        f"platform require-attestations {INDEXES}",
     ),
-    "release": ({"expect": NAMES_FILES, **dict.fromkeys(("pre", "depth", "max-read"), SETS)}, f"platform {INDEXES}"),
     "diff": (dict.fromkeys(("platform", "python", "variant", "all-files", "pre", "depth"), SETS), INDEXES),
     "pins check": ({"installed": SETS, "set": RAISES}, "python package skip-vendored"),
     "pins explain": ({}, "installed python"),

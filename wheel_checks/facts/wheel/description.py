@@ -16,6 +16,8 @@ from wheel_checks.process import StartError, run
 from wheel_checks.sources.scratch_folder import scratch_folder
 
 DEADLINE = 60.0  # seconds; the longest descriptions of real projects take three
+LONGEST = 512 * 1024
+"""Characters of a description that is rendered, which bounds the memory that docutils takes."""
 INSTALL = "pip install 'wheelproof[release]' provides readme_renderer"
 _RST = "text/x-rst"
 _RENDERED, _REFUSED = 0, 7
@@ -42,6 +44,8 @@ def render_fault(text: str, content_type: str) -> str | Unavailable:
     """Why the description does not render, "" when it does."""
     if not text.strip() or content_type_of(content_type) != _RST:
         return ""
+    if len(text) > LONGEST:
+        return Unavailable(f"the description has {len(text):,} characters, at most {LONGEST:,} are rendered here")
     if find_spec("readme_renderer") is None:
         return Unavailable("readme_renderer is not installed, with which the description is rendered", INSTALL)
     return _rendered(text)

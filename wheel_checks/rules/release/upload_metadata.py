@@ -20,7 +20,7 @@ from wheel_checks.formats.wheel.core_metadata import METADATA_VERSIONS
 from wheel_checks.formats.wheel.metadata_fields import SINGLE_USE, MetadataFields
 from wheel_checks.formats.wheel.sbom import SbomDocument
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
-from wheel_checks.phrases import joined, summarised
+from wheel_checks.phrases import abbreviated, joined, summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.release.upload import KIND, refused, unproven
 
@@ -32,6 +32,8 @@ _LIBRARY = re.compile(r"(?:^|/)[^/]+\.(?:so(?:\.[\w.]+)?|dll|dylib)$")
 _BUNDLED = re.compile(r"(?:^|/)(?:[^/]+\.libs|\.dylibs)/")
 _MANGLED = re.compile(r"[-.][0-9a-f]{8,32}(?=\.)")
 _SHOWN = 5
+_LONGEST = 160  # characters of a classifier that a message shows
+_MOST_BUNDLED, _MOST_TEXT = 1_000, 2_000_000  # libraries that are looked for, in so many characters of names
 
 
 def _fields(wheel: WheelFacts) -> MetadataFields:
@@ -47,7 +49,7 @@ def _fields(wheel: WheelFacts) -> MetadataFields:
 )
 def classifiers(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """None is private, unknown or deprecated."""
-    stated = _fields(wheel).of("classifier")
+    stated = [abbreviated(text, _LONGEST) for text in _fields(wheel).of("classifier")]
     private = [text for text in stated if text.lower().startswith("private ::")]
     for text in private:
         fix = Fix("Leave it off the index, or remove the classifier.")
@@ -58,7 +60,7 @@ def classifiers(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             yield from unproven(wheel, found.reason, Fix(found.hint))
         return
     listed = (Evidence("list", f"trove-classifiers {found.version}"),)
-    for text in found.unknown:
+    for text in (abbreviated(text, _LONGEST) for text in found.unknown):
         if text not in private:
             fix = Fix("Use a classifier of the list; a newer trove-classifiers may have it.")
             yield refused(wheel, "classifier", f"the index has no classifier {text!r}", fix=fix, evidence=listed)
@@ -81,11 +83,13 @@ def licence(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     expression = fields.first("license-expression")
     if expression and fields.first("license"):
         message = "METADATA has License and License-Expression; the index takes one of them"
-        yield refused(wheel, "license", message, fix=_CORRECT, evidence=(Evidence("License-Expression", expression),))
+        yield refused(
+            wheel, "license", message, fix=_CORRECT, evidence=(Evidence("License-Expression", abbreviated(expression)),)
+        )
     stated = [text for text in fields.of("classifier") if text.startswith("License ::")]
     if expression and stated:
-        message = f"METADATA has the classifier {stated[0]!r} and License-Expression (PEP 639)"
-        evidence = (Evidence("License-Expression", expression),)
+        message = f"METADATA has the classifier {abbreviated(stated[0], _LONGEST)!r} and License-Expression (PEP 639)"
+        evidence = (Evidence("License-Expression", abbreviated(expression)),)
         yield refused(
             wheel, "license-classifier", message, fix=Fix("Remove the licence classifiers."), evidence=evidence
         )
@@ -94,8 +98,11 @@ def licence(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if fields.first("metadata-version") not in METADATA_VERSIONS[: METADATA_VERSIONS.index("2.4")]:
         for file in fields.of("license-file"):
             if f"{folder}/{file}" not in members:
-                fix = Fix("Build with a backend that knows PEP 639, which puts the files there.")
-                yield refused(wheel, "license", f"License-File {file} is not in the wheel, at {folder}/", fix=fix)
+                fix, shown = (
+                    Fix("Build with a backend that knows PEP 639, which puts the files there."),
+                    abbreviated(file),
+                )
+                yield refused(wheel, "license", f"License-File {shown} is not in the wheel, at {folder}/", fix=fix)
 
 
 @rule(
@@ -109,7 +116,8 @@ def repeated(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No single-use field of the specification stands twice."""
     for field, values in sorted(_fields(wheel).values.items()):
         if field in SINGLE_USE and len(values) > 1:
-            evidence = (Evidence(field.title(), summarised(values, _SHOWN), "METADATA"),)
+            shown = [abbreviated(value) for value in values[: _SHOWN + 1]]
+            evidence = (Evidence(field.title(), summarised(shown, _SHOWN), "METADATA"),)
             message = f"METADATA has {field.title()} {len(values)} times, the index takes it once"
             yield refused(wheel, "repeated-field", message, fix=_CORRECT, evidence=evidence)
 
@@ -159,7 +167,7 @@ def direct_references(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             except InvalidRequirement:
                 fault = "does not parse"
             if fault:
-                yield refused(wheel, "requirement-url", f"{field} {text!r} {fault}", fix=_CORRECT)
+                yield refused(wheel, "requirement-url", f"{field} {abbreviated(text)!r} {fault}", fix=_CORRECT)
 
 
 @rule(
@@ -180,7 +188,7 @@ def links(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         local, sign, domain = address.rpartition("@")
         if address and not (local and sign and "." in domain.strip(".") and not re.search(r"[\s<>]", address)):
             key = "placeholder" if address == _PLACEHOLDER else "email"
-            yield refused(wheel, key, f"{field}: {address!r} is no e-mail address", fix=_CORRECT)
+            yield refused(wheel, key, f"{field}: {abbreviated(address)!r} is no e-mail address", fix=_CORRECT)
 
 
 def _link_faults(fields: MetadataFields) -> Iterator[str]:
@@ -267,9 +275,9 @@ def _unnamed(wheel: WheelFacts, documents: list[SbomDocument]) -> Iterator[Findi
     """Bundled libraries that no document names; the one that auditwheel writes names the packages of all it grafts."""
     if any("auditwheel" in tool for document in documents for tool in document.tools):
         return
-    names = {name.lower().rpartition("/")[2] for document in documents for name in document.names}
+    names = "\n".join(name for document in documents for name in document.names)[:_MOST_TEXT].lower()
     bundled = [m.name for m in need(wheel.archive).members if _BUNDLED.search(m.name) and _LIBRARY.search(m.name)]
-    missing = [library for library in bundled if not any(_stem(library) in name for name in names)]
+    missing = [library for library in bundled[:_MOST_BUNDLED] if _stem(library) not in names]
     if missing:
         evidence = (Evidence("libraries", summarised([name.rpartition("/")[2] for name in missing], _SHOWN)),)
         message = f"no SBOM document names {len(missing)} bundled {'library' if len(missing) == 1 else 'libraries'}"
