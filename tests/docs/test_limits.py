@@ -13,7 +13,7 @@ from wheel_checks.facts.links import unresolved
 from wheel_checks.facts.pe import reading
 from wheel_checks.facts.provenance import attestations
 from wheel_checks.facts.security import startup
-from wheel_checks.facts.wheel import module_sources
+from wheel_checks.facts.wheel import description, module_sources, native_heads, upload
 from wheel_checks.formats import index_page
 from wheel_checks.formats.cxx import names as cxx_names
 from wheel_checks.formats.cxx import types as cxx_types
@@ -26,6 +26,7 @@ from wheel_checks.formats.wheel import (
     python_expressions,
     python_source,
     record,
+    sbom,
     startup_file,
     wheel_file,
     wheel_name,
@@ -64,6 +65,9 @@ STATED = {
     ],
     "attestations of one file": [f"{attestations.LARGEST // MIB} MiB, {attestations.MOST}"],
     "entry_points.txt": [f"{entry_points.MAX_SIZE // MIB} MiB, {entry_points.MAX_ENTRIES:,} entry points"],
+    "SBOM documents": [f"{upload.MOST_SBOMS}; {sbom.MAX_SIZE // MIB} MiB"],
+    "a description": [f"{description.LONGEST:,} characters, {description.DEADLINE:g} s"],
+    "native members of which": [f"{native_heads.MOST}"],
     "one requirement, all": [f"{core_metadata._MAX_REQUIREMENT:,}; {core_metadata.MAX_REQUIREMENTS:,} characters"],
     "head and tail of one library of Windows": [
         f"{reading.EFFORT // MIB} MiB, {reading.EFFORT_WITH_CODE / MIB:g} MiB when",

@@ -15,7 +15,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.process import StartError, run
 from wheel_checks.sources.scratch_folder import scratch_folder
 
-DEADLINE = 60.0  # seconds; the longest descriptions of real projects take three
+DEADLINE = 60.0  # seconds
 LONGEST = 512 * 1024
 """Characters of a description that is rendered, which bounds the memory that docutils takes."""
 INSTALL = "pip install 'wheelproof[release]' provides readme_renderer"

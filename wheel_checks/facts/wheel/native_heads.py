@@ -19,7 +19,7 @@ from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import inflate_stream
 from wheel_checks.sources.byte_source import ByteSource
 
-MOST = 400  # members whose first bytes are read; scipy for macOS has 120
+MOST = 400  # members whose first bytes are read; mypy 2.4.1 has 233
 _HEAD = 4 * 1024  # compressed bytes: the load commands of a library with forty needs
 _INFLATED = 64 * 1024
 _LIBRARY = re.compile(r"\.(?:so(?:\.[\w.]+)?|dylib|pyd|dll|exe)$", re.IGNORECASE)
