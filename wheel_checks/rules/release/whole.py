@@ -295,7 +295,10 @@ def _unserved(made: MachineChoice, wanted: str) -> Finding | None:
 def installable(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
     """The requirements of each cell's file resolve, to wheels or source archives. Nothing is built."""
     found = need(release.installations)
-    fix = Fix("Change the requirement, or publish first what it asks for (--find-links names what is not out yet).")
+    fix = Fix(
+        "Change the requirement, or publish first what it asks for. --extra-index-url names another index that has it, "
+        "--find-links what is not out yet; `resolve = false` in the expectation leaves this out."
+    )
     for group in _groups(found, lambda one: (one.conflict, one.missing, one.unproven)):
         first, evidence = group[0], (Evidence("cells", summarised([" ".join(one.cell) for one in group], _SHOWN)),)
         where = _where(release, group)
