@@ -133,6 +133,18 @@ def test_what_a_package_opens_by_path_first_is_a_preload() -> None:
     assert found["torch/lib/libtorch_cuda.so", "libcublas.so.13"].status is Status.PRELOAD
 
 
+def test_what_is_opened_first_brings_what_it_needs_itself() -> None:
+    files = {
+        "x/_C.abi3.so": elf("libx.so", "libcurand.so.10"),
+        "x/lib/libx.so": elf("libcurand.so.10", soname="libx.so", runpath="$ORIGIN/../../nvidia/lib"),
+        "nvidia/lib/libcurand.so.10": elf("libcudart.so.13", soname="libcurand.so.10"),
+    }
+
+    found = needs(files, "x/_C.abi3.so", preloaded=("x/lib/libx.so",))
+    assert found["x/_C.abi3.so", "libcurand.so.10"].by == "nvidia/lib/libcurand.so.10"
+    assert [need.soname for need in found.values() if need.status is Status.MISSING] == ["libcudart.so.13"]
+
+
 def test_who_needs_torch_gets_torch_s_libraries_and_not_those_of_a_toolkit() -> None:
     toolkit = {"/usr/lib/libcublas.so.13": elf(soname="libcublas.so.13")}
     files = torch() | {

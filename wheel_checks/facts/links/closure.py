@@ -140,7 +140,7 @@ def close(files: Mapping[str, ElfFacts], roots: Collection[str], environment: Lo
     loads += [search.load(path, follow=False) for path in sorted(files) if path not in reached]
     for path in environment.preloaded:
         if path in files:
-            imported |= {name: path for name in _names(path, files[path]) if name not in imported}
+            imported = search.load(path).names | imported  # with all that it brings into the process
     needs: list[Need] = []
     for path, elf in sorted(files.items()):
         certain = Part.DYNAMIC not in elf.possible
