@@ -199,7 +199,17 @@ CASES = [
         lambda: demo("demo-1.0.data/purelib/typing_extensions.py"),
         ("the wheel writes 1 file into typing_extensions, which is a package of typing-extensions",),
     ),
+    Case(
+        "SEC005",
+        "a project named as a build of torch",
+        lambda: named("torch_cu13", "torch/__init__.py"),
+        ("the wheel writes 1 file into torch, which is a package of torch",),
+    ),
     Case("SEC005", "torch itself", lambda: named("torch")),
+    Case("SEC005", "a build of cuml for another CUDA", lambda: named("cuml_cu12", "cuml/__init__.py")),
+    Case(
+        "SEC005", "the project without a build", lambda: named("transformer_engine", "transformer_engine/__init__.py")
+    ),
     Case("SEC005", "a namespace package, and a package that is not known", lambda: demo("nvidia/demo/__init__.py")),
     Case("SEC005", "a vendored copy", lambda: demo("demo/_vendor/torch/__init__.py")),
     Case(

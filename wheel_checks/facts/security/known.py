@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 
 from packaging.utils import canonicalize_name
@@ -11,6 +11,9 @@ from packaging.utils import canonicalize_name
 from wheel_checks.data import load
 
 _SHORTEST_LOOKALIKE = 5  # characters of a name: shorter ones are near each other by chance
+_BUILD = re.compile(
+    r"-(?:cu(?:da)?\d+x?|rocm(?:-\d+)*)$"
+)  # ends the name of a project with the accelerator of its build
 _CONFUSED = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("0", "o"), ("1", "l"), ("5", "s"))
 
 
@@ -44,6 +47,16 @@ def _namespace_lines() -> tuple[re.Pattern[str], ...]:
 def owners_of(import_name: str) -> tuple[str, ...]:
     """The projects that are known to install a regular package or module of this name; none when it is not known."""
     return tuple(load("import_names")["imports"].get(import_name, ()))
+
+
+def is_owner(project: str, owners: Collection[str]) -> bool:
+    """Whether a project is one of the owners of a package, or another build of one that is named for its accelerator.
+
+    cuml-cu12 installs what cuml-cu13 does. Of an owner without such a name no builds are assumed: anybody could
+    register torch-cu13.
+    """
+    builds = {_BUILD.sub("", name) for name in owners if _BUILD.search(name)}
+    return project in owners or _BUILD.sub("", project) in builds
 
 
 def may_write(project: str, import_name: str, member: str) -> bool:

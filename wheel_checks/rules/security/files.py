@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.security.known import may_write, owners_of, resembled
+from wheel_checks.facts.security.known import is_owner, may_write, owners_of, resembled
 from wheel_checks.facts.security.places import place_of
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, need
@@ -50,7 +50,7 @@ def foreign_packages(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             match = _MODULE.fullmatch(top)
             top = match[1] if match else ""
         owners = owners_of(top) if top else ()
-        if owners and project not in owners and not may_write(project, top, place.path):
+        if owners and not is_owner(project, owners) and not may_write(project, top, place.path):
             found[top].append(member.name)
     for top, names in sorted(found.items()):
         owners = owners_of(top)
