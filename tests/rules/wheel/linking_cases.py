@@ -130,12 +130,25 @@ CASES = [
         "libraries of one package that is not required are one cause",
         lambda: linked(
             WheelBuilder("demo", "1.0", f"cp312-cp312-{LINUX}").add(
-                "demo/_C.abi3.so", library("", ["libc10.so", "libtorch.so", "libnccl.so.2"])
+                "demo/_C.abi3.so", library("", ["libc10.so", "libtorch.so", "libnvcomp.so.5"])
             )
         ),
         (
             "torch is not required, and 2 of its libraries are needed: libc10.so, libtorch.so",
-            "libnccl.so.2 is needed and comes with no wheel",
+            "libnvcomp.so.5 is needed and comes with no wheel",
+        ),
+    ),
+    Case(
+        "WHL521",
+        "so are those of CUDA that the package requires itself",
+        lambda: linked(
+            WheelBuilder("demo", "1.0", f"cp312-cp312-{LINUX}").add(
+                "demo/_C.abi3.so", library("", ["libtorch.so", "libcudart.so.13", "libcublasLt.so.13"])
+            )
+        ),
+        (
+            "torch is not required, and 3 libraries are needed that it brings or requires: libcublasLt.so.13, "
+            "libcudart.so.13, libtorch.so",
         ),
     ),
     Case(

@@ -39,6 +39,12 @@ def package_of(soname: str) -> str:
     return next((str(row["by"]) for pattern, row in rows if pattern.fullmatch(soname)), "")
 
 
+def brought_with(package: str, soname: str) -> bool:
+    """True for a library that the requirements of this package bring, which others then need not require."""
+    rows = (row for _, row in _rows("package") if row["by"] == package)
+    return len(soname) <= _LONGEST and any(re.fullmatch(row["requires"], soname) for row in rows)
+
+
 def host_program_of(soname: str) -> str:
     """The program that brings this library where a host has it installed ("FFmpeg"), "" where none is known."""
     rows = _rows("host") if len(soname) <= _LONGEST else ()

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from wheel_checks.commands import Options
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.links.closure import Need, Status
-from wheel_checks.facts.links.failing import missing_of
-from wheel_checks.facts.links.known_libraries import host_program_of, package_of
+from wheel_checks.facts.links.failing import cuda_major, missing_of
+from wheel_checks.facts.links.known_libraries import brought_with, host_program_of, package_of
 from wheel_checks.facts.links.linking import LinkFacts
 from wheel_checks.facts.links.symbol_versions import lacking_versions
 from wheel_checks.facts.wheel.facts import WheelFacts
@@ -36,23 +36,36 @@ def _shown(items: Sequence[str]) -> str:
 
 
 def _by_cause(links: LinkFacts, lost: Mapping[str, Sequence[Need]]) -> list[tuple[str, ...]]:
-    """The missing libraries, those together that one package brings which is not there, and all that are uncertain."""
+    """The missing libraries, those together that one absent package would bring, itself or by what it requires, and all
+    that are uncertain.
+    """
     projects = {wheel.partition("-")[0].lower() for wheel in links.wheels[1:]}
+    absent = sorted({package for soname in lost if (package := package_of(soname)) and package not in projects})
     causes: dict[str, list[str]] = defaultdict(list)
     for soname, needs in sorted(lost.items()):
-        package = package_of(soname)
-        cause = soname if not package or package in projects else f"{package} is not required"
+        bringing = [package for package in absent if package_of(soname) == package or brought_with(package, soname)]
+        cause = f"{bringing[0]} is not required" if bringing else soname
         causes[cause if any(item.certain for item in needs) else "uncertain"].append(soname)
     return [tuple(sonames) for sonames in causes.values()]
 
 
-def _message(sonames: Sequence[str], *, certain: bool) -> str:
+def _message(sonames: Sequence[str], package: str, *, certain: bool) -> str:
     if len(sonames) == 1:
         return f"{sonames[0]} {'is needed and comes with no wheel' if certain else 'may be needed, and is in no wheel'}"
     if not certain:
         return f"{len(sonames)} libraries may be needed, and are in no wheel: {_shown(sonames)}"
-    package = package_of(sonames[0])
-    return f"{package} is not required, and {len(sonames)} of its libraries are needed: {_shown(sonames)}"
+    if all(package_of(soname) == package for soname in sonames):
+        return f"{package} is not required, and {len(sonames)} of its libraries are needed: {_shown(sonames)}"
+    brought = f"{len(sonames)} libraries are needed that it brings or requires"
+    return f"{package} is not required, and {brought}: {_shown(sonames)}"
+
+
+def _fix_of(sonames: Sequence[str], package: str) -> Fix:
+    """Require the package, in a build for the CUDA whose runtime is among the libraries; or what brings them."""
+    if not package:
+        return Fix(f"Require on this platform the wheel that brings {_shown(sonames)}, or bundle it.")
+    cuda = cuda_major(sonames)
+    return Fix(f"Require on this platform {package}{f', in a build for CUDA {cuda}' if cuda else ''}.")
 
 
 def _extra_that_brings(wheel: WheelFacts, soname: str) -> tuple[Evidence, ...]:
@@ -133,12 +146,11 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
             *why,
         )
         is_own = any(links.owners[item.elf] == links.wheels[0] for item in needs)
-        package = package_of(sonames[0]) if certain and len(sonames) > 1 else ""
-        what = package or f"the wheel that brings {_shown(sonames)}"
+        package = next(filter(None, map(package_of, sonames)), "") if certain and len(sonames) > 1 else ""
         yield Finding(
-            _message(sonames, certain=certain),
+            _message(sonames, package, certain=certain),
             evidence,
-            Fix(f"Require on this platform {what}{'' if package else ', or bundle it'}.") if certain else _READ_WHOLE,
+            _fix_of(sonames, package) if certain else _READ_WHOLE,
             Location(needs[0].elf) if links.owners[needs[0].elf] == links.wheels[0] else None,
             Severity.WARNING if not certain and not is_own else None,
             undecided=not certain and is_own,
