@@ -86,6 +86,14 @@ def test_a_library_that_a_package_may_have_opened_for_all_to_see_counts() -> Non
     assert judged({MODULE: file("other_function")}, beside, C10) == ((), ())
 
 
+def test_a_library_that_is_named_as_the_symbol_begins_is_read_first() -> None:
+    others = {f"a/lib{number}.so": None for number in range(100)}  # more than are read, and none is readable
+    beside = Beside({**others, "nvidia/cu13/lib/libcublas.so.13": ["cublasHgemm"]}, torch_names=[])
+
+    assert judged({MODULE: file("cublasHgemm")}, beside, C10) == ((), ())
+    assert beside.asked == [C10.by, "nvidia/cu13/lib/libcublas.so.13"]
+
+
 def test_what_could_not_be_read_leaves_the_question_open() -> None:
     found, open_ = judged({MODULE: file("ncclSend")}, Beside({NCCL.by: None}, torch_names=[]), NCCL)
 

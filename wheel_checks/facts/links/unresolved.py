@@ -15,6 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 from wheel_checks.data import lines
@@ -40,6 +41,7 @@ _OF_STANDARD = re.compile(
 _OF_DRIVER = re.compile(r"(?:cu|nvml|cuvid|NvEnc)[A-Z]")  # libcuda, libnvidia-ml and others of NVIDIA's driver
 _FAR = "its table of symbols lies too far inside it"
 _MOST_LIBRARIES = 80  # of other wheels that are read for a name that none of the needed ones defines
+_SHORTEST_STEM = 4  # characters of a library's name by which names of symbols may begin
 _DIGITS = re.compile(r"\d+")
 
 
@@ -190,6 +192,8 @@ class _Lookup:
             outside = {need.soname for need in scope if need.status in (Status.DRIVER, Status.SYSTEM)}
             others = [name for name in others if not _may_be_of_the_system(name, outside)]
         if others:
+            others = self._left_of_named_alike(others)
+        if others:
             others = [name for name in others if symbol_hash(name) not in self._all()]
         if self._blind:
             shown = f"what {self._blind[0]} of the same wheel defines is not known"
@@ -213,13 +217,27 @@ class _Lookup:
                     queue.append(need.by)
         return list(found.values())
 
+    def _left_of_named_alike(self, names: Sequence[str]) -> list[str]:
+        """The names that no library defines which is named as they begin: cublasHgemm is looked up in libcublas."""
+        stems = {path: posixpath.basename(path).removeprefix("lib").partition(".so")[0].lower() for path in self._paths}
+        alike = [
+            path
+            for path, stem in stems.items()
+            if len(stem) >= _SHORTEST_STEM and any(name.lower().startswith(stem) for name in names)
+        ]
+        defined = set[int]().union(*filter(None, self._beside.of(alike[:_MOST_LIBRARIES]).values()))
+        return [name for name in names if symbol_hash(name) not in defined]
+
+    @cached_property
+    def _paths(self) -> Sequence[str]:
+        return self._beside.libraries()
+
     def _all(self) -> set[int]:
         """What any library of any other wheel defines."""
         if self._everything is None:
             self._everything = set()
-            libraries = self._beside.libraries()
-            self._unread_libraries = len(libraries[_MOST_LIBRARIES:])
-            for exports in self._beside.of(libraries[:_MOST_LIBRARIES]).values():
+            self._unread_libraries = len(self._paths[_MOST_LIBRARIES:])
+            for exports in self._beside.of(self._paths[:_MOST_LIBRARIES]).values():
                 if exports is None:
                     self._unread_libraries += 1
                 else:
