@@ -39,7 +39,7 @@ def linked(
 ) -> WheelFacts:
     """The facts of a wheel with its link closure beside these others."""
     facts, *others = (facts_of(one, depth=Depth.LINKS, target=AARCH64) for one in (wheel, *dependencies))
-    own, *rest = (lay_out(one.file_name, need(one.elfs)) for one in (facts, *others))
+    own, *rest = (lay_out(one.file_name, need(one.elfs), sources=one.sources) for one in (facts, *others))
     return replace(facts, links=link(own, rest, AARCH64, absent=absent, how="exact pins of METADATA"))
 
 
@@ -47,6 +47,12 @@ def unread(wheel: WheelFacts, path: str) -> WheelFacts:
     """The same wheel, when it is not known what the file at ``path`` needs."""
     links = need(wheel.links)
     return replace(wheel, links=replace(links, closure=replace(links.closure, unread=(path,))))
+
+
+CHOICE = (
+    "import ctypes, os\nbuild = 'cuda118' if os.environ.get('CUDA') else 'cpu'\n"
+    "ctypes.CDLL(f'{os.path.dirname(__file__)}/libdemo_{build}.so')"
+)
 
 
 def variants() -> WheelBuilder:
@@ -106,6 +112,18 @@ CASES = [
     ),
     Case(
         "WHL521",
+        "alternatives of which another one is taken",
+        lambda: linked(variants().add("demo/__init__.py", CHOICE)),
+    ),
+    Case(
+        "WHL521",
+        "a library next to the module, that no import leads to",
+        lambda: linked(torch("libm.so.6").add("torch/lib/libplugin.so", library("", ["libnvcomp.so.5"]))),
+        ("1 file lacks libraries that no wheel brings; the import does not need it",),
+        WARNING,
+    ),
+    Case(
+        "WHL521",
         "the only library that a package opens by name",
         lambda: linked(
             WheelBuilder("demo", "1.0", f"py3-none-{LINUX}").add("demo/libdemo.so", library("", ["libnccl.so.2"]))
@@ -123,7 +141,7 @@ CASES = [
             ),
         ),
         ("1 file lacks libraries that no wheel brings; the import does not need it",),
-        WARNING,
+        NOTE,
     ),
     Case(
         "WHL521",

@@ -8,6 +8,7 @@ from tests.rules.case import WARNING, Case
 from tests.support.environments import library
 from tests.support.facts import AARCH64, facts_of
 from tests.support.wheels import WheelBuilder
+from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.links.linking import lay_out, link
 from wheel_checks.facts.links.unresolved import SymbolFacts, UnresolvedFile
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
@@ -26,6 +27,19 @@ def with_symbols(*files: UnresolvedFile, unread: str = "", fitting: tuple[str, .
     open_ = ((MODULE, unread),) if unread else ()
     torch = "torch-2.11.0-cp312-cp312-manylinux_2_28_aarch64.whl"
     return replace(facts, links=replace(links, symbols=SymbolFacts(files, open_, 1, "2.11.0", torch, fitting)))
+
+
+def for_gpus(*names: str) -> WheelFacts:
+    """A wheel that has its module once for Hopper and once for Blackwell, of which the first lacks these names."""
+    built = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64")
+    built.add("demo/__init__.py", "import ctypes\nfor n in (90, 100):\n  ctypes.CDLL(f'{__file__[:-11]}sm{n}/ops.so')")
+    for sm in ("sm90", "sm100"):
+        built.add(f"demo/{sm}/ops.so", library("", ["libc.so.6"]))
+    facts = facts_of(built, depth=Depth.LINKS, target=AARCH64)
+    sources = need(facts.sources)
+    links = link(lay_out(facts.file_name, need(facts.elfs), sources=sources), (), AARCH64)
+    found = lame(*names, path="demo/sm90/ops.so", imported=False)
+    return replace(facts, links=replace(links, symbols=SymbolFacts((found,), (), 2)))
 
 
 def lame(*names: str, path: str = MODULE, imported: bool = True) -> UnresolvedFile:
@@ -75,6 +89,19 @@ CASES = [
             "far inside it",
         ),
         undecided=True,
+    ),
+    Case(
+        "WHL526",
+        "the alternative for the GPU that is asked for",
+        lambda: for_gpus("ncclNewest"),
+        ("ops.so needs ncclNewest, which no library beside it defines",),
+        expectations={"gpus": parse_gpus("H100")},
+    ),
+    Case(
+        "WHL526",
+        "the alternative for another GPU",
+        lambda: for_gpus("ncclNewest"),
+        expectations={"gpus": parse_gpus("B200")},
     ),
     Case("WHL526", "all is defined", with_symbols),
 ]

@@ -97,6 +97,12 @@ class LinkFacts:
         """What the import of the wheel loads on GPUs of these architectures."""
         return what_is_loaded(self.closure, self.roles, self.opened, cuda=self.cuda, sms=sms)
 
+    def is_spare(self, path: str, loaded: Loaded) -> bool:
+        """Whether the file is one of several alternatives of which the import loads another one."""
+        group = self.roles[path].group if path in self.roles else ""
+        alike = (other for other, one in self.roles.items() if group and one.group == group)
+        return path not in loaded.files and any(other in loaded.files for other in alike)
+
 
 def installed_path(member: str) -> str:
     """Where a member of a wheel is installed, relative to site-packages (binary distribution format, ".data" folders).

@@ -115,8 +115,9 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
 
     An error for what the import of the wheel loads, one for each library, or for the package that would bring several;
     undecided where the host may have it installed, where the name is uncertain (a warning in another wheel), and where
-    the source does not show whether a file is loaded. One warning for all files that the import does not load:
-    alternatives of which another is taken, optional modules, leftovers, and modules of other packages.
+    the source does not show whether a file is loaded. One warning for all files that the import does not load: optional
+    modules, leftovers, and modules of other packages, where these alone are a note. Nothing for alternatives of which
+    another one is taken.
     """
     links = need(wheel.links)
     loaded = links.loaded([gpu.sm for gpu in expectations.gpus if gpu.sm])
@@ -125,7 +126,7 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     for item in links.closure.needs:
         if item.status is Status.MISSING and item.elf in loaded.files:
             lost[item.soname].append(item)
-        elif item.status is Status.MISSING:
+        elif item.status is Status.MISSING and not links.is_spare(item.elf, loaded):
             by_name[_place(links, item.elf)].append(item.soname)
     read = Evidence("wheels read", f"{len(links.wheels)} ({links.how})")
     absent = () if isinstance(links.absent, Unavailable) else links.absent
@@ -171,7 +172,8 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
         fix = Fix("Require the wheels that bring these libraries, or tell users where they come from.")
         lacking = dict.fromkeys(name for sonames in by_name.values() for name in sonames)
         extras = dict.fromkeys(one for name in lacking for one in _extra_that_brings(wheel, name))
-        yield Finding(told, (*rows[:_MOST_ROWS], read, *extras, *why), fix, severity=Severity.WARNING)
+        severity = Severity.WARNING if by_name.keys() & links.roles.keys() else Severity.NOTE
+        yield Finding(told, (*rows[:_MOST_ROWS], read, *extras, *why), fix, severity=severity)
 
 
 @rule(

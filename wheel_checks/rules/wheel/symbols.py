@@ -26,21 +26,28 @@ _MOST_SYMBOLS = 30  # the loader names the first that it comes to, which may be 
     example="flash_attn_2_cuda needs c10::Error::Error(...), which torch 2.11.0 does not export",
     fix="Install the release that was built for this torch, or the torch that it was built for.",
 )
-def unresolved(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+def unresolved(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """No strong undefined symbol of a file of the wheel is without a definition in the closure.
 
-    One finding for each library that lacks names: an error where the import opens a file that needs them, else a
-    warning. What could not be read leaves the question open.
+    One finding for each library that lacks names: an error where the import opens a file that needs them, on the GPUs
+    that are asked for, else a warning; nothing for alternatives of which another one is taken. What could not be read
+    leaves the question open.
     """
-    facts = need(need(wheel.links).symbols)
+    links = need(wheel.links)
+    facts = need(links.symbols)
+    sms = [gpu.sm for gpu in expectations.gpus if gpu.sm]
+    loaded = links.loaded(sms)
+    for_gpu = {path for path in loaded.files if path in links.roles and links.roles[path].architectures and sms}
+    opened = {item.path for item in facts.unresolved if item.imported or item.path in for_gpu}
+    counting = [i for i in facts.unresolved if i.path in opened or not links.is_spare(i.path, loaded)]
     own = wheel.file_name.partition("-")[0].replace("_", "-")
     for imported in (True, False):
         for of_torch in (True, False):
-            files = [(item, item.of_torch if of_torch else _others(item)) for item in facts.unresolved]
-            lame = [(item, names) for item, names in files if names and item.imported is imported]
+            files = [(item, item.of_torch if of_torch else _others(item)) for item in counting]
+            lame = [(item, names) for item, names in files if names and (item.path in opened) is imported]
             if lame:
                 yield _finding(own, facts, lame, of_torch=of_torch, imported=imported)
-    if facts.unread and not any(item.imported for item in facts.unresolved):
+    if facts.unread and not opened:
         rows = [Evidence(path, reason) for path, reason in facts.unread[:_SHOWN]]
         path, reason = facts.unread[0]
         more = f" (and {len(facts.unread) - 1} more)" if len(facts.unread) > 1 else ""
