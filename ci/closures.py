@@ -136,17 +136,13 @@ def truth(row: Row, target: Path) -> Row:
 
 
 def _from_wheels(answer: dict[str, Any], own: set[str]) -> dict[str, list[str]]:
-    """The libraries of the process that other wheels brought, by distribution."""
+    """The libraries of the process that other wheels brought, by distribution; not their modules."""
     found: dict[str, list[str]] = {}
     for path in answer["mapped"]:
-        if path in answer["owners"] and path not in own:
-            found.setdefault(answer["owners"][path], []).append(Path(path).name)
-    native = {
-        owner: files
-        for owner, files in found.items()
-        if owner.startswith(("nvidia", "lib", "torch", "jax", "tensor", "cu"))
-    }
-    return {owner: files[:40] for owner, files in sorted(native.items())}
+        name = Path(path).name
+        if path in answer["owners"] and path not in own and name.startswith("lib"):
+            found.setdefault(answer["owners"][path], []).append(name)
+    return dict(sorted(found.items()))
 
 
 def check(command: str, rows: list[Row], report: Path | None) -> int:
