@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from wheel_checks.data import load
-from wheel_checks.facts.links.known_libraries import host_program_of, plugin_feature, preloader_of, provider_of
+from wheel_checks.facts.links.known_libraries import (
+    brought_with,
+    host_program_of,
+    nvidia_package,
+    plugin_feature,
+    preloader_of,
+    provider_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +57,31 @@ def test_an_older_policy_promises_less() -> None:
 )
 def test_what_a_host_may_have_installed(soname: str, program: str) -> None:
     assert host_program_of(soname) == program
+
+
+@pytest.mark.parametrize(
+    ("soname", "cuda", "package"),
+    [
+        ("libcublasLt.so.12", "12", "nvidia-cublas-cu12"),
+        ("libcublasLt.so.13", "13", "nvidia-cublas"),
+        ("libcudnn_adv.so.9", "13", "nvidia-cudnn-cu13"),
+        ("libcusparseLt.so.0", "12", "nvidia-cusparselt-cu12"),
+        ("libcusparse.so.12", "13", "nvidia-cusparse"),
+        ("libcusparse.so.12", "", ""),
+        ("libnccl_ep.so", "13", ""),
+        ("libtorch.so", "13", ""),
+    ],
+)
+def test_which_package_brings_a_library_of_nvidia(soname: str, cuda: str, package: str) -> None:
+    assert nvidia_package(soname, cuda) == package
+
+
+def test_what_torch_requires_itself() -> None:
+    assert [brought_with("torch", name) for name in ("libnccl.so.2", "libcudss.so.0", "libz.so.1")] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_plugins_and_preloads_are_told_by_their_paths() -> None:

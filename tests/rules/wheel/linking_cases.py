@@ -171,6 +171,26 @@ CASES = [
     ),
     Case(
         "WHL521",
+        "libraries of CUDA that nothing brings are one cause",
+        lambda: linked(
+            WheelBuilder("demo", "1.0", f"cp312-cp312-{LINUX}")
+            .metadata(requires=["nvidia-cudnn-cu13; extra == 'cuda'"])
+            .add("demo/_C.abi3.so", library("", ["libcublasLt.so.13", "libcudart.so.13", "libcudnn_adv.so.9"]))
+        ),
+        (
+            "3 libraries of CUDA are needed and come with no wheel: libcublasLt.so.13, libcudart.so.13, "
+            "libcudnn_adv.so.9",
+        ),
+        evidence=("libcublasLt.so.13, libcudart.so.13, libcudnn_adv.so.9", "cuda"),
+    ),
+    Case(
+        "WHL521",
+        "a library that lies where no search path leads",
+        lambda: linked(torch("libcublas.so.12").add("demo/lib/libcublas.so.12", library("libcublas.so.12"))),
+        ("libcublas.so.12 is needed, and no search path leads to demo/lib/libcublas.so.12",),
+    ),
+    Case(
+        "WHL521",
         "alternatives that each want another FFmpeg of the host",
         lambda: linked(decoders()),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +11,13 @@ from wheel_checks.commands import Options
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.links.closure import Need, Status
 from wheel_checks.facts.links.failing import cuda_major, missing_of
-from wheel_checks.facts.links.known_libraries import brought_with, host_program_of, package_of
+from wheel_checks.facts.links.known_libraries import (
+    brought_with,
+    host_program_of,
+    nvidia_package,
+    nvidia_project,
+    package_of,
+)
 from wheel_checks.facts.links.linking import LinkFacts
 from wheel_checks.facts.links.symbol_versions import lacking_versions
 from wheel_checks.facts.wheel.facts import WheelFacts
@@ -36,8 +43,10 @@ def _shown(items: Sequence[str]) -> str:
 
 
 def _by_cause(links: LinkFacts, lost: Mapping[str, Sequence[Need]]) -> list[tuple[str, ...]]:
-    """The missing libraries, those together that one absent package would bring, itself or by what it requires, and all
-    that are uncertain.
+    """The missing libraries by cause.
+
+    Together are those that one absent package would bring, itself or by what it requires, those of NVIDIA's that no
+    wheel has, and all that are uncertain.
     """
     projects = {wheel.partition("-")[0].lower() for wheel in links.wheels[1:]}
     absent = sorted({package for soname in lost if (package := package_of(soname)) and package not in projects})
@@ -45,40 +54,61 @@ def _by_cause(links: LinkFacts, lost: Mapping[str, Sequence[Need]]) -> list[tupl
     for soname, needs in sorted(lost.items()):
         bringing = [package for package in absent if package_of(soname) == package or brought_with(package, soname)]
         cause = f"{bringing[0]} is not required" if bringing else soname
+        if not bringing and nvidia_project(soname) and not _elsewhere(links, soname):
+            cause = "NVIDIA"
         causes[cause if any(item.certain for item in needs) else "uncertain"].append(soname)
     return [tuple(sonames) for sonames in causes.values()]
 
 
-def _message(sonames: Sequence[str], package: str, *, certain: bool) -> str:
+def _elsewhere(links: LinkFacts, soname: str) -> str:
+    """A file of that name in the closure, which no search path leads to; "" for none."""
+    return next((path for path in links.files if posixpath.basename(path) == soname), "")
+
+
+def _message(links: LinkFacts, sonames: Sequence[str], package: str, *, certain: bool) -> str:
     if len(sonames) == 1:
-        return f"{sonames[0]} {'is needed and comes with no wheel' if certain else 'may be needed, and is in no wheel'}"
+        lies = _elsewhere(links, sonames[0])
+        lacking = f"is needed, and no search path leads to {_place(links, lies)}" if lies else ""
+        lacking = lacking or "is needed and comes with no wheel"
+        return f"{sonames[0]} {lacking if certain else 'may be needed, and is in no wheel'}"
     if not certain:
         return f"{len(sonames)} libraries may be needed, and are in no wheel: {_shown(sonames)}"
+    if not package:
+        return f"{len(sonames)} libraries of CUDA are needed and come with no wheel: {_shown(sonames)}"
     if all(package_of(soname) == package for soname in sonames):
         return f"{package} is not required, and {len(sonames)} of its libraries are needed: {_shown(sonames)}"
     brought = f"{len(sonames)} libraries are needed that it brings or requires"
     return f"{package} is not required, and {brought}: {_shown(sonames)}"
 
 
-def _fix_of(sonames: Sequence[str], package: str) -> Fix:
+def _fix_of(links: LinkFacts, sonames: Sequence[str], package: str) -> Fix:
     """Require the package, in a build for the CUDA whose runtime is among the libraries; or what brings them."""
-    if not package:
-        return Fix(f"Require on this platform the wheel that brings {_shown(sonames)}, or bundle it.")
     cuda = cuda_major(sonames)
-    return Fix(f"Require on this platform {package}{f', in a build for CUDA {cuda}' if cuda else ''}.")
+    if package:
+        return Fix(f"Require on this platform {package}{f', in a build for CUDA {cuda}' if cuda else ''}.")
+    if len(sonames) == 1 and _elsewhere(links, sonames[0]):
+        return Fix(f"Open {sonames[0]} by its path before it is needed, or give the file an RPATH with $ORIGIN to it.")
+    known = dict.fromkeys(filter(None, (nvidia_package(soname, cuda or links.cuda) for soname in sonames)))
+    what = ", ".join(known) or f"the wheel{'s' if len(sonames) > 1 else ''} that bring{'' if len(sonames) > 1 else 's'}"
+    shown = "" if known else f" {_shown(sonames)}"
+    return Fix(f"Require on this platform {what}{shown}, or bundle {'it' if len(sonames) == 1 else 'them'}.")
 
 
-def _extra_that_brings(wheel: WheelFacts, soname: str) -> tuple[Evidence, ...]:
-    """The extra of the wheel whose requirements are named after the library: ``ctk`` for libcublas.so.13."""
-    stem = soname.removeprefix("lib").partition(".so")[0].lower()
+def _extras_that_bring(wheel: WheelFacts, sonames: Iterable[str]) -> tuple[Evidence, ...]:
+    """The extras of the wheel whose requirements are named after a library: ``ctk`` for libcublas.so.13."""
     requirements = () if isinstance(wheel.metadata, Unavailable) else wheel.metadata.requirements
-    for requirement in requirements:
-        extra = _EXTRA.search(str(requirement.marker or ""))
-        words = re.split(r"[-_.]+", f"{requirement.name}-{'-'.join(requirement.extras)}".lower())
-        if extra and len(stem) > 2 and stem in words:
-            text = str(requirement).partition(";")[0].strip()
-            return (Evidence("extra that brings it", extra[1], f"METADATA: {text}"),)
-    return ()
+    found: dict[Evidence, None] = {}
+    for soname in sonames:
+        stem = soname.removeprefix("lib").partition(".so")[0].lower()
+        names = {stem, nvidia_project(soname).removeprefix("nvidia-").removeprefix("cuda-")} - {""}
+        for requirement in requirements:
+            extra = _EXTRA.search(str(requirement.marker or ""))
+            words = re.split(r"[-_.]+", f"{requirement.name}-{'-'.join(requirement.extras)}".lower())
+            if extra and any(len(name) > 2 and name in words for name in names):
+                text = str(requirement).partition(";")[0].strip()
+                found[Evidence("extra that brings it", extra[1], f"METADATA: {text}")] = None
+                break
+    return tuple(found)
 
 
 def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more: Sequence[Evidence]) -> Finding:
@@ -143,15 +173,15 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
             Evidence("needed by", _shown(list(dict.fromkeys(_place(links, item.elf) for item in needs))), "DT_NEEDED"),
             Evidence("searched", _shown(list(searched)) or "no search path", "RPATH, RUNPATH"),
             read,
-            *_extra_that_brings(wheel, sonames[0]),
+            *_extras_that_bring(wheel, sonames),
             *why,
         )
         is_own = any(links.owners[item.elf] == links.wheels[0] for item in needs)
         package = next(filter(None, map(package_of, sonames)), "") if certain and len(sonames) > 1 else ""
         yield Finding(
-            _message(sonames, package, certain=certain),
+            _message(links, sonames, package, certain=certain),
             evidence,
-            _fix_of(sonames, package) if certain else _READ_WHOLE,
+            _fix_of(links, sonames, package) if certain else _READ_WHOLE,
             Location(needs[0].elf) if links.owners[needs[0].elf] == links.wheels[0] else None,
             Severity.WARNING if not certain and not is_own else None,
             undecided=not certain and is_own,
@@ -171,7 +201,7 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
         rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(by_name.items())]
         fix = Fix("Require the wheels that bring these libraries, or tell users where they come from.")
         lacking = dict.fromkeys(name for sonames in by_name.values() for name in sonames)
-        extras = dict.fromkeys(one for name in lacking for one in _extra_that_brings(wheel, name))
+        extras = _extras_that_bring(wheel, lacking)
         severity = Severity.WARNING if by_name.keys() & links.roles.keys() else Severity.NOTE
         yield Finding(told, (*rows[:_MOST_ROWS], read, *extras, *why), fix, severity=severity)
 

@@ -11,29 +11,11 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
 from wheel_checks.facts.host.software import FileFinding, Installed, Loader, MissingLibrary, Package
+from wheel_checks.facts.links.known_libraries import nvidia_project
 from wheel_checks.model import Fix, Severity, need
 from wheel_checks.phrases import and_more
 
 IMPORT_FAILS = ("torch:import", "torch:signal", "torch:hang")
-
-# The distribution that brings a library of NVIDIA's, by the beginning of the soname, without the suffix of its CUDA.
-BRINGS = {
-    "libcublas": "nvidia-cublas",
-    "libcudart": "nvidia-cuda-runtime",
-    "libcudnn": "nvidia-cudnn",
-    "libcudss": "nvidia-cudss",
-    "libcufft": "nvidia-cufft",
-    "libcufile": "nvidia-cufile",
-    "libcupti": "nvidia-cuda-cupti",
-    "libcurand": "nvidia-curand",
-    "libcusolver": "nvidia-cusolver",
-    "libcusparseLt": "nvidia-cusparselt",
-    "libcusparse": "nvidia-cusparse",
-    "libnccl": "nvidia-nccl",
-    "libnvJitLink": "nvidia-nvjitlink",
-    "libnvrtc": "nvidia-cuda-nvrtc",
-    "libnvshmem": "nvidia-nvshmem",
-}
 
 _OF_INDEX = re.compile(r"cu\d{3}|cpu|xpu|rocm[\d.]+")  # builds that PyTorch's own index has, by their local versions
 _SUFFIX = re.compile(r"-cu\d{2}$")
@@ -117,7 +99,7 @@ def without_suffix(name: str) -> str:
 
 def bringer(facts: HostFacts, soname: str) -> str:
     """The installed distribution that has this library of NVIDIA's; "" when none has, or it is another's."""
-    wanted = next((name for prefix, name in BRINGS.items() if soname.startswith(prefix)), None)
+    wanted = nvidia_project(soname)
     names = (package.name for package in installed(facts).packages)
     return next((name for name in names if without_suffix(name) == wanted), "") if wanted else ""
 

@@ -12,10 +12,10 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.software import CudaLibrary, Interpreter
+from wheel_checks.facts.links.known_libraries import nvidia_project
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.installation.evidence import (
-    BRINGS,
     bringer,
     complaints,
     file_name,
@@ -281,7 +281,7 @@ def harmless_library_path(facts: HostFacts, _expectations: Any) -> Iterator[Find
     """A toolkit's folder in the variable, and all of NVIDIA's libraries from beside torch."""
     loader = need(facts.loader)
     entries = [entry for entry in library_path(facts) if _TOOLKIT.search(entry) and not _OF_DRIVER.search(entry)]
-    taken = {name: path for name, path in loader.resolved.items() if path and name.startswith(tuple(BRINGS))}
+    taken = {name: path for name, path in loader.resolved.items() if path and nvidia_project(name)}
     foreign = any(part.kind == "other" for part in loader.cudnn)
     if not entries or not taken or foreign or any(_is_under(path, entries) for path in taken.values()):
         return
