@@ -55,6 +55,9 @@ CHOICE = (
 )
 
 
+COMPUTED = "import ctypes, json\nfor path in json.load(open('paths')):\n  ctypes.CDLL(path)\nfrom demo import _C"
+
+
 def variants() -> WheelBuilder:
     """Libraries of which the package opens one by name, as bitsandbytes does."""
     built = WheelBuilder("demo", "1.0", f"py3-none-{LINUX}").add("demo/libdemo_cpu.so", library("", ["libm.so.6"]))
@@ -182,6 +185,25 @@ CASES = [
             "libcudnn_adv.so.9",
         ),
         evidence=("libcublasLt.so.13, libcudart.so.13, libcudnn_adv.so.9", "cuda"),
+    ),
+    Case(
+        "WHL521",
+        "a library that the import may open by a path that it computes, as faiss does",
+        lambda: linked(
+            WheelBuilder("demo", "1.0", f"cp312-cp312-{LINUX}")
+            .add("demo/__init__.py", COMPUTED)
+            .add("demo/_C.abi3.so", library("", ["libcublas.so.13"])),
+            cublas(),
+        ),
+        (
+            "not proven that libcublas.so.13 is loaded: the import opens libraries by paths that its source does not "
+            "show",
+        ),
+        undecided=True,
+        evidence=(
+            "demo/__init__.py line 3",
+            f"nvidia/cu13/lib/libcublas.so.13 of nvidia_cublas-13.1.0.3-py3-none-{LINUX}.whl",
+        ),
     ),
     Case(
         "WHL521",

@@ -14,7 +14,13 @@ from wheel_checks.facts.links.closure import Closure, LoaderEnvironment, close
 from wheel_checks.facts.links.decisive import Decisive, decisive_files
 from wheel_checks.facts.links.failing import Loaded, cuda_major, what_is_loaded
 from wheel_checks.facts.links.known_libraries import preloader_of
-from wheel_checks.facts.links.opened_first import by_module, certainly_opened, opened_libraries, what_users_may_open
+from wheel_checks.facts.links.opened_first import (
+    by_module,
+    certainly_opened,
+    opened_libraries,
+    opens_unknown,
+    what_users_may_open,
+)
 from wheel_checks.facts.links.possible_needs import supposed_dynamic
 from wheel_checks.facts.links.unresolved import NOT_LOOKED_UP, SymbolFacts
 from wheel_checks.formats.digests import WrongHash
@@ -73,7 +79,8 @@ class LinkFacts:
     were not read. ``symbols`` are those that nothing in the closure defines; ``without_init`` are members with the
     suffix of a Python module that lack the function that Python calls.
     ``roles`` say of the wheel's own files which of them its import loads, ``opened`` are files of
-    others that it opens for certain, ``cuda`` is the CUDA of the closure ("13").
+    others that it opens for certain, ``opens_unknown`` is the line that opens a library by a path that is not known (""
+    for none), ``cuda`` is the CUDA of the closure ("13").
     ``wrong_metadata`` is METADATA that was served with another hash than was stated.
     """
 
@@ -92,6 +99,7 @@ class LinkFacts:
     wrong_metadata: tuple[WrongHash, ...] = ()
     symbols: SymbolFacts | Unavailable = NOT_LOOKED_UP
     without_init: frozenset[str] = frozenset()
+    opens_unknown: str = ""
 
     def loaded(self, sms: Sequence[int] = ()) -> Loaded:
         """What the import of the wheel loads on GPUs of these architectures."""
@@ -200,6 +208,7 @@ def link(
         tuple(not_followed),
         sum(one.bytes_read for one in dependencies),
         sum(one.requests for one in dependencies),
+        opens_unknown=opens_unknown(wheel.sources.modules, wheel.sources.roots, sources),
     )
 
 

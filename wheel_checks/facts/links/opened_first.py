@@ -118,6 +118,18 @@ def certainly_opened(roots: Iterable[str], sources: Mapping[str, PythonSource], 
     return [path for path in sorted(files) if path in exact]
 
 
+def opens_unknown(own: Iterable[PythonSource], roots: Iterable[str], sources: Mapping[str, PythonSource]) -> str:
+    """The line of one of the ``own`` modules where the import opens a library whose path the source does not show.
+
+    It computes the path, or reads it from a file; "" where every path is known.
+    """
+    members = {source.member for source in own}
+    for one in what_imports_open(roots, sources):
+        if one.member in members and one.action.kind is ActionKind.LOAD and "*" in one.action.names:
+            return one.place
+    return ""
+
+
 def _below(roots: Iterable[str], sources: Mapping[str, PythonSource]) -> list[PythonSource]:
     packages = tuple(roots)
     below = tuple(f"{name}." for name in packages)

@@ -111,6 +111,37 @@ def _extras_that_bring(wheel: WheelFacts, sonames: Iterable[str]) -> tuple[Evide
     return tuple(found)
 
 
+def _opened_unseen(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more: Sequence[Evidence]) -> Finding:
+    """The undecided finding about libraries that the package may open by paths which its source does not show."""
+    needs = [item for items in lost.values() for item in items]
+    evidence = (
+        Evidence("opened by", links.opens_unknown),
+        *(Evidence(soname, _place(links, _elsewhere(links, soname))) for soname in lost),
+        Evidence("needed by", _shown(list(dict.fromkeys(_place(links, item.elf) for item in needs))), "DT_NEEDED"),
+        *more,
+    )
+    what = f"{_shown(list(lost))} {'is' if len(lost) == 1 else 'are'} loaded"
+    told = f"not proven that {what}: the import opens libraries by paths that its source does not show"
+    fix = Fix(
+        "Import the package where it is installed: where no search path leads, only what was opened first is found."
+    )
+    return Finding(told, evidence, fix, undecided=True)
+
+
+def _not_needed(
+    wheel: WheelFacts, links: LinkFacts, by_name: Mapping[str, Sequence[str]], more: Sequence[Evidence]
+) -> Finding:
+    """The finding about files that lack libraries and that the import does not load."""
+    told = "1 file lacks libraries that no wheel brings; the import does not need it"
+    if len(by_name) > 1:
+        told = f"{len(by_name)} files lack libraries that no wheel brings; the import does not need them"
+    rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(by_name.items())]
+    extras = _extras_that_bring(wheel, dict.fromkeys(name for sonames in by_name.values() for name in sonames))
+    fix = Fix("Require the wheels that bring these libraries, or tell users where they come from.")
+    severity = Severity.WARNING if by_name.keys() & links.roles.keys() else Severity.NOTE
+    return Finding(told, (*rows[:_MOST_ROWS], *extras, *more), fix, severity=severity)
+
+
 def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more: Sequence[Evidence]) -> Finding:
     """The undecided finding about libraries of programs that only the host can have installed."""
     needs = [item for items in lost.values() for item in items]
@@ -144,10 +175,10 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """No DT_NEEDED of the wheel or of what it requires is left without a file.
 
     An error for what the import of the wheel loads, one for each library, or for the package that would bring several;
-    undecided where the host may have it installed, where the name is uncertain (a warning in another wheel), and where
-    the source does not show whether a file is loaded. One warning for all files that the import does not load: optional
-    modules, leftovers, and modules of other packages, where these alone are a note. Nothing for alternatives of which
-    another one is taken.
+    undecided where the host may have it installed, where the name is uncertain (a warning in another wheel), where the
+    source does not show whether a file is loaded, or which libraries it opens first. One warning for all files that the
+    import does not load: optional modules, leftovers, and modules of other packages, where these alone are a note.
+    Nothing for alternatives of which another one is taken.
     """
     links = need(wheel.links)
     loaded = links.loaded([gpu.sm for gpu in expectations.gpus if gpu.sm])
@@ -164,6 +195,9 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     hosted = {soname: lost.pop(soname) for soname in sorted(lost) if host_program_of(soname)}
     if hosted:
         yield _left_to_the_host(links, hosted, (read, *why))
+    computed = [name for name in lost if links.opens_unknown and _elsewhere(links, name)]
+    if computed:
+        yield _opened_unseen(links, {soname: lost.pop(soname) for soname in sorted(computed)}, (read, *why))
     for sonames in _by_cause(links, lost):
         needs = [item for soname in sonames for item in lost[soname]]
         certain = any(item.certain for item in needs)
@@ -195,15 +229,7 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
         fix = Fix("Import the package where it is installed: its source does not show whether it loads these files.")
         yield Finding(told, (*rows[:_MOST_ROWS], read, *why), fix, undecided=True)
     if by_name:
-        told = "1 file lacks libraries that no wheel brings; the import does not need it"
-        if len(by_name) > 1:
-            told = f"{len(by_name)} files lack libraries that no wheel brings; the import does not need them"
-        rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(by_name.items())]
-        fix = Fix("Require the wheels that bring these libraries, or tell users where they come from.")
-        lacking = dict.fromkeys(name for sonames in by_name.values() for name in sonames)
-        extras = _extras_that_bring(wheel, lacking)
-        severity = Severity.WARNING if by_name.keys() & links.roles.keys() else Severity.NOTE
-        yield Finding(told, (*rows[:_MOST_ROWS], read, *extras, *why), fix, severity=severity)
+        yield _not_needed(wheel, links, by_name, (read, *why))
 
 
 @rule(
