@@ -29,7 +29,7 @@ TOOLKIT = re.compile(
 )
 FOREIGN = ("UV_FIND", "UV_EXTRA", "UV_INDEX", "UV_DEFAULT", "VIRTUAL_ENV")  # other builds of a package
 INSTALL_SECONDS = 1500
-PROBE_SECONDS = 600
+PROBE_SECONDS = 1800  # each of tensorflow's hundred files is opened twice, with a gigabyte that it needs
 UNDEFINED = re.compile(r"undefined symbol: ([^\s,()]+)")
 ABSENT = re.compile(r"([\w.+-]+\.so[\w.]*): cannot open shared object file")
 UNFOUND = re.compile(r'Failure finding "(\S+\.so[\w.]*)')  # cuda-pathfinder
