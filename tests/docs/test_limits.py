@@ -9,11 +9,11 @@ import pytest
 from wheel_checks.facts.accelerator import shown
 from wheel_checks.facts.archive import inflation
 from wheel_checks.facts.elf import exports, named_imports, symbols
-from wheel_checks.facts.links import unresolved
+from wheel_checks.facts.installed import symbols as installed_symbols
 from wheel_checks.facts.pe import reading
 from wheel_checks.facts.provenance import attestations
 from wheel_checks.facts.security import startup
-from wheel_checks.facts.wheel import description, module_sources, native_heads, upload
+from wheel_checks.facts.wheel import description, module_sources, native_heads, neighbours, upload
 from wheel_checks.formats import index_page
 from wheel_checks.formats.cxx import names as cxx_names
 from wheel_checks.formats.cxx import types as cxx_types
@@ -81,7 +81,8 @@ STATED = {
     ],
     "head and tail of one library, for the symbols": [
         f"{symbols.EFFORT.parts // MIB} MiB; one of {symbols.STREAMED // MIB} MiB",
-        f"{exports.EFFORT.parts / MIB:.1f} MiB, {unresolved._MOST_LIBRARIES} of them",
+        f"{exports.EFFORT.parts / MIB:.1f} MiB, {neighbours.MOST_LIBRARIES} of them; of installed ones "
+        f"{installed_symbols.MOST_LIBRARIES:,}",
     ],
     "a lock file": [f"{tables.MAX_SIZE // MIB} MiB"],
     "packages; files": [f"{tables.MOST_PACKAGES:,}; {tables.MOST_FILES:,}; {tables.MOST_DEPENDENCIES:,}"],

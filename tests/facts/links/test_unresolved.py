@@ -20,15 +20,24 @@ NCCL = Need(MODULE, "libnccl.so.2", Status.RESOLVED, "nvidia/nccl/lib/libnccl.so
 
 @dataclass
 class Beside:
-    """Libraries by path with the names that they define, None for one that cannot be read; ``asked`` are those read."""
+    """Libraries by path with the names that they define, None for one that cannot be read; ``asked`` are those read.
+
+    ``process_names`` are those of the interpreter and the C library, None where these are not known.
+    """
 
     files: Mapping[str, Collection[str] | None] = field(default_factory=dict)
     torch_names: Collection[str] | None = None
+    process_names: Collection[str] | None = None
+    most_libraries: int = 80
     asked: list[str] = field(default_factory=list)
 
     @property
     def torch(self) -> Collection[int] | None:
         return None if self.torch_names is None else set(map(symbol_hash, self.torch_names))
+
+    @property
+    def process(self) -> Collection[int] | None:
+        return None if self.process_names is None else set(map(symbol_hash, self.process_names))
 
     def of(self, paths: Sequence[str]) -> Mapping[str, Collection[int] | None]:
         self.asked += paths
@@ -112,6 +121,29 @@ def test_names_of_the_c_library_that_lack_a_version() -> None:
     libc = Need(MODULE, "libc.so.6", Status.SYSTEM)
 
     assert judged({MODULE: file("dlclose", "malloc")}, Beside(torch_names=[]), libc) == ((), ())
+
+
+def test_where_the_interpreter_is_known_its_names_and_those_of_the_c_library_are_looked_up() -> None:
+    libc = Need(MODULE, "libc.so.6", Status.SYSTEM, "/lib/libc.so.6")
+    beside = Beside({libc.by: ["malloc"]}, process_names=["PyList_New", "malloc"])
+
+    found, _ = judged({MODULE: file("PyList_New", "PyNever_Was", "malloc", "shm_open")}, beside, libc)
+    assert [item.names for item in found] == [("PyNever_Was", "shm_open")]
+
+
+def test_a_library_of_torch_that_is_missing_may_have_what_torch_does_not_export() -> None:
+    lost = Need(MODULE, "libtorch_cuda.so", Status.MISSING)
+
+    assert judged({MODULE: file(GONE)}, Beside(torch_names=[]), lost, C10) == ((), ())
+
+
+def test_more_libraries_than_may_be_read_leave_the_question_open() -> None:
+    beside = Beside({"a/liba.so": ["a"], "b/libb.so": ["wanted"]}, torch_names=[], most_libraries=1)
+
+    assert judged({MODULE: file("wanted")}, beside) == (
+        (),
+        ((MODULE, "it needs wanted, and what a library beside it defines could not be read"),),
+    )
 
 
 def test_names_of_the_driver_and_of_the_library_of_c_plus_plus() -> None:

@@ -9,6 +9,7 @@ from packaging.specifiers import SpecifierSet
 
 from tests.rules.case import NOTE, WARNING, Case
 from tests.rules.wheel.gpu_code_cases import gpus
+from tests.support.elf import WEAK, Symbol
 from tests.support.environments import MODULE, Installed, distribution_facts, installed_facts, library
 from tests.support.fatbin import fat_binary, section
 from tests.support.wheels import WheelBuilder, record_row
@@ -86,6 +87,24 @@ def kernels(labels: Sequence[str], **others: Sequence[str]) -> WheelBuilder:
     for name, its in others.items():
         built.add(f"demo/{name}.so", cuda(*its))
     return built
+
+
+TORCH_NAME, OLD_NAME = "_ZN3c105ErrorC2ENS_14SourceLocationESs", "_ZN2at5raiseEv"
+
+
+def torch_with(*names: str) -> WheelBuilder:
+    """A torch whose library defines these names."""
+    library_of_torch = library("libtorch_cpu.so", symbols=[Symbol(name) for name in names] or [Symbol("x")])
+    built = wheel("torch", "2.11.0").add("torch/version.py", "__version__ = '2.11.0+cpu'\n")
+    return built.add("torch/lib/libtorch_cpu.so", library_of_torch)
+
+
+def extension(*names: str, file: str = MODULE, **options: Any) -> WheelBuilder:
+    """A wheel "demo" with a library that needs these names of torch."""
+    wanted = [Symbol(name, defined=False, **options) for name in names]
+    return wheel().add(
+        file, library("", ["libtorch_cpu.so"], symbols=[*wanted, Symbol("x")], rpath="$ORIGIN/../torch/lib")
+    )
 
 
 def on_gpus(*wheels: WheelBuilder) -> Callable[[], InstalledDistribution]:
@@ -358,6 +377,63 @@ CASES = [
     ),
     Case("WHL723", "the version is defined, a weak one is not", lambda: versioned("libnccl.so.2", "NCCL_2")),
     Case("WHL723", "a library without versions", versioned),
+    Case(
+        "WHL724",
+        "an extension that was built for another torch",
+        env(lambda e: e.install(extension(TORCH_NAME, OLD_NAME)).install(torch_with(TORCH_NAME))),
+        (f"{MODULE} needs at::raise(), which torch 2.11.0+cpu does not export",),
+        evidence=(OLD_NAME,),
+    ),
+    Case(
+        "WHL724",
+        "a plug-in that nothing opens",
+        env(
+            lambda e: e.install(extension(OLD_NAME, file="demo/libplugin.so").add(MODULE, library())).install(
+                torch_with(TORCH_NAME)
+            )
+        ),
+        ("demo/libplugin.so needs at::raise(), which torch 2.11.0+cpu does not export",),
+        WARNING,
+    ),
+    Case(
+        "WHL724",
+        "a library that no distribution owns",
+        env(
+            lambda e: e.install(torch_with(TORCH_NAME)).write(
+                f"built/ops{SUFFIX}",
+                library(
+                    "", ["libtorch_cpu.so"], symbols=[Symbol(OLD_NAME, defined=False)], rpath="$ORIGIN/../torch/lib"
+                ),
+            )
+        ),
+        (f"built/ops{SUFFIX} needs at::raise(), which torch 2.11.0+cpu does not export",),
+    ),
+    Case(
+        "WHL724",
+        "all is defined",
+        env(
+            lambda e: e.install(extension(TORCH_NAME)).install(torch_with(TORCH_NAME, OLD_NAME)),
+        ),
+    ),
+    Case(
+        "WHL724",
+        "a weak name",
+        env(lambda e: e.install(extension(OLD_NAME, binding=WEAK)).install(torch_with(TORCH_NAME))),
+    ),
+    Case(
+        "WHL724",
+        "a module for another Python",
+        env(
+            lambda e: e.install(extension(OLD_NAME, file=MODULE.replace("312", "313")).add(MODULE, library())).install(
+                torch_with(TORCH_NAME)
+            )
+        ),
+    ),
+    Case(
+        "WHL724",
+        "a library is missing, of which WHL720 speaks",
+        env(lambda e: e.install(extension(OLD_NAME)).install(wheel("torch", "2.11.0"))),
+    ),
     Case(
         "WHL731",
         "no code in the main library",

@@ -11,12 +11,14 @@ from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.gpu.code import GpuCodeFacts
 from wheel_checks.facts.links.closure import Closure
 from wheel_checks.facts.links.symbol_versions import LackingVersions
+from wheel_checks.facts.links.unresolved import SymbolFacts
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.record import Record
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment
 from wheel_checks.targets.target import Target
 
+_NO_SYMBOLS = Unavailable("no symbol was looked up: the libraries were not read")
 _NO_GPU_CODE = Unavailable("GPU code was not read", "--gpu GB200, or --depth gpu")
 
 
@@ -93,6 +95,14 @@ class WrongElf:
 
 
 @dataclass(frozen=True, slots=True)
+class PackageSymbols:
+    """What came of looking up the symbols of a package: a distribution, or what lies in a folder that none owns."""
+
+    name: str
+    facts: SymbolFacts
+
+
+@dataclass(frozen=True, slots=True)
 class InstalledEnvironment:
     """One environment. ``target`` is what its markers are evaluated for.
 
@@ -102,6 +112,7 @@ class InstalledEnvironment:
     ``lacking_versions`` are needs of the closure whose library lacks symbol versions. ``gpu_code`` is by the folder of
     the distribution, for those that have some; "" is for libraries that belong to none.
     ``undecided`` are files that lack a library while it is not known whether an import loads them.
+    ``symbols`` are of each package that has libraries, paths absolute.
     ``bytes_read`` counts metadata, ELF structures, headers of GPU code and what was hashed.
     """
 
@@ -117,6 +128,7 @@ class InstalledEnvironment:
     accelerator: AcceleratorFacts | Unavailable
     lacking_versions: tuple[LackingVersions, ...] = ()
     undecided: frozenset[str] = frozenset()
+    symbols: tuple[PackageSymbols, ...] | Unavailable = _NO_SYMBOLS
     gpu_code: Mapping[str, GpuCodeFacts] | Unavailable = _NO_GPU_CODE
     bytes_read: int = 0
     seconds: float = 0.0

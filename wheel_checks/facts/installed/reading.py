@@ -20,11 +20,19 @@ from wheel_checks.facts.installed.closure import (
     of_other_machines,
     read_elfs,
 )
-from wheel_checks.facts.installed.facts import Distribution, InstalledEnvironment, RecordedFiles, UnmetRequirement
+from wheel_checks.facts.installed.facts import (
+    Distribution,
+    InstalledEnvironment,
+    PackageSymbols,
+    RecordedFiles,
+    UnmetRequirement,
+)
 from wheel_checks.facts.installed.gpu import read_installed_gpu_code
 from wheel_checks.facts.installed.imports import as_imported
+from wheel_checks.facts.installed.package import installed_packages
 from wheel_checks.facts.installed.record import compare, read_record, shared_files, unowned_files, wrong_digests
 from wheel_checks.facts.installed.requirements import Active, active_in, required_by, unmet
+from wheel_checks.facts.installed.symbols import Given, installed_symbols
 from wheel_checks.facts.installed.versions import with_wrong_versions
 from wheel_checks.facts.links.symbol_versions import lacking_versions
 from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
@@ -255,9 +263,17 @@ def _with_closure(
     )
     if isinstance(loader, Unavailable):
         return replace(facts, closure=loader)
+    target = facts.target
+    packages = installed_packages(facts.environment, facts.distributions, elfs.files)
+    given = Given(facts.environment.tree, elfs.files, loader)
     try:
         closure = installed_closure(elfs.files, loader)
-        imports = as_imported(closure, elfs.files, facts.distributions, facts.environment.tree)
+        imports = as_imported(closure, packages, "" if isinstance(target, Unavailable) else target.interpreter)
+        symbols: tuple[PackageSymbols, ...] | Unavailable = (
+            target
+            if isinstance(target, Unavailable)
+            else installed_symbols(packages, imports, given, target, torch=_version_of_torch(facts))
+        )
     except FormatError as error:
         return replace(facts, closure=Unavailable(str(error)))
     marked = with_wrong_versions(imports.closure, elfs.files, facts.distributions, active, failing)
@@ -266,8 +282,16 @@ def _with_closure(
     lacking = lacking_versions(
         marked.needs, lambda path: elfs.files.get(path) or (system.read(path) if system else None)
     )
-    facts = replace(facts, undecided=imports.undecided)
+    facts = replace(facts, undecided=imports.undecided, symbols=symbols)
+    facts = replace(facts, bytes_read=facts.bytes_read + given.bytes_read)
     return replace(facts, closure=marked, wrong_elfs=(*elfs.wrong, *others), lacking_versions=tuple(lacking))
+
+
+def _version_of_torch(facts: InstalledEnvironment) -> str:
+    if isinstance(facts.accelerator, AcceleratorFacts) and facts.accelerator.local_version:
+        return facts.accelerator.local_version
+    torch = facts.named(_FIRST)
+    return torch.version if torch else ""
 
 
 def _with_gpu_code(facts: InstalledEnvironment, elfs: Iterable[str]) -> InstalledEnvironment:

@@ -79,7 +79,7 @@ def decisive_files(
     possible = OpenedFiles(what_functions_open(read.modules))
     groups = {member: group for group in deciding_groups(paths, project) for member in group.members}
     shown = {path: imported.of(path) for path in paths}
-    foreign = {path for path in paths if _is_for_another(path, interpreter)}
+    foreign = {path for path in paths if is_for_another(path, interpreter)}
     for path in foreign:
         shown[path] = [one for one in shown[path] if one.action.kind is not ActionKind.IMPORT]
     roles = {path: _role(path, shown[path], possible, groups[path], is_foreign=path in foreign) for path in paths}
@@ -110,7 +110,8 @@ def _is_imported(path: str, opened: OpenedFiles, modules: Mapping[str, PythonSou
     return certain or not modules
 
 
-def _is_for_another(path: str, interpreter: str) -> bool:
+def is_for_another(path: str, interpreter: str) -> bool:
+    """True for a module whose tag names another interpreter than this one ("cp312"); for "" none is another."""
     tag = _TAG.search(path)
     return tag is not None and bool(interpreter) and f"cp{tag[1]}" != interpreter
 

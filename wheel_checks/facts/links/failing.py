@@ -46,6 +46,17 @@ def what_is_loaded(
     return Loaded(reach.of([*start, *opened, *(path for path in unknown if path not in lacking)]), tuple(lacking))
 
 
+def counted_as_imported(loaded: Loaded, roles: Mapping[str, Decisive]) -> frozenset[str]:
+    """The files that the import loads, and those of which the source does not show it and that are for no other file.
+
+    What a package loads is called as a module is; a name that begins with "lib" is for those that link to it. Where
+    nothing is loaded for certain, all count: it is what the package is for.
+    """
+    unknown = (path for path, one in roles.items() if one.role is Role.UNKNOWN)
+    files = loaded.files | {path for path in unknown if not posixpath.basename(path).startswith("lib")}
+    return files if files & roles.keys() else files | roles.keys()
+
+
 def missing_of(closure: Closure, path: str) -> list[str]:
     """The libraries that are missing of what the file leads to, itself included."""
     reached = _Reach(closure).of([path])

@@ -40,8 +40,8 @@ _OF_STANDARD = re.compile(
 )
 _OF_DRIVER = re.compile(r"(?:cu|nvml|cuvid|NvEnc)[A-Z]")  # libcuda, libnvidia-ml and others of NVIDIA's driver
 _FAR = "its table of symbols lies too far inside it"
-_MOST_LIBRARIES = 80  # of other wheels that are read for a name that none of the needed ones defines
 _SHORTEST_STEM = 4  # characters of a library's name by which names of symbols may begin
+_OF_TORCHS_FILES = ("libtorch", "libc10")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -86,11 +86,27 @@ class Definitions(Protocol):
     def torch(self) -> Collection[int] | None:
         """The hashes of all that the libraries of torch define; None without torch, or when they cannot be read."""
 
+    @property
+    def process(self) -> Collection[int] | None:
+        """The hashes of all that the interpreter has loaded when it starts; None where it is not known which one runs.
+
+        These are the names of the interpreter itself, and of the C library and others that it needs.
+        """
+
+    @property
+    def most_libraries(self) -> int:
+        """How many libraries may be read for a name that none of the needed ones defines."""
+
     def of(self, paths: Sequence[str]) -> Mapping[str, Collection[int] | None]:
         """The hashes of what the files at ``paths`` define, None for one that cannot be read. Raises SourceError."""
 
     def libraries(self) -> Sequence[str]:
-        """The paths of all libraries of other wheels that others may link to."""
+        """The paths of all libraries that others may link to, the likely ones first."""
+
+
+def is_of_python(name: str) -> bool:
+    """True for a name that the interpreter of Python defines, or none does."""
+    return bool(_OF_PYTHON.match(name))
 
 
 def find_unresolved(
@@ -109,7 +125,8 @@ def find_unresolved(
     lookup = _Lookup(beside, needed, blind)
     found: list[UnresolvedFile] = []
     for path, elf in known.items():
-        names = [name for name in _to_look_up(elf, needed[path]) if symbol_hash(name) not in own]
+        wanted = _to_look_up(elf, needed[path], interpreter=beside.process is not None)
+        names = [name for name in wanted if symbol_hash(name) not in own]
         missing, reason = lookup.missing(path, names, files.keys()) if names else ([], "")
         if reason:
             open_.append((path, reason))
@@ -129,8 +146,11 @@ def _own_definitions(files: Mapping[str, ElfFacts]) -> tuple[set[int], list[str]
     return own, [path for path, elf in files.items() if isinstance(elf.exports, Missing)]
 
 
-def _to_look_up(elf: ElfFacts, needs: Sequence[Need]) -> list[str]:
-    """The names without their versions, but those of the interpreter and of libraries that no wheel brings."""
+def _to_look_up(elf: ElfFacts, needs: Sequence[Need], *, interpreter: bool) -> list[str]:
+    """The names without their versions, but those of libraries that nothing is known to bring.
+
+    Those of the ``interpreter`` only where it is known what it defines.
+    """
     libraries: dict[str, set[str]] = defaultdict(set)
     if isinstance(elf.versions, SymbolVersions):
         for record in elf.versions.needs:
@@ -140,7 +160,7 @@ def _to_look_up(elf: ElfFacts, needs: Sequence[Need]) -> list[str]:
     names = []
     for full in elf.imports.names if isinstance(elf.imports, Imports) else ():
         name, _, version = full.partition("@")
-        if _OF_PYTHON.match(name):
+        if not interpreter and is_of_python(name):
             continue
         brought = [statuses[soname].by for soname in libraries[version] if soname in statuses] if version else []
         if version and not any(brought):
@@ -176,8 +196,9 @@ class _Lookup:
 
     def missing(self, path: str, names: Sequence[str], own: Collection[str]) -> tuple[list[str], str]:
         """The names that nothing defines; and why it is not known of others, "" when it is."""
-        torch = self._beside.torch
-        left = [name for name in names if torch is None or symbol_hash(name) not in torch]
+        torch, process = self._beside.torch, self._beside.process
+        at_hand = [known for known in (process, torch) if known is not None]
+        left = [name for name in names if not any(symbol_hash(name) in known for known in at_hand)]
         if not left:
             return [], ""
         scope = self._scope(path)
@@ -189,8 +210,9 @@ class _Lookup:
         certain = [name for name in left if torch is not None and _OF_TORCH.match(name)]
         others = [name for name in left if name not in set(certain)]
         if others:
-            outside = {need.soname for need in scope if need.status in (Status.DRIVER, Status.SYSTEM)}
-            others = [name for name in others if not _may_be_of_the_system(name, outside)]
+            hosts = [need for need in scope if need.status in (Status.DRIVER, Status.SYSTEM)]
+            outside = {need.soname for need in hosts if read.get(need.by) is None}
+            others = [n for n in others if not _may_be_of_the_system(n, outside, is_known=process is not None)]
         if others:
             others = self._left_of_named_alike(others)
         if others:
@@ -198,8 +220,9 @@ class _Lookup:
         if self._blind:
             shown = f"what {self._blind[0]} of the same wheel defines is not known"
             return ([], shown) if certain or others else ([], "")
-        if any(need.status is Status.MISSING for need in scope):
-            return certain, ""  # a missing library has its own finding, and may have these
+        lost = [need.soname for need in scope if need.status in (Status.MISSING, Status.OPTIONAL)]
+        if lost:  # they have their own finding, and may have these
+            return ([] if any(soname.startswith(_OF_TORCHS_FILES) for soname in lost) else certain), ""
         if others and (unknown or self._unread_libraries):
             name = posixpath.basename(unknown[0]) if unknown else "a library beside it"
             return certain, f"it needs {others[0]}, and what {name} defines could not be read"
@@ -225,7 +248,7 @@ class _Lookup:
             for path, stem in stems.items()
             if len(stem) >= _SHORTEST_STEM and any(name.lower().startswith(stem) for name in names)
         ]
-        defined = set[int]().union(*filter(None, self._beside.of(alike[:_MOST_LIBRARIES]).values()))
+        defined = set[int]().union(*filter(None, self._beside.of(alike[: self._beside.most_libraries]).values()))
         return [name for name in names if symbol_hash(name) not in defined]
 
     @cached_property
@@ -236,8 +259,9 @@ class _Lookup:
         """What any library of any other wheel defines."""
         if self._everything is None:
             self._everything = set()
-            self._unread_libraries = len(self._paths[_MOST_LIBRARIES:])
-            for exports in self._beside.of(self._paths[:_MOST_LIBRARIES]).values():
+            most = self._beside.most_libraries
+            self._unread_libraries = len(self._paths[most:])
+            for exports in self._beside.of(self._paths[:most]).values():
                 if exports is None:
                     self._unread_libraries += 1
                 else:
@@ -245,13 +269,13 @@ class _Lookup:
         return self._everything
 
 
-def _may_be_of_the_system(name: str, outside: Collection[str]) -> bool:
-    """Whether a name without a version can come from a library of the driver or of the system.
+def _may_be_of_the_system(name: str, outside: Collection[str], *, is_known: bool) -> bool:
+    """Whether a name can come from a library of the driver or of the system that was not read.
 
-    The C library is in every process. Some linkers leave the versions of its names out, and of those of libstdc++.
-    Other libraries of the system and of the driver are libraries of C.
+    The C library is in every process; ``is_known`` says that its names were looked up. Some linkers leave the versions
+    of its names out, and of those of libstdc++. Other libraries of the system and of the driver are libraries of C.
     """
-    if name in lines("glibc_symbols") or _OF_DRIVER.match(name):
+    if _OF_DRIVER.match(name) or (not is_known and name in lines("glibc_symbols")):
         return True
     if _OF_STANDARD.match(name):
         return any(soname.startswith("libstdc++.so") for soname in outside)

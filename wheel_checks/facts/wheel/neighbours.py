@@ -19,7 +19,7 @@ from wheel_checks.facts.archive.reading import read_archive
 from wheel_checks.facts.elf.exports import read_member_exports
 from wheel_checks.facts.elf.native_members import is_library
 from wheel_checks.facts.elf.symbols import MemberSymbols, read_symbols
-from wheel_checks.facts.links.decisive import Role
+from wheel_checks.facts.links.failing import counted_as_imported
 from wheel_checks.facts.links.linking import LaidOutWheel, LinkFacts, installed_path
 from wheel_checks.facts.links.outline import outline_of
 from wheel_checks.facts.links.torch_exports import TorchExports, releases_that_export, torch_exports
@@ -36,6 +36,7 @@ from wheel_checks.targets.target import Target
 
 TORCH = "torch"
 _OF_TORCH = "torch/lib/lib"
+MOST_LIBRARIES = 80  # of other wheels, each of which costs requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,8 @@ class Outlines:
             if _lacks_init(item):
                 without.append(item.member)
         beside = Beside(outlines, self.exports, target.machine)
-        unresolved, unread, judged = find_unresolved(files, links.closure.needs, _imported(links), beside)
+        imported = counted_as_imported(links.loaded(), links.roles)
+        unresolved, unread, judged = find_unresolved(files, links.closure.needs, imported, beside)
         facts = SymbolFacts(unresolved, unread, judged)
         if beside.torch_wheel is not None:
             missing = {name for item in unresolved if item.imported for name in item.of_torch}
@@ -185,6 +187,16 @@ class Beside:
         """As in the protocol."""
         return self._torch
 
+    @property
+    def process(self) -> None:
+        """As in the protocol: which interpreter will run is not known."""
+        return
+
+    @property
+    def most_libraries(self) -> int:
+        """As in the protocol."""
+        return MOST_LIBRARIES
+
     def of(self, paths: Sequence[str]) -> Mapping[str, Collection[int] | None]:
         """As in the protocol. Raises SourceError."""
         unknown = [path for path in paths if path not in self._known and path in self._owners]
@@ -208,17 +220,6 @@ class Beside:
                 return frozenset().union(*table.libraries.values(), *table.undecided.values())
         found = self.of(paths).values()  # a torch of another index, or newer than the table
         return None if not paths or any(one is None for one in found) else frozenset().union(*filter(None, found))
-
-
-def _imported(links: LinkFacts) -> frozenset[str]:
-    """The files that the import loads, and those of which the source does not show it and that are for no other file.
-
-    What a package loads is called as a module is; a name that begins with "lib" is for those that link to it. Where
-    nothing is loaded for certain, all count: it is what the wheel is for.
-    """
-    unknown = (path for path, one in links.roles.items() if one.role is Role.UNKNOWN)
-    files = links.loaded().files | {path for path in unknown if not posixpath.basename(path).startswith("lib")}
-    return files if files & links.roles.keys() else files | links.roles.keys()
 
 
 def _lacks_init(item: MemberSymbols) -> bool:

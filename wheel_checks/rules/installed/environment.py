@@ -16,6 +16,7 @@ from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Sever
 from wheel_checks.phrases import and_more, summarised
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.shared.accelerator import unmet
+from wheel_checks.rules.shared.symbols import unresolved_symbols
 
 _SHOWN = 5
 _KIND = "environment"
@@ -318,3 +319,23 @@ def symbol_versions(inside: InstalledEnvironment, _: Expectations) -> Iterable[F
         yield Finding(
             f"{library_name} lacks symbol versions that {user_name} needs", evidence, fix, Location(path=found.by)
         )
+
+
+@rule(
+    "WHL724",
+    "every symbol that a package's libraries need is defined by what is installed, or by the system",
+    why="An extension that was built for another torch, or that was installed before torch was upgraded, is found by "
+    "the loader and refused at import time: `undefined symbol: _ZN3c105ErrorC2...`. Its libraries and those of torch "
+    "lie on this disk, so it is known without importing them.",
+    example="libtorchtext.so needs torch::detail::class_base::class_base(...), which torch 2.13.0 does not export",
+    fix="Install the release that was built for this torch, or the torch that it was built for.",
+)
+def symbols(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
+    """No strong undefined symbol of an installed library is without a definition. As WHL526, for each package."""
+
+    def place(path: str) -> tuple[str, Location]:
+        return inside.relative(path), Location(path=path)
+
+    for package in need(inside.symbols):
+        unread = Fix(f"Install {package.name} again: the file is damaged, or uses a format that is not known.")
+        yield from unresolved_symbols(package.name, package.facts, place, unread)

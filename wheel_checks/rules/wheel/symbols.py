@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.links.unresolved import SymbolFacts, UnresolvedFile
 from wheel_checks.facts.wheel.facts import WheelFacts
-from wheel_checks.formats.cxx.names import demangle
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, need
-from wheel_checks.phrases import plural, summarised
+from wheel_checks.model import Finding, Fix, Location, need
 from wheel_checks.registry import rule
-
-_SHOWN, _LONGEST = 12, 160
-_MOST_SYMBOLS = 30  # the loader names the first that it comes to, which may be any of them
+from wheel_checks.rules.shared.symbols import unresolved_symbols
 
 
 @rule(
@@ -40,67 +36,10 @@ def unresolved(wheel: WheelFacts, expectations: Expectations) -> Iterable[Findin
     for_gpu = {path for path in loaded.files if path in links.roles and links.roles[path].architectures and sms}
     opened = {item.path for item in facts.unresolved if item.imported or item.path in for_gpu}
     counting = [i for i in facts.unresolved if i.path in opened or not links.is_spare(i.path, loaded)]
+    facts = replace(facts, unresolved=tuple(replace(item, imported=item.path in opened) for item in counting))
     own = wheel.file_name.partition("-")[0].replace("_", "-")
-    for imported in (True, False):
-        for of_torch in (True, False):
-            files = [(item, item.of_torch if of_torch else _others(item)) for item in counting]
-            lame = [(item, names) for item, names in files if names and (item.path in opened) is imported]
-            if lame:
-                yield _finding(own, facts, lame, of_torch=of_torch, imported=imported)
-    if facts.unread and not opened:
-        rows = [Evidence(path, reason) for path, reason in facts.unread[:_SHOWN]]
-        path, reason = facts.unread[0]
-        more = f" (and {len(facts.unread) - 1} more)" if len(facts.unread) > 1 else ""
-        message = f"not proven that {own} loads: of {posixpath.basename(path)} {reason}{more}"
-        yield Finding(message, tuple(rows), Fix("Ask with --depth full, which reads every byte."), undecided=True)
+    yield from unresolved_symbols(own, facts, _place, Fix("Ask with --depth full, which reads every byte."))
 
 
-def _others(item: UnresolvedFile) -> tuple[str, ...]:
-    known = set(item.of_torch)
-    return tuple(name for name in item.names if name not in known)
-
-
-def _finding(
-    own: str,
-    facts: SymbolFacts,
-    lame: Sequence[tuple[UnresolvedFile, Sequence[str]]],
-    *,
-    of_torch: bool,
-    imported: bool,
-) -> Finding:
-    """The finding about names that nothing in the closure defines: one for all files."""
-    item, names = lame[0]
-    names = sorted(names, key=lambda name: (len(name), name))
-    every = dict.fromkeys([*names, *sorted({name for _, more in lame for name in more})])
-    file = posixpath.basename(item.path)
-    lacking = f"torch {facts.torch} does not export" if of_torch and facts.torch else "no library beside it defines"
-    message = f"{file} needs {_short(demangle(names[0]))}, which {lacking}"
-    if len(every) > 1 or len(lame) > 1:
-        message += f" ({plural(len(every), 'such symbol')} in {plural(len(lame), 'file')})"
-    fitting = facts.fitting if of_torch and imported else ()
-    if fitting:
-        message += f"; torch {_span(fitting)} {'do' if len(fitting) > 1 else 'does'}"
-    evidence = [
-        Evidence("symbols", summarised(every, _MOST_SYMBOLS), item.path),
-        Evidence("files", summarised([one.path for one, _ in lame], _SHOWN)),
-    ]
-    if of_torch and facts.torch_wheel:
-        evidence.append(Evidence("torch", facts.torch_wheel))
-    if fitting:
-        evidence.append(Evidence("exported by torch", ", ".join(fitting)))
-        fix = Fix(f"Install {own} with torch {fitting[-1]}, or a release of {own} that was built for {facts.torch}.")
-    elif of_torch:
-        fix = Fix(f"Install a release of {own} that was built for torch {facts.torch}, or build it for this torch.")
-    else:
-        fix = Fix(f"Install the release of the library that {own} was built with.")
-    severity = None if imported else Severity.WARNING
-    return Finding(message, tuple(evidence), fix, Location(item.path), severity)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
-
-
-def _span(versions: Sequence[str]) -> str:
-    """The releases in few words: one, two, or from the first to the last."""
-    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+def _place(path: str) -> tuple[str, Location]:
+    return posixpath.basename(path), Location(path)
