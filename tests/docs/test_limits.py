@@ -14,7 +14,7 @@ from wheel_checks.facts.pe import reading
 from wheel_checks.facts.provenance import attestations
 from wheel_checks.facts.security import startup
 from wheel_checks.facts.wheel import description, module_sources, native_heads, neighbours, upload
-from wheel_checks.formats import index_page
+from wheel_checks.formats import documents, index_page
 from wheel_checks.formats.cxx import names as cxx_names
 from wheel_checks.formats.cxx import types as cxx_types
 from wheel_checks.formats.lock import tables, yaml_values
@@ -84,6 +84,7 @@ STATED = {
         f"{exports.EFFORT.parts / MIB:.1f} MiB, {neighbours.MOST_LIBRARIES} of them; of installed ones "
         f"{installed_symbols.MOST_LIBRARIES:,}",
     ],
+    "parts of a dotted TOML key": [f"{documents.MOST_KEY_PARTS}; {documents.MOST_LONG_KEYS:,}"],
     "a lock file": [f"{tables.MAX_SIZE // MIB} MiB"],
     "packages; files": [f"{tables.MOST_PACKAGES:,}; {tables.MOST_FILES:,}; {tables.MOST_DEPENDENCIES:,}"],
     "one marker of a lock": [f"{tables.LONGEST_MARKER:,} characters"],

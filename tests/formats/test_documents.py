@@ -134,14 +134,23 @@ def test_the_line_is_that_of_the_key_in_its_own_table() -> None:
         (b"a = " + b"[" * 100_000, "file.toml is not valid TOML: maximum recursion depth exceeded"),
         (b"a = 1\n# caf\xe9", "file.toml is not valid TOML: it is not UTF-8 (line 2)"),
         (b"#" * (LARGEST + 1), "file.toml has more than 1,048,576 bytes"),
+        (b"x = 1\na" + b".a" * 50_000 + b" = 1", "file.toml is not valid TOML: a key has more than 32 parts (line 2)"),
+        (b"[a" + b' . "b"' * 40 + b"]", "file.toml is not valid TOML: a key has more than 32 parts (line 1)"),
+        (b"a.a.a.a.a.a.a.a.a.a.b\n" * 10_001, "file.toml is not valid TOML: a key has many parts, as too many have"),
     ],
-    ids=["no value", "deep", "latin", "large"],
+    ids=["no value", "deep", "latin", "large", "long key", "long header", "many long keys"],
 )
 def test_what_is_no_document(data: bytes, said: str) -> None:
     with pytest.raises(FormatError) as caught:
         parse_toml(data, "file.toml", LARGEST)
 
     assert caught.value.what.startswith(said)
+
+
+def test_keys_and_texts_with_some_dots_are_read() -> None:
+    key, text = ".".join("abcdefghij" * 3), "1." * 30 + "whl"
+
+    assert parse_toml(f"{key} = '{text}'".encode(), "file.toml", LARGEST).keys() == {"a"}
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,11 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*(.+?)\s*\]\]?\s*(?:#.*)?")
+MOST_KEY_PARTS = 32
+MOST_LONG_KEYS = 10_000
+"""Parts of a dotted key, and keys of ten parts and more: tomllib takes the square of their number."""
+_PARTS = re.compile(r"""(?<![\w.-])(?>(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){10,}+""", re.ASCII)
+_KEY = re.compile(rf"""(?<![\w-])(?>(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MOST_KEY_PARTS}}}""", re.ASCII)
 _KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*(?:=|\.)""")
 
 
@@ -36,7 +41,13 @@ def parse_toml(data: bytes, source: str, largest: int, expected: str = "") -> di
 
 
 def _load_toml(data: bytes) -> dict[str, Any]:
-    return tomllib.loads(data.decode("utf-8-sig"))
+    text = data.decode("utf-8-sig")
+    for number, found in enumerate(_PARTS.finditer(text)):
+        if found[0].count(".") >= MOST_KEY_PARTS or number >= MOST_LONG_KEYS:
+            line = text.count("\n", 0, found.start()) + 1
+            limit = f"more than {MOST_KEY_PARTS} parts" if number < MOST_LONG_KEYS else "many parts, as too many have"
+            raise ValueError(f"a key has {limit} (line {line})")
+    return tomllib.loads(text)
 
 
 def _parse(load: Callable[[bytes], Any], data: bytes, form: str, source: str, largest: int, expected: str) -> Any:

@@ -29,6 +29,12 @@ def read(name: str, text: str) -> None:
         ("uv.lock", "", "version is None; expected 1"),
         ("uv.lock", "version = 2", "version is 2; expected 1"),
         ("uv.lock", "x = " + "[" * 100_000, "the lock is not valid TOML"),
+        ("uv.lock", "a" + ".a" * 50_000 + " = 1", "a key has more than 32 parts"),
+        (
+            "uv.lock",
+            "version = 1\npackage = [" + "{}," * 20_001 + "]",
+            "package has 20,001 values; expected at most 20,000",
+        ),
         ("uv.lock", UV + 'name = "a b"', r"package\[0\].name is 'a b'; expected the name of a project"),
         ("uv.lock", UV + 'name = "\\u001b[31m"', r"package\[0\].name is '\\x1b\[31m'"),
         ("uv.lock", UV + 'name = "a"\nversion = "1;rm"', r"version is '1;rm'; expected a version"),

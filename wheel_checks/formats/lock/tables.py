@@ -41,8 +41,10 @@ def table(value: object, where: str) -> dict[str, Any]:
 def rows(owner: dict[str, Any], key: str, where: str, most: int) -> list[Any]:
     """The value of a key as a list, empty where it is missing."""
     value = owner.get(key, [])
-    if not isinstance(value, list) or len(value) > most:
-        raise FormatError(f"{where}.{key} is no list", expected=f"an array of at most {most:,} values")
+    if not isinstance(value, list):
+        raise FormatError(f"{where}.{key} is no list", expected="an array")
+    if len(value) > most:
+        raise FormatError(f"{where}.{key} has {len(value):,} values", expected=f"at most {most:,}")
     return value
 
 
