@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.elf import Elf, Symbol
-from tests.support.installation import compile_library
+from tests.support.installation import compile_library, compile_once
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.bytes import WholeFile
 from wheel_checks.formats.elf.file import LINKAGE_PARTS, ElfFacts, Part, read_elf
@@ -65,6 +65,21 @@ def test_fewer_bytes_say_how_many_would_do(compiled: bytes) -> None:
 
     assert rounds < 6
     assert found[0] == read_front(compiled)[0]
+
+
+@pytest.mark.parametrize("style", ["gnu", "both"])
+def test_tables_of_hashes_that_end_far_behind_the_first_bytes(style: str, tmp_path: Path) -> None:
+    source = "".join(f"int function_{number}(void) {{ return 1; }}\n" for number in range(9000))
+    source += "#include <stdlib.h>\nvoid *use(void) { return malloc(9); }\n"
+    options = ["-x", "c", f"-Wl,--hash-style={style}"]
+    data = compile_once(tmp_path / "libmany.so", options, source, ()).read_bytes()
+    reach, rounds = 8192, 0
+    while (found := read_front(data[:reach]))[0] is None:
+        assert found[1] > reach, "a table that goes on must ask for more"
+        reach, rounds = found[1], rounds + 1
+
+    assert rounds < 6
+    assert found[0].exports == linkage(data).exports
 
 
 def test_strings_that_patchelf_moved_are_not_taken_for_those_behind_the_symbols(compiled: bytes) -> None:

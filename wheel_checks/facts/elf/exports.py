@@ -19,8 +19,8 @@ from wheel_checks.formats.zip.member_data import DEFLATED
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 
-_MOST_OF_HEAD = 2 << 20  # compressed bytes of a table that begins in the head
-_MOST_INFLATED = 8 << 20
+_MOST_OF_HEAD = 4 << 20  # compressed bytes of a table that begins in the head
+_MOST_INFLATED = 32 << 20  # fbgemm-gpu 1.6.0 has 17 MB of symbols in front of 1.1 GB
 _ROUNDS = 6
 T = TypeVar("T")
 
@@ -75,6 +75,7 @@ def _head(source: ByteSource, archive: Archive, member: Member, packed: int) -> 
     try:
         start = read_local_header(data).header_size
         partial = PartialMember(member, member.header_offset + start)
+        partial.allow_inflating(_MOST_INFLATED)
         partial.begin(data[start:])
         header, reader = read_header(partial)
     except FormatError:

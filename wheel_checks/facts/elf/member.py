@@ -104,7 +104,7 @@ class PartialMember:
     def extend_head(self, packed: bytes) -> None:
         """Learn the compressed bytes that follow those of the head. Raises FormatError for a broken stream."""
         self.head_packed += len(packed)
-        room = min(MAX_INFLATED, self.size) - len(self._head)
+        room = min(self._most_inflated, self.size) - len(self._head)
         if self._head_ended or room <= 0:
             return
         try:
@@ -145,7 +145,7 @@ class PartialMember:
         return Wish(head, tail)
 
     def allow_inflating(self, most: int) -> None:
-        """From now on let the tail take ``most`` bytes."""
+        """From now on let head and tail take ``most`` bytes each."""
         self._most_inflated, self._tail_ended = most, False
 
     def tail_until(self, offset: int) -> int:

@@ -2,7 +2,7 @@
 
 .gnu.hash, .dynsym, .dynstr, .gnu.version and .gnu.version_r follow one another near the front of a file; the dynamic
 section, which says where they are, lies behind all code. But the tables know themselves: each hash must belong to the
-bucket whose chain it is in, and be let through by the Bloom filter; each exported name must have its hash. What
+bucket whose chain it is in, and be let through by the Bloom filter; exported names must have their hashes. What
 patchelf rearranged does not, and is not taken. For 64-bit little-endian files, as all that wheels have today.
 """
 
@@ -20,6 +20,7 @@ from wheel_checks.formats.elf.symbols import MAX_SYMBOLS
 from wheel_checks.formats.elf.versions import MAX_VERSIONS, NeededVersion, SymbolVersions, VersionNeed
 
 _FIRST_PLACE = 0x200  # bytes: behind the program headers, of which a library has seven at least
+_LAST_OLD = 0x400  # where .hash may begin: it is the first table, or follows a note
 _ENOUGH = 64  # buckets by which a table is taken for one that goes on
 _SYMBOL = struct.Struct("<IBBHQQ")
 _NEED, _AUX = struct.Struct("<HHIII"), struct.Struct("<IHHII")
@@ -27,6 +28,7 @@ _WEAK, _UNTYPED = 2, (3, 4)
 _LONGEST_STRINGS = 1 << 26
 _NAMES = 8192  # bytes of .dynstr behind the last symbol: names of libraries, versions and search paths
 _MOST_VERSIONS = 1000
+_COMPARED = 4096  # names of which the hashes are compared, at most
 _MARGIN = 64  # words read beyond the beginning of the last chain
 
 
@@ -93,7 +95,8 @@ def _read_behind(head: bytes, hashed: _Hashed) -> Front:
     if end < 0:
         raise _BytesBehindError(len(head) + 4096)
     names = [_string(head, strings_at, row[0]) for row in rows]
-    if any((gnu_hash(names[number]) ^ word) & ~1 for number, word in enumerate(hashed.chain, hashed.first)):
+    step = 1 + len(hashed.chain) // _COMPARED
+    if any((gnu_hash(names[hashed.first + n]) ^ hashed.chain[n]) & ~1 for n in range(0, len(hashed.chain), step)):
         raise FormatError("a name differs from its hash", expected=".dynsym and .dynstr behind .gnu.hash")
     versions_at = _version_table(head, end + 1, rows)
     needs_at = (versions_at + 2 * count + 7) & ~7
@@ -175,7 +178,7 @@ def _find_hashes(head: bytes) -> _Hashed | int:
         at = offset + 16 + 8 * words
         end = at + 4 * buckets
         if end > len(head):
-            if not most and _looks_like_buckets(head, at, first):
+            if not most and (_looks_like_buckets(head, at, first) or _is_cut_off(head, at, words, shift)):
                 most = end + 8 * buckets
             continue
         starts = struct.unpack_from(f"<{buckets}I", head, at)
@@ -189,7 +192,7 @@ def _find_hashes(head: bytes) -> _Hashed | int:
             most = most or found
         elif found:
             return _Hashed(end + 4 * len(found), first, found)
-    return most
+    return most or _end_of_old_hashes(head)
 
 
 def _looks_like_buckets(head: bytes, at: int, first: int) -> bool:
@@ -199,6 +202,29 @@ def _looks_like_buckets(head: bytes, at: int, first: int) -> bool:
         return False
     used = [start for start in struct.unpack_from(f"<{count}I", head, at) if start]
     return bool(used) and used[0] == first and all(a < b for a, b in itertools.pairwise(used))
+
+
+def _end_of_old_hashes(head: bytes) -> int:
+    """How many bytes hold a table .hash that goes on behind ``head``, and the beginning of what follows; 0 for none.
+
+    Linkers put it before .gnu.hash: two counts, then indices of symbols, of which the second is the number.
+    """
+    for offset in range(_FIRST_PLACE, min(_LAST_OLD, len(head) - 8 - 4 * _ENOUGH), 8):
+        buckets, symbols = struct.unpack_from("<2I", head, offset)
+        end = offset + 8 + 4 * (buckets + symbols)
+        if not (_ENOUGH < buckets <= symbols <= MAX_SYMBOLS) or end + 16 <= len(head):
+            continue
+        if all(index < symbols for index in struct.unpack_from(f"<{_ENOUGH}I", head, offset + 8)):
+            return end + 4 * symbols
+    return 0
+
+
+def _is_cut_off(head: bytes, at: int, words: int, shift: int) -> bool:
+    """Whether ``head`` ends before the buckets, and the Bloom filter is one that linkers make.
+
+    GNU ld and gold shift by the number of bits of the filter, lld and mold by 26.
+    """
+    return at + 4 * _ENOUGH > len(head) and words > _ENOUGH and shift in (words.bit_length() + 5, 26)
 
 
 def _checked_chain(
