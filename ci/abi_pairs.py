@@ -11,9 +11,11 @@ ID is a part of a pair's id. --measure downloads torch's CUDA wheels (3 to 7 GB 
 the pairs of one torch) and needs Linux on x86_64, uv, cc and nm. ci/real_import.py says what the import sees.
 
 A pair works when the import of its modules succeeds and when each native file of the extension that this import opens
-is loaded: a package that swallows the linker's error does not work. Four keys of a pair are written by hand:
+is loaded: a package that swallows the linker's error does not work, nor one that skips its files when none of them can
+be loaded. Six keys of a pair are written by hand:
 `modules`; `host`, a regular expression for an import error that is this host's (no GPU), so that the opened files
-decide; `any_of`, one for files of which one must load (a library for each FFmpeg); `host_libraries`, names with the
+decide; `any_of`, one for files of which one must load (a library for each FFmpeg); `optional`, one for files without which the
+import goes on and is what it should be; `host_libraries`, names with the
 version of their functions, for what every user of the package has to install (FFmpeg), of which the import gets
 stubs; `accept`, exit codes that are right for another reason than the measured one, with `why`.
 
@@ -144,9 +146,12 @@ def judged(loaded: real_import.Loaded, row: Row) -> Row:
     after_torch, after_import = loaded.answer["after_first"], loaded.answer["after_modules"]
     decisive = real_import.own_files(loaded)
     mapped = set(loaded.answer["mapped"])
+    skipped = not decisive and all(after_import.values())  # the package itself thinks that they do not fit
+    decisive = sorted(after_import) if skipped else decisive
     broken = [path for path in decisive if path not in mapped and after_import[path]]
     if "any_of" in row and any(re.search(row["any_of"], path) for path in set(decisive) - set(broken)):
         broken = [path for path in broken if not re.search(row["any_of"], path)]
+    broken = [path for path in broken if not re.search(row.get("optional") or "(?!)", path)]
     errors = [told["error"] for told in loaded.answer["modules"] if told["error"]]
     by_linker = [error for error in errors if real_import.cause(error)]
     reason = real_import.cause(" ".join(by_linker)) or (real_import.cause(after_import[broken[0]]) if broken else "")

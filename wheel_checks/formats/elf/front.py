@@ -211,7 +211,7 @@ def _end_of_old_hashes(head: bytes) -> int:
     """
     for offset in range(_FIRST_PLACE, min(_LAST_OLD, len(head) - 8 - 4 * _ENOUGH), 8):
         buckets, symbols = struct.unpack_from("<2I", head, offset)
-        end = offset + 8 + 4 * (buckets + symbols)
+        end: int = offset + 8 + 4 * (buckets + symbols)
         if not (_ENOUGH < buckets <= symbols <= MAX_SYMBOLS) or end + 16 <= len(head):
             continue
         if all(index < symbols for index in struct.unpack_from(f"<{_ENOUGH}I", head, offset + 8)):
