@@ -143,6 +143,14 @@ CASES = [
         lambda: package("demo", accelerator="cpu", siblings=(X86,)),
         ("demo 1.0 is a CPU build on aarch64, though a GPU is wanted (GB200)",),
         evidence=(f"{X86.file_name}: CUDA 12.8",),
+        expectations={"of_torch": parse_expectation("cuda")},
+    ),
+    Case(
+        "STK101",
+        "a CPU build beside a torch for CUDA, where nobody asks for a GPU",
+        lambda: replace(package("demo", accelerator="cpu", siblings=(X86,)), gpu_reason="torch 2.13.0 is for CUDA"),
+        ("demo 1.0 is a CPU build on aarch64, though torch 2.13.0 is for CUDA",),
+        WARNING,
     ),
     Case("STK101", "a torch for CUDA", lambda: torch("cuda", "2.11.0")),
     Case(

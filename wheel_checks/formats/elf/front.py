@@ -215,7 +215,7 @@ def _end_of_old_hashes(head: bytes) -> int:
         if not (_ENOUGH < buckets <= symbols <= MAX_SYMBOLS) or end + 16 <= len(head):
             continue
         if all(index < symbols for index in struct.unpack_from(f"<{_ENOUGH}I", head, offset + 8)):
-            return end + 4 * symbols
+            return end + 4 * int(symbols)
     return 0
 
 

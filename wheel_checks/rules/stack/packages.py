@@ -44,6 +44,7 @@ _SHOWN = 6
 def cpu_build(package: StackPackage, expectations: Expectations) -> Iterable[Finding]:
     """A torch without an accelerator, or a package whose release has GPU builds for another machine, fails.
 
+    The latter is a warning where only another package is for a GPU: the CPU build of torchcodec works with every torch.
     Where no GPU is wanted, a torch for the CPU that nothing asks for is worth a note. Of packages of conda STK114 and
     STK115 say what is known.
     """
@@ -67,7 +68,8 @@ def cpu_build(package: StackPackage, expectations: Expectations) -> Iterable[Fin
         message = f"{package.label} is a CPU build{built} on {package.target.machine}, though {package.gpu_reason}"
         if pin := _pin(package):
             message += f"; {pin}"
-        yield Finding(message, shown, _gpu_fix(package))
+        is_wanted = package.name == "torch" or expectations.gpus or expectations.of_torch
+        yield Finding(message, shown, _gpu_fix(package), severity=None if is_wanted else Severity.WARNING)
     else:
         message = f"not proven that {package.label} has no GPU build for {unread[0].machine}: {unread[0].file_name}"
         yield Finding(f"{message} was not read completely", shown, undecided=True)
