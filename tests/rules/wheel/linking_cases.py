@@ -35,12 +35,27 @@ def cublas(*needed: str) -> WheelBuilder:
 
 
 def linked(
-    wheel: WheelBuilder, *dependencies: WheelBuilder, absent: Sequence[AbsentPackage] | Unavailable = ()
+    wheel: WheelBuilder,
+    *dependencies: WheelBuilder,
+    absent: Sequence[AbsentPackage] | Unavailable = (),
+    outlined: bool = False,
 ) -> WheelFacts:
     """The facts of a wheel with its link closure beside these others."""
     facts, *others = (facts_of(one, depth=Depth.LINKS, target=AARCH64) for one in (wheel, *dependencies))
     own, *rest = (lay_out(one.file_name, need(one.elfs), sources=one.sources) for one in (facts, *others))
-    return replace(facts, links=link(own, rest, AARCH64, absent=absent, how="exact pins of METADATA"))
+    links = link(own, rest, AARCH64, absent=absent, how="exact pins of METADATA", outlined=outlined)
+    return replace(facts, links=links)
+
+
+def extension(soname: str, *, opens: str = "") -> WheelFacts:
+    """A module that needs a library of cuDNN, in a stack with torch; the package ``opens`` files by path before."""
+    source = f"import ctypes\nctypes.CDLL(__file__[:-16] + '{opens}')\n" if opens else ""
+    built = WheelBuilder("demo", "1.0", f"cp312-cp312-{LINUX}").add("demo/__init__.py", f"{source}import demo._C\n")
+    built.add("demo/_C.cpython-312-aarch64-linux-gnu.so", library("", [soname, "libc.so.6"]))
+    cudnn = WheelBuilder("nvidia_cudnn_cu13", "9.19.0.56", f"py3-none-{LINUX}")
+    for name in ("libcudnn.so.9", "libcudnn_graph.so.9"):
+        cudnn.add(f"nvidia/cudnn/lib/{name}", library(name, ["libc.so.6"]))
+    return linked(built, torch(), cudnn, outlined=True)
 
 
 def unread(wheel: WheelFacts, path: str) -> WheelFacts:
@@ -85,6 +100,23 @@ def versioned(*defined: str) -> WheelFacts:
 
 
 CASES = [
+    Case(
+        "WHL521",
+        "a library in a wheel of the stack that no search path leads to, and that torch does not load",
+        lambda: extension("libcudnn_graph.so.9"),
+        (
+            "libcudnn_graph.so.9 is needed, and in nvidia_cudnn_cu13-9.19.0.56-py3-none-manylinux_2_28_aarch64.whl, "
+            "where no search path leads; the import of torch does not load it",
+        ),
+        evidence=("libcudnn_graph.so.9",),
+        undecided=True,
+    ),
+    Case("WHL521", "a library that the import of torch loads", lambda: extension("libcudnn.so.9")),
+    Case(
+        "WHL521",
+        "a library that the package itself opens by its path",
+        lambda: extension("libcudnn_graph.so.9", opens="nvidia/cudnn/lib/libcudnn_graph.so.9"),
+    ),
     Case(
         "WHL521",
         "no wheel brings what a library needs that an import leads to",

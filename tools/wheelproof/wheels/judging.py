@@ -288,8 +288,8 @@ def read_planned(
     glance: bool = False,
     upload: bool = False,
 ) -> WheelFacts:
-    """The facts of one wheel. ``accelerator``, ``gpus``, ``max_read``, ``presence``, ``glance`` and ``upload`` are as in
-    ``Request``; ``variants`` reads what its index says of it.
+    """The facts of one wheel. ``accelerator``, ``gpus``, ``max_read``, ``presence``, ``glance`` and ``upload`` are as
+    in ``Request``; ``variants`` reads what its index says of it.
 
     Raises SourceError if bytes cannot be had.
     """

@@ -31,6 +31,7 @@ from wheel_checks.formats.elf.search_path import expand_path
 MAX_SEARCHES = 2_000_000  # of a soname, over all roots; a large environment takes ten thousand
 
 _PRELOADED = "loaded by the package that is imported first"
+_UNLOADED = "lies in a wheel, where no search leads"
 _OUTSIDE = "system: "  # how a file of the machine begins
 
 
@@ -38,7 +39,8 @@ class Status(StrEnum):
     """What becomes of one DT_NEEDED.
 
     RESOLVED by a file of the tree; DRIVER and SYSTEM: comes with NVIDIA's driver, the operating system; PRELOAD: only
-    found because another package was imported first; OPTIONAL: missing, but needed by a plugin that is opened on
+    found because another package was imported first; UNLOADED: there is such a file, where no search leads, and nothing
+    is known to load it; OPTIONAL: missing, but needed by a plugin that is opened on
     demand; WRONG_VERSION: found, but not the file that the requirement means (whoever knows the installation tells).
     """
 
@@ -46,6 +48,7 @@ class Status(StrEnum):
     DRIVER = "driver"
     SYSTEM = "system"
     PRELOAD = "preload"
+    UNLOADED = "unloaded"
     OPTIONAL = "optional"
     MISSING = "missing"
     WRONG_VERSION = "wrong version"
@@ -96,7 +99,8 @@ class LoaderEnvironment:
     """Where the loader runs. ``machine`` is as wheel platform tags name it.
 
     ``library_path`` is LD_LIBRARY_PATH, split; ``program`` the path of the interpreter, whose DT_RPATH serves all;
-    ``preloaded`` are paths of libraries that packages open themselves before anything needs them. Without ``system``
+    ``preloaded`` are paths of libraries that packages open themselves before anything needs them, ``unloaded`` those of
+    which it is not known whether anything does. Without ``system``
     (wheels from afar) the tables of driver and system libraries decide; ``glibc`` is then the manylinux policy.
     """
 
@@ -104,6 +108,7 @@ class LoaderEnvironment:
     library_path: tuple[str, ...] = ()
     program: str = ""
     preloaded: tuple[str, ...] = ()
+    unloaded: tuple[str, ...] = ()
     system: SystemLibraries | None = None
     glibc: tuple[int, int] | None = None
 
@@ -141,13 +146,14 @@ def close(files: Mapping[str, ElfFacts], roots: Collection[str], environment: Lo
     for path in environment.preloaded:
         if path in files:
             imported = search.load(path).names | imported  # with all that it brings into the process
+    idle = {name: path for path in environment.unloaded if path in files for name in _names(path, files[path])}
     needs: list[Need] = []
     for path, elf in sorted(files.items()):
         certain = Part.DYNAMIC not in elf.possible
         own = []
         for soname in _needed(elf):
             outcomes = [load.found[path, soname] for load in loads if (path, soname) in load.found]
-            status, found = _judge(path, soname, outcomes, imported, environment)
+            status, found = _judge(path, soname, outcomes, imported, idle, environment)
             own.append(Need(path, soname, status, found.path, found.how, found.searched, certain))
         needs += _as_imported_second(own, imported)
     used = {need.by for need in needs}
@@ -161,6 +167,7 @@ def _judge(
     soname: str,
     outcomes: Iterable[_Found],
     imported: Mapping[str, str],
+    idle: Mapping[str, str],
     environment: LoaderEnvironment,
 ) -> tuple[Status, _Found]:
     """The status of one need, from what each process that loads the file finds."""
@@ -176,8 +183,9 @@ def _judge(
         return Status.PRELOAD, _Found(hits[0].path, _PRELOADED, searched)
     if provider == DRIVER or (provider == SYSTEM and environment.system is None):
         return Status(provider), _Found("", f"a {provider} library", searched)
-    if soname in imported:
-        return Status.PRELOAD, _Found(imported[soname], _PRELOADED, searched)
+    for known, status, how in ((imported, Status.PRELOAD, _PRELOADED), (idle, Status.UNLOADED, _UNLOADED)):
+        if soname in known:
+            return status, _Found(known[soname], how, searched)
     if feature := plugin_feature(path):
         return Status.OPTIONAL, _Found("", f"a plugin for {feature}", searched)
     return Status.MISSING, misses[0]

@@ -69,3 +69,9 @@ def host_program_of(soname: str) -> str:
 def preloader_of(path: str) -> str:
     """The package that opens this library itself, by path, before its extension modules; "" for none."""
     return next((str(row["by"]) for pattern, row in _rows("preload") if pattern.search(path[-_LONGEST:])), "")
+
+
+def is_imported_by(project: str, soname: str) -> bool:
+    """Whether the import of the package loads this library of NVIDIA's wheels."""
+    rows = _rows("imported") if len(soname) <= _LONGEST else ()
+    return any(row["by"] == project and pattern.fullmatch(soname) for pattern, row in rows)

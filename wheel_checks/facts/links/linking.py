@@ -13,7 +13,7 @@ from wheel_checks.facts.elf.member_elf import MemberElf
 from wheel_checks.facts.links.closure import Closure, LoaderEnvironment, close
 from wheel_checks.facts.links.decisive import Decisive, decisive_files
 from wheel_checks.facts.links.failing import Loaded, cuda_major, what_is_loaded
-from wheel_checks.facts.links.known_libraries import preloader_of
+from wheel_checks.facts.links.known_libraries import is_imported_by, preloader_of
 from wheel_checks.facts.links.opened_first import (
     by_module,
     certainly_opened,
@@ -31,6 +31,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import Target
 
 _DATA = re.compile(r"^[^/]+\.data/(?P<scheme>[^/]+)/(?P<rest>.+)$")
+_TORCH, _NVIDIA = "torch", "nvidia-"
 _LIBRARY = re.compile(r"\.so(?:\.[\w.]+)?$")
 # The last: a package's folder of compiled modules, whose names may be those of libraries (triton/_C/libtriton.so).
 _EXTENSION_MODULE = re.compile(r"(?:\.cpython-[\w-]+|\.abi3)\.so$|(?:^|/)_[^/]*\.so$|(?:^|/)_C/[^/]+\.so$")
@@ -169,7 +170,8 @@ def link(
 ) -> LinkFacts:
     """Find every DT_NEEDED of the wheel and of its dependencies. Of two wheels with one path the judged one counts.
 
-    ``outlined``, only the names of the dependencies' libraries are known, and any of them may have been loaded before.
+    ``outlined``, only the names of the dependencies' libraries are known, and any of them may have been loaded before,
+    but those of NVIDIA's that torch, where it is among them, does not load when it is imported.
 
     Raises FormatError when finding the libraries takes too many searches.
     """
@@ -185,12 +187,16 @@ def link(
     programs = [path for path in sorted(files) if not _LIBRARY.search(path)]
     beside_unread = {posixpath.dirname(path) for path in unread}  # may be what an unread library loads
     projects = {one.project for one in (wheel, *dependencies)}
-    preloaded = [p for p in sorted(files) if preloader_of(p) in projects or posixpath.dirname(p) in beside_unread]
     sources = by_module(source for one in (wheel, *dependencies) for source in one.sources.modules)
+    opened = opened_libraries(wheel.sources.roots, sources, files)
+    idle = _not_imported(wheel, dependencies) - set(opened) if outlined else set()
+    preloaded = [p for p in sorted(files) if preloader_of(p) in projects or posixpath.dirname(p) in beside_unread]
     preloaded += sorted(files) if outlined else ()
-    preloaded += opened_libraries(wheel.sources.roots, sources, files)
-    preloaded += _beside_supposed(files, owners)
-    loader = LoaderEnvironment(target.machine, preloaded=tuple(preloaded), glibc=target.glibc)
+    preloaded = [*(path for path in preloaded if path not in idle), *opened]
+    preloaded += [path for path in _beside_supposed(files, owners) if path not in idle]
+    loader = LoaderEnvironment(
+        target.machine, preloaded=tuple(preloaded), unloaded=tuple(sorted(idle)), glibc=target.glibc
+    )
     closure = close(files, [*modules, *programs], loader)
     closure = replace(closure, unread=tuple(sorted(unread & files.keys())))
     return LinkFacts(
@@ -210,6 +216,17 @@ def link(
         sum(one.requests for one in dependencies),
         opens_unknown=opens_unknown(wheel.sources.modules, wheel.sources.roots, sources),
     )
+
+
+def _not_imported(wheel: LaidOutWheel, others: Sequence[LaidOutWheel]) -> set[str]:
+    """The libraries of NVIDIA's wheels that the import of torch does not load, for a wheel that is built for torch.
+
+    None where there is no torch; torch and NVIDIA's wheels find the libraries of one another by their RPATH.
+    """
+    if wheel.project.startswith(_NVIDIA) or all(one.project != _TORCH for one in others):
+        return set()
+    theirs = (path for one in others if one.project.startswith(_NVIDIA) for path in one.files)
+    return {path for path in theirs if not is_imported_by(_TORCH, posixpath.basename(path))}
 
 
 def _beside_supposed(files: Mapping[str, ElfFacts], owners: Mapping[str, str]) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from wheel_checks.commands import Options
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.links.closure import Need, Status
-from wheel_checks.facts.links.failing import cuda_major, missing_of
+from wheel_checks.facts.links.failing import Loaded, cuda_major, missing_of
 from wheel_checks.facts.links.known_libraries import (
     brought_with,
     host_program_of,
@@ -163,6 +163,24 @@ def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more
     )
 
 
+def _nothing_loads(links: LinkFacts, loaded: Loaded, read: Evidence) -> Iterable[Finding]:
+    """The undecided finding about libraries that are there, where the loader does not look."""
+    needs = [item for item in links.closure.needs if item.status is Status.UNLOADED and item.elf in loaded.files]
+    if not needs:
+        return
+    sonames = sorted({item.soname for item in needs})
+    owners = _shown(list(dict.fromkeys(links.owners[item.by] for item in needs)))
+    evidence = (
+        Evidence("libraries", summarised(sonames, _MOST_ROWS), "DT_NEEDED"),
+        Evidence("needed by", _shown(list(dict.fromkeys(_place(links, item.elf) for item in needs))), "DT_NEEDED"),
+        read,
+    )
+    needed = f"{_shown(sonames)} {'is' if len(sonames) == 1 else 'are'} needed, and in {owners}, where no search path"
+    message = f"{needed} leads; the import of torch does not load {'it' if len(sonames) == 1 else 'them'}"
+    fix = Fix("Import the package where it is installed. Its authors can add an RPATH with $ORIGIN.")
+    yield Finding(message, evidence, fix, Location(needs[0].elf), undecided=True)
+
+
 @rule(
     "WHL521",
     "every library that is needed comes with the wheels, the driver or the system",
@@ -172,7 +190,7 @@ def _left_to_the_host(links: LinkFacts, lost: Mapping[str, Sequence[Need]], more
     fix="Require the wheel that brings the library on this platform, or bundle the library.",
 )
 def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
-    """No DT_NEEDED of the wheel or of what it requires is left without a file.
+    """No DT_NEEDED of the wheel or of what it requires is left without a file that is found, or loaded already.
 
     An error for what the import of the wheel loads, one for each library, or for the package that would bring several;
     undecided where the host may have it installed, where the name is uncertain (a warning in another wheel), where the
@@ -220,6 +238,7 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
             Severity.WARNING if not certain and not is_own else None,
             undecided=not certain and is_own,
         )
+    yield from _nothing_loads(links, loaded, read)
     for path in loaded.undecided:
         by_name.pop(_place(links, path), None)
     open_ones = {_place(links, path): missing_of(links.closure, path) for path in loaded.undecided}
