@@ -69,6 +69,7 @@ MODULES = {
     "wheel.foreign_names": ("wheel",),
     "wheel.gpu_code": ("wheel",),
     "wheel.identity": ("wheel",),
+    "wheel.importing": ("wheel",),
     "wheel.linking": ("wheel",),
     "wheel.systems": ("wheel",),
     "wheel.symbols": ("wheel",),

@@ -62,7 +62,9 @@ def is_owner(project: str, owners: Collection[str]) -> bool:
 def may_write(project: str, import_name: str, member: str) -> bool:
     """Whether a project is known to write ``member`` into the package of another one."""
     return any(
-        row["import"] == import_name and row["project"] == project and re.match(row["member"], member)
+        re.fullmatch(row["project"], project)
+        and re.fullmatch(row["import"], import_name)
+        and re.match(row["member"], member)
         for row in load("startup_code")["guest"]
     )
 

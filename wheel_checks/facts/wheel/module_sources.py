@@ -29,6 +29,7 @@ MOST_NEAR = 32
 """Python members that are read because they stand next to libraries that no import leads to."""
 MOST_BYTES = 700_000
 """Compressed bytes of Python members of one wheel that are read, for each of the two reasons."""
+_PLACEHOLDER = 16 * 1024  # compressed bytes of all modules up to which they are read of a wheel without libraries, too
 _ROUNDS = 6  # of following imports: each costs the time of one request
 _NOT_IMPORTED = {"tests", "test", "testing", "docs", "doc", "examples", "benchmarks", "benchmark", "setup", "conftest"}
 
@@ -133,13 +134,18 @@ def _near(native: Collection[str], found: Iterable[PythonSource], sizes: Sizes) 
 def kept_module_sources(
     source: ByteSource, archive: Archive, kept: FileFacts, roots: Collection[str] = ()
 ) -> ModuleSources:
-    """As :func:`read_module_sources`; what is ``kept`` of the wheel is not read again."""
+    """As :func:`read_module_sources`; what is ``kept`` of the wheel is not read again.
+
+    Of a wheel without libraries nothing is read but what is small: a name that is taken on an index raises an error.
+    """
     native = [member.name for member in archive.members if is_library(member.name)]
+    python = sum(member.compressed_size for member in archive.members if member.name.endswith(".py"))
+    is_wanted = bool(native or roots) or 0 < python <= _PLACEHOLDER
     part = " ".join(["python sources", *sorted(roots)])
     return kept.remember(
         part,
         AsJson(ModuleSources),
-        lambda: read_module_sources(source, archive, native, roots) if native or roots else ModuleSources(),
+        lambda: read_module_sources(source, archive, native, roots) if is_wanted else ModuleSources(),
     )
 
 

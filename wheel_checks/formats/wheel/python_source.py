@@ -17,6 +17,7 @@ from enum import StrEnum
 from wheel_checks.formats.wheel.python_expressions import Raw
 from wheel_checks.formats.wheel.python_statements import Interpreter
 
+_LONGEST_ERROR = 300
 MAX_SIZE = 1 << 20
 """Bytes of a module that are parsed."""
 
@@ -61,13 +62,16 @@ class Function:
 @dataclass(frozen=True, slots=True)
 class PythonSource:
     """One module. ``member`` is its path in site-packages, ``fault`` why it could not be followed to its end ("" if it
-    was): a syntax error, or a size or depth that is out of bounds.
+    was): a syntax error, or a size or depth that is out of bounds. ``raises`` is the exception that every import of it
+    ends in ("ImportError: install it from its own index"), at the line ``raised_at``; "" for none.
     """
 
     member: str
     actions: tuple[Action, ...] = ()
     functions: tuple[Function, ...] = ()
     fault: str = ""
+    raises: str = ""
+    raised_at: int = 0
 
     @property
     def module(self) -> str:
@@ -102,7 +106,21 @@ def parse_python_source(member: str, data: bytes) -> PythonSource:
     except (ValueError, RecursionError, MemoryError) as error:
         return PythonSource(member, fault=f"it is no Python that can be parsed here: {type(error).__name__}")
     functions = tuple(Function(name, parameters, _actions(raw)) for name, parameters, raw in found.functions if raw)
-    return PythonSource(member, _actions(found.actions), functions, found.fault)
+    raised = next((node for node in tree.body if isinstance(node, ast.Raise)), None)  # nothing can leave it out
+    error, line = ("", 0) if raised is None else (_error(raised), raised.lineno)
+    return PythonSource(member, _actions(found.actions), functions, found.fault, error, line)
+
+
+def _error(node: ast.Raise) -> str:
+    """The exception as the interpreter would show it, as far as it stands there literally."""
+    raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    texts = [
+        argument.value
+        for argument in (node.exc.args if isinstance(node.exc, ast.Call) else ())
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    ]
+    name = "an exception" if raised is None else ast.unparse(raised)
+    return ": ".join([name, *texts])[:_LONGEST_ERROR]
 
 
 def _actions(found: list[Raw]) -> tuple[Action, ...]:
