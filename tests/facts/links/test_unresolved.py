@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.support.elf import AARCH64, WEAK, Elf, Symbol
 from wheel_checks.facts.links.closure import Need, Status
@@ -170,6 +170,26 @@ def test_one_for_each_cuda_is_enough() -> None:
     found, _ = judged(module, Beside(torch_names=[]), imported=module)
     assert all(item.imported for item in found)
     assert len(found) == 2
+
+
+def test_one_that_loads_is_enough_where_others_are_open_too() -> None:
+    one, other = "demo/libdemo_torch24.so", "demo/libdemo_torch28.so"
+    needs = [replace(NCCL, elf=one)]
+    beside = Beside({NCCL.by: None}, torch_names=[])
+
+    assert judged({one: file("ncclSend"), other: file()}, beside, *needs, imported=[one, other]) == ((), ())
+    assert judged({one: file("ncclSend")}, beside, *needs, imported=[]) == ((), ()), "nothing loads it"
+
+    found, open_ = judged({one: file("ncclSend"), other: file(GONE)}, beside, *needs, imported=[one, other])
+    assert [item.imported for item in found] == [False], "the other may load"
+    assert [path for path, _ in open_] == [one]
+
+
+def test_operators_and_functions_of_torch_that_lie_in_no_class() -> None:
+    names = ("_ZN3c10lsERSoRKNS_4HalfE", "_Z16THPVariable_WrapN2at10TensorBaseE")
+    found, _ = judged({MODULE: file(*names, "_Z3ownv")}, Beside({"a/liba.so": ["_Z3ownv"]}, torch_names=[]), C10)
+
+    assert [item.of_torch for item in found] == [names]
 
 
 def test_versions_of_a_lost_library_prove_what_strings_only_suggest() -> None:

@@ -90,6 +90,7 @@ def test_two_branches_are_alternatives_of_one_opening() -> None:
         ("try:\n  import x\nexcept ImportError:\n  pass", True, False),
         ("try:\n  import x\nexcept ImportError as error:\n  raise RuntimeError from error", False, False),
         ("try:\n  import x\nexcept KeyError:\n  pass", False, False),
+        ("try:\n  import x\nexcept ImportError:\n  import y", True, False),
         ("import contextlib\nwith contextlib.suppress(OSError):\n  import x", True, False),
         ("import os\nif os.environ.get('X'):\n  import x", False, True),
         ("if True:\n  import x", False, False),
@@ -99,6 +100,20 @@ def test_two_branches_are_alternatives_of_one_opening() -> None:
 def test_guards_of_an_import(text: str, *, tried: bool, conditional: bool) -> None:
     (found,) = (a for a in actions(text, ActionKind.IMPORT) if a.target == "x")
     assert (found.tried, found.conditional) == (tried, conditional)
+
+
+def test_an_import_that_is_tried_again_is_certain() -> None:
+    text = (
+        "try:\n  import x\nexcept ImportError:\n  try:\n    import torch\n  except ImportError:\n    pass\n  import x"
+    )
+    first, *_ = (a for a in actions(text, ActionKind.IMPORT) if a.target == "x")
+    assert (first.tried, first.conditional) == (False, False)
+
+
+def test_an_exception_that_nothing_guards() -> None:
+    source = parse_python_source("demo/__init__.py", b"import os\nraise ImportError('no', os)\n")
+    assert (source.raises, source.raised_at) == ("ImportError: no", 2)
+    assert parse_python_source("demo/__init__.py", b"if 1:\n  raise ImportError\n").raises == ""
 
 
 def test_what_only_a_type_checker_reads_is_no_import() -> None:

@@ -210,11 +210,11 @@ CASES = [
     Case(
         "SEC005", "the project without a build", lambda: named("transformer_engine", "transformer_engine/__init__.py")
     ),
-    Case("SEC005", "another build of a project", lambda: named("fbgemm-gpu-genai", "fbgemm_gpu/__init__.py")),
+    Case("SEC005", "another build of a project", lambda: named("fbgemm_gpu_genai", "fbgemm_gpu/__init__.py")),
     Case(
         "SEC005",
         "a name that begins as that of a project does",
-        lambda: named("fbgemm-gpu-evil", "fbgemm_gpu/__init__.py"),
+        lambda: named("fbgemm_gpu_evil", "fbgemm_gpu/__init__.py"),
         ("the wheel writes 1 file into fbgemm_gpu, which is a package of fbgemm-gpu",),
     ),
     Case("SEC005", "a namespace package, and a package that is not known", lambda: demo("nvidia/demo/__init__.py")),

@@ -108,9 +108,9 @@ class LoaderEnvironment:
     library_path: tuple[str, ...] = ()
     program: str = ""
     preloaded: tuple[str, ...] = ()
-    unloaded: tuple[str, ...] = ()
     system: SystemLibraries | None = None
     glibc: tuple[int, int] | None = None
+    unloaded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ from wheel_checks.model import Unavailable
 _OF_PYTHON = re.compile(r"_?Py[A-Z_]")
 # Names of torch: in its namespaces (their mangled names begin so), or C functions of its stable interface.
 _OF_TORCH = re.compile(
-    r"_Z(?:T[VISTh]|T[hv]n?\d+_n?\d*_?|GV|GR)?(?:N[KVRO]{0,3})?(?:3c10|2at|5torch|6caffe2)(?=\d|[A-Z])"
-    r"|aoti_torch_|torch_\w|THP[A-Z]|THC?[A-Z]\w+_"
+    r"_Z(?:T[VISTh]|T[hv]n?\d+_n?\d*_?|GV|GR)?(?:N[KVRO]{0,3})?(?:3c10|2at|5torch|6caffe2)(?=\d|[A-Z]|[a-z]{2}[A-Z])"
+    r"|_Z\d+THPC?[A-Z]|aoti_torch_|torch_\w|THP[A-Z]|THC?[A-Z]\w+_"
 )
 _STANDARD = re.compile(r"(?:libc|libm|libdl|librt|libpthread|libutil|libstdc\+\+|libgcc_s|ld-linux[\w-]*)\.so")
 # Names of libstdc++: in std and __gnu_cxx, operators new and delete, and what the ABI of C++ itself demands.
@@ -134,7 +134,9 @@ def find_unresolved(
         if missing:
             of_torch = tuple(name for name in missing if _OF_TORCH.match(name))
             found.append(UnresolvedFile(path, tuple(missing), of_torch, path in imported))
-    return _with_alternatives(found, files), tuple(open_), len(known)
+    open_ = [(path, reason) for path, reason in open_ if path in imported]
+    loading, open_ = _with_alternatives(found, open_, files)
+    return loading, tuple(open_), len(known)
 
 
 def _own_definitions(files: Mapping[str, ElfFacts]) -> tuple[set[int], list[str]]:
@@ -283,17 +285,24 @@ def _may_be_of_the_system(name: str, outside: Collection[str], *, is_known: bool
     return bool(others) and not name.startswith("_Z")
 
 
-def _with_alternatives(found: Sequence[UnresolvedFile], files: Mapping[str, ElfFacts]) -> tuple[UnresolvedFile, ...]:
-    """Files whose paths differ in numbers alone are one for each CUDA, GPU or torch: one that loads is enough."""
-    failing = {item.path for item in found}
+def _with_alternatives(
+    found: Sequence[UnresolvedFile], open_: Sequence[tuple[str, str]], files: Mapping[str, ElfFacts]
+) -> tuple[tuple[UnresolvedFile, ...], list[tuple[str, str]]]:
+    """Files whose paths differ in numbers alone are one for each CUDA, GPU or torch: one that loads is enough.
+
+    Where none is known to load, those that are open decide.
+    """
     groups: dict[str, list[str]] = defaultdict(list)
     for path in files:
         groups[_DIGITS.sub("#", path)].append(path)
-    result = []
-    for item in found:
-        group = groups[_DIGITS.sub("#", item.path)]
-        if len(group) > 1 and not failing.issuperset(group):
-            result.append(replace(item, imported=False))
-        else:
-            result.append(item)
-    return tuple(result)
+    failing = {item.path for item in found}
+    undecided = {path for path, _ in open_} - failing
+    loads = {name for name, group in groups.items() if not (failing | undecided).issuperset(group)}
+    waits = {name for name, group in groups.items() if undecided.intersection(group)}
+
+    def is_left(path: str, *, decides: bool) -> bool:
+        name = _DIGITS.sub("#", path)
+        return len(groups[name]) > 1 and (name in loads or (decides and name in waits))
+
+    kept = [replace(item, imported=False) if is_left(item.path, decides=True) else item for item in found]
+    return tuple(kept), [pair for pair in open_ if not is_left(pair[0], decides=False)]

@@ -181,7 +181,10 @@ class Interpreter(Expressions):
         return ends and otherwise_ends
 
     def _try(self, node: ast.Try | ast.TryStar, frame: Frame) -> bool:
-        caught = any(_catches(handler) and not _raises(handler.body) for handler in node.handlers)
+        caught = any(
+            _catches(handler) and not _raises(handler.body) and not _tries_again(handler.body, node.body)
+            for handler in node.handlers
+        )
         frame.tried += caught
         ended = self._block(node.body, frame)
         frame.tried -= caught
@@ -284,6 +287,12 @@ def _asks_for_a_name(node: ast.Try | ast.TryStar) -> bool:
 def _raises(body: Sequence[ast.stmt]) -> bool:
     """True when the handler raises in every case."""
     return any(isinstance(statement, ast.Raise) for statement in body)
+
+
+def _tries_again(handler: Sequence[ast.stmt], body: Sequence[ast.stmt]) -> bool:
+    """True when the handler ends in the import that failed, for example after importing torch."""
+    imports = isinstance(body[0], ast.Import | ast.ImportFrom) and len(body) == 1
+    return imports and ast.dump(body[0]) in map(ast.dump, handler)
 
 
 def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
