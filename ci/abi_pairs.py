@@ -20,7 +20,7 @@ every user of the package has to install (FFmpeg), of which the import gets stub
 for another reason than the measured one, with `why`.
 
 --check runs `COMMAND stack EXTENSION TORCH --platform x86_64 --python V --depth links --format json`. Exit 0 is right
-for a pair that works, 1 for one that fails; 3 is undecided, counted apart. A failure is named when an error that the
+for a pair that works, 1 for one that fails or that METADATA refuses; 3 is undecided, counted apart. A failure is named when an error that the
 command reports contains the library or symbol of the measured reason, as it stands or demangled.
 """
 
@@ -201,7 +201,7 @@ def check(command: str, rows: list[Row], report: Path | None) -> int:
         except subprocess.TimeoutExpired:
             done = subprocess.CompletedProcess(run, -1, "", "no answer in time")
         errors = failed(done.stdout)
-        wanted = row.get("accept", [0 if row["works"] else 1])
+        wanted = row.get("accept", [0 if row["works"] and row["resolves"] else 1])
         verdict = {0: "FALSE PASS", 1: "FALSE FAIL", 3: "undecided"}.get(done.returncode, "no answer")
         verdict = "right" if done.returncode in wanted else verdict
         score[verdict] += 1

@@ -89,13 +89,16 @@ def beside_torch(
     return stack(torch("cuda", "2.11.0", demands=(demand,)), other)
 
 
-def needing(major: str, *runtimes: str, on_torch: bool = False) -> StackFacts:
-    """A library that needs this CUDA, beside a torch for CUDA 13.0, which it may require, and these runtimes."""
-    facts = facts_of(
-        WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64").add(
-            "demo/_C.so", gpu_library("aarch64", [f"libcudart.so.{major}"])
-        )
-    )
+def needing(major: str, *runtimes: str, on_torch: bool = False, older: str = "") -> StackFacts:
+    """A library that needs this CUDA, beside a torch for CUDA 13.0, which it may require, and these runtimes.
+
+    There may be one for an ``older`` CUDA, too.
+    """
+    built = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64")
+    built.add("demo/_C.so", gpu_library("aarch64", [f"libcudart.so.{major}"]))
+    if older:
+        built.add("demo/_old.so", gpu_library("aarch64", [f"libcudart.so.{older}"]))
+    facts = facts_of(built)
     demo = replace(package("demo"), accelerator=facts.accelerator, file_name=facts.file_name)
     versions = {"nvidia-cuda-runtime": "13.0.96", "nvidia-cuda-runtime-cu12": "12.8.90"}
     demands = (Demand("demo 1.0", Requirement("torch")),) if on_torch else ()
@@ -247,6 +250,16 @@ CASES = [
         lambda: needing("12", "nvidia-cuda-runtime", on_torch=True),
         ("demo 1.0 needs libcudart.so.12, of CUDA 12; the stack is for CUDA 13",),
         evidence=("demo/_C.so needs libcudart.so.12",),
+    ),
+    Case(
+        "STK104",
+        "libraries on torch for two CUDAs, neither of which is that of the stack",
+        lambda: needing("12", "nvidia-cuda-runtime", on_torch=True, older="11.0"),
+        (
+            "demo 1.0 needs libcudart.so.11.0, of CUDA 11 and 12, of which it takes one; the stack is for CUDA 13, and "
+            "whether it goes on without one is not known",
+        ),
+        undecided=True,
     ),
     Case(
         "STK104",

@@ -426,3 +426,23 @@ def test_a_name_that_the_torch_beside_it_lacks(tmp_path: Path) -> None:
     found = symbols_beside(torch_that_defines("_ZN3c104hereEv"), extension(tmp_path, "_ZN3c104goneEv"))
 
     assert [(item.of_torch, item.imported) for item in found.unresolved] == [(("_ZN3c104goneEv",), True)]
+
+
+@pytest.mark.parametrize(("defined", "reasons"), [("_ZN3c103oldEv", []), ("_ZN3c103newEv", ["_torch1.so"])])
+def test_a_library_for_each_torch_that_a_function_opens(tmp_path: Path, defined: str, reasons: list[str]) -> None:
+    built = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64").metadata()
+    built.add("demo/_C.cpython-312-aarch64-linux-gnu.so", library("", ["libc10.so"], symbols=[Symbol("PyInit__C")]))
+    source = (
+        "import ctypes\nimport demo._C\ndef load(torch):\n  ctypes.CDLL(f'{__file__[:-11]}libdemo_torch{torch}.so')\n"
+    )
+    built.add("demo/__init__.py", source)
+    for number in (1, 2):
+        wanted = [Symbol("_ZN3c103oldEv" if number == 2 else "_ZN3c104goneEv", defined=False), Symbol("own")]
+        built.add(f"demo/libdemo_torch{number}.so", library("", ["libc10.so"], symbols=wanted))
+    path = built.write(tmp_path)
+    judged = facts_of(built, depth=Depth.LINKS, target=AARCH64), Neighbour(path.name, path)
+
+    found = symbols_beside(torch_that_defines(defined), judged)
+
+    assert [member[-len("_torch1.so") :] for member, _ in found.unread] == reasons
+    assert not any(item.imported for item in found.unresolved)

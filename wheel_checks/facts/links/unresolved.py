@@ -285,6 +285,11 @@ def _may_be_of_the_system(name: str, outside: Collection[str], *, is_known: bool
     return bool(others) and not name.startswith("_Z")
 
 
+def without_numbers(path: str) -> str:
+    """The path with a mark for each number: the same for files that are one for each CUDA, GPU or torch."""
+    return _DIGITS.sub("#", path)
+
+
 def _with_alternatives(
     found: Sequence[UnresolvedFile], open_: Sequence[tuple[str, str]], files: Mapping[str, ElfFacts]
 ) -> tuple[tuple[UnresolvedFile, ...], list[tuple[str, str]]]:
@@ -294,14 +299,14 @@ def _with_alternatives(
     """
     groups: dict[str, list[str]] = defaultdict(list)
     for path in files:
-        groups[_DIGITS.sub("#", path)].append(path)
+        groups[without_numbers(path)].append(path)
     failing = {item.path for item in found}
     undecided = {path for path, _ in open_} - failing
     loads = {name for name, group in groups.items() if not (failing | undecided).issuperset(group)}
     waits = {name for name, group in groups.items() if undecided.intersection(group)}
 
     def is_left(path: str, *, decides: bool) -> bool:
-        name = _DIGITS.sub("#", path)
+        name = without_numbers(path)
         return len(groups[name]) > 1 and (name in loads or (decides and name in waits))
 
     kept = [replace(item, imported=False) if is_left(item.path, decides=True) else item for item in found]

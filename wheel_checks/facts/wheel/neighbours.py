@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +23,7 @@ from wheel_checks.facts.links.failing import counted_as_imported
 from wheel_checks.facts.links.linking import LaidOutWheel, LinkFacts, installed_path
 from wheel_checks.facts.links.outline import outline_of
 from wheel_checks.facts.links.torch_exports import TorchExports, releases_that_export, torch_exports
-from wheel_checks.facts.links.unresolved import SymbolFacts, find_unresolved
+from wheel_checks.facts.links.unresolved import SymbolFacts, UnresolvedFile, find_unresolved, without_numbers
 from wheel_checks.formats.elf.file import ElfFacts
 from wheel_checks.formats.elf.linkage import Exports, hashes_of, symbol_hash
 from wheel_checks.formats.index_page import IndexFile
@@ -121,7 +121,7 @@ class Outlines:
         beside = Beside(outlines, self.exports, target.machine)
         imported = counted_as_imported(links.loaded(), links.roles)
         unresolved, unread, judged = find_unresolved(files, links.closure.needs, imported, beside)
-        facts = SymbolFacts(unresolved, unread, judged)
+        facts = SymbolFacts(unresolved, (*unread, *_without_any_for(unresolved, links, files)), judged)
         if beside.torch_wheel is not None:
             missing = {name for item in unresolved if item.imported for name in item.of_torch}
             fitting = releases_that_export(tuple(missing), target.machine) if missing else ()
@@ -220,6 +220,20 @@ class Beside:
                 return frozenset().union(*table.libraries.values(), *table.undecided.values())
         found = self.of(paths).values()  # a torch of another index, or newer than the table
         return None if not paths or any(one is None for one in found) else frozenset().union(*filter(None, found))
+
+
+def _without_any_for(
+    unresolved: Sequence[UnresolvedFile], links: LinkFacts, files: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """One file of each group that has none for this torch, where source opens them and the import may come to it."""
+    failing = {item.path: item for item in unresolved if item.of_torch and not item.imported}
+    groups: dict[str, list[str]] = {}
+    for path in files:
+        groups.setdefault(without_numbers(path), []).append(path)
+    opened = {path for path, one in links.roles.items() if one.shown_by}
+    for group in groups.values():
+        if len(group) > 1 and failing.keys() & opened >= set(group):
+            yield group[0], f"and of {len(group) - 1} more for other versions none fits, if the import opens one"
 
 
 def _lacks_init(item: MemberSymbols) -> bool:

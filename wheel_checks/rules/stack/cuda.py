@@ -34,7 +34,8 @@ _SHOWN = 6
     "another major version works with two runtimes and two sets of handles in one process. Runtimes of two major "
     "versions may be installed together, each for its own packages; but cuDNN, NCCL and others for both have the same "
     "files. Where a package requires the same library for several CUDAs, and its build for the stack's CUDA is there, "
-    "the others are a warning.",
+    "the others are a warning. A package with libraries for several CUDAs, and none for the stack's, may go on without "
+    "one: bitsandbytes does, on the CPU.",
     example="torch built for CUDA 13.0 with an extension that needs libcudart.so.12",
     fix="Take builds for one major version of CUDA, from one index.",
 )
@@ -65,7 +66,11 @@ def one_cuda_major(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
             what += f" ({named})"
         of_torch = _cuda(torch).partition(".")[0] if torch else ""
         differs = bool(built and of_torch) and of_torch not in (needed or built)
-        if differs and (not needed or needed.isdisjoint(there)):
+        if differs and len(needed) > 1 and needed.isdisjoint(there):
+            message = f"{package.label} {what}, of which it takes one; the stack is for CUDA {joined(list(there))}"
+            message += ", and whether it goes on without one is not known"
+            yield Finding(message, evidence, fix, package.place, undecided=True)
+        elif differs and (not needed or needed.isdisjoint(there)):
             message = f"{package.label} {what}; the stack is for CUDA {joined(list(there))}"
             severity = None
             if twin := _twin_for(package, stack, of_torch):
