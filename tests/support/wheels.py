@@ -121,6 +121,7 @@ class WheelBuilder:
         comment: bytes = b"",
         prefix: bytes = b"",
         suffix: bytes = b"",
+        before_directory: bytes = b"",
         zip64: bool = False,
         end: Mapping[str, int] | None = None,
     ) -> bytes:
@@ -135,7 +136,8 @@ class WheelBuilder:
                 entries.append(ZipEntry(f"{self.dist_info}/{name}", data))
         if record and "RECORD" not in self._dist_info_texts:
             entries.append(ZipEntry(f"{self.dist_info}/RECORD", self._record_text(entries).encode()))
-        return write_zip(entries, comment=comment, prefix=prefix, suffix=suffix, zip64=zip64, end=end)
+        around = {"comment": comment, "prefix": prefix, "suffix": suffix, "before_directory": before_directory}
+        return write_zip(entries, **around, zip64=zip64, end=end)
 
     def write(self, folder: Path, file_name: str = "", **options: Any) -> Path:
         """Write the wheel into ``folder`` under its own name, or ``file_name``, and return its path."""

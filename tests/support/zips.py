@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wheel_checks.formats.zip.directory import DirectoryFault, EndRecord, Member, read_directory
@@ -21,8 +21,9 @@ class ZipEntry:
     """One member to write. Without overrides it is a correct one.
 
     ``local`` and ``directory`` override fields of the local header and of the directory entry: name (bytes), method,
-    flags, crc32, compressed_size, size, header_offset. ``payload`` replaces the compressed bytes. ``mode`` is the Unix
-    mode (0o120777 for a symbolic link). ``zip64`` writes the sizes and the offset as zip64 extra fields.
+    flags, crc32, compressed_size, size, header_offset, extra (bytes), version (in tenths). ``payload`` replaces the
+    compressed bytes, ``descriptor`` are bytes behind them, ``before`` bytes in front of the local header. ``mode`` is the Unix mode
+    (0o120777 for a symbolic link). ``zip64`` writes the sizes and the offset as zip64 extra fields.
     """
 
     name: str | bytes
@@ -34,6 +35,9 @@ class ZipEntry:
     zip64: bool = False
     payload: bytes | None = None
     extra: bytes = b""
+    descriptor: bytes = b""
+    before: bytes = b""
+    comment: bytes = b""
     local: Mapping[str, Any] = field(default_factory=dict)
     directory: Mapping[str, Any] = field(default_factory=dict)
 
@@ -61,7 +65,17 @@ class ZipEntry:
             "compressed_size": len(self.compressed()),
             "size": len(self.data),
             "header_offset": header_offset,
+            "extra": self.extra,
+            "version": 20,
         }
+
+
+def described(name: str, data: bytes = b"", *, signature: bool = True, zip64: bool = False, **options: Any) -> ZipEntry:
+    """A member whose CRC-32 and sizes follow its data in a descriptor, as writers to a pipe make it."""
+    entry = ZipEntry(name, data, flags=0x8, **options)
+    numbers = (zlib.crc32(data), len(entry.compressed()), len(data))
+    after = b"PK\7\x08" * signature + struct.pack("<IQQ" if zip64 else "<III", *numbers)
+    return replace(entry, descriptor=after, local={"crc32": 0, "compressed_size": 0, "size": 0, **entry.local})
 
 
 def write_zip(
@@ -70,20 +84,23 @@ def write_zip(
     comment: bytes = b"",
     prefix: bytes = b"",
     suffix: bytes = b"",
+    before_directory: bytes = b"",
     zip64: bool = False,
     end: Mapping[str, int] | None = None,
 ) -> bytes:
     """The archive's bytes.
 
-    ``prefix`` and ``suffix`` are put around it without any offset being told; ``zip64`` writes the zip64 end record and
-    locator; ``end`` overrides disk, entries, directory_size and directory_offset of the (zip64) end record.
+    ``prefix`` and ``suffix`` are put around it without any offset being told, ``before_directory`` with it;
+    ``zip64`` writes the zip64 end record and locator; ``end`` overrides disk, entries, directory_size and directory_offset of the (zip64) end record.
     """
     body, directory, count = bytearray(), bytearray(), 0
     for entry in entries:
+        body += entry.before
         fields = entry.fields(len(body))
-        body += _local_header(entry, fields | dict(entry.local)) + entry.compressed()
+        body += _local_header(entry, fields | dict(entry.local)) + entry.compressed() + entry.descriptor
         directory += _directory_entry(entry, fields | dict(entry.directory))
         count += 1
+    body += before_directory
     told = {"disk": 0, "entries": count, "directory_size": len(directory), "directory_offset": len(body)}
     told |= end or {}
     return prefix + bytes(body + directory) + _end_records(told, len(body) + len(directory), zip64, comment) + suffix
@@ -97,18 +114,28 @@ def read_zip(data: bytes) -> tuple[EndRecord, tuple[Member, ...], tuple[Director
 
 
 def _local_header(entry: ZipEntry, f: dict[str, Any]) -> bytes:
-    extra, sizes = entry.extra, (f["compressed_size"], f["size"])
+    extra, sizes = bytes(f["extra"]), (f["compressed_size"], f["size"])
     if entry.zip64:
         extra += struct.pack("<HHQQ", 1, 16, f["size"], f["compressed_size"])
         sizes = (_ALL_ONES_32, _ALL_ONES_32)
     head = struct.pack(
-        "<4s5H3I2H", b"PK\3\4", 20, f["flags"], f["method"], 0, 0x21, f["crc32"], *sizes, len(f["name"]), len(extra)
+        "<4s5H3I2H",
+        b"PK\3\4",
+        f["version"],
+        f["flags"],
+        f["method"],
+        0,
+        0x21,
+        f["crc32"],
+        *sizes,
+        len(f["name"]),
+        len(extra),
     )
     return head + bytes(f["name"]) + extra
 
 
 def _directory_entry(entry: ZipEntry, f: dict[str, Any]) -> bytes:
-    extra, numbers = entry.extra, (f["compressed_size"], f["size"], f["header_offset"])
+    extra, numbers = bytes(f["extra"]), (f["compressed_size"], f["size"], f["header_offset"])
     if entry.zip64:
         extra += struct.pack("<HHQQQ", 1, 24, f["size"], f["compressed_size"], f["header_offset"])
         numbers = (_ALL_ONES_32, _ALL_ONES_32, _ALL_ONES_32)
@@ -117,7 +144,7 @@ def _directory_entry(entry: ZipEntry, f: dict[str, Any]) -> bytes:
         b"PK\1\2",
         20,
         entry.create_system,
-        20,
+        f["version"],
         f["flags"],
         f["method"],
         0,
@@ -131,13 +158,13 @@ def _directory_entry(entry: ZipEntry, f: dict[str, Any]) -> bytes:
         numbers[1],
         len(f["name"]),
         len(extra),
-        0,
+        len(entry.comment),
         0,
         0,
         attributes,
         numbers[2],
     )
-    return head + rest + bytes(f["name"]) + extra
+    return head + rest + bytes(f["name"]) + extra + entry.comment
 
 
 def _end_records(told: dict[str, int], position: int, zip64: bool, comment: bytes) -> bytes:
