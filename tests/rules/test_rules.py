@@ -30,6 +30,7 @@ from tests.rules.variants import coverage_cases as variant_coverage_cases
 from tests.rules.variants import variant_cases
 from tests.rules.wheel import (
     accelerator_cases,
+    archive_bytes_cases,
     archive_cases,
     driver_cases,
     elf_cases,
@@ -49,6 +50,7 @@ from wheel_checks.errors import NotFoundError
 from wheel_checks.model import Fix, Location, Outcome
 
 MODULES = (
+    archive_bytes_cases,
     archive_cases,
     identity_cases,
     metadata_cases,

@@ -22,8 +22,8 @@ class ZipEntry:
 
     ``local`` and ``directory`` override fields of the local header and of the directory entry: name (bytes), method,
     flags, crc32, compressed_size, size, header_offset, extra (bytes), version (in tenths). ``payload`` replaces the
-    compressed bytes, ``descriptor`` are bytes behind them, ``before`` bytes in front of the local header. ``mode`` is the Unix mode
-    (0o120777 for a symbolic link). ``zip64`` writes the sizes and the offset as zip64 extra fields.
+    compressed bytes, ``descriptor`` are bytes behind them, ``before`` bytes in front of the local header. ``mode`` is
+    the Unix mode (0o120777 for a symbolic link). ``zip64`` writes the sizes and the offset as zip64 extra fields.
     """
 
     name: str | bytes
@@ -90,8 +90,9 @@ def write_zip(
 ) -> bytes:
     """The archive's bytes.
 
-    ``prefix`` and ``suffix`` are put around it without any offset being told, ``before_directory`` with it;
-    ``zip64`` writes the zip64 end record and locator; ``end`` overrides disk, entries, directory_size and directory_offset of the (zip64) end record.
+    ``prefix`` and ``suffix`` are put around it without any offset being told, ``before_directory`` with it; ``zip64``
+    writes the zip64 end record and locator; ``end`` overrides disk, entries, directory_size and directory_offset of the
+    (zip64) end record.
     """
     body, directory, count = bytearray(), bytearray(), 0
     for entry in entries:

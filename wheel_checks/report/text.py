@@ -226,7 +226,7 @@ def _subject(console: Console, subject: Subject, verbose: int) -> None:
     console.print(Text(neutral(subject.id), style="bold"), soft_wrap=True)
     if subject.headline:
         console.print(Padding(Text(neutral(subject.headline), overflow="fold"), (0, 0, 0, 2)))
-    for line in wording.gpu_lines(subject):
+    for line in filter(None, (*wording.gpu_lines(subject), wording.archive_line(subject))):
         console.print(Padding(Text(line, overflow="fold"), (0, 0, 0, 2)))
     for cause in causes((subject, result) for result in wording.problems(subject, everything=verbose > 0)):
         _problem(console, cause.shown, for_others=not subject.concerns_reader(cause.first))

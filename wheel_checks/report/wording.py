@@ -122,6 +122,15 @@ _RUNS = {
 }
 
 
+def archive_line(subject: Subject) -> str:
+    """Says of a wheel that was read from afar what of its archive was not read; "" where all was."""
+    archive = subject.facts.get("archive")
+    if not isinstance(archive, dict) or archive.get("proven") is not False:
+        return ""
+    read, members = archive.get("local_headers_read"), subject.facts.get("members")
+    return f"archive not proven: {read:,} of {members:,} local headers were read (--depth full reads all)"
+
+
 def gpu_lines(subject: Subject) -> list[str]:
     """How the subject runs on each GPU that was asked for: ``GB300 (10.3): runs natively (sm_100)``."""
     code = subject.facts.get("gpu_code")

@@ -64,6 +64,8 @@ MODULES = {
     "variants.metadata": ("variant", "variants-file"),
     "wheel.accelerator": ("wheel", "release"),
     "wheel.archive": ("wheel", "reading"),
+    "wheel.archive_bytes": ("wheel",),
+    "wheel.unpacking": ("wheel",),
     "wheel.driver": ("wheel",),
     "wheel.elf": ("wheel",),
     "wheel.foreign_names": ("wheel",),

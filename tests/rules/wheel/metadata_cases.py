@@ -58,7 +58,7 @@ CASES = [
         "WHL106",
         "WHEEL of the future",
         lambda: facts_of(WheelBuilder().wheel(wheel_version="2.0")),
-        ("WHEEL: Wheel-Version is 2.0; installers refuse a major version above 1",),
+        ("WHEEL: Wheel-Version is 2.0; installers refuse a major version other than 1",),
         member="WHEEL",
     ),
     Case(

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive, ArchiveFault
 from wheel_checks.facts.archive.inflation import absurd, absurd_together
-from wheel_checks.facts.archive.members import header_faults, sentence_about
+from wheel_checks.facts.archive.map import SHOWN, boundaries, front_faults, limited, member_faults
+from wheel_checks.facts.archive.members import sentence_about
 from wheel_checks.formats.native_signature import HEAD, is_native_name, native_kind
 from wheel_checks.formats.wheel.record import Record, RecordRow
 from wheel_checks.formats.zip.directory import MOST_FAULTS, Member
@@ -23,7 +24,7 @@ from wheel_checks.sources.byte_source import ByteSource
 @dataclass(frozen=True, slots=True)
 class Content:
     """The sha256 of the whole file (hex), ``(member, sentence)`` for each content that differs from its RECORD row or
-    checksum, and how local headers contradict the central directory. ``disguised`` are ``(member, kind)`` of programs
+    checksum, and what is wrong with local headers and between members. ``disguised`` are ``(member, kind)`` of programs
     and libraries ("ELF", "PE", "Mach-O") whose names are those of something else.
     """
 
@@ -96,7 +97,8 @@ def verify_content(source: ByteSource, size: int, archive: Archive, record: Reco
     rows = {} if isinstance(record, Unavailable) else {row.path: row for row in record.rows}
     stream = _Stream(source.stream(0, size))
     hash_faults, disguised = _Faults(), _Faults()
-    faults: list[ArchiveFault] = []
+    faults = front_faults(archive)
+    ends = {id(member): end for member, end in boundaries(archive)}
     headers_read = 0
     left_out = {id(member) for member in (*absurd(archive.members), *absurd_together(archive.members))}
     for member in sorted(archive.members, key=lambda member: member.header_offset):
@@ -113,9 +115,12 @@ def verify_content(source: ByteSource, size: int, archive: Archive, record: Reco
             if len(fixed) < 30:
                 raise FormatError(f"the file ends in the local header of {member.name}")  # noqa: TRY301  # one handler for all that is wrong with a member
             variable = int.from_bytes(fixed[26:28], "little") + int.from_bytes(fixed[28:30], "little")
-            found = header_faults(member, read_local_header(fixed + stream.take_all(variable)))
-            faults += found if len(faults) < MOST_FAULTS else []
-            headers_read += 1
+            header = read_local_header(fixed + stream.take_all(variable))
+        except FormatError as error:
+            hash_faults.add(member.name, sentence_about(member, error))
+            continue
+        headers_read += 1
+        try:
             told, head = _compare(member, rows.get(member.name), stream)
             if told:
                 hash_faults.add(member.name, told)
@@ -123,8 +128,11 @@ def verify_content(source: ByteSource, size: int, archive: Archive, record: Reco
                 disguised.add(member.name, kind)
         except FormatError as error:
             hash_faults.add(member.name, sentence_about(member, error))
+        stream.skip_to(member.header_offset + header.header_size + member.compressed_size)
+        length = ends.get(id(member), stream.position) - stream.position
+        faults += member_faults(member, header, stream.take_all(min(length, SHOWN)), length)
     stream.skip_to(size)
-    return Content(stream.sha256.hexdigest(), hash_faults.told, tuple(faults), headers_read, disguised.told)
+    return Content(stream.sha256.hexdigest(), hash_faults.told, limited(faults), headers_read, disguised.told)
 
 
 def _compare(member: Member, row: RecordRow | None, stream: _Stream) -> tuple[str, bytes]:

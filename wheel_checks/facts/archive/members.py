@@ -9,8 +9,9 @@ from typing import TypeVar
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive, ArchiveFault
+from wheel_checks.facts.archive.map import header_faults
 from wheel_checks.formats.zip.directory import Member
-from wheel_checks.formats.zip.local_header import LocalHeader, disagreements, read_local_header
+from wheel_checks.formats.zip.local_header import read_local_header
 from wheel_checks.formats.zip.member_data import inflate
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
@@ -92,12 +93,3 @@ def read_members(source: ByteSource, archive: Archive, limits: Mapping[str, int]
 def sentence_about(member: Member, error: FormatError) -> str:
     """The error with the name of the member, unless it names it already."""
     return str(error) if repr(member.name) in error.what else f"{member.name!r}: {error}"
-
-
-def header_faults(member: Member, header: LocalHeader) -> list[ArchiveFault]:
-    """How a member's local header contradicts the central directory; two readers would then see two archives."""
-    differences = disagreements(header, member)
-    if not differences:
-        return []
-    message = f"the local header of {member.name} contradicts the central directory: {'; '.join(differences)}"
-    return [ArchiveFault("header", message, member.name)]

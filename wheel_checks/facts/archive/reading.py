@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from wheel_checks.facts.archive.columns import Columns, SizedArchive
 from wheel_checks.facts.archive.facts import Archive, ArchiveFault
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, FileFacts
-from wheel_checks.formats.zip.directory import MOST_FAULTS, EndRecord, overlaps, read_directory
+from wheel_checks.facts.archive.map import limited, wide_gaps
+from wheel_checks.formats.zip.directory import (
+    MOST_FAULTS,
+    DirectoryFault,
+    EndRecord,
+    overlaps,
+    read_directory,
+    suspicious_comment,
+)
 from wheel_checks.formats.zip.end_record import EndRecordTruncatedError, find_end_record
 from wheel_checks.sources.byte_source import ByteSource
 
@@ -36,14 +45,23 @@ def _read_archive(source: ByteSource, size: int, tail: bytes) -> SizedArchive:
 
     end = _end_record(source, size, tail)
     members, faults = read_directory(read(end.directory_offset, end.directory_size), end)
-    found = [ArchiveFault("directory", fault.message, fault.member) for fault in faults]
+    found = [_of_directory(fault) for fault in faults]
     shared = overlaps(members, end.directory_offset)
     for a, b in shared[:MOST_FAULTS]:
         what = f"{a.name} and {b.name} share bytes" if b else f"{a.name} runs into the central directory"
         found.append(ArchiveFault("overlap", what, a.name))
     if len(shared) > MOST_FAULTS:
         found.append(ArchiveFault("overlap", f"and {len(shared) - MOST_FAULTS:,} more pairs of members"))
-    return SizedArchive(size, Archive(end, tuple(members), tuple(found)))
+    comment = tail[len(tail) - end.comment_size :] if end.comment_size else b""
+    if said := suspicious_comment(comment):
+        found.append(ArchiveFault("comment", f"the comment of the archive {said}", case="comment-archive"))
+    archive = Archive(end, tuple(members), tuple(found))
+    return SizedArchive(size, replace(archive, faults=limited([*found, *wide_gaps(archive)])))
+
+
+def _of_directory(fault: DirectoryFault) -> ArchiveFault:
+    own = fault.kind if fault.kind in ("extra", "comment", "version", "index") else "directory"
+    return ArchiveFault(own, fault.message, fault.member, fault.case)
 
 
 def _end_record(source: ByteSource, size: int, tail: bytes) -> EndRecord:

@@ -19,8 +19,9 @@ from wheel_checks.facts.accelerator.signals import CUDA, GPU
 from wheel_checks.facts.accelerator.verdict import NOT_READ
 from wheel_checks.facts.archive.columns import SizedArchive
 from wheel_checks.facts.archive.content import Content, verify_content
-from wheel_checks.facts.archive.facts import MAX_READ, Archive
+from wheel_checks.facts.archive.facts import MAX_READ, Archive, ArchiveFault
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, FileFacts
+from wheel_checks.facts.archive.map import ArchiveMap, map_archive
 from wheel_checks.facts.archive.members import MemberContents, ranges_of, read_members
 from wheel_checks.facts.archive.reading import TAIL, read_sized_archive
 from wheel_checks.facts.security.startup import StartupFacts, startup_facts, startup_members
@@ -113,6 +114,8 @@ def read_contents(
     try:
         found = read_sized_archive(source, read_tail, kept)
         contents = _read_small_members(source, found, name, depth, kept)
+        if depth is not Depth.FULL and not source.remote:
+            contents = _with_map(contents, source, kept)
         look = _with_glance if glance else partial(_with_accelerator, wanted="", most=QUICK)
         contents = look(contents, source, kept)
         contents = _with_heads(contents, source, name, kept)
@@ -379,6 +382,23 @@ def _with_heads(
     return replace(contents, heads=heads)
 
 
+def _with_map(contents: WheelContents, source: ByteSource, kept: FileFacts) -> WheelContents:
+    """With what lies between members: of a local file that costs little."""
+    archive = contents.archive
+    if isinstance(archive, Unavailable):
+        return contents
+    found = kept.remember("map", AsJson(ArchiveMap), lambda: map_archive(source, archive))
+    return replace(contents, archive=_mapped(archive, found.faults, found.headers_read))
+
+
+def _mapped(archive: Archive, faults: tuple[ArchiveFault, ...], headers_read: int) -> Archive:
+    """With the faults of a map, which says more of gaps than the directory, and repeats what small members showed."""
+    known = [fault for fault in archive.faults if fault.kind != "gap"]
+    return replace(
+        archive, faults=tuple(dict.fromkeys((*known, *faults))), local_headers_read=headers_read, mapped=True
+    )
+
+
 def _with_hashes(contents: WheelContents, source: ByteSource, kept: FileFacts) -> WheelContents:
     """With what reading every byte finds."""
     archive = contents.archive
@@ -390,10 +410,9 @@ def _with_hashes(contents: WheelContents, source: ByteSource, kept: FileFacts) -
         lambda: verify_content(source, contents.size, archive, contents.record),
         is_sound=lambda found: kept.are_bytes_of(found.sha256),
     )
-    faults = dict.fromkeys(archive.faults + content.faults)  # a member read on its own before is reported once
     return replace(
         contents,
-        archive=replace(archive, faults=tuple(faults), local_headers_read=content.headers_read),
+        archive=_mapped(archive, content.faults, content.headers_read),
         hash_faults=content.hash_faults,
         content_sha256=content.sha256,
         disguised=content.disguised,

@@ -18,9 +18,10 @@ VERSION_FILES = 8  # more than any real wheel has at the top of its packages
 
 
 def dist_infos(archive: Archive) -> tuple[str, ...]:
-    """The names of all top-level ``*.dist-info`` folders."""
-    folders = (member.name.partition("/") for member in archive.members)
-    return tuple(dict.fromkeys(folder for folder, slash, _ in folders if slash and folder.endswith(".dist-info")))
+    """The names of all top-level ``*.dist-info`` folders, and then of files, which pip takes for folders."""
+    tops = [member.name.partition("/") for member in archive.members]
+    found = sorted((not slash, top) for top, slash, _ in tops if top.endswith(".dist-info"))
+    return tuple(dict.fromkeys(top for _, top in found))
 
 
 def own_dist_info(folders: tuple[str, ...], name: WheelName | Unavailable) -> str:

@@ -44,6 +44,7 @@ def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]
     if isinstance(wheel.archive, Archive):
         facts["members"] = len(wheel.archive.members)
         facts["unpacked_size"] = sum(member.size for member in wheel.archive.members)
+        facts["archive"] = {"proven": wheel.archive.mapped, "local_headers_read": wheel.archive.local_headers_read}
     if not isinstance(wheel.metadata, Unavailable) and wheel.target is not None:
         active = active_requirements(wheel.metadata.requirements, wheel.target.markers())
         facts["requirements"] = [str(requirement) for requirement in active]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wheel_checks.errors import FormatError
@@ -23,10 +24,14 @@ class EntryPoint:
 
 @dataclass(frozen=True, slots=True)
 class EntryPoints:
-    """All of them in the order of the file, and ``(line, sentence)`` for lines that are none."""
+    """All of them in the order of the file, and ``(line, sentence)`` for lines that are none.
+
+    ``unreadable`` are ``(line, sentence)`` of what ends an install by pip or uv.
+    """
 
     entries: tuple[EntryPoint, ...]
     faults: tuple[tuple[int, str], ...] = ()
+    unreadable: tuple[tuple[int, str], ...] = ()
 
 
 def parse_entry_points(data: bytes) -> EntryPoints:
@@ -56,4 +61,33 @@ def parse_entry_points(data: bytes) -> EntryPoints:
             entries.append(EntryPoint(group, name, value, number))
         if len(entries) > MAX_ENTRIES or len(faults) > MAX_ENTRIES:
             raise FormatError("entry_points.txt has too many lines", expected=f"at most {MAX_ENTRIES:,} entry points")
-    return EntryPoints(tuple(entries), tuple(faults))
+    return EntryPoints(tuple(entries), tuple(faults), tuple(_unreadable(data)))
+
+
+def _unreadable(data: bytes) -> Iterator[tuple[int, str]]:
+    """What pip's reader (importlib.metadata) or uv's reader of INI files cannot read, each line on its own for pip."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        yield data.count(b"\n", 0, error.start) + 1, "the line is not UTF-8"
+        return
+    groups, names = set[str](), set[str]()
+    for number, line in enumerate(data.decode("utf-8").splitlines(), 1):
+        text = line.strip()
+        if not text or text[0] == "#":
+            continue
+        if text[0] == "[":
+            if not text.endswith("]") or not text[1:-1].strip():
+                yield number, f"{text[:200]!r} is no group"
+            elif text in groups:
+                yield number, f"the group {text[:200]} begins a second time"
+            groups.add(text)
+            names = set()
+        elif not groups and text[0] != ";":
+            yield number, "the line is in no group"
+        elif text[0] != ";" and (name := text.partition("=")[0].strip()) in ("", *names):
+            yield number, f"{text[:200]!r} has no name" if not name else f"{name[:200]!r} is there twice in its group"
+        elif groups and "=" not in text:
+            yield number, f"{text[:200]!r} has no value; pip takes each line for an entry point, but # comments"
+        else:
+            names.add(text.partition("=")[0].strip())

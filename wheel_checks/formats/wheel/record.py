@@ -14,6 +14,7 @@ MAX_SIZE = 32 * 1024 * 1024
 MAX_ROWS = 250_000  # as many as an archive may have members
 MAX_FAULTS = 1_000
 
+EMPTY_LINE = "the line is empty, at which pip ends"
 _UNHASHED = (".dist-info/RECORD", ".dist-info/RECORD.jws", ".dist-info/RECORD.p7s")
 _WEAK = frozenset({"md5", "sha1", "sha224", "sha3_224"})
 _BASE64_LENGTHS = {
@@ -69,7 +70,9 @@ def parse_record(data: bytes) -> Record:
         except csv.Error as error:
             faults.append((reader.line_num, f"the line is not CSV ({error})"))
         else:
-            if columns:
+            if not columns:
+                faults.append((reader.line_num, EMPTY_LINE))
+            else:
                 row = _read_row(columns, reader.line_num, faults)
                 rows += [] if row is None else [row]
         if len(rows) > MAX_ROWS:

@@ -60,10 +60,16 @@ def _read_fields(data: bytes, faults: list[str]) -> defaultdict[str, list[str]]:
         faults.append("WHEEL is not UTF-8")
         text = data.decode("utf-8", "replace")
     fields: defaultdict[str, list[str]] = defaultdict(list)
-    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
+    lines = re.split(r"\r\n|\r|\n", text)
+    head = lines.index("") if "" in lines else len(lines)  # as in a message: what follows is no field
+    if any(line.strip() for line in lines[head:]):
+        faults.append(f"line {head + 1} is empty, and more lines follow; installers read no field of these")
+    for number, line in enumerate(lines[:head], 1):
         key, colon, value = line.partition(":")
         if colon and key and not key[0].isspace():
             fields[key.strip().lower()].append(value.strip())
+            if key.lower() == "wheel-version" and key != "Wheel-Version":
+                faults.append(f"line {number} has the key {key}; uv knows Wheel-Version alone")
         elif line.strip():
             faults.append(f"line {number} is {line[:200]!r}; expected Key: value")
     return fields
@@ -75,8 +81,8 @@ def _version_faults(version: str) -> list[str]:
     match = re.fullmatch(r"(\d{1,9})\.\d{1,9}", version, re.ASCII)
     if not match:
         return [f"Wheel-Version is {version[:200]!r}; expected two numbers, as 1.0"]
-    if int(match[1]) > 1:
-        return [f"Wheel-Version is {version}; installers refuse a major version above 1"]
+    if match[1] != "1" and version != "0.1":
+        return [f"Wheel-Version is {version}; installers refuse a major version other than 1"]
     return []
 
 

@@ -5,13 +5,14 @@ Stricter than unpackers on purpose: whatever lets two unpackers see two differen
 
 from __future__ import annotations
 
+import re
 import struct
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from wheel_checks.errors import FormatError
+from wheel_checks.formats.zip.extra_fields import extra_faults, widen
 
 MAX_ENTRIES = 250_000
 """Members of an archive. Real wheels have up to 58,000 (homeassistant 2026.11), in a directory of 6 MB."""
@@ -25,10 +26,21 @@ REBUILD = "the archive is damaged; fetch or build it again"
 UTF8_FLAG = 0x800
 LOCAL_HEADER_SIZE = 30
 
-_ENTRY = struct.Struct("<4sxB2x2H4x3I4H2x2I")  # 4.3.12, see _read_entry
+_ENTRY = struct.Struct("<4sxBBx2H4x3I4H2x2I")  # 4.3.12, see _read_entry
 _ENTRY_SIGNATURE = b"PK\1\2"
+_RECORDS = {
+    b"PK\5\6": "an end record",
+    b"PK\6\6": "a zip64 end record",
+    b"PK\6\7": "a zip64 locator",
+    b"PK\3\4": "a member",
+    _ENTRY_SIGNATURE: "a directory",
+}
+_CONTROL = re.compile(rb"[\1-\x08]")
 
-_ZIP64_EXTRA, _UNICODE_PATH_EXTRA = 0x0001, 0x7075
+MOST_SLACK = 0xFFFF + 24
+"""Bytes between a member's data and its name, at most: the longest extra fields, and the longest data descriptor."""
+
+NEWEST_VERSION = 63  # of the format (APPNOTE 4.4.3.2); installers refuse members that need a newer one
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +78,13 @@ class Member(NamedTuple):
 
     @property
     def is_encrypted(self) -> bool:
-        """True when bit 0 of the general purpose flags is set."""
-        return bool(self.flags & 0x1)
+        """True when bit 0 or 6 of the general purpose flags is set."""
+        return bool(self.flags & 0x41)
+
+    @property
+    def is_patched(self) -> bool:
+        """True when bit 5 of the flags says that the data are a patch of other data (4.4.4)."""
+        return bool(self.flags & 0x20)
 
     @property
     def is_symlink(self) -> bool:
@@ -79,13 +96,14 @@ class Member(NamedTuple):
 class DirectoryFault:
     """One thing wrong with the directory that does not stop it from being read.
 
-    ``kind`` is "count", "trailing", "name-encoding", "name-differs", "size" or "more", for those beyond
-    ``MOST_FAULTS``; ``member`` is "" when no one member is meant.
+    ``kind`` is "count", "trailing", "name-encoding", "extra", "comment", "version", "index", "size" or "more", for
+    those beyond ``MOST_FAULTS``; ``member`` is "" when none is meant, ``case`` a row of ``data/installers.toml``.
     """
 
     kind: str
     message: str
     member: str = ""
+    case: str = ""
 
 
 def read_directory(data: bytes, end: EndRecord) -> tuple[tuple[Member, ...], tuple[DirectoryFault, ...]]:
@@ -127,9 +145,10 @@ def _read_entry(data: bytes, position: int, faults: list[DirectoryFault]) -> tup
     name_start = position + _ENTRY.size
     if name_start > len(data):
         raise FormatError("is cut off")
-    (_, system, flags, method, crc32, packed, size, name_size, extra_size, comment_size, disk, attributes, offset) = (
+    _, system, version, flags, method, crc32, packed, size, name_size, extra_size, comment_size, disk, *more = (
         _ENTRY.unpack_from(data, position)
     )
+    attributes, offset = more
     name_end = name_start + name_size
     entry_end = name_end + extra_size + comment_size
     if entry_end > len(data):
@@ -144,12 +163,30 @@ def _read_entry(data: bytes, position: int, faults: list[DirectoryFault]) -> tup
         faults.append(DirectoryFault("name-encoding", f"the name {name!r} is marked as UTF-8 and is not", name))
     if extra_size or 0xFFFFFFFF in (size, packed, offset):
         extra = data[name_end : name_end + extra_size]
+        faults += [
+            DirectoryFault(fault.kind, f"{name!r} {fault.message} (in the directory)", name, fault.case)
+            for fault in extra_faults(extra, raw_name, (size, packed), (offset, disk))
+        ]
         size, packed, offset = widen(extra, size, packed, offset)
-        other_name = _unicode_path(extra, raw_name)
-        if other_name not in (None, raw_name):
-            message = f"an extra field renames {name!r} to {other_name!r}; unpackers disagree about which to take"
-            faults.append(DirectoryFault("name-differs", message, name))
+    if comment_size:
+        faults.append(DirectoryFault("index", f"{name!r} has a comment", name, "comment-harmless"))
+    if comment_size and (said := suspicious_comment(data[name_end + extra_size : entry_end])):
+        faults.append(DirectoryFault("comment", f"the comment of {name!r} {said}", name, "comment-member"))
+    if version > NEWEST_VERSION:
+        message = f"{name!r} needs version {version / 10} of the format"
+        faults.append(DirectoryFault("version", message, name, "version"))
     return Member(name, raw_name, method, flags, crc32, packed, size, offset, attributes, system), entry_end
+
+
+def suspicious_comment(comment: bytes) -> str:
+    """Why a comment could be taken for a part of an archive, "" when it could not.
+
+    Every record of an archive holds a byte from 1 to 8 in its signature, and such bytes are in no text.
+    """
+    for signature, record in _RECORDS.items():
+        if signature in comment:
+            return f"holds the signature of {record}"
+    return "holds control characters, as archives do" if _CONTROL.search(comment) else ""
 
 
 def _impossible_size(member: Member) -> str:
@@ -163,41 +200,6 @@ def _impossible_size(member: Member) -> str:
 
 def _bad_entry(what: str, number: int, offset: int) -> FormatError:
     return FormatError(f"entry {number + 1} of the central directory, at byte {offset}, {what}", hint=REBUILD)
-
-
-def _extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
-    """The identifiers and contents of extra fields (4.5). Fewer than four bytes at the end are padding."""
-    position = 0
-    while position + 4 <= len(extra):
-        identifier, length = struct.unpack_from("<HH", extra, position)
-        if position + 4 + length > len(extra):
-            raise FormatError(f"has an extra field ({identifier:#06x}) that runs over its end")
-        yield identifier, extra[position + 4 : position + 4 + length]
-        position += 4 + length
-
-
-def widen(extra: bytes, *numbers: int) -> list[int]:
-    """``numbers`` with those that are 0xFFFFFFFF replaced, in order, from the zip64 extra field (4.5.3).
-
-    Raises FormatError when an extra field is malformed or has no value for one of them.
-    """
-    fields = dict(reversed(list(_extra_fields(extra))))  # of two alike the first counts, as in zipfile
-    if 0xFFFFFFFF not in numbers:
-        return list(numbers)
-    content = fields.get(_ZIP64_EXTRA, b"")
-    values = iter(struct.unpack_from(f"<{len(content) // 8}Q", content))
-    try:
-        return [next(values) if number == 0xFFFFFFFF else number for number in numbers]
-    except StopIteration:
-        raise FormatError("needs a zip64 extra field that is missing or too short") from None
-
-
-def _unicode_path(extra: bytes, raw_name: bytes) -> bytes | None:
-    """The name that an Info-ZIP Unicode path field (4.6.9) puts in place of ``raw_name``, if it is there and valid."""
-    content = dict(_extra_fields(extra)).get(_UNICODE_PATH_EXTRA, b"")
-    if len(content) < 5 or content[0] != 1 or int.from_bytes(content[1:5], "little") != zlib.crc32(raw_name):
-        return None
-    return content[5:]
 
 
 def apart(members: Iterable[Member]) -> list[Member]:
@@ -214,6 +216,21 @@ def apart(members: Iterable[Member]) -> list[Member]:
             taken.add(number)
             reach = member.header_offset + LOCAL_HEADER_SIZE + len(member.raw_name) + member.compressed_size
     return [member for number, member in enumerate(ordered) if number in taken]
+
+
+def slack(members: Sequence[Member], directory_offset: int) -> list[tuple[int, Member]]:
+    """The bytes behind each member's header, name and data up to what follows, where there are any.
+
+    Only local headers say what they are: extra fields, a data descriptor, or nothing that the archive knows of.
+    """
+    ordered = sorted(members, key=lambda member: member.header_offset)
+    ends = [*(member.header_offset for member in ordered[1:]), directory_offset]
+    found = []
+    for member, end in zip(ordered, ends, strict=True):
+        length = end - member.header_offset - LOCAL_HEADER_SIZE - len(member.raw_name) - member.compressed_size
+        if length > 0:
+            found.append((length, member))
+    return found
 
 
 def overlaps(members: Iterable[Member], directory_offset: int) -> list[tuple[Member, Member | None]]:

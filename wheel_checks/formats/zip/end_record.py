@@ -123,6 +123,10 @@ def _read_zip64(tail: bytes, start: int, locator: int) -> tuple[int, tuple[int, 
     if offset < start:
         raise EndRecordTruncatedError(offset)
     signature, length, _, _, *fields = _END64.unpack_from(tail, offset - start)
+    if signature == _END64_SIGNATURE and length != _END64.size - 12:
+        raise FormatError(
+            f"the zip64 end record has {length} bytes", expected=f"{_END64.size - 12}, without extensible data"
+        )
     if signature != _END64_SIGNATURE or offset + 12 + length != start + locator:
         raise FormatError(f"there is no sound zip64 end record at byte {offset}", hint=_MOVED)
     return offset, tuple(fields)

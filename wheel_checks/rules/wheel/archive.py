@@ -11,6 +11,7 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.zip.directory import MOST_FAULTS
 from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need
 from wheel_checks.registry import rule
+from wheel_checks.rules.wheel.archive_bytes import archive_findings
 
 _REBUILD = Fix("Build the wheel again with a current build backend, and compare its size and hash after the upload.")
 _FETCH_AGAIN = Fix("Fetch or upload the file again, and compare its size and sha256 with the original's.")
@@ -45,12 +46,6 @@ def readable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding(f"this is no readable wheel: {wheel.broken}", evidence, _FETCH_AGAIN)
 
 
-def _faults(wheel: WheelFacts, kind: str, fix: Fix) -> Iterable[Finding]:
-    for fault in need(wheel.archive).faults:
-        if fault.kind == kind:
-            yield Finding(fault.message, fix=fix, location=Location(member=fault.member) if fault.member else None)
-
-
 @rule(
     "WHL002",
     "the central directory is consistent",
@@ -61,7 +56,7 @@ def _faults(wheel: WheelFacts, kind: str, fix: Fix) -> Iterable[Finding]:
 )
 def directory(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Counts and sizes of the directory match its end record."""
-    return _faults(wheel, "directory", _REBUILD)
+    return archive_findings(wheel, "directory", _REBUILD)
 
 
 @rule(
@@ -74,7 +69,7 @@ def directory(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 )
 def overlap(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Members lie one after the other."""
-    return _faults(wheel, "overlap", _REBUILD)
+    return archive_findings(wheel, "overlap", _REBUILD)
 
 
 @rule(
@@ -87,21 +82,24 @@ def overlap(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 )
 def headers(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """The members that were read have the header that the directory promises."""
-    return _faults(wheel, "header", _REBUILD)
+    return archive_findings(wheel, "header", _REBUILD)
 
 
 @rule(
     "WHL005",
-    "members are unencrypted, and stored or deflated",
-    why="Installers read methods 0 (stored) and 8 (deflate) and no encryption; others fail in the middle of an "
-    "install.",
+    "members are unencrypted, and stored or deflated, in a version of the format that installers read",
+    why="Installers read methods 0 (stored) and 8 (deflate), no encryption, and version 6.3 of the format; others fail "
+    "in the middle of an install.",
     example="a member compressed with zstd (method 93)",
     fix="Build the wheel again with deflate.",
 )
 def methods(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Every member can be inflated by an installer."""
+    yield from archive_findings(wheel, "version")
     for member in need(wheel.archive).members:
-        if member.is_encrypted:
+        if member.is_patched:
+            yield Finding(f"{member.name} holds patched data", fix=_REBUILD, location=Location(member=member.name))
+        elif member.is_encrypted:
             yield Finding(f"{member.name} is encrypted", fix=_REBUILD, location=Location(member=member.name))
         elif member.method not in _METHODS:
             message = f"{member.name} uses compression method {member.method}, installers read 0 and 8"
@@ -117,7 +115,7 @@ def methods(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 )
 def content(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """What was inflated matches size and checksum."""
-    return _faults(wheel, "content", _FETCH_AGAIN)
+    return archive_findings(wheel, "content", _FETCH_AGAIN)
 
 
 @rule(

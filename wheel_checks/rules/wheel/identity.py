@@ -28,6 +28,9 @@ def file_name(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     if isinstance(wheel.name, Unavailable):
         fix = Fix("Give the file the name that the build backend gave it.")
         yield Finding(wheel.name.reason, (Evidence("file name", wheel.file_name),), fix)
+    elif (tags := wheel.file_name.removesuffix(".whl").split("-", 2)[-1]) != tags.lower():
+        fix = Fix("Write the tags in lower case.")
+        yield Finding(f"the tags {tags} are not in lower case: uv knows no such tags", fix=fix)
 
 
 @rule(

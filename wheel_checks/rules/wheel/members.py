@@ -29,6 +29,7 @@ def _is_plain(member: Member) -> bool:
         and ".." not in name
         and "//" not in name
         and "/./" not in name
+        and not name.endswith("/.")
         and "\\" not in name
         and ":" not in name
         and b"\0" not in member.raw_name
@@ -44,7 +45,7 @@ def _unsafe(member: Member) -> str:
         (".." in name and ".." in re.split(r"[/\\]", name), "climbs out of the install folder with '..'"),
         ("\\" in name, "holds a backslash, which Windows takes for a separator"),
         (not name.isprintable(), "holds invisible or control characters"),
-        (not name or "//" in name or name.startswith("./") or "/./" in name, "is no plain relative path"),
+        (not name or "//" in name or "." in name.split("/"), "is no plain relative path"),
     )
     return next((reason for unsafe, reason in faults if unsafe), "")
 

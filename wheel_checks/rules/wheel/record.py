@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.formats.wheel.record import EMPTY_LINE
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import plural, summarised
 from wheel_checks.registry import rule
@@ -49,8 +50,9 @@ def parses(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         return
     for line, fault in record.faults:
         place = Location("RECORD", line=line)
-        # pip and uv install it all the same: they read no more of a row than its path.
-        yield Finding(f"RECORD line {line}: {fault}", fix=_REBUILD, location=place, audience=Audience.PUBLISHER)
+        # pip and uv install the others all the same: they read no more of a row than its path.
+        audience = None if fault == EMPTY_LINE else Audience.PUBLISHER
+        yield Finding(f"RECORD line {line}: {fault}", fix=_REBUILD, location=place, audience=audience)
 
 
 @rule(

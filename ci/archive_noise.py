@@ -1,0 +1,96 @@
+"""Count what the rules about archives say of real wheels: ``python ci/archive_noise.py [--full BYTES]``.
+
+The newest wheel of each package that the project names, and of all that these require, is read by ranges at depth
+quick; the newest and the oldest of at most ``--full`` bytes are read whole, since what writes wheels has changed over
+the years. Every finding is printed, and each is a false alarm until somebody has looked at it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from packaging.utils import canonicalize_name
+
+from ci.corpora import newest_wheels
+from wheel_checks.catalogue import select_rules
+from wheel_checks.errors import WheelproofError
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.reading import Request, read_wheel
+from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.model import Outcome, Unavailable
+from wheel_checks.runner import run_rules
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.installer_config import configured_indexes
+from wheel_checks.sources.simple_index import SimpleIndex
+
+RULES = [f"WHL{number:03}" for number in (*range(1, 8), *range(9, 20), 101, 106, 120, 125)]
+
+
+def smallest_read_whole(names: Sequence[str], most: int, jobs: int = 6) -> Iterator[WheelFacts]:
+    """The newest and the oldest wheel of at most ``most`` bytes of each package, read at depth full."""
+    with HttpClient(None) as client, ThreadPoolExecutor(jobs) as pool:
+        index = SimpleIndex(client, configured_indexes(os.environ, Path.cwd()))
+
+        def read(name: str) -> list[WheelFacts]:
+            try:
+                listed = [file for file in index.files(name).files if _is_small_wheel(file, most)]
+                return [_read(client, file) for file in [*listed[:1], *listed[1:][-1:]]]
+            except WheelproofError as error:
+                print(f"{name}: {error}", file=sys.stderr)
+                return []
+
+        for found in pool.map(read, names):
+            yield from found
+
+
+def _is_small_wheel(file: IndexFile, most: int) -> bool:
+    return file.file_name.endswith(".whl") and file.size is not None and file.size <= most
+
+
+def _read(client: HttpClient, file: IndexFile) -> WheelFacts:
+    source = client.open(file.url)
+    try:
+        return read_wheel(source, Request(file.file_name, listing=file, depth=Depth.FULL))
+    finally:
+        source.close()
+
+
+def main() -> int:
+    """Read, judge, and print what was found."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--full", type=int, default=2_000_000, help="read wheels up to this size whole")
+    options = parser.parse_args()
+    chosen = select_rules("wheel", RULES)
+    names: set[str] = set()
+    errors = 0
+    for depth in ("quick", "full"):
+        begun, count, size, writers = time.monotonic(), 0, 0, Counter[str]()
+        quick = depth == "quick"
+        wheels = newest_wheels(("x86_64", "aarch64")) if quick else smallest_read_whole(sorted(names), options.full)
+        for wheel in wheels:
+            count, size = count + 1, size + wheel.bytes_read
+            names.add(canonicalize_name(wheel.file_name.partition("-")[0]))
+            if not isinstance(wheel.wheel_file, Unavailable):
+                writers[wheel.wheel_file.generator.partition(" ")[0]] += 1
+            for result in run_rules(chosen, wheel, Expectations()):
+                if result.outcome in (Outcome.FAIL, Outcome.ERROR):
+                    errors += str(result.severity) == "error"
+                    print(f"{result.severity} {result.rule} {wheel.file_name} ({wheel.size:,} bytes): {result.message}")
+        seconds = time.monotonic() - begun
+        read = f"{count} wheels of {len(names)} packages, {size:,} bytes, {seconds:.0f} s"
+        print(f"depth {depth}: {read}; {dict(writers.most_common())}")
+    return bool(errors)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""Does every byte of the archive belong to something that all readers see alike? (PKWARE APPNOTE; uv's and pip's own)
+
+Where readers of archives differ, a wheel is one thing for a scanner and another for an installer: these are errors even
+if each installer accepts the wheel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.model import Audience, Finding, Fix, Location, Severity, Unavailable, need
+from wheel_checks.phrases import plural
+from wheel_checks.registry import rule
+from wheel_checks.rules.shared.installers import installer_evidence
+
+_REBUILD = Fix("Build the wheel again with a current build backend; do not edit the archive.")
+_UNPROVEN = "{unread:,} of {members:,} local headers were not read, nor what lies between members"
+
+
+def archive_findings(wheel: WheelFacts, kind: str, fix: Fix = _REBUILD) -> Iterable[Finding]:
+    """The faults of one kind, with what installers make of them."""
+    for fault in need(wheel.archive).faults:
+        if fault.kind == kind:
+            place = Location(member=fault.member) if fault.member else None
+            yield Finding(fault.message, installer_evidence(fault.case), fix, place)
+
+
+@rule(
+    "WHL009",
+    "every byte of the archive belongs to a member or the directory",
+    why="Who reads an archive from its front, as uv does while it downloads, finds members that the directory does not "
+    "list; who reads from the end does not. What one of them checked is not what the other installs.",
+    example="a second `torch/version.py` between two members, in no directory entry",
+    fix="Build the wheel again.",
+)
+def gaps(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Members follow each other from the first byte to the directory; from afar proven at depth full alone."""
+    archive = need(wheel.archive)
+    found = list(archive_findings(wheel, "gap"))
+    if not found and not archive.mapped:
+        unread = len(archive.members) - archive.local_headers_read
+        reason = _UNPROVEN.format(unread=unread, members=len(archive.members))
+        need(Unavailable(reason, "--depth full proves every byte of the archive"))
+    return found
+
+
+@rule(
+    "WHL014",
+    "data descriptors are where headers announce them, and say what the directory says",
+    why="A member that was written to a pipe has its checksum and sizes behind its data. Who reads from the front goes "
+    "by them: a wrong one ends an install, a missing one makes the next member part of this one.",
+    example="a descriptor with sizes of eight bytes behind a member without a zip64 field",
+    fix="Build the wheel again into a file, not a pipe.",
+)
+def descriptors(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """None is missing, wrong, of another form, or unannounced."""
+    return archive_findings(wheel, "descriptor")
+
+
+@rule(
+    "WHL015",
+    "extra fields are whole, stand once, and change neither sizes nor names",
+    why="An extra field may replace the sizes (zip64) or the name (Info-ZIP Unicode path) of a member. Readers differ "
+    "about which field counts, and uv refuses what is repeated, too long or not needed.",
+    example="two zip64 fields with different sizes; a Unicode path that renames `torch/a.py`",
+    fix="Build the wheel again.",
+)
+def extra_fields(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Of the directory always, of local headers where these were read."""
+    return archive_findings(wheel, "extra")
+
+
+@rule(
+    "WHL016",
+    "no comment looks like a part of an archive",
+    why="Readers search the end record from the end of the file: a comment that holds one is another archive for "
+    "some. uv refuses comments with control characters, which every record of an archive has.",
+    example="a whole zip archive in the comment of the wheel",
+    fix="Write the archive without comments.",
+)
+def comments(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Neither the archive's comment nor a member's holds a signature or a control character."""
+    return archive_findings(wheel, "comment")
+
+
+@rule(
+    "WHL019",
+    "the index takes the archive at the upload",
+    Severity.WARNING,
+    audience=Audience.PUBLISHER,
+    why="Since August 2025 the package index reads archives from both ends and refuses what pip and uv install: "
+    "members with data descriptors or comments, and bytes behind extra fields. It keeps such wheels that it has.",
+    example="a wheel that was zipped into a pipe, all of whose members have data descriptors",
+    fix="Write the archive into a file, without comments: current build backends do.",
+)
+def accepted_by_the_index(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """No data descriptor, no comment of a member, and nothing behind extra fields."""
+    described = [member.name for member in need(wheel.archive).members if member.flags & 0x8]
+    if described:
+        message = f"the index refuses data descriptors: {plural(len(described), 'member')} with one"
+        yield Finding(message, installer_evidence("descriptor-right"), _REBUILD, Location(described[0]))
+    yield from archive_findings(wheel, "index")
