@@ -6,6 +6,7 @@ import io
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,13 @@ def test_the_number_of_entries_is_compared(promised: int, faults: list[str]) -> 
     _, members, found = read_zip(write_zip([ZipEntry("a"), ZipEntry("b")], end={"entries": promised}))
     assert len(members) == 2
     assert [fault.kind for fault in found] == faults
+
+
+def test_faults_of_one_kind_do_not_hide_those_of_another() -> None:
+    members = [ZipEntry(f"{number}", comment=b"text") for number in range(60)]
+    _, _, faults = read_zip(write_zip([*members, ZipEntry(b"\xff.txt", flags=0x800)]))
+    assert Counter(fault.kind for fault in faults) == {"index": 51, "name-encoding": 1}
+    assert faults[-1].message == "and 10 more faults of this kind"
 
 
 def test_bytes_after_the_last_entry() -> None:

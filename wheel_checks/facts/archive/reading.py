@@ -56,7 +56,7 @@ def _read_archive(source: ByteSource, size: int, tail: bytes) -> SizedArchive:
     if said := suspicious_comment(comment):
         found.append(ArchiveFault("comment", f"the comment of the archive {said}", case="comment-archive"))
     archive = Archive(end, tuple(members), tuple(found))
-    return SizedArchive(size, replace(archive, faults=limited([*found, *wide_gaps(archive)])))
+    return SizedArchive(size, replace(archive, faults=(*found, *limited(wide_gaps(archive)))))
 
 
 def _of_directory(fault: DirectoryFault) -> ArchiveFault:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -96,8 +97,9 @@ class Member(NamedTuple):
 class DirectoryFault:
     """One thing wrong with the directory that does not stop it from being read.
 
-    ``kind`` is "count", "trailing", "name-encoding", "extra", "comment", "version", "index", "size" or "more", for
-    those beyond ``MOST_FAULTS``; ``member`` is "" when none is meant, ``case`` a row of ``data/installers.toml``.
+    ``kind`` is "count", "trailing", "name-encoding", "extra", "comment", "version", "index" or "size"; those beyond
+    ``MOST_FAULTS`` of a kind are counted. ``member`` is "" when none is meant; ``case`` is a row of
+    ``data/installers.toml``.
     """
 
     kind: str
@@ -115,20 +117,26 @@ def read_directory(data: bytes, end: EndRecord) -> tuple[tuple[Member, ...], tup
         raise FormatError(f"the central directory has {len(data)} bytes", expected=f"{end.directory_size} bytes")
     members: list[Member] = []
     faults: list[DirectoryFault] = []
-    left_out = position = 0
+    counts: Counter[str] = Counter()
+    position = 0
     while data.startswith(_ENTRY_SIGNATURE, position) and len(members) < MAX_ENTRIES:
+        found: list[DirectoryFault] = []
         try:
-            member, position = _read_entry(data, position, faults)
+            member, position = _read_entry(data, position, found)
         except FormatError as fault:
             raise _bad_entry(fault.what, len(members), end.directory_offset + position) from None
         members.append(member)
         if lie := _impossible_size(member):
-            faults.append(DirectoryFault("size", lie, member.name))
-        if len(faults) > MOST_FAULTS:
-            faults.pop()
-            left_out += 1
-    if left_out:
-        faults.append(DirectoryFault("more", f"and {left_out:,} more faults of this kind"))
+            found.append(DirectoryFault("size", lie, member.name))
+        for fault in found:
+            counts[fault.kind] += 1
+            if counts[fault.kind] <= MOST_FAULTS:
+                faults.append(fault)
+    faults += [
+        DirectoryFault(kind, f"and {count - MOST_FAULTS:,} more faults of this kind")
+        for kind, count in counts.items()
+        if count > MOST_FAULTS
+    ]
     if position < len(data):
         if len(members) < end.entries:
             raise _bad_entry("does not begin with its signature", len(members), end.directory_offset + position)
