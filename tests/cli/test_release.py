@@ -13,6 +13,8 @@ import html5lib
 import pytest
 
 from tests.conftest import Run, Wheelproof
+from tests.support.elf import Symbol
+from tests.support.environments import library
 from tests.support.index import simple_index
 from tests.support.range_server import RangeServer
 from tests.support.wheels import WheelBuilder, gpu_library, torch_like
@@ -114,6 +116,34 @@ def test_cpu_wheels_for_aarch64_as_expected_ship(wheelproof: Wheelproof) -> None
         run = release(wheelproof, *arguments, expect=expect)
 
     assert (run.status, failed(run)) == (0, {})
+
+
+@pytest.mark.parametrize("requirement", ["torch==2.11.0", "torch>=2.10"])
+@pytest.mark.parametrize("name", ["_ZN3c104hereEv", "_ZN3c104goneEv"])
+def test_symbols_that_the_required_torch_does_not_export_stop_it(
+    wheelproof: Wheelproof, tmp_path: Path, requirement: str, name: str
+) -> None:
+    tag = "cp312-cp312-manylinux_2_28_aarch64"
+    symbols = [Symbol("PyInit__C"), Symbol(name, defined=False)]
+    demo = WheelBuilder("demo", "1.0", tag).metadata(requires=[requirement])
+    demo.add("demo/_C.cpython-312-aarch64-linux-gnu.so", library("", ["libc10.so"], symbols=symbols, alignment=0x10000))
+    exported = library("libc10.so", ["libc.so.6"], symbols=[Symbol("_ZN3c104hereEv")])
+    of_torch = WheelBuilder("torch", "2.11.0", tag).metadata().add("torch/lib/libc10.so", exported)
+    of_torch.add("torch/_C.cpython-312-aarch64-linux-gnu.so", library("", ["libc10.so"], rpath="$ORIGIN/lib"))
+    demo.write(tmp_path)
+    expect = 'project = "demo"\npythons = ["3.12"]\n[[platform]]\nname = "aarch64"\ntags = ["manylinux_2_28_aarch64"]\n'
+
+    with RangeServer(simple_index(of_torch)) as server:
+        place = ("--index-url", server.url("/simple"), "--depth", "links", "--format", "json")
+        run = release(wheelproof, tmp_path, *place, expect=expect)
+
+    (wheel,) = (subject for subject in report_of(run)["subjects"] if subject["kind"] == "wheel")
+    (judged,) = (result for result in wheel["results"] if result["rule"] == "WHL526")
+    if name == "_ZN3c104hereEv":
+        assert (run.status, judged["outcome"]) == (0, "pass")
+    else:
+        assert (run.status, judged["outcome"]) == (1, "fail")
+        assert judged["message"].endswith(" needs c10::gone(), which torch 2.11.0 does not export")
 
 
 def test_a_missing_an_unexpected_and_a_foreign_file(wheelproof: Wheelproof, dist: Path) -> None:
