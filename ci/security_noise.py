@@ -57,9 +57,8 @@ def main() -> int:
     if options.out:
         options.out.write_text("".join(json.dumps(row) + "\n" for row in found), encoding="utf-8")
     seconds = time.monotonic() - started
-    print(
-        f"{wheels} wheels of {len(projects)} projects, {size:,} bytes, {seconds:.0f} s, {dict(sorted(counts.items()))}"
-    )
+    read = f"{wheels} wheels of {len(projects)} projects, {whole} of them whole, {size:,} bytes, {seconds:.0f} s"
+    print(f"{read}, {dict(sorted(counts.items()))}")
     return 1 if any(severity.startswith("error") for severity in counts) else 0
 
 
