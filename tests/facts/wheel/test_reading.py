@@ -108,7 +108,7 @@ class TestArchives:
         assert headline(facts) == "CUDA 13.0 (2.11.0+cu130)"
 
     def test_a_long_comment_hides_the_end_from_the_first_read(self) -> None:
-        source = MemorySource(WheelBuilder().build(comment=b"c" * 65_535, zip64=True))
+        source = MemorySource(WheelBuilder().build(comment=b"c" * 65_535, zip64=True), remote=True)
 
         facts = read_wheel(source, Request(NAME))
 

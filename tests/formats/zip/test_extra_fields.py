@@ -52,9 +52,7 @@ def test_a_local_header_may_repeat_its_sizes() -> None:
 
 
 @given(NUMBERS, NUMBERS, NUMBERS, st.booleans(), st.booleans(), st.binary(max_size=9))
-def test_descriptors(
-    crc32: int, packed: int, size: int, signed: bool, zip64: bool, more: bytes
-) -> None:
+def test_descriptors(crc32: int, packed: int, size: int, signed: bool, zip64: bool, more: bytes) -> None:
     data = SIGNATURE * signed + struct.pack("<IQQ" if zip64 else "<III", crc32, packed, size)
     found = read_descriptor(data + more, zip64=zip64)
     if signed or crc32 != int.from_bytes(SIGNATURE, "little"):

@@ -20,8 +20,8 @@ VERSION_FILES = 8  # more than any real wheel has at the top of its packages
 def dist_infos(archive: Archive) -> tuple[str, ...]:
     """The names of all top-level ``*.dist-info`` folders, and then of files, which pip takes for folders."""
     tops = [member.name.partition("/") for member in archive.members]
-    found = sorted((not slash, top) for top, slash, _ in tops if top.endswith(".dist-info"))
-    return tuple(dict.fromkeys(top for _, top in found))
+    found = [(top, slash) for top, slash, _ in tops if top.endswith(".dist-info")]
+    return tuple(dict.fromkeys(top for top, _ in sorted(found, key=lambda one: not one[1])))
 
 
 def own_dist_info(folders: tuple[str, ...], name: WheelName | Unavailable) -> str:

@@ -128,10 +128,10 @@ def read_directory(data: bytes, end: EndRecord) -> tuple[tuple[Member, ...], tup
         members.append(member)
         if lie := _impossible_size(member):
             found.append(DirectoryFault("size", lie, member.name))
-        for fault in found:
-            counts[fault.kind] += 1
-            if counts[fault.kind] <= MOST_FAULTS:
-                faults.append(fault)
+        for one in found:
+            counts[one.kind] += 1
+            if counts[one.kind] <= MOST_FAULTS:
+                faults.append(one)
     faults += [
         DirectoryFault(kind, f"and {count - MOST_FAULTS:,} more faults of this kind")
         for kind, count in counts.items()
