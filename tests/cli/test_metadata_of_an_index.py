@@ -63,8 +63,8 @@ def own_metadata() -> bytes:
 
 def failed(wheelproof: Wheelproof, page: Resource, served: bytes) -> list[str]:
     """The rules about METADATA that fail, as an error or a warning."""
-    files = {"/simple/demo/": page, f"/files/{NAME}": WHEEL.build(), f"/files/{NAME}.metadata": served}
-    with RangeServer(files) as server:
+    whole: dict[str, bytes | Resource] = {f"/files/{NAME}": WHEEL.build(), f"/files/{NAME}.metadata": served}
+    with RangeServer({"/simple/demo/": page, **whole}) as server:
         run = wheelproof("verify", "demo", "--python", "3.12", "--index-url", server.url("/simple"), "--format", "json")
     results = [result for subject in json.loads(run.out)["subjects"] for result in subject["results"]]
     rules = sorted({one["rule"] for one in results if one["outcome"] == "fail" and one["severity"] != "note"})

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.compiling import compile_once
 from tests.support.elf import Elf, Symbol
-from tests.support.installation import compile_library, compile_once
+from tests.support.installation import compile_library
 from wheel_checks.errors import FormatError
 from wheel_checks.formats.elf.bytes import WholeFile
 from wheel_checks.formats.elf.file import LINKAGE_PARTS, ElfFacts, Part, read_elf

@@ -107,8 +107,8 @@ def parse_python_source(member: str, data: bytes) -> PythonSource:
         return PythonSource(member, fault=f"it is no Python that can be parsed here: {type(error).__name__}")
     functions = tuple(Function(name, parameters, _actions(raw)) for name, parameters, raw in found.functions if raw)
     raised = next((node for node in tree.body if isinstance(node, ast.Raise)), None)  # nothing can leave it out
-    error, line = ("", 0) if raised is None else (_error(raised), raised.lineno)
-    return PythonSource(member, _actions(found.actions), functions, found.fault, error, line)
+    raises, line = ("", 0) if raised is None else (_error(raised), raised.lineno)
+    return PythonSource(member, _actions(found.actions), functions, found.fault, raises, line)
 
 
 def _error(node: ast.Raise) -> str:
