@@ -8,14 +8,12 @@ remember what it read under a name that says how deep it looked; see :mod:`wheel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.accelerator.shown import ALL, ASKED, QUICK, AcceleratorContent
-from wheel_checks.facts.accelerator.signals import CUDA, GPU
+from wheel_checks.facts.accelerator.shown import QUICK, AcceleratorContent
 from wheel_checks.facts.accelerator.verdict import NOT_READ
 from wheel_checks.facts.archive.columns import SizedArchive
 from wheel_checks.facts.archive.content import Content, verify_content
@@ -26,6 +24,7 @@ from wheel_checks.facts.archive.members import MemberContents, ranges_of, read_m
 from wheel_checks.facts.archive.reading import TAIL, read_sized_archive
 from wheel_checks.facts.security.startup import StartupFacts, startup_facts, startup_members
 from wheel_checks.facts.wheel.facts import NO_ELFS, NO_GPU_CODE, NO_HEADS, NO_STARTUP, NOT_COMPARED, Depth
+from wheel_checks.facts.wheel.native_code import read_accelerator, with_absence, with_glance, with_gpu_code
 from wheel_checks.facts.wheel.small_members import dist_infos, own_dist_info, version_files, version_members
 from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata, parse_core_metadata
@@ -37,7 +36,6 @@ from wheel_checks.formats.wheel.version_file import VersionFile
 from wheel_checks.formats.wheel.wheel_file import MAX_SIZE as LARGEST_WHEEL_FILE
 from wheel_checks.formats.wheel.wheel_file import WheelFile, parse_wheel_file
 from wheel_checks.formats.wheel.wheel_name import WheelName
-from wheel_checks.formats.zip.directory import Member
 from wheel_checks.formats.zip.file_signature import describe_head
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
@@ -46,15 +44,12 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.facts.elf.member_elf import MemberElf
     from wheel_checks.facts.elf.named_imports import NamedImportFacts
     from wheel_checks.facts.gpu.code import GpuCodeFacts
-    from wheel_checks.facts.gpu.targets import Product
     from wheel_checks.facts.wheel.native_heads import NativeHeads
-    from wheel_checks.formats.gpu.fatbin import GpuCode
     from wheel_checks.formats.wheel.python_source import ModuleSources
     from wheel_checks.formats.wheel.variant_metadata import VariantMetadata
 
 QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
 _LARGEST_VARIANT = 8 << 20  # bytes; its reader says how many it takes
-_ALL_CODE, _ACCELERATOR = "gpu code", "accelerator"  # kept facts
 ELFS, WHOLE_ELFS = "elfs", "whole elfs"  # kept facts; the second ones are streamed where head and tail did not do
 _HEAD = 512  # bytes that tell what a file is that is no archive
 _NO_METADATA = Unavailable("the wheel has no METADATA")
@@ -116,11 +111,11 @@ def read_contents(
         contents = _read_small_members(source, found, name, depth, kept)
         if depth is not Depth.FULL and not source.remote:
             contents = _with_map(contents, source, kept)
-        look = _with_glance if glance else partial(_with_accelerator, wanted="", most=QUICK)
+        look = with_glance if glance else partial(read_accelerator, wanted="", most=QUICK)
         contents = look(contents, source, kept)
         contents = _with_heads(contents, source, name, kept)
         if depth is Depth.FULL:
-            contents = _with_absence(contents, source, kept, max_read)
+            contents = with_absence(contents, source, kept, max_read)
         if depth.includes(Depth.LINKS):
             contents = _with_elfs(contents, source, name, kept)
         if depth.includes(Depth.GPU):
@@ -142,69 +137,6 @@ def read_metadata(source: ByteSource, name: WheelName, kept: FileFacts = NOTHING
     return metadata
 
 
-def with_accelerator(
-    contents: WheelContents, source: ByteSource, wanted: str, kept: FileFacts = NOTHING_KEPT
-) -> WheelContents:
-    """The contents with all native members read until the accelerator ``wanted`` (or ``ANY``) is shown.
-
-    ``ALL`` reads on where no version of CUDA is shown.
-
-    Raises SourceError when bytes cannot be had.
-    """
-    known = contents.accelerator
-    if isinstance(known, Unavailable) or known.complete:
-        return contents
-    enough = known.versions(CUDA) if wanted == ALL else known.shown and wanted not in GPU
-    if wanted in known.accelerators or enough:
-        return contents
-    return _with_accelerator(contents, source, kept, wanted, ASKED)
-
-
-def _with_accelerator(
-    contents: WheelContents, source: ByteSource, kept: FileFacts, wanted: str, most: int
-) -> WheelContents:
-    archive = contents.archive
-    if isinstance(archive, Unavailable):
-        return contents
-
-    def read() -> AcceleratorContent:
-        from wheel_checks.facts.accelerator.content import read_accelerator_content  # brings what reads ELF files
-
-        return read_accelerator_content(source, archive, most=most, wanted=wanted, look=partial(_look, source, archive))
-
-    key = _ACCELERATOR if most == QUICK else f"accelerator {wanted} {most}"
-    found = kept.remember(key, AsJson(AcceleratorContent), read)
-    return replace(contents, accelerator=found)
-
-
-def _with_glance(contents: WheelContents, source: ByteSource, kept: FileFacts) -> WheelContents:
-    archive = contents.archive
-    if isinstance(archive, Unavailable):
-        return contents
-
-    def read() -> AcceleratorContent:
-        from wheel_checks.facts.accelerator.content import glance_at_accelerator
-
-        return glance_at_accelerator(source, archive)
-
-    found = kept.remember("accelerator at a glance", AsJson(AcceleratorContent), read, deeper=(_ACCELERATOR,))
-    return replace(contents, accelerator=found)
-
-
-def _with_absence(contents: WheelContents, source: ByteSource, kept: FileFacts, max_read: int) -> WheelContents:
-    """The contents with up to ``max_read`` bytes read to prove that there is no accelerator, while none is shown."""
-    known = contents.accelerator
-    if isinstance(known, Unavailable) or known.complete or known.shown or max_read <= QUICK:
-        return contents
-    return _with_accelerator(contents, source, kept, "", max_read)
-
-
-def _look(source: ByteSource, archive: Archive, member: Member) -> tuple[GpuCode, int]:
-    from wheel_checks.facts.gpu.reading import look_into
-
-    return look_into(source, archive, member)
-
-
 def _broken(source: ByteSource, size: int, tail: bytes, depth: Depth, error: FormatError) -> WheelContents:
     """Contents of a file that is no readable archive: why, and what the file looks like instead."""
     looks = describe_head(tail[:_HEAD] if len(tail) == size else source.read(0, _HEAD))
@@ -222,74 +154,6 @@ def _broken(source: ByteSource, size: int, tail: bytes, depth: Depth, error: For
         disguised=unreadable,
         broken=f"{error.what}; it looks like {looks}" if size else "the file is empty",
     )
-
-
-def with_gpu_code(
-    contents: WheelContents, source: ByteSource, kept: FileFacts = NOTHING_KEPT, max_read: int = MAX_READ
-) -> WheelContents:
-    """The contents with all of the GPU code, of which at most ``max_read`` bytes are streamed. As they are when broken.
-
-    Raises SourceError when bytes cannot be had.
-    """
-    archive = contents.archive
-    if isinstance(archive, Unavailable):
-        return contents
-    from wheel_checks.facts.gpu.code import GpuCodeFacts
-    from wheel_checks.facts.gpu.reading import read_gpu_code
-
-    elfs = None if isinstance(contents.elfs, Unavailable) else contents.elfs
-    code = kept.remember(
-        _ALL_CODE,
-        AsJson(GpuCodeFacts),
-        lambda: read_gpu_code(source, archive, elfs, exact=True, max_read=max_read),
-        is_sound=_was_read,
-    )
-    return replace(contents, gpu_code=code)
-
-
-def _was_read(code: GpuCodeFacts) -> bool:
-    """True when no limit kept anything from being read: a limit is no fact of a file."""
-    return all(library.limit is None for library in code.libraries)
-
-
-def with_gpu_code_for(
-    contents: WheelContents,
-    source: ByteSource,
-    kept: FileFacts,
-    project: str,
-    gpus: Sequence[Product],
-    max_read: int = MAX_READ,
-    *,
-    presence: bool = False,
-) -> WheelContents:
-    """The contents with as much GPU code of a ``project`` as says whether it runs on ``gpus``: samples, if these do.
-
-    ``presence``, that there is code that runs will do; else whether it is machine code, or PTX, is known, too. At most
-    ``max_read`` bytes are streamed. Raises SourceError when bytes cannot be had.
-    """
-    archive = contents.archive
-    if isinstance(archive, Unavailable):
-        return contents
-    from wheel_checks.facts.gpu.answer import still_matters
-    from wheel_checks.facts.gpu.code import GpuCodeFacts
-    from wheel_checks.facts.gpu.reading import read_until
-
-    def missed(found: GpuCodeFacts) -> frozenset[str]:
-        return still_matters(replace(found, project=project), gpus, presence=presence)
-
-    elfs = None if isinstance(contents.elfs, Unavailable) else contents.elfs
-    code = read_until(
-        source,
-        archive,
-        missed,
-        elfs,
-        question=repr((project, sorted((gpu.sm, gpu.gfx) for gpu in gpus), presence)),
-        max_read=max_read,
-        remember=lambda part, read: kept.remember(
-            part, AsJson(GpuCodeFacts), read, deeper=(_ALL_CODE,), is_sound=_was_read
-        ),
-    )
-    return replace(contents, gpu_code=code)
 
 
 def _read_small_members(
