@@ -20,8 +20,8 @@ every user of the package has to install (FFmpeg), of which the import gets stub
 for another reason than the measured one, with `why`.
 
 --check runs `COMMAND stack EXTENSION TORCH --platform x86_64 --python V --depth links --format json`. Exit 0 is right
-for a pair that works, 1 for one that fails or that METADATA refuses; 3 is undecided, counted apart. A failure is named when an error that the
-command reports contains the library or symbol of the measured reason, as it stands or demangled.
+for a pair that works, 1 for one that fails or that METADATA refuses; 3 is undecided, counted apart. A failure is named
+when an error that the command reports contains the library or symbol of the measured reason, as it stands or demangled.
 """
 
 from __future__ import annotations

@@ -432,9 +432,8 @@ def test_a_name_that_the_torch_beside_it_lacks(tmp_path: Path) -> None:
 def test_a_library_for_each_torch_that_a_function_opens(tmp_path: Path, defined: str, reasons: list[str]) -> None:
     built = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64").metadata()
     built.add("demo/_C.cpython-312-aarch64-linux-gnu.so", library("", ["libc10.so"], symbols=[Symbol("PyInit__C")]))
-    source = (
-        "import ctypes\nimport demo._C\ndef load(torch):\n  ctypes.CDLL(f'{__file__[:-11]}libdemo_torch{torch}.so')\n"
-    )
+    source = "import ctypes, os\nimport demo._C\ndef load(torch):\n  folder = os.path.dirname(__file__)\n"
+    source += "  ctypes.CDLL(f'{folder}/libdemo_torch{torch}.so')\n"
     built.add("demo/__init__.py", source)
     for number in (1, 2):
         wanted = [Symbol("_ZN3c103oldEv" if number == 2 else "_ZN3c104goneEv", defined=False), Symbol("own")]
