@@ -20,6 +20,7 @@ from wheel_checks.facts.elf.exports import read_member_exports
 from wheel_checks.facts.elf.native_members import is_library
 from wheel_checks.facts.elf.symbols import MemberSymbols, read_symbols
 from wheel_checks.facts.links.failing import counted_as_imported
+from wheel_checks.facts.links.known_libraries import is_imported_by
 from wheel_checks.facts.links.linking import LaidOutWheel, LinkFacts, installed_path
 from wheel_checks.facts.links.outline import outline_of
 from wheel_checks.facts.links.torch_exports import TorchExports, releases_that_export, torch_exports
@@ -206,9 +207,9 @@ class Beside:
         return {path: self._known.get(path) for path in paths}
 
     def libraries(self) -> Sequence[str]:
-        """As in the protocol, shortest paths first."""
+        """As in the protocol: those that the import of torch loads, then the shortest paths."""
         others = [path for path in self._owners if posixpath.basename(path).startswith("lib")]
-        return sorted(others, key=lambda path: (path.count("/"), path))
+        return sorted(others, key=lambda p: (not is_imported_by(TORCH, posixpath.basename(p)), p.count("/"), p))
 
     def _of_torch(self, wheel: Neighbour, machine: str) -> Collection[int] | None:
         table = torch_exports(wheel.version, machine)
