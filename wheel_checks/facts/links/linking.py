@@ -199,6 +199,9 @@ def link(
     )
     closure = close(files, [*modules, *programs], loader)
     closure = replace(closure, unread=tuple(sorted(unread & files.keys())))
+    # A function that swallows the loader's error matters to those alone that need the library: libraft.load_library().
+    needed = {need.by for need in closure.needs if need.elf in wheel.files}
+    opened = certainly_opened(wheel.sources.roots, sources, files)
     return LinkFacts(
         closure,
         files,
@@ -209,7 +212,7 @@ def link(
         decisive_files(
             [path for path in wheel.files if _LIBRARY.search(path)], wheel.sources, wheel.project, target.interpreter
         ),
-        tuple(certainly_opened(wheel.sources.roots, sources, files)),
+        tuple(path for path in opened if path in needed or not wheel.files),
         cuda_major(_sonames(files)),
         tuple(not_followed),
         sum(one.bytes_read for one in dependencies),
