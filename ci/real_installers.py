@@ -129,7 +129,9 @@ class Installers:
         return ran.returncode, ran.stdout + ran.stderr
 
     def _ask(self, arguments: list[str]) -> tuple[int, str]:
-        if self._worker is None or self._worker.poll() is not None:
+        if self._worker is not None and self._worker.poll() is not None:
+            self._end()
+        if self._worker is None:
             self._worker = subprocess.Popen(
                 [sys.executable, "-I", "-c", _WORKER],
                 stdin=subprocess.PIPE,
@@ -152,9 +154,11 @@ class Installers:
         return code, text
 
     def _end(self) -> None:
-        if self._worker is not None and self._worker.stdin is not None:
-            self._worker.stdin.close()
-            self._worker.wait()
+        worker, self._worker = self._worker, None
+        if worker is not None and worker.stdin is not None and worker.stdout is not None:
+            worker.stdin.close()
+            worker.wait()
+            worker.stdout.close()
 
     def _target(self) -> Path:
         target = self._folder / "target"
