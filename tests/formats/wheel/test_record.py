@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.wheels import record_row
 from wheel_checks.errors import FormatError
-from wheel_checks.formats.wheel.record import MAX_SIZE, RecordRow, parse_record
+from wheel_checks.formats.wheel.record import EMPTY_LINE, MAX_SIZE, RecordRow, parse_record
 
 SHA256 = "sha256=RPg1RJSlugO6F5Ko0-nFNMR6kYGYD956P0SwbvKufH8"
 DIGEST = SHA256.partition("=")[2]
@@ -87,3 +87,11 @@ def test_too_many_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(parse_record(f"a,{SHA256},\n".encode() * 100).rows) == 100
     with pytest.raises(FormatError, match="more than 100 rows"):
         parse_record(f"a,{SHA256},\n".encode() * 101)
+
+
+def test_an_empty_line_is_a_fault_unless_rows_were_taken_out() -> None:
+    data = b"demo/a.py,,\n\ndemo-1.0.dist-info/RECORD,,\n"
+
+    assert (2, EMPTY_LINE) in parse_record(data).faults
+    assert (2, EMPTY_LINE) not in parse_record(data, may_have_gaps=True).faults
+    assert [row.line for row in parse_record(data, may_have_gaps=True).rows] == [1, 3]

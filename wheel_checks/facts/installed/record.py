@@ -28,7 +28,7 @@ def read_record(tree: FileTree, folder: str) -> Record | Unavailable:
     content = tree.read(f"{folder}/RECORD", MAX_SIZE)
     if content is None:
         return Unavailable(f"{folder.rpartition('/')[2]} has no RECORD")
-    return parse_record(_BYTE_CODE.sub(b"", content))
+    return parse_record(_BYTE_CODE.sub(b"", content), may_have_gaps=True)
 
 
 def compare(environment: Environment, entry: PathEntry, record: Record) -> tuple[RecordedFiles, list[RecordRow]]:

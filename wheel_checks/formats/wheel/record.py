@@ -46,9 +46,10 @@ class Record:
     faults: tuple[tuple[int, str], ...]
 
 
-def parse_record(data: bytes) -> Record:
+def parse_record(data: bytes, *, may_have_gaps: bool = False) -> Record:
     """The rows of RECORD and what is wrong with them, one by one; duplicates and members are not compared here.
 
+    An empty line is a fault, unless the file ``may_have_gaps``, as one from which rows were taken has.
     Every row but those of RECORD and its signatures needs a hash of sha256 or better. Raises FormatError when the
     file is too large, has too many rows, or more than ``MAX_FAULTS`` faults: then it is no RECORD at all.
     """
@@ -70,11 +71,8 @@ def parse_record(data: bytes) -> Record:
         except csv.Error as error:
             faults.append((reader.line_num, f"the line is not CSV ({error})"))
         else:
-            if not columns:
-                faults.append((reader.line_num, EMPTY_LINE))
-            else:
-                row = _read_row(columns, reader.line_num, faults)
-                rows += [] if row is None else [row]
+            row = _read_row(columns, reader.line_num, faults if columns or not may_have_gaps else [])
+            rows += [] if row is None else [row]
         if len(rows) > MAX_ROWS:
             raise FormatError(f"RECORD has more than {MAX_ROWS} rows", expected="a row per file of the wheel")
         if len(faults) > MAX_FAULTS:
@@ -86,6 +84,9 @@ def parse_record(data: bytes) -> Record:
 
 
 def _read_row(columns: list[str], line: int, faults: list[tuple[int, str]]) -> RecordRow | None:
+    if not columns:
+        faults.append((line, EMPTY_LINE))
+        return None
     if len(columns) != 3:
         faults.append((line, f"the line has {len(columns)} columns; expected path, hash and size"))
         return None
