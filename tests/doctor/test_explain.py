@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from wheel_checks.catalogue import all_rules
+from wheel_checks.commands import Pipe
 from wheel_checks.data import load
 from wheel_checks.facts.host.log.facts import LARGEST, LONGEST_LINE, parse_log
 from wheel_checks.model import Outcome, Severity
 from wheel_checks.rules.host.cause import Layer, rule_id
-from wheel_checks.rules.host.log_texts import recognise, step_of
+from wheel_checks.rules.host.log_texts import UNRECOGNISED, recognise, rule_of, steps_of
 from wheelproof.cli.main import main
 from wheelproof.doctor.explain import explain
 
@@ -25,7 +27,8 @@ FRAGMENTS = [
     ("A01", 'File "train.py", line 3\n    raise AssertionError("Torch not compiled with CUDA enabled")'),
     ("A01", "[rank3]: RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you"),
     ("A03", "  Attempting uninstall: torch\n    Found existing installation: torch 2.9.1+cu128\n    Uninstalling torch-2.9.1+cu128:"),
-    ("A03", "Uninstalled 2 packages in 1.2s\n - torch==2.11.0+cu130\n + torch==2.12.0"),
+    ("A03", "Uninstalled 2 packages in 1.2s\n - torch==2.9.1+cu128\n + torch==2.12.0"),
+    ("A03", "ERROR: pip's dependency resolver does not currently take into account\nvllm 0.11.0 requires torch==2.8.0, but you have torch 2.9.1 which is incompatible."),
     ("A05", "UserWarning: CUDA initialization: The NVIDIA driver on your system is too old (found version 12080). Please update"),
     ("A05", "2026-11-02T08:10:11.123Z RuntimeError: CUDA driver version is insufficient for CUDA runtime version"),
     ("A07", "ERROR: Could not find a version that satisfies the requirement torch==2.9.0 (from versions: none)"),
@@ -33,7 +36,7 @@ FRAGMENTS = [
     ("A08", "ImportError: /lib64/libc.so.6: version `GLIBC_2.28' not found (required by /venv/torch/lib/libtorch_cpu.so)"),
     ("A08", "node: /lib/x86_64-linux-gnu/libc.so.6: version 'GLIBC_2.34' not found (required by node)"),
     ("A10", "RuntimeError: CUDA error: no kernel image is available for execution on the device"),
-    ("A10", "UserWarning: NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation."),
+    ("G02", "UserWarning: NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation."),
     ("A15", "OSError: libtorch_cuda.so: cannot open shared object file: No such file or directory"),
     ("A16", "RuntimeError: THIS PROJECT 'nvidia-cusparse-cu13' IS DEPRECATED. Please use 'nvidia-cusparse'"),
     ("A17", "ERROR: No matching distribution found for nvidia-cudnn-cu12==9.1.0.70"),
@@ -147,7 +150,7 @@ def test_a_fragment_is_recognised_and_its_line_quoted(catalogue: str, text: str)
     assert root.entry["catalogue"][0] == catalogue
     assert report.exit_code == (0 if root.harmless else 1)
     first = report.subjects[0].results[0]
-    assert first.message == root.says
+    assert (first.rule, first.message) == (rule_id(catalogue), root.says)
     assert first.evidence[0].value == root.quote
     assert root.quote
     assert rule_id(catalogue) in first.evidence[1].value
@@ -159,10 +162,13 @@ def test_a_fragment_is_recognised_and_its_line_quoted(catalogue: str, text: str)
 def test_other_failures_are_not_recognised(text: str) -> None:
     report = explain(text.encode(), "a.log")
     assert recognise(parse_log(text.encode())) == ()
-    assert report.exit_code == 0
+    (result,) = report.subjects[0].results
+    assert report.exit_code == 3
+    assert (result.rule, result.outcome) == (UNRECOGNISED, Outcome.ERROR)
+    assert result.fix is not None
+    assert result.fix.commands
     assert report.overview is not None
     assert "not recognised" in report.overview.headline
-    assert report.overview.notes
 
 
 def test_there_are_as_many_fragments_as_promised() -> None:
@@ -171,9 +177,13 @@ def test_there_are_as_many_fragments_as_promised() -> None:
 
 
 def test_the_table_is_well_formed() -> None:
-    for entry in load("log_texts")["entry"]:
+    entries, rules = load("log_texts")["entry"], {rule.id for rule in all_rules()}
+    for entry in entries:
         assert Layer[entry["layer"]]
-        assert all(re.fullmatch(r"[A-H]\d\d", name) for name in entry["catalogue"])
+        assert all(re.fullmatch(r"[A-H]\d\d", name) for name in entry.get("catalogue", []))
+        assert rule_of(entry) in rules
+        assert "title" in entry or "rule" not in entry or rule_of(entry) == "DOC002"
+        assert set(entry.get("instead_of", [])) <= {name for row in entries for name in row.get("catalogue", [])[:1]}
         groups = {name for text in entry["texts"] for name in re.compile(text).groupindex}
         named = set(re.findall(r"\{(\w+)\}", " ".join((entry["says"], entry["fix"]))))
         assert named <= groups | ({"faults"} if "health_mask" in entry else set())
@@ -187,7 +197,7 @@ def test_the_deepest_cause_comes_first_wherever_it_stands() -> None:
     report = explain(text.encode(), "a.log")
     messages = [result.message for result in report.subjects[0].results]
     assert messages[0] == "a GPU has fallen off the bus (Xid 79)"
-    assert messages[2] == "also in this log: Triton finds no C compiler"
+    assert messages[2] == "also in this log: there is no C compiler, which Triton or a build needs"
     assert report.overview is not None
     assert "(line 3), and 2 more" in report.overview.headline
 
@@ -222,7 +232,9 @@ def test_any_encoding_is_read(encoding: str) -> None:
 
 
 def test_nothing_that_a_log_names_gets_into_a_command() -> None:
-    table = {step for entry in load("log_texts")["entry"] for step in map(step_of, entry.get("commands", ()))}
+    table = {
+        step for entry in load("log_texts")["entry"] for row in entry.get("commands", ()) for step in steps_of(row)
+    }
     (good,) = recognise(parse_log(b"Permission denied: '/venv/bin/ptxas'"))
     (bad,) = recognise(parse_log(b"Permission denied: '/v/ptxas;rm -rf ~'"))
 
@@ -245,10 +257,10 @@ def test_a_hostile_log_takes_bounded_time() -> None:
 def test_a_log_that_is_too_long_is_cut_and_says_so() -> None:
     report = explain((b"a" * 999 + b"\n") * (LARGEST // 1000 + 1), "a.log")
     assert report.overview is not None
-    assert report.overview.notes[1].startswith("Only the first 16 MiB were read")
+    assert report.overview.notes[0].startswith("Only the first 16 MiB were read")
 
 
-class Pipe:
+class StandardInput:
     """Standard input that is a pipe, or a terminal."""
 
     def __init__(self, data: bytes, *, terminal: bool = False) -> None:
@@ -257,11 +269,11 @@ class Pipe:
 
 
 def test_the_command_reads_standard_input_and_files(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
-    monkeypatch.setattr(sys, "stdin", Pipe(b"libcuda.so cannot found!\n"))
+    monkeypatch.setattr(sys, "stdin", StandardInput(b"libcuda.so cannot found!\n"))
     assert main(["explain"]) == 1
     assert "TRITON_LIBCUDA_PATH" in capsys.readouterr().out
     (tmp_path / "a.log").write_text("all is well\n")
-    assert main(["explain", str(tmp_path / "a.log"), "--format", "json"]) == 0
+    assert main(["explain", str(tmp_path / "a.log"), "--format", "json"]) == 3
     assert '"recognised": false' in capsys.readouterr().out
 
 
@@ -269,11 +281,13 @@ def test_the_command_reads_standard_input_and_files(tmp_path: Path, monkeypatch:
 def test_every_format_has_it(format_: str, tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "a.log").write_text("CUDA driver is a stub library\n")
     assert main(["explain", str(tmp_path / "a.log"), "--format", format_]) == 1
-    assert "stub" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "stub" in shown
+    assert "DOC311" in shown
 
 
 def test_wrong_usage_is_told(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
-    monkeypatch.setattr(sys, "stdin", Pipe(b"", terminal=True))
+    monkeypatch.setattr(sys, "stdin", StandardInput(b"", terminal=True))
     assert main(["explain"]) == 2
     assert "no log to explain" in capsys.readouterr().err
     assert main(["explain", str(tmp_path / "none.log")]) == 2
@@ -282,8 +296,8 @@ def test_wrong_usage_is_told(tmp_path: Path, monkeypatch: Any, capsys: Any) -> N
 
 
 def test_an_empty_log_is_not_recognised(monkeypatch: Any, capsys: Any) -> None:
-    monkeypatch.setattr(sys, "stdin", Pipe(b""))
-    assert main(["explain"]) == 0
+    monkeypatch.setattr(sys, "stdin", StandardInput(b""))
+    assert main(["explain"]) == 3
     assert "the log is empty" in capsys.readouterr().out
 
 
@@ -299,3 +313,58 @@ def test_a_health_mask_without_a_fault_is_harmless_and_hides_none() -> None:
         Severity.ERROR,
         "the NVLink fabric has a fault: health mask 0x519a (route: unhealthy)",
     )
+
+
+@pytest.mark.parametrize(
+    ("went", "came", "harmed"),
+    [
+        ("2.11.0", "2.12.0", False),
+        ("2.11.0+cu130", "2.12.0+cu130", False),
+        ("2.11.0+cu126", "2.11.0+cu130", False),
+        ("2.9.1+cu128", "2.9.0", False),  # the package index has it for CUDA 12.8
+        ("2.9.1+cu130", "2.9.1+cu128", True),
+        ("2.9.1+cu128", "2.9.1+cpu", True),
+        ("2.9.1", "2.9.1+cpu", True),
+        ("2.9.1+rocm6.4", "2.9.1", True),
+        ("2.9.1+cpu", "2.9.1", False),
+    ],
+)
+def test_an_update_is_a_cause_only_where_it_takes_the_gpu_away(went: str, came: str, harmed: bool) -> None:
+    pip = (
+        f"Installing collected packages: torch\n  Attempting uninstall: torch\n"
+        f"    Found existing installation: torch {went}\n    Uninstalling torch-{went}:\n"
+        f"      Successfully uninstalled torch-{went}\nSuccessfully installed numpy-2.1.0 torch-{came}\n"
+    )
+    uv = f"Uninstalled 1 package in 1.2s\nInstalled 1 package in 3s\n - torch=={went}\n + torch=={came}\n"
+    for log in (pip, uv):
+        assert [one.rule for one in recognise(parse_log(log.encode()))] == (["DOC103"] if harmed else [])
+
+
+def test_on_aarch64_the_package_index_had_builds_for_the_cpu_alone() -> None:
+    lines = "Downloading torch-2.9.1-cp312-cp312-manylinux_2_28_aarch64.whl\n - torch==2.9.1+cu128\n + torch==2.9.1\n"
+    assert [one.rule for one in recognise(parse_log(lines.encode()))] == ["DOC103"]
+    assert recognise(parse_log(lines.replace("aarch64", "x86_64").encode())) == ()
+
+
+@pytest.mark.parametrize("system", ["Ubuntu 24.04", "Rocky Linux 9", "openSUSE Leap 15.6", "Alpine Linux v3.20", ""])
+def test_the_package_manager_is_that_of_the_log(system: str) -> None:
+    (found,) = recognise(parse_log(f"OS: {system}\nRuntimeError: Failed to find C compiler.".encode()))
+    program = {"Ubuntu": "apt-get", "Rocky": "dnf", "openSUSE": "zypper", "Alpine": "apk", "": "apt-get"}
+    assert program[system.partition(" ")[0]] in str(found.fix.commands)
+
+
+def test_no_command_chooses_a_torch() -> None:
+    """One is named with its version, or it is the installed one that is installed again."""
+    for entry in load("log_texts")["entry"]:
+        for step in (step for row in entry.get("commands", ()) for step in steps_of(row)):
+            for words in step.commands if isinstance(step, Pipe) else [getattr(step, "argv", ())]:
+                if "install" in words:
+                    assert not {"torch", "torchvision", "torchaudio"} & set(words) or "-r" in words, step
+
+
+def test_what_is_left_out_is_no_pass(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "a.log").write_text("CUDA driver is a stub library\n")
+    assert main(["explain", str(tmp_path / "a.log"), "--ignore", "DOC3"]) == 3
+    assert "left out" in capsys.readouterr().out
+    (tmp_path / "b.log").write_text("Found GPU0 NVIDIA GB10 which is of cuda capability 12.1.\n")
+    assert main(["explain", str(tmp_path / "b.log")]) == 0

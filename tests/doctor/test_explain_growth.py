@@ -15,7 +15,12 @@ from wheel_checks.data import load
 from wheel_checks.facts.host.log.facts import LONGEST_LINE, MOST_LINES, parse_log
 from wheel_checks.rules.host.log_texts import recognise
 
-TEXTS = [text for entry in load("log_texts")["entry"] for text in entry["texts"]]
+TEXTS = dict.fromkeys(
+    text
+    for entry in load("log_texts")["entry"]
+    for kind in ("texts", "with", "without")
+    for text in entry.get(kind, [])
+)
 TOTAL = 1 << 15  # characters that are searched
 SLACK = 0.02  # seconds
 

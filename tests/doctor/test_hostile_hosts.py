@@ -42,7 +42,7 @@ from wheel_checks.facts.host.log.facts import parse_log
 from wheel_checks.model import CheckResult, Outcome
 from wheel_checks.report.wording import fix_lines
 from wheel_checks.rules.host.cause import KIND, rule_id
-from wheel_checks.rules.host.log_texts import recognise, step_of
+from wheel_checks.rules.host.log_texts import recognise, steps_of
 from wheel_checks.runner import run_rules
 from wheelproof.doctor.report import examine
 
@@ -293,7 +293,7 @@ def explained(log: str, seen: Counter[str]) -> list[str]:
     return [f"{log!r}: {step}" for one in found for step in one.fix.commands if step not in OF_TABLE]
 
 
-OF_TABLE = {step for entry in load("log_texts")["entry"] for step in map(step_of, entry.get("commands", ()))}
+OF_TABLE = {step for entry in load("log_texts")["entry"] for row in entry.get("commands", ()) for step in steps_of(row)}
 
 
 @pytest.mark.parametrize(("catalogue", "text"), FRAGMENTS, ids=lambda value: value[:40])

@@ -1,27 +1,62 @@
-"""DOC901: logs that show a known cause, and others."""
+"""DOC901: logs of which nothing is known; and the causes that are known from logs alone, each by its own example."""
 
 from __future__ import annotations
 
-from tests.rules.case import NOTE, Case
-from wheel_checks.facts.host.log.facts import parse_log
+from collections.abc import Callable, Iterator
 
-STUB = "the loader takes the toolkit's stub of libcuda (34)"
+from tests.rules.case import ERROR, NOTE, Case
+from wheel_checks.data import load
+from wheel_checks.facts.host.log.facts import Log, parse_log
+from wheel_checks.rules.host.log_texts import UNRECOGNISED, recognise, rule_of
+
+INNOCENT = {
+    "DOC116": "nvidia-cusparse-cu12 12.5.8 is installed, and this project is deprecated",
+    "DOC117": "ERROR: No matching distribution found for nvidia_smi_exporter",
+    "DOC902": "DeprecationWarning: `np.float` is a deprecated alias, NumPy 1.20",
+    "DOC903": "nvcc fatal   : Unknown option '--gpu'",
+    "DOC904": "Getting requirements to build wheel ... done\nModuleNotFoundError: No module named 'torchmetrics'",
+    "DOC905": "CUDA_HOME=/usr/local/cuda",
+    "DOC906": "gcc (Ubuntu 13.3.0) 13.3.0, which is supported",
+    "DOC907": "Using Ninja to load C++ extensions",
+    "DOC908": "NvMap: nvmap initialised",
+    "DOC909": "found a build variant for this system",
+    "DOC910": "FlashInfer 0.6.1, GPU sm_75",
+    "DOC911": "flash_attn-2.8.3-cp312-cp312-linux_x86_64.whl is a wheel of this platform",
+    "DOC912": "No solution found when resolving dependencies: flask==3.0 and werkzeug==1.0",
+    "DOC913": "the environment is managed by conda",
+    "DOC914": "torch\\lib\\fbgemm.dll was loaded",
+    "DOC915": "libtorchcodec was loaded with FFmpeg 7",
+    "DOC916": "jax 0.6.0 and jaxlib version 0.6.0 go together",
+    "DOC917": "Level Zero loader 1.20",
+    "DOC918": "1 active drivers",
+    "DOC919": "NET/Plugin: Loaded net plugin AWS Libfabric",
+}
+
+
+def _log(text: str) -> Callable[[], Log]:
+    return lambda: parse_log(f"start\n{text}\ndone\n".encode())
+
+
+def _own() -> Iterator[Case]:
+    """Every cause of logs alone: by the example on its page, and in its near miss."""
+    for entry in load("log_texts")["entry"]:
+        if "title" in entry:
+            rule, example = rule_of(entry), entry.get("log", entry["example"])
+            (found,) = recognise(_log(example)())
+            yield Case(rule, example[:40], _log(example), (found.says,), NOTE if found.harmless else ERROR)
+            yield Case(rule, INNOCENT[rule][:40], _log(INNOCENT[rule]))
+
 
 CASES = [
     Case(
-        "DOC901",
-        "a text of one cause",
-        lambda: parse_log(b"start\n[rank0]: RuntimeError: CUDA error: CUDA driver is a stub library\n"),
-        (STUB,),
-        evidence=("RuntimeError: CUDA error: CUDA driver is a stub library",),
+        UNRECOGNISED,
+        "a failure of something else",
+        lambda: parse_log(b"npm ERR! code ERESOLVE\n"),
+        ("none of 1 lines has a text of a known cause",),
+        undecided=True,
     ),
-    Case(
-        "DOC901",
-        "a warning that means nothing",
-        lambda: parse_log(b"Found GPU0 NVIDIA GB10 which is of cuda capability 12.1.\n"),
-        ("harmless: this warning about GB10 is false, code for sm_120 runs on 12.1",),
-        NOTE,
-    ),
-    Case("DOC901", "a failure of something else", lambda: parse_log(b"npm ERR! code ERESOLVE\n")),
-    Case("DOC901", "nothing at all", lambda: parse_log(b"")),
+    Case(UNRECOGNISED, "nothing at all", lambda: parse_log(b""), ("the log is empty",), undecided=True),
+    Case(UNRECOGNISED, "a text of one cause", _log("RuntimeError: CUDA error: CUDA driver is a stub library")),
+    Case(UNRECOGNISED, "a warning that means nothing", _log("Found GPU0 NVIDIA GB10 which is of cuda capability 12.1")),
+    *_own(),
 ]

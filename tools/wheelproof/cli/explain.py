@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="-",
         metavar="FILE",
         help="the log: a traceback, what pip, uv, docker or dmesg wrote (default: -, standard input). Exit code 1 when "
-        "something in it was recognised, 0 when nothing was",
+        "it shows a cause, 3 when nothing in it is known, 0 when all that is known of it is harmless",
     )
     add_output_options(parser)
 

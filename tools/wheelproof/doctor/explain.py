@@ -2,51 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.log.facts import LARGEST, MOST_LINES, Log, parse_log
-from wheel_checks.model import Overview, Report, Subject
+from wheel_checks.model import CheckResult, Finding, Outcome, Overview, Report, Rule, Severity, Subject
 from wheel_checks.phrases import and_more
-from wheel_checks.rules.host.log_texts import Recognition, recognise
+from wheel_checks.rules.host.log_texts import UNRECOGNISED, Recognition, findings, nothing_known, recognise
 from wheel_checks.runner import run_rules
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
 NEXT = "`wheelproof doctor`, run on the machine of the log, finds the cause by looking, and proves it."
-MORE = "Give more of the log, from its beginning: the first error tells most, and the last line least."
+LEFT_OUT = "what the log shows is left out by --select, --ignore or the configuration"
 
 
 def explain(data: bytes, name: str, selection: Selection = EVERY_RULE) -> Report:
-    """The report on a log: a finding for each cause that it shows, the root first, or none with "not recognised"."""
+    """The report on a log: a finding for each cause that it shows, the root first, or undecided when it shows none."""
     opened = OpenReport("explain")
     log = parse_log(data)
     found = recognise(log)
-    results = run_rules(selection.rules("log"), log, Expectations())
+    selection.rules("log")  # for its error
     facts = {
         "recognised": bool(found),
         "lines": log.line_count,
-        "catalogue": [name for one in found for name in one.entry["catalogue"][:1]],
+        "catalogue": [one.catalogue for one in found if one.catalogue],
         "cut": log.cut,
     }
     return opened.close(
-        (Subject(name, "log", "", facts, results),),
+        (Subject(name, "log", "", facts, tuple(_results(log, selection))),),
         selection,
         overview=Overview(f"{name}: {_headline(log, found)}", notes=tuple(_notes(log, found))),
     )
 
 
+def _results(log: Log, selection: Selection) -> Iterator[CheckResult]:
+    """Those of the causes, each under its id; one that is undecided where no cause is known, or none is asked for."""
+    rules = {rule.id: rule for kind in ("host", "log") for rule in select_rules(kind)}
+    causes = [_result(rules[identity], finding) for identity, finding in findings(log)]
+    kept = list(selection.kept(causes))
+    yield from kept
+    if not causes:
+        yield from run_rules([rules[UNRECOGNISED]], log, Expectations())
+    elif all(result.outcome is Outcome.SKIP for result in kept):
+        yield CheckResult(UNRECOGNISED, rules[UNRECOGNISED].title, Outcome.ERROR, Severity.ERROR, LEFT_OUT)
+
+
+def _result(rule: Rule, finding: Finding) -> CheckResult:
+    return CheckResult(
+        rule.id,
+        rule.title,
+        Outcome.FAIL,
+        finding.severity or rule.severity,
+        finding.message,
+        finding.evidence,
+        finding.fix,
+    )
+
+
 def _headline(log: Log, found: Sequence[Recognition]) -> str:
-    if log.is_empty:
-        return "not recognised: the log is empty"
     if not found:
-        return f"not recognised: none of {log.line_count:,} lines has a text of a known cause"
+        return f"not recognised: {nothing_known(log)}"
     return f"{found[0].says} (line {found[0].line}){and_more(len(found) - 1, before=', ')}"
 
 
 def _notes(log: Log, found: Sequence[Recognition]) -> list[str]:
-    notes = [] if found else [MORE]
+    notes = []
     if log.cut:
         limit = LARGEST >> 20
         read = f"Only the first {limit} MiB were read, and at most {MOST_LINES:,} lines"
         notes.append(f"{read}; for its end: tail -c {limit}M FILE | wheelproof explain")
-    return [*notes, NEXT]
+    return [*notes, NEXT] if found else notes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -12,25 +12,41 @@ from wheel_checks.commands import Command, Export, Options, Pipe, Step, Unset, W
 from wheel_checks.data import load
 from wheel_checks.facts.host.fabric_health import fabric_faults
 from wheel_checks.facts.host.log.facts import Log
+from wheel_checks.facts.host.log.installs import MANAGERS, manager_of, torch_was_harmed
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.phrases import joined
 from wheel_checks.registry import rule
 from wheel_checks.rules.host.cause import Layer, rule_id
 
-RECOGNISED = "DOC901"
+UNRECOGNISED = "DOC901"
 HARMLESS = "harmless:"
+MORE = "Give more of the log, from its beginning: the first error tells most, and the last line least."
 
 _FIELD = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """An entry of the table and the first line of the log that has one of its texts; ``groups`` are what it named."""
+    """An entry of the table and the first line of the log that has one of its texts; ``groups`` are what it named.
+
+    ``manager`` is the package manager of the system that wrote the log.
+    """
 
     entry: Mapping[str, Any]
     line: int
     quote: str
     groups: Mapping[str, str]
+    manager: str = ""
+
+    @property
+    def rule(self) -> str:
+        """The id of the cause: that of the doctor's rule, or one of logs alone."""
+        return rule_of(self.entry)
+
+    @property
+    def catalogue(self) -> str:
+        """The likeliest entry of the catalogue, "" for a cause that it does not have."""
+        return str(next(iter(self.entry.get("catalogue", ())), ""))
 
     @property
     def says(self) -> str:
@@ -45,65 +61,123 @@ class Recognition:
     @property
     def fix(self) -> Fix:
         """What to do. Nothing that the log says is in a command, whoever wrote it."""
-        return Fix(_filled(self.entry["fix"], self.groups), tuple(map(step_of, self.entry.get("commands", ()))))
+        steps = (step_of(row, self.manager) for row in self.entry.get("commands", ()))
+        return Fix(_filled(self.entry["fix"], self.groups), tuple(steps))
 
     @property
     def rank(self) -> tuple[bool, int, int]:
         """Small is the root: the deepest layer, then the first line."""
         return self.harmless, Layer[self.entry["layer"]], self.line
 
-
-@lru_cache(maxsize=1)  # the rule and the headline ask for the same log
-def recognise(log: Log) -> tuple[Recognition, ...]:
-    """The causes whose texts the log has, the one that the others most likely follow from first."""
-    found = []
-    for number, entry in enumerate(load("log_texts")["entry"]):
-        matches = [match for pattern in _patterns()[number] if (match := _first(pattern, log.text, entry))]
-        if matches:
-            first = min(matches, key=re.Match.start)
-            line, quote = log.line_at(first.start())
-            groups = {name: value for name, value in first.groupdict().items() if value}
-            if "mask" in groups:
-                groups["faults"] = joined(list(fabric_faults(int(groups["mask"], 16))))
-            found.append(Recognition(entry, line, quote, groups))
-    return tuple(sorted(found, key=lambda one: one.rank))
-
-
-def _first(pattern: re.Pattern[str], text: str, entry: Mapping[str, Any]) -> re.Match[str] | None:
-    """The first match; of a text with a health mask the first whose mask is as the entry wants it."""
-    wanted = entry.get("health_mask")
-    if wanted is None:
-        return pattern.search(text)
-    matches = pattern.finditer(text)
-    return next((m for m in matches if bool(fabric_faults(int(m["mask"], 16))) is (wanted == "faulty")), None)
-
-
-@rule(
-    RECOGNISED,
-    "the log has no text of a known cause",
-    why="Most failures of an installation end in one of a few hundred texts, and each text has few causes. Of several "
-    "in one log the deepest layer comes first, as in a diagnosis of the doctor: a driver that fails makes torch, and "
-    "then Triton, fail. A text is no proof: the doctor, on that machine, has more to go by.",
-    example="line 7: ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'",
-    fix="Do what the finding says, or run `wheelproof doctor` on the machine of the log.",
-    kind="log",
-)
-def recognised(log: Log, _expectations: Any) -> Iterator[Finding]:
-    """One finding for each cause: the first is the root, the others are what else the log shows."""
-    for number, one in enumerate(recognise(log)):
-        pages = ", ".join(f"{rule_id(name)} ({name})" for name in one.entry["catalogue"])
-        severity = Severity.NOTE if one.harmless else Severity.WARNING if number else Severity.ERROR
-        yield Finding(
-            one.says if one.harmless or not number else f"also in this log: {one.says}",
-            (Evidence(f"line {one.line}", one.quote), Evidence("see", pages, "`wheelproof rules`")),
-            one.fix,
-            severity=severity,
+    @property
+    def finding(self) -> Finding:
+        """The cause as a finding, with the line that shows it."""
+        pages = ", ".join(f"{rule_id(name)} ({name})" for name in self.entry.get("catalogue", ())) or self.rule
+        return Finding(
+            self.says,
+            (Evidence(f"line {self.line}", self.quote), Evidence("see", pages, "`wheelproof rules`")),
+            self.fix,
+            severity=Severity.NOTE if self.harmless else Severity.ERROR,
         )
 
 
-def step_of(row: Any) -> Step:
+@lru_cache(maxsize=1)  # the rules and the headline ask for the same log
+def recognise(log: Log) -> tuple[Recognition, ...]:
+    """The causes whose texts the log has, the one that the others most likely follow from first.
+
+    A cause that says more of the same failure than others stands for them.
+    """
+    found = []
+    for number, entry in enumerate(load("log_texts")["entry"]):
+        first = _first(_patterns()[number], log, entry.get("health_mask", ""))
+        if first is not None and (entry.get("judged") is None or _JUDGES[entry["judged"]](log)):
+            line, quote = log.line_at(first.start())
+            groups = {name: value for name, value in first.groupdict().items() if value}
+            if "health_mask" in entry:
+                groups["faults"] = joined(list(fabric_faults(int(groups["mask"], 16))))
+            found.append(Recognition(entry, line, quote, groups))
+    replaced = {name for one in found for name in one.entry.get("instead_of", ())}
+    kept = [one for one in found if one.entry.get("instead_of") or one.catalogue not in replaced]
+    manager = manager_of(log) if kept else ""
+    return tuple(replace(one, manager=manager) for one in sorted(kept, key=lambda one: one.rank))
+
+
+def findings(log: Log) -> Iterator[tuple[str, Finding]]:
+    """The id and the finding of each cause: the first is the root, the others are what else the log shows."""
+    for number, one in enumerate(recognise(log)):
+        if not number or one.harmless:
+            yield one.rule, one.finding
+        else:
+            message = f"also in this log: {one.says}"
+            yield one.rule, replace(one.finding, message=message, severity=Severity.WARNING)
+
+
+@rule(
+    UNRECOGNISED,
+    "the log has a text that is known",
+    why="Most failures of an installation end in one of a few hundred texts, and each text has few causes. Of several "
+    "in one log the deepest layer comes first, as in a diagnosis of the doctor: a driver that fails makes torch, and "
+    "then Triton, fail. A text is no proof: the doctor, on that machine, has more to go by. Where no text is known the "
+    "answer is undecided (exit code 3).",
+    example="none of 12 lines has a text of a known cause",
+    fix="Give more of the log, or run `wheelproof doctor` on the machine of the log.",
+    kind="log",
+)
+def unrecognised(log: Log, _expectations: Any) -> Iterator[Finding]:
+    """Nothing is known of the log: it is undecided, with the next step."""
+    if not recognise(log):
+        steps = (Command(("wheelproof", "doctor"), "on the machine of the log"),)
+        yield Finding(nothing_known(log), fix=Fix(MORE, steps), undecided=True)
+
+
+def nothing_known(log: Log) -> str:
+    """Why nothing of a log is known, in a sentence."""
+    if log.is_empty:
+        return "the log is empty"
+    return f"none of {log.line_count:,} lines has a text of a known cause"
+
+
+def rule_of(entry: Mapping[str, Any]) -> str:
+    """The id of the rule of an entry of the table."""
+    return str(entry["rule"]) if "rule" in entry else rule_id(entry["catalogue"][0])
+
+
+def _check_of(identity: str) -> Callable[[Log, Any], Iterator[Finding]]:
+    def check(log: Log, _expectations: Any) -> Iterator[Finding]:
+        return (one.finding for one in recognise(log) if one.rule == identity)
+
+    return check
+
+
+def _register() -> None:
+    """The rules of causes that are known from logs alone."""
+    for entry in load("log_texts")["entry"]:
+        if "title" in entry:
+            why = f"{entry['why']} ({'; '.join(entry['sources'])}.)"
+            identity = rule_of(entry)
+            rule(identity, entry["title"], why=why, example=entry["example"], fix=entry["fix"], kind="log")(
+                _check_of(identity)
+            )
+
+
+_register()
+
+
+def steps_of(row: Any) -> tuple[Step, ...]:
+    """All that a step of the table may become."""
+    return tuple(dict.fromkeys(step_of(row, manager) for manager in MANAGERS))
+
+
+def step_of(row: Any, manager: str = "apt") -> Step:
     """A step as the table has it: a vector, or a table whose first key names the step."""
-    return Command(tuple(row)) if isinstance(row, list) else _STEPS[next(iter(row))](row, row.get("note", ""))
+    if isinstance(row, list):
+        return Command(tuple(row))
+    name, note = next(iter(row)), row.get("note", "")
+    if name == "install":
+        return Command((*_INSTALL[manager], *load("log_texts")["install"][row[name]][manager]), note)
+    if name == "search":
+        return Command((*_SEARCH[manager], row[name]), note)
+    return _STEPS[name](row, note)
 
 
 def _export(row: Mapping[str, Any], note: str) -> Export:
@@ -111,6 +185,34 @@ def _export(row: Mapping[str, Any], note: str) -> Export:
     return Export(row["export"], value if isinstance(value, str) else tuple(value), note)
 
 
+def _torch(row: Mapping[str, Any], note: str) -> Pipe:
+    """The installed release of torch again, and what requires it or it requires: no other version is chosen.
+
+    ``torch`` is the build, "" for the installed one; of ``companions`` the releases that go with it are installed.
+    """
+    build, companions = row["torch"], row.get("companions", [])
+    names = "torch" if companions else "torch|torchvision|torchaudio"
+    kept = ("sed", "-nE", rf"s/^({names})==([0-9.]+).*/\1==\2/p") if build else ("grep", "-E", "^torch==")
+    backend = [f"--torch-backend={build}"] if build else []
+    again = [f"--reinstall-package={name}" for name in ("torch", *companions)] if build else []
+    return Pipe(
+        (("uv", "pip", "freeze"), kept, ("uv", "pip", "install", *backend, *again, "-r", "-", *companions)), note
+    )
+
+
+_INSTALL = {
+    "apt": ("sudo", "apt-get", "install", "-y"),
+    "dnf": ("sudo", "dnf", "install", "-y"),
+    "zypper": ("sudo", "zypper", "install", "-y"),
+    "apk": ("sudo", "apk", "add"),
+}
+_SEARCH = {
+    "apt": ("apt-cache", "search"),
+    "dnf": ("dnf", "search"),
+    "zypper": ("zypper", "search"),
+    "apk": ("apk", "search"),
+}
+_JUDGES: dict[str, Callable[[Log], bool]] = {"torch was harmed": torch_was_harmed}
 _STEPS: dict[str, Callable[[Mapping[str, Any], str], Step]] = {
     "run": lambda row, note: Command(tuple(row["run"]), note),
     "pipe": lambda row, note: Pipe(tuple(map(tuple, row["pipe"])), note),
@@ -118,6 +220,7 @@ _STEPS: dict[str, Callable[[Mapping[str, Any], str], Step]] = {
     "unset": lambda row, note: Unset(tuple(row["unset"]), note),
     "write": lambda row, note: WriteFile(row["write"], tuple(row["lines"]), note, row["as_root"]),
     "options": lambda row, note: Options(tuple(row["of"]), tuple(row["options"]), note),
+    "torch": _torch,
 }
 
 
@@ -125,9 +228,41 @@ def _filled(text: str, groups: Mapping[str, str]) -> str:
     return _FIELD.sub(lambda field: groups.get(field[1], ""), text)
 
 
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """One of ``any`` must be in the log, each of ``all`` besides, and none of ``none``."""
+
+    any: tuple[re.Pattern[str], ...]
+    all: tuple[re.Pattern[str], ...]
+    none: tuple[re.Pattern[str], ...]
+
+
+def _first(texts: _Texts, log: Log, health: str) -> re.Match[str] | None:
+    """The first match of an entry in the log; None where the entry does not fit.
+
+    Where the entry is about a health mask, the first that is "healthy" or "faulty", as ``health`` says.
+    """
+    matches = [match for pattern in texts.any if (match := _search(pattern, log.text, health))]
+    if not matches or not all(pattern.search(log.text) for pattern in texts.all):
+        return None
+    return None if any(pattern.search(log.text) for pattern in texts.none) else min(matches, key=re.Match.start)
+
+
+def _search(pattern: re.Pattern[str], text: str, health: str) -> re.Match[str] | None:
+    if not health:
+        return pattern.search(text)
+    matches = pattern.finditer(text)
+    return next((m for m in matches if bool(fabric_faults(int(m["mask"], 16))) is (health == "faulty")), None)
+
+
 @cache
-def _patterns() -> tuple[tuple[re.Pattern[str], ...], ...]:
+def _patterns() -> tuple[_Texts, ...]:
     """The texts of every entry; a line is what ^ and $ go by."""
+
+    def compiled(texts: list[str]) -> tuple[re.Pattern[str], ...]:
+        return tuple(re.compile(text, re.MULTILINE) for text in texts)
+
     return tuple(
-        tuple(re.compile(text, re.MULTILINE) for text in entry["texts"]) for entry in load("log_texts")["entry"]
+        _Texts(compiled(entry["texts"]), compiled(entry.get("with", [])), compiled(entry.get("without", [])))
+        for entry in load("log_texts")["entry"]
     )
