@@ -121,12 +121,13 @@ def installed_symbols(
     cuda = cuda_major(_sonames(elf for package in with_libraries for elf in package.laid_out.files.values()))
     for package in with_libraries:
         files, reasons = _linkage(package, given, target)
-        unresolved, unread, judged = find_unresolved(files, imports.closure.needs, (), given)
-        if unresolved:
+        unresolved, unread, judged = find_unresolved(files, imports.closure.needs, files.keys(), given)
+        if unresolved or unread:
             package.read_own()
             roles = package.roles(target.interpreter)
             imported = counted_as_imported(what_is_loaded(imports.all_missing, roles, cuda=cuda), roles)
-            unresolved = tuple(replace(item, imported=item.path in imported) for item in unresolved)
+            unresolved = tuple(replace(i, imported=i.imported and i.path in imported) for i in unresolved)
+            unread = tuple((path, reason) for path, reason in unread if path in imported)
         missing = {name for item in unresolved if item.imported for name in item.of_torch}
         fitting = releases_that_export(tuple(missing), target.machine) if missing and torch else ()
         open_ = tuple((path, reasons.get(path, reason)) for path, reason in unread)
