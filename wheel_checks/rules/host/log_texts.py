@@ -46,7 +46,7 @@ class Recognition:
     @property
     def catalogue(self) -> str:
         """The likeliest entry of the catalogue, "" for a cause that it does not have."""
-        return str(next(iter(self.entry.get("catalogue", ())), ""))
+        return "" if "rule" in self.entry else str(self.entry["catalogue"][0])
 
     @property
     def says(self) -> str:
@@ -72,7 +72,8 @@ class Recognition:
     @property
     def finding(self) -> Finding:
         """The cause as a finding, with the line that shows it."""
-        pages = ", ".join(f"{rule_id(name)} ({name})" for name in self.entry.get("catalogue", ())) or self.rule
+        own = [self.rule] if "rule" in self.entry else []
+        pages = ", ".join([*own, *(f"{rule_id(name)} ({name})" for name in self.entry.get("catalogue", ()))])
         return Finding(
             self.says,
             (Evidence(f"line {self.line}", self.quote), Evidence("see", pages, "`wheelproof rules`")),
