@@ -89,6 +89,15 @@ def kernels(labels: Sequence[str], **others: Sequence[str]) -> WheelBuilder:
     return built
 
 
+SPARE = "nvidia/cu13/lib/libcusolverMg.so.12"
+
+
+def spare_of_cuda(*needed: str) -> WheelBuilder:
+    """cuSOLVER for several GPUs, which torch does not load, in its wheel."""
+    data = library("libcusolverMg.so.12", needed, rpath="$ORIGIN/../../nccl/lib")
+    return wheel("nvidia_cusolver", "12.0.4").add(SPARE, data)
+
+
 TORCH_NAME, OLD_NAME = "_ZN3c105ErrorC2ENS_14SourceLocationESs", "_ZN2at5raiseEv"
 
 
@@ -337,6 +346,20 @@ CASES = [
     ),
     Case(
         "WHL721",
+        "another file in its place, for a library of CUDA that nothing needs",
+        env(
+            lambda e: (
+                e.install(module("libc.so.6"))
+                .install(spare_of_cuda("libnccl.so.2"))
+                .install(nccl())
+                .write(NCCL, library("libnccl.so.2", build_id=b"other one"))
+            )
+        ),
+        (f"the libnccl.so.2 that {SPARE} gets is not the file that nvidia-nccl-cu13 2.28.9 installed",),
+        WARNING,
+    ),
+    Case(
+        "WHL721",
         "the file of the required version",
         env(lambda e: e.install(user("nvidia-nccl-cu13==2.28.9")).install(nccl())),
     ),
@@ -393,6 +416,17 @@ CASES = [
             )
         ),
         ("demo/libplugin.so needs at::raise(), which torch 2.11.0+cpu does not export",),
+        WARNING,
+    ),
+    Case(
+        "WHL724",
+        "a plug-in of a package that brings libraries to others",
+        env(
+            lambda e: e.install(user()).install(
+                nccl().add("nvidia/nccl/lib/net_plugin.so", library("", symbols=[Symbol("gone", defined=False)]))
+            )
+        ),
+        ("nvidia/nccl/lib/net_plugin.so needs gone, which no library beside it defines",),
         WARNING,
     ),
     Case(

@@ -14,7 +14,7 @@ from wheel_checks.facts.installed.facts import PackageSymbols
 from wheel_checks.facts.installed.imports import Imports
 from wheel_checks.facts.installed.package import InstalledPackage
 from wheel_checks.facts.links.closure import LoaderEnvironment, close
-from wheel_checks.facts.links.decisive import is_for_another
+from wheel_checks.facts.links.decisive import Role, is_for_another
 from wheel_checks.facts.links.failing import counted_as_imported, cuda_major, what_is_loaded
 from wheel_checks.facts.links.torch_exports import releases_that_export
 from wheel_checks.facts.links.unresolved import SymbolFacts, find_unresolved
@@ -123,9 +123,7 @@ def installed_symbols(
         files, reasons = _linkage(package, given, target)
         unresolved, unread, judged = find_unresolved(files, imports.closure.needs, files.keys(), given)
         if unresolved or unread:
-            package.read_own()
-            roles = package.roles(target.interpreter)
-            imported = counted_as_imported(what_is_loaded(imports.all_missing, roles, cuda=cuda), roles)
+            imported = _imported(package, imports, target.interpreter, cuda)
             unresolved = tuple(replace(i, imported=i.imported and i.path in imported) for i in unresolved)
             unread = tuple((path, reason) for path, reason in unread if path in imported)
         missing = {name for item in unresolved if item.imported for name in item.of_torch}
@@ -133,6 +131,16 @@ def installed_symbols(
         open_ = tuple((path, reasons.get(path, reason)) for path, reason in unread)
         found.append(PackageSymbols(package.name, SymbolFacts(unresolved, open_, judged, torch, "", fitting)))
     return tuple(found)
+
+
+def _imported(package: InstalledPackage, imports: Imports, interpreter: str, cuda: str) -> frozenset[str]:
+    """The files that imports load: of a package that brings libraries to others, those that others need."""
+    package.read_own()
+    roles = package.roles(interpreter)
+    brought = {need.by for need in imports.closure.needs if need.elf not in package.paths} & roles.keys()
+    if brought and not any(one.role is Role.LOADED for one in roles.values()):
+        return what_is_loaded(imports.all_missing, {}, tuple(sorted(brought))).files
+    return counted_as_imported(what_is_loaded(imports.all_missing, roles, cuda=cuda), roles)
 
 
 def _linkage(package: InstalledPackage, given: Given, target: Target) -> tuple[dict[str, ElfFacts], dict[str, str]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from packaging.utils import canonicalize_name
 
 from wheel_checks.commands import option, path, run
+from wheel_checks.facts.accelerator.meaning import runtime_match
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.installed.facts import Distribution, InstalledEnvironment, RecordedFiles
 from wheel_checks.facts.installed.reinstall import install, reinstall, uninstall
@@ -246,8 +247,13 @@ def _missing_owner(inside: InstalledEnvironment, soname: str) -> Distribution | 
     fix="Install the distribution that brings the library again; take foreign folders out of LD_LIBRARY_PATH.",
 )
 def right_library(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
-    """What is found was installed by the required release and is unchanged."""
-    wrong = [found for found in need(inside.closure).needs if found.status is Status.WRONG_VERSION]
+    """What is found was installed by the required release and is unchanged.
+
+    A warning where only libraries of CUDA get it that nothing in the environment needs (libcusolverMg.so.12).
+    """
+    every = need(inside.closure).needs
+    wrong = [found for found in every if found.status is Status.WRONG_VERSION]
+    used = {found.by for found in every}
     for (soname, found), needs in _by_library(wrong).items():
         owner = inside.owner_of(found)
         how, _separator, fault = needs[0].how.partition("; ")
@@ -255,9 +261,15 @@ def right_library(inside: InstalledEnvironment, _: Expectations) -> Iterable[Fin
         fix = (
             _right_one(inside, owner, needs[0]) if owner else Fix(f"Take the folder of {found} out of the search path.")
         )
-        yield Finding(
-            f"the {soname} that {inside.relative(needs[0].elf)} gets is {fault}", evidence, fix, Location(path=found)
-        )
+        matters = any(one.elf in used or not _is_of_cuda(inside, one.elf) for one in needs)
+        message = f"the {soname} that {inside.relative(needs[0].elf)} gets is {fault}"
+        yield Finding(message, evidence, fix, Location(path=found), None if matters else Severity.WARNING)
+
+
+def _is_of_cuda(inside: InstalledEnvironment, path: str) -> bool:
+    """Whether the file is of a package that only brings libraries of CUDA to others."""
+    owner = inside.owner_of(path)
+    return owner is not None and runtime_match(owner.name) is not None
 
 
 def _right_one(inside: InstalledEnvironment, owner: Distribution, wrong: Need) -> Fix:
