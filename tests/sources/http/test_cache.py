@@ -130,6 +130,15 @@ def test_the_least_recently_used_is_thrown_out(path: Path) -> None:
     assert 8 <= len(held) <= 10
 
 
+def test_ranges_go_before_the_facts_that_were_read_of_them(path: Path) -> None:
+    cache = ByteCache(path, max_bytes=10_000)
+    cache.store_fact("file", "elfs", DATA[:1000])
+    for number in range(20):
+        cache.store(URL, "", STATE, number * 1000, DATA[:1000])
+    assert cache.fact("file", "elfs") == DATA[:1000]
+    cache.close()
+
+
 def test_what_would_fill_the_cache_is_not_stored(path: Path) -> None:
     cache = ByteCache(path, max_bytes=10_000)
     cache.store(URL, "", STATE, 0, DATA[:5000])
