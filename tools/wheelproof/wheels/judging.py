@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.accelerator.meaning import is_known_by_name
-from wheel_checks.facts.accelerator.shown import ALL, ANY, ASKED, GLANCE, QUICK, AcceleratorContent
+from wheel_checks.facts.accelerator.shown import ALL, ANY, ASKED, QUICK, AcceleratorContent
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import MAX_READ
@@ -213,32 +213,30 @@ def read_siblings(
     """What the native code of wheels for other machines shows, by file name, where a wheel here shows no GPU.
 
     Of each release one wheel for each other machine is read, until one library shows an accelerator; where an
-    accelerator or a GPU is asked for, within a larger bound, and else of a dependency at a glance.
+    accelerator or a GPU is asked for, within a larger bound.
     """
     asked = bool(expected.accelerator or expected.gpus)
     known = {item.facts.file_name for item in judged if item.facts}
-    files: dict[str, tuple[IndexFile, bool]] = {}
+    files: dict[str, IndexFile] = {}
     for item in judged:
         facts = item.facts.accelerator if item.facts else None
         if item.facts is not None and isinstance(facts, AcceleratorFacts) and facts.accelerator not in GPU:
-            glance = not asked and item.planned.is_dependency
-            files |= {f.file_name: (f, glance) for f in deciding_siblings(item.facts, item.planned.listed)}
-    wanted = [of_file for name, of_file in files.items() if name not in known]
+            files |= {f.file_name: f for f in deciding_siblings(item.facts, item.planned.listed)}
+    wanted = [file for name, file in files.items() if name not in known]
 
-    def read(of_file: tuple[IndexFile, bool]) -> AcceleratorContent | Unavailable:
-        file, glance = of_file
+    def read(file: IndexFile) -> AcceleratorContent | Unavailable:
         try:
             location = path_of(file.url) if is_file_url(file.url) else file.url
             source = _open(PlannedWheel(file.file_name, location, file), client)
             try:
-                return _presence(source, client, most=ASKED if asked else GLANCE if glance else QUICK)
+                return _presence(source, client, most=ASKED if asked else QUICK)
             finally:
                 source.close()
         except WheelproofError as error:
             return Unavailable(f"{file.file_name} cannot be read: {error}")
 
     with ThreadPoolExecutor(AT_ONCE, "sibling") as pool:
-        return {file.file_name: found for (file, _), found in zip(wanted, pool.map(read, wanted), strict=True)}
+        return {file.file_name: found for file, found in zip(wanted, pool.map(read, wanted), strict=True)}
 
 
 def _presence(source: NamedBytes, client: HttpClient, most: int) -> AcceleratorContent:
