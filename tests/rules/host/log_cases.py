@@ -55,7 +55,6 @@ CASES = [
         ("none of 1 lines has a text of a known cause",),
         undecided=True,
     ),
-    Case(UNRECOGNISED, "nothing at all", lambda: parse_log(b""), ("the log is empty",), undecided=True),
     Case(UNRECOGNISED, "a text of one cause", _log("RuntimeError: CUDA error: CUDA driver is a stub library")),
     Case(UNRECOGNISED, "a warning that means nothing", _log("Found GPU0 NVIDIA GB10 which is of cuda capability 12.1")),
     *_own(),

@@ -145,6 +145,7 @@ def rule_of(entry: Mapping[str, Any]) -> str:
 
 def _check_of(identity: str) -> Callable[[Log, Any], Iterator[Finding]]:
     def check(log: Log, _expectations: Any) -> Iterator[Finding]:
+        """The cause, where a text of its entry is in the log."""
         return (one.finding for one in recognise(log) if one.rule == identity)
 
     return check
@@ -154,7 +155,7 @@ def _register() -> None:
     """The rules of causes that are known from logs alone."""
     for entry in load("log_texts")["entry"]:
         if "title" in entry:
-            why = f"{entry['why']} ({'; '.join(entry['sources'])}.)"
+            why = f"{entry['why']} Sources: {'; '.join(entry['sources'])}."
             identity = rule_of(entry)
             rule(identity, entry["title"], why=why, example=entry["example"], fix=entry["fix"], kind="log")(
                 _check_of(identity)
