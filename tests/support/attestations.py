@@ -46,7 +46,7 @@ class Attestation:
             raise KeyError(self.values["raises"])
         if self.values["sha256"] != distribution.digest:
             raise AttestationError("Verification failed: subject does not match distribution digest")
-        return "https://docs.pypi.org/attestations/publish/v1", None
+        return "https://docs.example.org/attestations/publish/v1", None
 
 class Provenance:
     def __init__(self, bundles):

@@ -10,7 +10,7 @@ from wheel_checks.model import Unavailable
 
 PLACE = "https://index.example/integrity/demo/1.0/demo-1.0-py3-none-any.whl/provenance"
 SHA256 = "ab" * 32
-HOLDING = Attested("GitHub", "octo/demo", "release.yml", "https://docs.pypi.org/attestations/publish/v1")
+HOLDING = Attested("GitHub", "octo/demo", "release.yml", "https://docs.example.org/attestations/publish/v1")
 
 
 def attested(*found: Attested, of: Unavailable | None = None, required: bool = False) -> FileProvenance:
