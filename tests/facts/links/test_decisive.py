@@ -117,3 +117,21 @@ def test_a_call_into_another_package_opens_its_libraries() -> None:
     assert opened_libraries(["pkg"], by_module(read.modules), files) == files[:2]
     assert certainly_opened(["pkg"], by_module(read.modules), files) == ["libx/lib64/libx.so", "liby/lib64/liby.so"]
     assert certainly_opened(["libx"], by_module(read.modules), files) == []
+
+
+def test_a_function_that_swallows_the_linkers_error_matters_only_for_what_is_needed() -> None:
+    read = sources(
+        pkg__init="import libx\nlibx.load_library()",
+        libx__init="""
+            import ctypes
+            def load_library():
+                ctypes.CDLL("libx/libfirst.so")
+                try:
+                    ctypes.CDLL("libx/libx.so")
+                except OSError:
+                    pass
+        """,
+    )
+    first, swallowed = files = ["libx/libfirst.so", "libx/libx.so"]
+    assert certainly_opened(["pkg"], by_module(read.modules), files) == [first]
+    assert certainly_opened(["pkg"], by_module(read.modules), files, {swallowed}) == [first, swallowed]

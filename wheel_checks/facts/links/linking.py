@@ -199,9 +199,8 @@ def link(
     )
     closure = close(files, [*modules, *programs], loader)
     closure = replace(closure, unread=tuple(sorted(unread & files.keys())))
-    # A function that swallows the loader's error matters to those alone that need the library: libraft.load_library().
-    needed = {need.by for need in closure.needs if need.elf in wheel.files}
-    opened = certainly_opened(wheel.sources.roots, sources, files)
+    # A wheel without native files is there for what it opens.
+    needed = {need.by for need in closure.needs if need.elf in wheel.files} if wheel.files else set(files)
     return LinkFacts(
         closure,
         files,
@@ -212,7 +211,7 @@ def link(
         decisive_files(
             [path for path in wheel.files if _LIBRARY.search(path)], wheel.sources, wheel.project, target.interpreter
         ),
-        tuple(path for path in opened if path in needed or not wheel.files),
+        tuple(certainly_opened(wheel.sources.roots, sources, files, needed)),
         cuda_major(_sonames(files)),
         tuple(not_followed),
         sum(one.bytes_read for one in dependencies),

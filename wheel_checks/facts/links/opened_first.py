@@ -108,14 +108,18 @@ def opened_libraries(roots: Iterable[str], sources: Mapping[str, PythonSource], 
     return [path for path in sorted(files) if found.of(path)]
 
 
-def certainly_opened(roots: Iterable[str], sources: Mapping[str, PythonSource], files: Collection[str]) -> list[str]:
-    """The ``files`` that the import opens through a function that it calls unguarded (``libraft.load_library()``).
+def certainly_opened(
+    roots: Iterable[str], sources: Mapping[str, PythonSource], files: Collection[str], needed: Collection[str] = ()
+) -> list[str]:
+    """The ``files`` that the import opens through a function that it calls unguarded (``libcuml.load_library()``).
 
-    Within the function the file of the wheel is what is left: the system's library of that name is another way to it.
+    A function that swallows the loader's error (``libraft.load_library()``) matters for those of its files alone that
+    are ``needed`` by another file.
     """
     found = [o for o in what_imports_open(roots, sources) if o.certain and o.action.kind is ActionKind.LOAD]
-    exact = {name for one in found if len(one.action.names) == 1 for name in one.action.names}
-    return [path for path in sorted(files) if path in exact]
+    exact = [(o.action.names[0], o.action.tried) for o in found if len(o.action.names) == 1]
+    opened = {path for path, tried in exact if not tried or path in needed}
+    return [path for path in sorted(files) if path in opened]
 
 
 def opens_unknown(own: Iterable[PythonSource], roots: Iterable[str], sources: Mapping[str, PythonSource]) -> str:
