@@ -126,6 +126,8 @@ def test_a_function_that_swallows_the_linkers_error_matters_only_for_what_is_nee
             import ctypes
             def load_library():
                 ctypes.CDLL("libx/libfirst.so")
+                if prefer_system():
+                    ctypes.CDLL("libx/libx.so")
                 try:
                     ctypes.CDLL("libx/libx.so")
                 except OSError:

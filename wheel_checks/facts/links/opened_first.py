@@ -113,12 +113,13 @@ def certainly_opened(
 ) -> list[str]:
     """The ``files`` that the import opens through a function that it calls unguarded (``libcuml.load_library()``).
 
-    A function that swallows the loader's error (``libraft.load_library()``) matters for those of its files alone that
-    are ``needed`` by another file.
+    Where the function swallows the loader's error in one of its branches (``libraft.load_library()``), the file
+    matters only when it is ``needed`` by another file.
     """
     found = [o for o in what_imports_open(roots, sources) if o.certain and o.action.kind is ActionKind.LOAD]
     exact = [(o.action.names[0], o.action.tried) for o in found if len(o.action.names) == 1]
-    opened = {path for path, tried in exact if not tried or path in needed}
+    swallowed = {path for path, tried in exact if tried and path not in needed}
+    opened = {path for path, _ in exact} - swallowed
     return [path for path in sorted(files) if path in opened]
 
 
