@@ -142,6 +142,23 @@ def test_each_depth_reads_what_its_name_says(wheelproof: Wheelproof, depth: str,
     assert ("gpu_code" in torch["facts"]) == (depth in ("gpu", "full"))
 
 
+def test_a_package_without_libraries_is_judged_by_those_that_it_requires(wheelproof: Wheelproof) -> None:
+    tag = "cp312-cp312-manylinux_2_28_x86_64"
+    files = simple_index(
+        WheelBuilder("engine", "1.0").metadata(requires=["engine-core==1.0; extra == 'core'"]),
+        WheelBuilder("engine_core", "1.0", tag)
+        .metadata()
+        .add("engine/_core.abi3.so", library("x86_64", needed=("libabsent.so.1",))),
+    )
+    files["/simple/engine-core/"] = files.pop("/simple/engine_core/")
+    with RangeServer(files) as server:
+        alone = stack(server, wheelproof, "engine", "--platform", "x86_64", "--depth", "links")
+        run = stack(server, wheelproof, "engine[core]", "--platform", "x86_64", "--depth", "links", "--format", "json")
+    assert alone.status == 0
+    assert run.status == 1
+    assert "libabsent.so.1" in failures(report_of(run), "WHL521")["WHL521"]
+
+
 def test_the_table_holds_every_package_of_each_target(wheelproof: Wheelproof) -> None:
     with RangeServer(FILES) as server:
         run = stack(server, wheelproof, "vllm==0.19.0", "--platform", "all", "--gpu", "GB200", "--format", "json")

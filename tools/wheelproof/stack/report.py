@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.answers.stack import StackQuestion, answer_stack
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.stack.facts import DECLARED, StackFacts, StackPackage, Unhashed
+from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.digests import WrongMetadataError
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.formats.wheel.variant_label import is_variant
@@ -23,6 +24,7 @@ from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, NoSolutionError
 from wheel_checks.targets.target import Target
 from wheelproof.reporting import OpenReport
+from wheelproof.stack.fronts import asked_through
 from wheelproof.stack.locked import LockedStack, read_locked
 from wheelproof.stack.locked_facts import with_lock
 from wheelproof.stack.locks import LockRequest
@@ -142,7 +144,7 @@ def judge_stack(
             continue
         answers += answer_stack(_question(judgement, target), subjects[-1], ())
         shown.append(ShownStack(subjects[-1]))
-    wheels = _wheels_of(resolved, judgement)
+    wheels = _wheels_of(resolved, judgement, client)
     progress.planned(len(wheels))
     judged = _judge(wheels, judgement, rules, client, progress, variants, dependencies)
     by_wheel = {(item.planned.file_name, item.planned.target): item for item in judged}
@@ -266,11 +268,13 @@ def _judge(
     return list(compare_siblings(judged, rules["release"], judgement.expectations, beside))
 
 
-def _wheels_of(resolved: Iterable[_Resolved], judgement: Judgement) -> list[PlannedWheel]:
+def _wheels_of(resolved: Iterable[_Resolved], judgement: Judgement, client: HttpClient) -> list[PlannedWheel]:
     """The wheels to judge, each once for a target: machines share most of them."""
     every: list[PlannedWheel] = []
     for item in resolved:
         asked = {canonicalize_name(requirement.name) for requirement in item.asked}
+        if judgement.depth is Depth.LINKS:  # deeper, every wheel is read as if it had been asked for
+            asked |= asked_through(item.asked, item.picks, client)
         own = [replace(p.wheel, asked=p.package.name in asked) for p in item.picks if p.wheel]
         full = [wheel if item.locked else item.indexes.with_others(wheel) for wheel in own]
         every += [replace(wheel, beside=tuple(own)) for wheel in full]
