@@ -61,8 +61,9 @@ def test_of_equal_keys_the_last_counts() -> None:
 def test_deep_and_dense_documents_are_refused_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_spans, "MOST_BRACKETS", 1_000)
     assert members(b'{"a":' + b"[" * 500 + b"]" * 500 + b"}")
-    for dense in (b"[" * 501 + b"]" * 501, b"[" + b"[]," * 500 + b"[]]"):
-        with pytest.raises(ValueError, match="more than 1,000 brackets in one value"):
+    assert members(b'{"a":[' + b'{"b":{"c":1}},' * 5_000 + b"0]}")  # as on a page of an index
+    for dense in (b"[" * 503 + b"]" * 503, b"[" + b"[[[[]]]]," * 500 + b"[]]"):
+        with pytest.raises(ValueError, match="more than 1,000 nested brackets in one value"):
             members(b'{"a":' + dense + b"}")
     with pytest.raises(ValueError, match="more than 1,000 keys"):
         members(b"{" + b",".join(b'"%d":1' % number for number in range(MOST_KEYS + 1)) + b"}")

@@ -15,13 +15,18 @@ Span = tuple[int, int]
 
 MOST_KEYS = 1_000
 MOST_BRACKETS = 4_000_000
-"""Brackets inside one value. A page of an index has 6 for a file."""
+"""Brackets of one value that are followed one by one: those around more than two further levels."""
 
-# possessive, so that no byte is looked at twice
+# possessive, so that nothing is tried in two ways
 _BLANK = re.compile(rb"[ \t\r\n]*+")
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _SCALAR = re.compile(rb"[^\s,:\[\]{}\"]++")
-_INERT = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
+_TEXT = rb'[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"'
+# What is inside a value and cannot end it, values of two levels included: a list of files is one match. Text before a
+# deeper bracket is looked at three times.
+_FLAT = rb"(?:" + _TEXT + rb")*+"
+_NESTED = rb"(?:" + _TEXT + rb"|[\[{]" + _FLAT + rb"[\]}])*+"
+_INERT = re.compile(rb"(?:" + _TEXT + rb"|[\[{]" + _NESTED + rb"[\]}])*+", re.DOTALL)
 
 
 def members(data: bytes) -> dict[str, Span]:
@@ -88,7 +93,7 @@ def _end(data: bytes, start: int) -> int:
         else:
             raise _unexpected(data, position, "a bracket that closes")
         position = _INERT.match(data, position + 1).end()  # type: ignore[union-attr]  # matches anywhere
-    raise ValueError(f"more than {MOST_BRACKETS:,} brackets in one value")
+    raise ValueError(f"more than {MOST_BRACKETS:,} nested brackets in one value")
 
 
 def _skip(data: bytes, position: int, mark: bytes) -> int:
