@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
 import json
 import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,9 @@ from tests.support.patients import NCCL, Patient, nccl_wheel, torch_wheel
 from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.probes import Counterfactual
+from wheel_checks.facts.host.probes import Counterfactual, TorchProbe
+from wheel_checks.facts.host.software import Installed as InstalledFacts
+from wheel_checks.model import Unavailable
 from wheel_checks.report import FORMATS, schema
 from wheelproof.doctor.reading import Request, read_host
 
@@ -39,7 +41,7 @@ def hidden() -> HostFacts:
     """CUDA_VISIBLE_DEVICES is empty, and CUDA works without it."""
     proof = Counterfactual("CUDA_VISIBLE_DEVICES", "", before=(100, 0), after=(0, 1))
     facts = with_variables(cuda_fails(healthy(), 100), CUDA_VISIBLE_DEVICES="")
-    return dataclasses.replace(facts, counterfactuals=(proof,))
+    return replace(facts, counterfactuals=(proof,))
 
 
 def diagnosis(run: Run) -> dict[str, Any]:
@@ -57,8 +59,8 @@ def test_a_healthy_host_gets_one_screen(wheelproof: Wheelproof, tmp_path: Path) 
 
     assert run.status == 0
     lines = run.out.splitlines()
-    assert lines[0].startswith("PASS  healthy: torch 2.11.0+cu130 computes and Triton compiles on NVIDIA H200 (9.0)")
-    assert "driver             580.159.04, open kernel module, CUDA 13.0" in lines
+    assert lines[0] == "torch 2.11.0+cu130 computes and Triton compiles on NVIDIA H200"
+    assert lines[1].startswith("PASS  NVIDIA H200 (9.0), driver 580.159.04, torch 2.11.0+cu130, Python 3.12")
     assert len(lines) < 25
 
 
@@ -68,8 +70,9 @@ def test_a_cause_with_its_proof_and_its_fix(wheelproof: Wheelproof, tmp_path: Pa
     assert run.status == 1
     first, *rest = run.out.splitlines()
     assert first.startswith(
-        "FAIL  torch does not see the GPU (cuInit gives 100, CUDA_ERROR_NO_DEVICE): one root cause, proven"
+        "torch does not see the GPU (cuInit gives 100, CUDA_ERROR_NO_DEVICE): CUDA_VISIBLE_DEVICES is empty"
     )
+    assert len(rest) < 24
     assert any(line.startswith("  error  DOC601  CUDA_VISIBLE_DEVICES is empty") for line in rest)
     assert any("without CUDA_VISIBLE_DEVICES:  cuInit 0, 1 device (with it: 100)" in line for line in rest)
     assert "        unset CUDA_VISIBLE_DEVICES" in rest
@@ -96,11 +99,64 @@ def test_what_nothing_explains_is_undecided(wheelproof: Wheelproof, tmp_path: Pa
     assert "wheelproof doctor --save-facts facts.json" in run.out
 
 
-def test_a_laptop_is_not_ill(wheelproof: Wheelproof, tmp_path: Path) -> None:
-    run = wheelproof("doctor", "--facts", saved(tmp_path, without_gpu(with_cpu_torch(healthy()))))
+def test_without_a_gpu_nothing_is_proven_unless_a_cpu_is_expected(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    tried = with_cpu_torch(healthy()).torch
+    assert isinstance(tried, TorchProbe)
+    facts = replace(without_gpu(with_cpu_torch(healthy())), torch=replace(tried, computes_on_cpu=""))
+    name = saved(tmp_path, facts)
+    plain, cpu, gpu = (
+        wheelproof("doctor", "--facts", name, *wanted) for wanted in ((), ("--expect", "cpu"), ("--expect", "gpu"))
+    )
 
-    assert run.status == 0
-    assert run.out.startswith("PASS  there is no NVIDIA GPU here, and nothing else is wrong")
+    assert (plain.status, cpu.status, gpu.status) == (3, 0, 1)
+    assert plain.out.startswith("not proven that torch computes on a GPU: the GPU here is Intel's, and torch 2.11.0+cpu")
+    assert cpu.out.startswith("torch 2.11.0+cpu computes on the CPU, as expected\n")
+    assert "DOC003  expected: GPU; found: no GPU" in gpu.out
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status"),
+    [("gpu", 0), ("H200", 0), ("1 x H200", 0), ("2 x H200", 1), ("GB200", 1), ("8xH100", 1), ("1 gpu", 0)],
+)
+def test_a_host_is_held_against_what_is_expected_of_it(
+    wheelproof: Wheelproof, tmp_path: Path, wanted: str, status: int
+) -> None:
+    run = wheelproof("doctor", "--facts", saved(tmp_path, healthy()), "--expect", wanted)
+
+    assert run.status == status
+    assert ("DOC003" in run.out) == bool(status)
+
+
+@pytest.mark.parametrize("wanted", ["0 x gpu", "cpu cpu", "2 x cpu", " ", "4 x", "H9000"])
+def test_what_cannot_be_expected(wheelproof: Wheelproof, tmp_path: Path, wanted: str) -> None:
+    assert wheelproof("doctor", "--facts", saved(tmp_path, healthy()), "--expect", wanted).status == 2
+
+
+def test_no_rule_passes_on_what_is_not_there(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    facts = healthy()
+    assert isinstance(facts.installed, InstalledFacts)
+    bare = replace(without_gpu(facts), installed=replace(facts.installed, torch=None), torch=Unavailable("no torch"))
+    run = wheelproof("doctor", "--facts", saved(tmp_path, bare), "--format", "json")
+    outcomes = {result["rule"]: result["outcome"] for result in json.loads(run.out)["subjects"][0]["results"]}
+
+    assert run.status == 1
+    assert (outcomes["DOC002"], outcomes["DOC102"], outcomes["DOC205"], outcomes["DOC303"]) == (
+        "fail",
+        "skip",
+        "skip",
+        "skip",
+    )
+
+
+def test_a_torch_without_metadata_is_not_installed(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    facts = healthy()
+    assert isinstance(facts.installed, InstalledFacts)
+    run = wheelproof(
+        "doctor", "--facts", saved(tmp_path, replace(facts, installed=replace(facts.installed, torch=None)))
+    )
+
+    assert run.status == 1
+    assert "has no metadata: for pip and uv it is not installed" in run.out
 
 
 def test_what_was_not_read_leaves_it_undecided(wheelproof: Wheelproof, tmp_path: Path) -> None:

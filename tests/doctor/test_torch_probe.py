@@ -315,18 +315,12 @@ def test_a_cache_that_cannot_be_written_is_left_to_triton(modules: Path) -> None
     assert kernel(ask(modules, TRITON_CACHE_DIR="/proc/cache")).error == "OSError: /proc/cache"
 
 
-def test_torch_is_imported_only_where_there_is_something_to_learn(modules: Path, tmp_path: Path) -> None:
-    here = variables(modules, PYTHONPATH=str(modules))
+def test_torch_is_imported_without_a_gpu_too(modules: Path) -> None:
+    """One that cannot be imported would not work with a GPU either."""
+    answers = probe(variables(modules, PYTHONPATH=str(modules)), gpu=False)
 
-    nothing_here = probe(here, gpu=False)
-    asked_for = probe(here, gpu=False, import_torch=True)
-    driver_here = probe(variables(build(tmp_path / "driver"), PYTHONPATH=str(modules)), gpu=False)
-
-    assert isinstance(nothing_here.torch, Unavailable)
-    assert "was not imported" in nothing_here.torch.reason
-    assert torch(asked_for).imported
-    assert isinstance(asked_for.cuda, Unavailable)  # that there is no driver is no fault all the same
-    assert torch(driver_here).imported
+    assert torch(answers).imported
+    assert isinstance(answers.cuda, Unavailable)  # that there is no driver is no fault all the same
 
 
 def test_all_steps_start_at_once(modules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

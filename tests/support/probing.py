@@ -26,8 +26,7 @@ def probe(
     python: str = sys.executable,
     gpu: bool = True,
     seconds: float = 60,
-    import_torch: bool = False,
 ) -> Answers:
     """What the steps give in this environment."""
     facts = known(python, gpu=gpu)
-    return read_dangerous(facts, environment=environment, budget=Budget(seconds), import_torch=import_torch)
+    return read_dangerous(facts, environment=environment, budget=Budget(seconds))

@@ -15,6 +15,7 @@ from wheel_checks.facts.accelerator.verdict import LABELS
 
 if TYPE_CHECKING:  # most runs name no GPU
     from wheel_checks.facts.gpu.targets import Product
+    from wheel_checks.facts.host.expected import HostExpectation
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 
@@ -58,7 +59,7 @@ class Expectations:
     ``explain`` are sonames whose search is to be shown; ``gpus`` are those that the wheel must run on, and
     ``drivers`` the drivers of their machines ("535", "580.95.05"; "none" is no driver). In a stack (``in_stack``) a
     build for the CPU alone is no fault by itself: STK101 judges which package should be another, and ``of_torch`` is
-    what the torch of the stack is to be built for.
+    what the torch of the stack is to be built for. ``host`` is what a host is expected to have.
     """
 
     accelerator: AcceleratorExpectation | None = None
@@ -68,6 +69,7 @@ class Expectations:
     drivers: tuple[str, ...] = ()
     in_stack: bool = False
     of_torch: AcceleratorExpectation | None = None
+    host: HostExpectation | None = None
 
 
 def parse_expectation(text: str) -> AcceleratorExpectation:

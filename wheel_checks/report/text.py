@@ -140,6 +140,7 @@ def _causes(console: Console, report: Report) -> None:
     """What decides, worst first, each cause once, in at most ``_LINES`` lines with the statements that follow."""
     statements = report.overview.statements if report.overview else ()
     left = _LINES - len(statements)
+    is_host = all(subject.kind == "host" for subject in report.subjects)  # the second line says which one
     every = causes(problems_of(report))
     found = [cause for cause in every if not cause.is_note]
     if every or statements:
@@ -154,7 +155,7 @@ def _causes(console: Console, report: Report) -> None:
         if left < 0 and number:
             console.print(Text(f"  and {plural(len(found) - number, 'more finding')}; -v shows all", style="dim"))
             break
-        _problem(console, replace(result, evidence=evidence), about=cause.about)
+        _problem(console, replace(result, evidence=evidence), about="" if is_host else cause.about)
     if notes := len(every) - len(found):
         console.print(Text(f"  {plural(notes, 'note')}: -v shows {'it' if notes == 1 else 'them'}", style="dim"))
 

@@ -20,6 +20,7 @@ from wheelproof.reporting import OpenReport
 if TYPE_CHECKING:  # not for --help
     from collections.abc import Callable
 
+    from wheel_checks.facts.host.expected import HostExpectation
     from wheel_checks.facts.host.facts import HostFacts
     from wheelproof.doctor.report import Examination
 
@@ -34,6 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="the interpreter, or its environment, that is to be looked at (default: the active environment, else the "
         "first python3 on PATH)",
+    )
+    parser.add_argument(
+        "--expect",
+        metavar="WHAT",
+        default="",
+        help='what the host should have: gpu, cpu, rocm, xpu, a product, or a number of them ("4 x GB200"); without '
+        "it, a host without a GPU is undecided",
     )
     parser.add_argument(
         "--root",
@@ -81,17 +89,18 @@ def run(arguments: argparse.Namespace) -> int:
 
     output = OutputOptions.from_arguments(arguments)
     _check(arguments)
+    expected = _expected(arguments.expect)
     opened = OpenReport("doctor")
-    request = Request(arguments.python, arguments.root, arguments.timeout, full=arguments.full)
+    request = Request(arguments.python, arguments.root, arguments.timeout)
 
     def look() -> Examination:
         # What judges the facts is imported while they are read, which is mostly waiting for children.
         threading.Thread(target=importlib.import_module, args=("wheelproof.doctor.report",), daemon=True).start()
         with Progress("reading this machine:", unit="sections", quiet=output.quiet) as progress:
             facts = read_host(request, os.environ, progress.done)
-        return _examine(facts)
+        return _examine(facts, expected)
 
-    found = _examine(load_facts(arguments.facts)) if arguments.facts else look()
+    found = _examine(load_facts(arguments.facts), expected) if arguments.facts else look()
     notes: list[str] = []
     if arguments.save_facts:
         with open_output(arguments.save_facts) as stream:
@@ -111,10 +120,18 @@ def run(arguments: argparse.Namespace) -> int:
     return emit(make_report(found, showing, opened, more=more, notes=notes), output)
 
 
-def _examine(facts: HostFacts) -> Examination:
+def _examine(facts: HostFacts, expected: HostExpectation | None) -> Examination:
     from wheelproof.doctor.report import examine  # after the facts have been read
 
-    return examine(facts)
+    return examine(facts, expected)
+
+
+def _expected(text: str) -> HostExpectation | None:
+    if not text:
+        return None
+    from wheel_checks.facts.host.expected import parse_host_expectation
+
+    return parse_host_expectation(text)
 
 
 def _check(arguments: argparse.Namespace) -> None:

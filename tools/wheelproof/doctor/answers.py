@@ -125,6 +125,9 @@ class Answer:
             tuple(self.each("warning")),
             told.get("at", "start") if broke else "",
             steps,
+            tuple(told.get("names") or ()),
+            told.get("device", ""),
+            told.get("computes_on_cpu"),
         )
 
     def as_kernel(self) -> KernelProbe | Unavailable:

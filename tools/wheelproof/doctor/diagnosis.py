@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from wheel_checks.facts.host.expected import CPU, HostExpectation
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.presence import may_have_gpu
@@ -30,11 +31,12 @@ _CHAIN = ("cuda:", "torch:", "nvml:", "triton:", "kernel:")
 # What follows from a symptom by itself.
 _FOLLOWS = {
     "cuda:*": ("torch:unavailable", "torch:init", "torch:compute", "torch:hang", "torch:signal", "kernel:*"),
+    "torch:missing": ("triton:*",),
     "torch:*": ("torch:unavailable", "torch:init", "torch:compute", "kernel:*"),
     "triton:*": ("kernel:*",),
 }
 # What is no fault on a machine without a GPU.
-_OF_A_GPU = ("cuda:*", "nvml:*", "torch:cpu-build", "torch:missing", "torch:unavailable", "torch:init", "triton:*")
+OF_A_GPU = ("cuda:*", "nvml:*", "torch:cpu-build", "torch:unavailable", "torch:init", "triton:*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,15 @@ class Diagnosis:
     harmless: tuple[CheckResult, ...] = ()
 
 
-def diagnose(facts: HostFacts, results: Sequence[CheckResult], causes: Mapping[str, Cause] = CAUSES) -> Diagnosis:
+def diagnose(
+    facts: HostFacts,
+    results: Sequence[CheckResult],
+    causes: Mapping[str, Cause] = CAUSES,
+    *,
+    expected: HostExpectation | None = None,
+) -> Diagnosis:
     """The diagnosis of a host whose rules gave these results."""
-    seen = observed_symptoms(facts)
+    seen = observed_symptoms(facts, expected)
     found = [result for result in results if result.outcome is Outcome.FAIL]
     harmless = tuple(result for result in found if result.message.startswith(HARMLESS))
     suspects = [_Suspect.of(result, causes, seen, facts) for result in found if result not in harmless]
@@ -84,10 +92,11 @@ def diagnose(facts: HostFacts, results: Sequence[CheckResult], causes: Mapping[s
     )
 
 
-def observed_symptoms(facts: HostFacts) -> tuple[str, ...]:
-    """The symptoms that are faults on this host: without a GPU, a torch for the CPU is none."""
+def observed_symptoms(facts: HostFacts, expected: HostExpectation | None = None) -> tuple[str, ...]:
+    """The symptoms that are faults on this host: without a GPU, a torch for the CPU is none, unless one is expected."""
     seen = symptoms(facts)
-    return seen if may_have_gpu(facts) else tuple(name for name in seen if not _matches(name, _OF_A_GPU))
+    of_a_gpu = may_have_gpu(facts) if expected is None else expected.accelerator != CPU
+    return seen if of_a_gpu else tuple(name for name in seen if not matches(name, OF_A_GPU))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,7 @@ class _Suspect:
     @classmethod
     def of(cls, result: CheckResult, causes: Mapping[str, Cause], seen: tuple[str, ...], facts: HostFacts) -> _Suspect:
         cause = causes.get(result.rule)
-        explains = tuple(name for name in seen if cause and _matches(name, cause.explains))
+        explains = tuple(name for name in seen if cause and matches(name, cause.explains))
         proofs = tuple(c for c in facts.counterfactuals if c.proves and _names(result, c.variable))
         return cls(result, cause, explains, _closure(explains, seen), proofs)
 
@@ -156,13 +165,14 @@ def _closure(explained: tuple[str, ...], seen: tuple[str, ...]) -> frozenset[str
         patterns = [
             p for name in covered for cause, follow in _FOLLOWS.items() if fnmatchcase(name, cause) for p in follow
         ]
-        more = {name for name in seen if _matches(name, patterns)} - covered
+        more = {name for name in seen if matches(name, patterns)} - covered
         if not more:
             return frozenset(covered)
         covered |= more
 
 
-def _matches(symptom: str, patterns: Sequence[str]) -> bool:
+def matches(symptom: str, patterns: Sequence[str]) -> bool:
+    """Whether one of the patterns (``cuda:*``) names the symptom."""
     return any(fnmatchcase(symptom, pattern) for pattern in patterns)
 
 

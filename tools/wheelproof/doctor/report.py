@@ -7,28 +7,32 @@ from dataclasses import dataclass, replace
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.host.expected import HostExpectation
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import CheckResult, Report, Subject
 from wheel_checks.rules.host.cause import KIND
 from wheel_checks.runner import run_rules
 from wheelproof.doctor import summary
+from wheelproof.doctor.answer import answer_host
+from wheelproof.doctor.asked import only_asked
 from wheelproof.doctor.diagnosis import Diagnosis, diagnose
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """A host, what every rule says of it, and the diagnosis."""
+    """A host, what every rule says of it, the diagnosis, and what the host was expected to have."""
 
     facts: HostFacts
     results: tuple[CheckResult, ...]
     diagnosis: Diagnosis
+    expected: HostExpectation | None = None
 
 
-def examine(facts: HostFacts) -> Examination:
+def examine(facts: HostFacts, expected: HostExpectation | None = None) -> Examination:
     """Judge the host by all rules, whichever of them are shown: a diagnosis that ignores a cause would name another."""
-    results = run_rules(select_rules(KIND), facts, Expectations())
-    return Examination(facts, results, diagnose(facts, results))
+    results = only_asked(run_rules(select_rules(KIND), facts, Expectations(host=expected)), facts, expected)
+    return Examination(facts, results, diagnose(facts, results, expected=expected), expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,4 +64,5 @@ def make_report(
     showing.selection.rules(KIND)  # for the error of a prefix that means nothing
     host = replace(host, results=tuple(showing.selection.kept(host.results)))
     overview = summary.overview(facts, diagnosis, detail=showing.detail, more=notes)
-    return opened.close((host, *more), showing.selection, overview=overview)
+    answer = answer_host(facts, diagnosis, host.results, examination.expected)
+    return opened.close((host, *more), showing.selection, overview=overview, answers=(answer,))

@@ -14,14 +14,12 @@ from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.commands import check_torch
 from wheel_checks.facts.host.comparable import comparable
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.presence import may_have_gpu
 from wheel_checks.facts.host.unexplained import UnexplainedSymptom
 from wheel_checks.model import CheckResult, Outcome, Overview, Severity, Subject, Table, Unavailable
-from wheel_checks.phrases import plural
 from wheel_checks.report.wording import flat_facts
 from wheel_checks.runner import run_rules
 from wheelproof.doctor.diagnosis import LIKELY, Diagnosis
-from wheelproof.doctor.phrases import observed, state_phrase, symptom_phrase
+from wheelproof.doctor.phrases import observed, symptom_phrase
 
 _MATTERS = ("torchvision", "torchaudio", "triton", "pytorch-triton")  # distributions whose versions are shown
 _LIBRARIES = ("nvidia-cudnn-", "nvidia-nccl-")
@@ -51,24 +49,10 @@ def diagnosis_facts(diagnosis: Diagnosis) -> dict[str, Any]:
 
 def overview(facts: HostFacts, diagnosis: Diagnosis, *, detail: bool = False, more: Sequence[str] = ()) -> Overview:
     """Headline, the versions that matter, what to do next; with ``detail`` every fact; ``more`` are further notes."""
-    tables = [Table("What matters here", ("what", "value"), tuple(versions(facts)))]
+    tables = [Table("What matters here", ("what", "value"), tuple(versions(facts)))] if detail else []
     if detail:
         tables.append(Table("All facts", ("fact", "value"), tuple(flat_facts(to_json(facts)))))
-    return Overview(headline(facts, diagnosis), tuple(tables), notes=(*_notes(facts, diagnosis), *more))
-
-
-def headline(facts: HostFacts, diagnosis: Diagnosis) -> str:
-    """The verdict in one sentence."""
-    if not diagnosis.symptoms:
-        return _without_symptoms(facts, diagnosis)
-    state = state_phrase(diagnosis.symptoms, facts)
-    if diagnosis.root is None:
-        return f"{state}, and the cause was not found"
-    counts = [f"one root cause, {diagnosis.confidence}"]
-    for results, noun in ((diagnosis.consequences, "consequence"), (diagnosis.others, "other finding")):
-        if results:
-            counts.append(plural(len(results), noun))
-    return f"{state}: {', '.join(counts)}"
+    return Overview(identity_phrase(facts), tuple(tables), notes=(*_notes(facts, diagnosis), *more))
 
 
 def identity_phrase(facts: HostFacts) -> str:
@@ -124,24 +108,6 @@ def _unexplained(facts: HostFacts, diagnosis: Diagnosis) -> Iterator[CheckResult
     for name in diagnosis.unexplained:
         symptom = UnexplainedSymptom(name, symptom_phrase(name, facts), observed(name, facts))
         yield from run_rules(select_rules("symptom"), symptom, Expectations())
-
-
-def _without_symptoms(facts: HostFacts, diagnosis: Diagnosis) -> str:
-    found = [result for result in diagnosis.others if result.severity is not Severity.NOTE]
-    if found:
-        things = plural(len(found), "thing")
-        may = "will" if any(result.severity is Severity.ERROR for result in found) else "may"
-        untried = isinstance(facts.cuda, Unavailable)
-        state = f"{things} {may} fail" if untried else f"nothing fails yet, but {things} {may}"
-        return f"{state}: {found[0].message}"
-    if not may_have_gpu(facts):
-        return "there is no NVIDIA GPU here, and nothing else is wrong"
-    if isinstance(facts.torch, Unavailable):
-        return f"nothing wrong was found; torch was not tried ({facts.torch.reason})"
-    gpus = f"on {_gpus(facts)}"
-    if isinstance(facts.kernel, Unavailable):
-        return f"healthy: torch {facts.torch.version} computes {gpus}"
-    return f"healthy: torch {facts.torch.version} computes and Triton compiles {gpus}"
 
 
 def _notes(facts: HostFacts, diagnosis: Diagnosis) -> Iterator[str]:

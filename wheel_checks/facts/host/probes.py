@@ -118,7 +118,8 @@ class TorchProbe:
     ``available`` is torch.cuda.is_available(), None when it was not reached; ``init_error`` what torch.cuda.init()
     said; ``warnings`` what torch warned of. ``computes`` is "" when a small product on the GPU was right, else what
     failed. ``failed_at`` is the step in which the child hung or crashed; ``trace`` then tells where in Python that was.
-    ``steps`` are the seconds of its steps.
+    ``steps`` are the seconds of its steps. ``names`` are the GPUs that torch sees; ``device`` is "cuda" (also for
+    ROCm) or "xpu". ``computes_on_cpu`` is as ``computes``, where there was no GPU to compute on.
     """
 
     end: ChildEnd
@@ -135,6 +136,9 @@ class TorchProbe:
     warnings: tuple[str, ...] = ()
     failed_at: str = ""
     steps: Mapping[str, float] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    device: str = ""
+    computes_on_cpu: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

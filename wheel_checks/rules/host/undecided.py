@@ -1,4 +1,4 @@
-"""What the doctor could not decide, and what stands before every other question: is there a torch at all?"""
+"""What the doctor could not decide, and what stands before every other question: is there a torch, and a GPU?"""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from collections.abc import Iterator
 from wheel_checks.commands import Command
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.advice import reinstall_torch
+from wheel_checks.facts.host.expected import CPU, HostExpectation, gpus_of, mismatch
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.presence import may_have_gpu
+from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.unexplained import UnexplainedSymptom
-from wheel_checks.model import Evidence, Finding, Fix, Severity, need
+from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.rules.host.cause import CAUSES, KIND, Cause, Layer
 
-TORCH_MISSING = "DOC002"
+TORCH_MISSING, GPUS_EXPECTED = "DOC002", "DOC003"
+_NOTHING_EXPECTED: Unavailable | HostExpectation = Unavailable("nothing was expected (--expect)")
+_LOOK_FOR_IT = Fix(
+    "Compare with what the driver lists: a GPU that it does not list is missing, or is not given to this container.",
+    (Command(("nvidia-smi", "-L")),),
+)
 
 REPORT = Fix(
     "keep the facts, from which names, tokens and identifiers are removed, and report them together with this message",
@@ -59,8 +65,8 @@ CAUSES[TORCH_MISSING] = Cause("", Layer.TRITON, ("torch:missing",))  # whatever 
     TORCH_MISSING,
     "torch is installed",
     why="Several environments on one machine are the rule, and the one that is looked at may not be the one that is "
-    "meant: the finding says which interpreter it was, and why that one. Without a GPU the absence of torch is only "
-    "a note.",
+    "meant: the finding says which interpreter it was, and why that one. A torch that an import finds, and that has no "
+    "metadata (dist-info), is not installed for pip and uv: the next install puts another one in its place.",
     example="torch is not installed for /usr/bin/python3",
     fix="Name the interpreter that is meant (--python PATH), or install torch for this one.",
     kind=KIND,
@@ -70,10 +76,41 @@ def torch_missing(facts: HostFacts, _expectations: Expectations) -> Iterator[Fin
     installed, interpreter = need(facts.installed), need(facts.interpreter)
     if installed.torch is not None:
         return
-    advised = reinstall_torch(facts)
+    advised, probe = reinstall_torch(facts), facts.torch
+    where = Evidence("site-packages", interpreter.purelib)
+    if isinstance(probe, TorchProbe) and probe.imported:
+        yield Finding(
+            f"torch {probe.version} in {probe.path} has no metadata: for pip and uv it is not installed",
+            (Evidence("interpreter", interpreter.path, interpreter.found), where),
+            Fix(f"Install it, so that nothing replaces it unseen. {advised.summary}", advised.commands),
+        )
+        return
     yield Finding(
         f"torch is not installed for {interpreter.path}",
-        (Evidence("interpreter", interpreter.path, interpreter.found), Evidence("site-packages", interpreter.purelib)),
+        (Evidence("interpreter", interpreter.path, interpreter.found), where),
         Fix(f"If another interpreter is meant, name it: --python PATH. Else: {advised.summary}", advised.commands),
-        severity=None if may_have_gpu(facts) else Severity.NOTE,
     )
+
+
+CAUSES[GPUS_EXPECTED] = Cause("", Layer.HARDWARE, (), certain=True)
+
+
+@rule(
+    GPUS_EXPECTED,
+    "the host has the GPUs that are expected",
+    why="A GPU that is missing from a node, or a node of another kind, fails nothing by itself: work is only slower. "
+    'What the host should have is known to its user alone (`--expect gpu`, `--expect "4 x GB200"`).',
+    example="expected: 2 x H200; found: NVIDIA H200",
+    fix="Look for the missing GPU with nvidia-smi and in the kernel's log; in a container or a job, request all.",
+    kind=KIND,
+)
+def gpus_expected(facts: HostFacts, expectations: Expectations) -> Iterator[Finding]:
+    """Undecided where nothing shows GPUs; nothing where a CPU is expected."""
+    expected = expectations.host or need(_NOTHING_EXPECTED)
+    if expected.accelerator == CPU:
+        return
+    gpus = gpus_of(facts)
+    if isinstance(gpus, Unavailable):
+        yield Finding(f"which GPUs the host has is not known: {gpus.reason}", undecided=True)
+    elif why := mismatch(expected, gpus):
+        yield Finding(why, fix=_LOOK_FOR_IT)

@@ -22,6 +22,7 @@ from typing import Any, cast
 MOST_WARNINGS = 8
 LONGEST = 1200  # characters of a message
 TRACE_LINES = 16
+MOST_GPUS = 64  # of which names are said
 STACKS = 1  # standard output: stacks stand after the name of the step
 MARGIN = 0.5  # seconds before the deadline at which the stack is still told
 
@@ -82,11 +83,32 @@ def import_torch() -> Any:
     return torch
 
 
-def compute(torch: Any) -> str:
-    """A product of whole numbers, on the GPU and on the CPU: "" when both are the same, else the difference."""
+def compute(torch: Any, device: str) -> str:
+    """A product of whole numbers, on the device and by another way: "" when both are the same, else the difference."""
     numbers = (torch.arange(64 * 64) % 13).reshape(64, 64).float()
-    difference = ((numbers.cuda() @ numbers.cuda()).cpu() - numbers @ numbers).abs().max().item()
-    return f"the product of two matrices is wrong by {difference:g}" if difference else ""
+    if device == "cpu":
+        difference = numbers @ numbers - (numbers[:, :, None] * numbers[None, :, :]).sum(1)
+    else:
+        moved = numbers.cuda() if device == "cuda" else numbers.to(device)
+        difference = (moved @ moved).cpu() - numbers @ numbers
+    wrong_by = difference.abs().max().item()
+    return f"the product of two matrices is wrong by {wrong_by:g}" if wrong_by else ""
+
+
+def gpus_of(torch: Any) -> tuple[str, Any]:
+    """The name of the device and its module: CUDA's, which is ROCm's, too, or Intel's."""
+    xpu = getattr(torch, "xpu", None)
+    if torch.version.cuda or torch.version.hip or xpu is None or not xpu.is_available():
+        return "cuda", torch.cuda
+    return "xpu", xpu
+
+
+def names_of(module: Any) -> list[str]:
+    """The names of its GPUs, in the order of torch; none where it cannot say."""
+    try:
+        return [str(module.get_device_name(index)) for index in range(min(module.device_count(), MOST_GPUS))]
+    except (AttributeError, RuntimeError):
+        return []
 
 
 def run_kernel(torch: Any, file: str) -> str:
@@ -108,16 +130,21 @@ def main(seconds: float, each: float, kernel: str) -> None:
     torch = steps.take("import torch", import_torch, "error", seconds)
     if torch is None:
         return
-    available = steps.take("torch.cuda.is_available()", torch.cuda.is_available, "init_error")
-    say(available=available)
+    device, module = gpus_of(torch)
+    available = steps.take(f"torch.{device}.is_available()", module.is_available, "init_error")
+    say(available=available, device=device)
     if torch.version.cuda or torch.version.hip:
         steps.take("torch.cuda.init()", torch.cuda.init, "init_error")
     if not available:
+        said = steps.take("a product on the CPU", lambda: compute(torch, "cpu"), "computes_on_cpu")
+        if said is not None:
+            say(computes_on_cpu=said)
         return
-    say(devices=steps.take("torch.cuda.device_count()", torch.cuda.device_count, "init_error") or 0)
-    said = steps.take("a product on the GPU", lambda: compute(torch), "computes")
+    say(devices=steps.take(f"torch.{device}.device_count()", module.device_count, "init_error") or 0)
+    said = steps.take("a product on the GPU", lambda: compute(torch, device), "computes")
     if said is not None:
         say(computes=said)
+    say(names=steps.take("the names of the GPUs", lambda: names_of(module), "init_error"))
     if kernel:
         said = steps.take("a Triton kernel", lambda: run_kernel(torch, kernel), "kernel")
         if said is not None:

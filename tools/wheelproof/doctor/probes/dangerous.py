@@ -51,7 +51,6 @@ MOST_ENTRIES = 2  # of LD_LIBRARY_PATH that are tried alone
 
 _LIKE_A_USER = 'import sys; file = sys.argv.pop(1); exec(compile(open(file, "rb").read(), file, "exec"))'
 _NO_DRIVER = Unavailable("there is no NVIDIA GPU on the PCI bus, and no driver library")
-_NOT_IMPORTED = Unavailable("torch was not imported: without a GPU and a driver there is nothing to learn", "--full")
 
 
 class Answers(NamedTuple):
@@ -69,14 +68,13 @@ def read_dangerous(
     *,
     environment: Mapping[str, str],
     budget: Budget,
-    import_torch: bool = False,
     root: str = "/",
 ) -> Answers:
     """Take all steps with ``environment``, the user's own, whole.
 
-    ``facts`` is what is known so far: the interpreter, the PCI bus, the driver, the device nodes. Without a sign of a
-    GPU and without a driver library torch is imported only when ``import_torch`` asks for it. Programs of another
-    ``root`` cannot be run.
+    ``facts`` is what is known so far: the interpreter, the PCI bus, the driver, the device nodes. torch is imported
+    without a GPU, too: one that cannot be imported would not work with a GPU either. Programs of another ``root``
+    cannot be run.
     """
     if root != "/":
         elsewhere = Unavailable(f"{root} is not the running system, and nothing of it is run")
@@ -87,14 +85,12 @@ def read_dangerous(
     with ThreadPoolExecutor(4) as pool:
         try:
             nvml, cuda = pool.submit(runs.nvml), pool.submit(runs.cuda)
-            torch = pool.submit(runs.torch) if known and (gpu_shows or import_torch) else None
+            torch = pool.submit(runs.torch) if known else None
             seen = nvml.result(), cuda.result()
             if not gpu_shows and all(_is_missing(probe) for probe in seen):
                 seen = _NO_DRIVER, _NO_DRIVER
             if _was_killed(seen[1]):
                 return Answers(*seen, (), *_torch_result(torch, facts))
-            if torch is None and known and not isinstance(seen[1], Unavailable):
-                torch = pool.submit(runs.torch)
             experiments = tuple(runs.counterfactuals(*seen))
             return Answers(*seen, experiments, *_torch_result(torch, facts))
         except BaseException:
@@ -117,7 +113,7 @@ def _torch_result(
 ) -> tuple[TorchProbe | Unavailable, KernelProbe | Unavailable]:
     if future is not None:
         return future.result()
-    reason = facts.interpreter if isinstance(facts.interpreter, Unavailable) else _NOT_IMPORTED
+    reason = facts.interpreter if isinstance(facts.interpreter, Unavailable) else Unavailable("no interpreter is known")
     return reason, reason
 
 

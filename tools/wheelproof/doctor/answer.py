@@ -1,0 +1,99 @@
+"""The answer to the doctor's question: does torch compute on the GPU here, or on what --expect names? Pure.
+
+A PASS is what was tried: torch was imported in the interpreter in question, and its product was right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wheel_checks.facts.host.expected import CPU, HostExpectation, counted, gpus_of
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.presence import may_have_gpu
+from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
+from wheel_checks.model import Answer, CheckResult, Outcome, Severity, Unavailable, Verdict
+from wheel_checks.phrases import joined
+from wheelproof.doctor.diagnosis import Diagnosis
+from wheelproof.doctor.phrases import state_phrase
+
+_ABOUT = "this host"
+_NOT_PROVEN = "not proven that torch computes on a GPU"
+_ON_A_CPU = "wheelproof doctor --expect cpu"
+_MAKERS = {"1002": "AMD", "8086": "Intel"}
+
+
+def answer_host(
+    facts: HostFacts, diagnosis: Diagnosis, results: tuple[CheckResult, ...], expected: HostExpectation | None
+) -> Answer:
+    """No where a symptom has a cause, or an error was found; yes where torch computed; else what would decide it."""
+    errors = [r for r in (diagnosis.root, *diagnosis.others) if r is not None and r.severity is Severity.ERROR]
+    open_ = [r for r in results if r.outcome is Outcome.ERROR]
+    if diagnosis.symptoms:
+        state = state_phrase(diagnosis.symptoms, facts)
+        if diagnosis.root is None:
+            reasons = tuple(result.message for result in errors)
+            sentence = f"{state}, and the cause was not found"
+            return Answer(Verdict.FAIL if errors else Verdict.UNDECIDED, sentence, _ABOUT, reasons)
+        verdict = Verdict.FAIL if errors else Verdict.UNDECIDED
+        message = diagnosis.root.message
+        sentence, said = (message, ()) if message.startswith(state) else (state, (message,))
+        return Answer(verdict, sentence, _ABOUT, said, decided_by=(diagnosis.root.rule,))
+    if errors:
+        rules = tuple(dict.fromkeys(result.rule for result in errors))
+        return Answer(Verdict.FAIL, *_what_fails(facts, errors), decided_by=rules)
+    if open_:
+        reasons = tuple(result.message for result in open_)
+        return Answer(Verdict.UNDECIDED, _NOT_PROVEN, _ABOUT, reasons, decided_by=tuple({r.rule for r in open_}))
+    if expected is not None and expected.accelerator == CPU:
+        return _on_cpu(facts)
+    return _on_gpu(facts)
+
+
+def _what_fails(facts: HostFacts, errors: list[CheckResult]) -> tuple[str, str, tuple[str, ...]]:
+    computes = isinstance(facts.torch, TorchProbe) and facts.torch.computes == ""
+    sentence = "torch computes, and something else fails or will" if computes else "something is wrong"
+    return sentence, _ABOUT, tuple(result.message for result in errors)
+
+
+def _on_cpu(facts: HostFacts) -> Answer:
+    probe = facts.torch
+    if isinstance(probe, Unavailable):
+        return Answer(
+            Verdict.UNDECIDED, "not proven that torch computes", _ABOUT, (f"it was not tried: {probe.reason}",)
+        )
+    if probe.computes_on_cpu == "" or probe.computes == "":
+        return Answer(Verdict.PASS, f"torch {probe.version} computes on the CPU, as expected", _ABOUT)
+    if probe.computes_on_cpu:
+        return Answer(Verdict.FAIL, "torch does not compute on the CPU", _ABOUT, (probe.computes_on_cpu,))
+    return Answer(
+        Verdict.UNDECIDED, "not proven that torch computes on the CPU", _ABOUT, ("the trial did not get there",)
+    )
+
+
+def _on_gpu(facts: HostFacts) -> Answer:
+    probe, gpus = facts.torch, gpus_of(facts)
+    if isinstance(probe, TorchProbe) and probe.computes == "" and probe.available:
+        seen = () if isinstance(gpus, Unavailable) else gpus
+        name = counted(seen) if seen else f"{probe.devices} GPUs" if probe.devices != 1 else "a GPU"
+        compiles = isinstance(facts.kernel, KernelProbe)
+        return Answer(
+            Verdict.PASS,
+            f"torch {probe.version} computes{' and Triton compiles' if compiles else ''} on {name}",
+            _ABOUT,
+        )
+    return Answer(Verdict.UNDECIDED, _NOT_PROVEN, _ABOUT, tuple(_why_not_proven(facts)))
+
+
+def _why_not_proven(facts: HostFacts) -> Iterator[str]:
+    pci = () if isinstance(facts.pci, Unavailable) else facts.pci
+    others = {_MAKERS[one.vendor] for one in pci if one.vendor in _MAKERS and one.class_.startswith("03")}
+    if others and not may_have_gpu(facts):
+        torch = None if isinstance(facts.installed, Unavailable) else facts.installed.torch
+        build = f"torch {torch.version}" if torch else "torch"
+        yield f"the GPU here is {joined(sorted(others))}'s, and {build} does not use it; if that is right: {_ON_A_CPU}"
+    elif not may_have_gpu(facts):
+        yield f"no GPU was found here; if none is expected: {_ON_A_CPU}"
+    if isinstance(facts.torch, Unavailable):
+        yield f"torch was not tried: {facts.torch.reason}"
+    elif facts.torch.available is None:
+        yield "the trial did not get as far as the GPU"
