@@ -50,7 +50,7 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
     "pins explain": ({}, "installed python"),
     "pins guard": ({}, "directory python installed on-conflict extension check installer project"),
     "pins predict": ({"pre": SETS}, f"requirement python installer platform installed upgrade build {INDEXES}"),
-    "doctor": ({}, "python root host timeout full fix yes save-facts facts"),
+    "doctor": ({}, "python expect root host timeout full fix yes save-facts facts"),
     "explain": ({}, ""),
     "smoke": ({}, "device level only compile-only target seed plot python deadline"),
     "matrix run": ({}, "matrix only executor jobs deadline work fresh"),

@@ -109,7 +109,9 @@ def test_without_a_gpu_nothing_is_proven_unless_a_cpu_is_expected(wheelproof: Wh
     )
 
     assert (plain.status, cpu.status, gpu.status) == (3, 0, 1)
-    assert plain.out.startswith("not proven that torch computes on a GPU: the GPU here is Intel's, and torch 2.11.0+cpu")
+    assert plain.out.startswith(
+        "not proven that torch computes on a GPU: the GPU here is Intel's, and torch 2.11.0+cpu"
+    )
     assert cpu.out.startswith("torch 2.11.0+cpu computes on the CPU, as expected\n")
     assert "DOC003  expected: GPU; found: no GPU" in gpu.out
 

@@ -20,6 +20,7 @@ from functools import partial
 import pytest
 
 from tests.doctor.test_explain import FRAGMENTS
+from tests.rules.host import start_up_cases
 from tests.support.hostile import HEAD, HOSTILE, TAIL, faults, texts_of, vectors, with_texts
 from tests.support.hosts import (
     cuda_fails,
@@ -60,9 +61,9 @@ PLACES: dict[str, Callable[[str], str]] = {
 PROGRAMS = {
     *("add-apt-repository", "apt", "apt-cache", "apt-get", "cat", "chmod", "conda", "df", "dkms", "dmesg", "dnf"),
     *("docker", "dracut", "find", "findmnt", "getconf", "grep", "grubby", "ldconfig", "ldd", "ln", "lspci", "mktemp"),
-    *("modprobe", "mokutil", "nvidia-ctk", "nvidia-cuda-mps-control", "nvidia-modprobe", "nvidia-smi", "podman"),
+    *("modprobe", "mokutil", "mv", "nvidia-ctk", "nvidia-cuda-mps-control", "nvidia-modprobe", "nvidia-smi", "podman"),
     *("apptainer", "printenv", "printf", "ps", "python", "python3", "reboot", "rm", "rmmod", "setsebool", "srun"),
-    *("sudoedit", "systemctl", "tee", "update-initramfs", "usermod", "uv", "wheelproof"),
+    *("sudoedit", "systemctl", "tee", "ulimit", "update-initramfs", "usermod", "uv", "wheelproof"),
 }
 _INTERPRETER = re.compile(r"/(?:.*/)?(?:python|pypy)[\w.-]*", re.DOTALL)
 _OWN_PLACES = re.compile(r"/(?:.*/)?(?:(?:site|dist)-packages/.+|\.triton/cache)", re.DOTALL)
@@ -90,6 +91,8 @@ def hosts() -> list[Host]:
     found.append(Host("DOC200-without-variables", "DOC200", crashing))
     no_manager = replaced(cuda_fails(hgx(), 802), "services", processes=(), fabric_manager="")
     found.append(Host("DOC401-without-the-package", "DOC401", no_manager))
+    first = {case.rule: case for case in reversed(start_up_cases.CASES) if case.says}
+    found += [Host(rule, rule, case.facts()) for rule, case in first.items()]
     return [*found, Host("DOC002", "DOC002", replaced(healthy(), "installed", torch=None))]
 
 

@@ -14,8 +14,8 @@ from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import LABELS
 
 if TYPE_CHECKING:  # most runs name no GPU
+    from wheel_checks.facts.gpu.expected import HostExpectation
     from wheel_checks.facts.gpu.targets import Product
-    from wheel_checks.facts.host.expected import HostExpectation
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 

@@ -21,6 +21,7 @@ MODULES = {
     "host.installation.files": ("host",),
     "host.installation.loader": ("host",),
     "host.installation.search": ("host",),
+    "host.installation.start_up": ("host",),
     "host.log_texts": ("log",),
     "host.triton.ptxas": ("host",),
     "host.triton.release": ("host",),

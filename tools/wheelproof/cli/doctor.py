@@ -20,7 +20,7 @@ from wheelproof.reporting import OpenReport
 if TYPE_CHECKING:  # not for --help
     from collections.abc import Callable
 
-    from wheel_checks.facts.host.expected import HostExpectation
+    from wheel_checks.facts.gpu.expected import HostExpectation
     from wheel_checks.facts.host.facts import HostFacts
     from wheelproof.doctor.report import Examination
 
@@ -129,7 +129,7 @@ def _examine(facts: HostFacts, expected: HostExpectation | None) -> Examination:
 def _expected(text: str) -> HostExpectation | None:
     if not text:
         return None
-    from wheel_checks.facts.host.expected import parse_host_expectation
+    from wheel_checks.facts.gpu.expected import parse_host_expectation
 
     return parse_host_expectation(text)
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wheel_checks.facts.host.expected import CPU, HostExpectation, counted, gpus_of
+from wheel_checks.facts.gpu.expected import CPU, HostExpectation, counted
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import may_have_gpu
 from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
+from wheel_checks.facts.host.seen import gpus_of
 from wheel_checks.model import Answer, CheckResult, Outcome, Severity, Unavailable, Verdict
 from wheel_checks.phrases import joined
 from wheelproof.doctor.diagnosis import Diagnosis

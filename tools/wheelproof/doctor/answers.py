@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wheel_checks.facts.host.probes import ChildEnd, CudaGpu, CudaProbe, KernelProbe, NvmlGpu, NvmlProbe, TorchProbe
+from wheel_checks.facts.host.start_up import StartUp, VariableChange
 from wheel_checks.model import Unavailable
 
 INSIDE = Path(__file__).parent / "inside"
@@ -128,6 +129,10 @@ class Answer:
             tuple(told.get("names") or ()),
             told.get("device", ""),
             told.get("computes_on_cpu"),
+            StartUp(
+                tuple(VariableChange(*change) for change in self.each("change")),
+                *(tuple(told.get(name) or ()) for name in ("standard", "extensions", "suffixes")),
+            ),
         )
 
     def as_kernel(self) -> KernelProbe | Unavailable:

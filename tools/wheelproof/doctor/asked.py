@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from wheel_checks.facts.host.expected import CPU, HostExpectation
+from wheel_checks.facts.gpu.expected import CPU, HostExpectation
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import may_have_gpu
 from wheel_checks.model import CheckResult, Outcome, Unavailable

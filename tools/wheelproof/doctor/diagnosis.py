@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from wheel_checks.facts.host.expected import CPU, HostExpectation
+from wheel_checks.facts.gpu.expected import CPU, HostExpectation
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.presence import may_have_gpu

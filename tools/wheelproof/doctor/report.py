@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.host.expected import HostExpectation
+from wheel_checks.facts.gpu.expected import HostExpectation
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.model import CheckResult, Report, Subject
 from wheel_checks.rules.host.cause import KIND

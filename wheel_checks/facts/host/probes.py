@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from wheel_checks.facts.host.start_up import NOTHING_SEEN, StartUp
 from wheel_checks.phrases import plural
 
 HUNG, CRASHED = -2, -3  # stand for the code of a CUDA probe that gave none
@@ -119,7 +120,8 @@ class TorchProbe:
     said; ``warnings`` what torch warned of. ``computes`` is "" when a small product on the GPU was right, else what
     failed. ``failed_at`` is the step in which the child hung or crashed; ``trace`` then tells where in Python that was.
     ``steps`` are the seconds of its steps. ``names`` are the GPUs that torch sees; ``device`` is "cuda" (also for
-    ROCm) or "xpu". ``computes_on_cpu`` is as ``computes``, where there was no GPU to compute on.
+    ROCm) or "xpu". ``computes_on_cpu`` is as ``computes``, where there was no GPU to compute on. ``edited`` are files
+    of the traceback that are not those that were installed, by RECORD.
     """
 
     end: ChildEnd
@@ -139,6 +141,8 @@ class TorchProbe:
     names: tuple[str, ...] = ()
     device: str = ""
     computes_on_cpu: str | None = None
+    start: StartUp = NOTHING_SEEN
+    edited: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ class Interpreter:
     the current folder, ``user_site`` the user's site-packages when they are searched. ``machine`` is the ELF machine of
     its binary; ``libc`` its C library and version. ``has_pip`` is False when there is no pip beside it, as in the
     environments that uv makes. ``fault`` says what happened when it was started ("" when it ran); what is known then
-    was read from its files.
+    was read from its files. ``local_modules`` are files and packages of the working directory with the names of modules
+    of the standard library, where that folder is searched.
     """
 
     path: str
@@ -39,6 +40,7 @@ class Interpreter:
     externally_managed: bool = False
     has_pip: bool = True
     fault: str = ""
+    local_modules: tuple[str, ...] = ()
 
     @property
     def is_virtual(self) -> bool:

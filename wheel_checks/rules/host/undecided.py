@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from wheel_checks.commands import Command
 from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.gpu.expected import CPU, HostExpectation, mismatch
 from wheel_checks.facts.host.advice import reinstall_torch
-from wheel_checks.facts.host.expected import CPU, HostExpectation, gpus_of, mismatch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import TorchProbe
+from wheel_checks.facts.host.seen import gpus_of
 from wheel_checks.facts.host.unexplained import UnexplainedSymptom
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.registry import rule

@@ -9,6 +9,7 @@ folder: sys.path is what a user's ``python -c`` has there.
 from __future__ import annotations
 
 import faulthandler
+import importlib.machinery
 import importlib.util
 import json
 import os
@@ -23,6 +24,8 @@ MOST_WARNINGS = 8
 LONGEST = 1200  # characters of a message
 TRACE_LINES = 16
 MOST_GPUS = 64  # of which names are said
+# Of variables that decide what torch sees.
+PREFIXES = ("CUDA_", "NVIDIA_", "HIP_", "ROCR_", "HSA_", "ZE_", "ONEAPI_", "LD_", "TRITON_", "TORCH_", "PYTORCH_")
 STACKS = 1  # standard output: stacks stand after the name of the step
 MARGIN = 0.5  # seconds before the deadline at which the stack is still told
 
@@ -72,6 +75,66 @@ def tell_warnings() -> None:
 
     warnings.simplefilter("default", UserWarning)
     warnings.showwarning = cast("Any", tell)
+
+
+def say_changes() -> None:
+    """Say which variables of accelerators and the loader the start of Python has changed, and the file that names them.
+
+    /proc/self/environ holds what the process was started with.
+    """
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            pairs = [part.partition(b"=") for part in file.read().split(b"\0") if part]
+    except OSError:
+        return
+    before = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+    names = sorted({name for name in (*before, *os.environ) if name.startswith(PREFIXES)})
+    for name in names:
+        if before.get(name) != os.environ.get(name):
+            say(change=[name, before.get(name), os.environ.get(name), origin_of(name)])
+
+
+def origin_of(variable: str) -> str:
+    """The file of the start-up that names the variable: of the customize modules, then of the .pth files."""
+    modules = (sys.modules.get(name) for name in ("sitecustomize", "usercustomize"))
+    files = [str(getattr(module, "__file__", "")) for module in modules if module]
+    for folder in sys.path:
+        try:
+            files += sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".pth"))
+        except OSError:
+            continue
+    for file in files:
+        try:
+            with open(file, "rb") as opened:
+                if variable.encode() in opened.read(1 << 20):
+                    return file
+        except OSError:
+            continue
+    return ""
+
+
+def say_modules(before: set[str]) -> None:
+    """Say which modules of the standard library were looked for on sys.path since ``before``."""
+    folder = os.path.dirname(os.path.realpath(os.__file__))
+    found = []
+    for name in sorted(set(sys.modules) - before):
+        file = getattr(sys.modules[name], "__file__", None) or ""
+        if "." not in name and "site-packages" not in file and os.path.realpath(file).startswith(folder + os.sep):
+            found.append(name)
+    say(standard=found)
+
+
+def say_extensions() -> None:
+    """Say for which Pythons the extension module of torch is built, and what this one imports."""
+    found = []
+    for folder in sys.path:
+        try:
+            names = os.listdir(os.path.join(folder, "torch"))
+        except OSError:
+            continue
+        found = sorted(name for name in names if name.startswith("_C.") and name.endswith(".so"))
+        break
+    say(extensions=found, suffixes=importlib.machinery.EXTENSION_SUFFIXES)
 
 
 def import_torch() -> Any:
@@ -127,8 +190,12 @@ def main(seconds: float, each: float, kernel: str) -> None:
     faulthandler.enable(STACKS)
     tell_warnings()
     steps = Steps(seconds, each)
+    say_changes()
+    before = set(sys.modules)
     torch = steps.take("import torch", import_torch, "error", seconds)
+    say_modules(before)
     if torch is None:
+        say_extensions()
         return
     device, module = gpus_of(torch)
     available = steps.take(f"torch.{device}.is_available()", module.is_available, "init_error")

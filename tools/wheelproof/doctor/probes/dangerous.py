@@ -18,7 +18,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from wheel_checks.process import end_all
 from wheel_checks.sources.scratch_folder import scratch_folder
 from wheelproof.doctor.answers import INSIDE, TORCH_PROGRAM, Answer
 from wheelproof.doctor.children import TIME_IS_OVER, Budget, run_child
+from wheelproof.doctor.probes.edited import edited_files
 
 NVML_SECONDS = 15.0
 CUDA_SECONDS = 20.0  # a server with eight GPUs and no persistence daemon takes ten
@@ -141,7 +142,10 @@ class _Runs:
             command = [self.python, "-B", "-c", _LIKE_A_USER, str(INSIDE / TORCH_PROGRAM)]
             command += [f"{deadline:.1f}", f"{TORCH_STEP_SECONDS:g}", str(INSIDE / "kernel.py")]
             answer = Answer(*run_child(command, deadline=deadline, environment=environment))
-        return answer.as_torch(), answer.as_kernel()
+        torch = answer.as_torch()
+        if torch.trace and not torch.imported:
+            torch = replace(torch, edited=edited_files(torch.trace))
+        return torch, answer.as_kernel()
 
     def counterfactuals(self, nvml: NvmlProbe | Unavailable, cuda: CudaProbe | Unavailable) -> Iterator[Counterfactual]:
         """CUDA again without each suspect; nothing when its answer was good."""

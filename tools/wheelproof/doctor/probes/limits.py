@@ -11,7 +11,7 @@ from wheel_checks.model import Unavailable
 
 
 def read_limits(root: str = "/") -> Limits | Unavailable:
-    """The size of /dev/shm below ``root``, and how much memory this process may lock (RLIMIT_MEMLOCK, soft)."""
+    """The size of /dev/shm below ``root``, and how much memory this process may lock and map (RLIMIT_MEMLOCK, _AS)."""
     shared = Path(root, "dev/shm")
     try:
         sizes = os.statvfs(shared)
@@ -22,5 +22,5 @@ def read_limits(root: str = "/") -> Limits | Unavailable:
     else:
         # A folder of a larger file system has no size of its own: only a mount is what `--shm-size` sets.
         size = sizes.f_frsize * sizes.f_blocks if os.path.ismount(shared) or root != "/" else 0
-    soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    return Limits(size, None if soft == resource.RLIM_INFINITY else soft)
+    (locked, _), mapped = resource.getrlimit(resource.RLIMIT_MEMLOCK), resource.getrlimit(resource.RLIMIT_AS)
+    return Limits(size, *(None if limit == resource.RLIM_INFINITY else limit for limit in (locked, *mapped)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -25,6 +26,7 @@ from wheelproof.doctor.children import Budget, run_child
 SECONDS = 10.0  # one with an endless .pth file is killed then
 PROGRAM = "interpreter.py"
 MOST_TAGS = 40
+MOST_ENTRIES = 10_000  # of the working directory that are looked at
 _LARGEST_CONFIG = 64 * 1024  # bytes of pyvenv.cfg
 
 _VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX")  # which name the active environment, in this order
@@ -115,7 +117,23 @@ def _of_answer(program: str, why: str, told: Mapping[str, Any]) -> Interpreter:
         user_site=told["user_site"],
         externally_managed=told["externally_managed"],
         has_pip=told["has_pip"],
+        local_modules=_local_modules() if "" in told["search_path"] else (),
     )
+
+
+def _local_modules() -> tuple[str, ...]:
+    """What of the working directory has the name of a module of the standard library."""
+    found = []
+    try:
+        with os.scandir() as entries:
+            for entry in islice(entries, MOST_ENTRIES):
+                name, _, suffix = entry.name.partition(".")
+                is_module = suffix == "py" or (not suffix and os.path.isfile(f"{entry.name}/__init__.py"))  # noqa: PTH113  # a name of the folder
+                if is_module and name in sys.stdlib_module_names:
+                    found.append(entry.name)
+    except OSError:
+        return ()
+    return tuple(sorted(found))
 
 
 def _working_directory() -> str:

@@ -1,4 +1,4 @@
-"""What a host is expected to have: ``--expect gpu``, ``--expect cpu``, ``--expect "4 x GB200"``."""
+"""The GPUs that a host is expected to have: ``--expect gpu``, ``--expect cpu``, ``--expect "4 x GB200"``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from dataclasses import dataclass
 
 from wheel_checks.errors import UsageError
 from wheel_checks.facts.gpu.targets import Product, parse_gpu
-from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.probes import TorchProbe
-from wheel_checks.model import Unavailable
 
 CPU, ANY = "cpu", "gpu"
 _KINDS = (ANY, "cuda", "rocm", "xpu", CPU)
@@ -72,25 +69,6 @@ def parse_host_expectation(text: str) -> HostExpectation:
         return HostExpectation(kind, int(count or 0))
     product = parse_gpu(what)
     return HostExpectation("rocm" if product.gfx else "cuda", int(count or 0), product)
-
-
-def gpus_of(facts: HostFacts) -> tuple[SeenGpu, ...] | Unavailable:
-    """The GPUs as torch sees them; where it sees none, as CUDA, NVML or the PCI bus show them.
-
-    Unavailable when none of these could be read.
-    """
-    probe, cuda, nvml, pci = facts.torch, facts.cuda, facts.nvml, facts.pci
-    by_cuda = () if isinstance(cuda, Unavailable) else cuda.gpus
-    capabilities = {gpu.name: f"{gpu.capability[0]}.{gpu.capability[1]}" for gpu in by_cuda}
-    if isinstance(probe, TorchProbe) and probe.available and probe.names:
-        return tuple(SeenGpu(name, capabilities.get(name, "")) for name in probe.names)
-    if by_cuda:
-        return tuple(SeenGpu(gpu.name, capabilities[gpu.name]) for gpu in by_cuda)
-    if not isinstance(nvml, Unavailable) and nvml.gpus:
-        return tuple(SeenGpu(gpu.name) for gpu in nvml.gpus)
-    if isinstance(pci, Unavailable):
-        return pci
-    return tuple(SeenGpu(device.name) for device in pci if device.is_nvidia_gpu)
 
 
 def counted(gpus: Iterable[SeenGpu]) -> str:

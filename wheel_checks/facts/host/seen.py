@@ -1,0 +1,27 @@
+"""The GPUs that a host has, to be held against those that it is expected to have."""
+
+from __future__ import annotations
+
+from wheel_checks.facts.gpu.expected import SeenGpu
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.probes import TorchProbe
+from wheel_checks.model import Unavailable
+
+
+def gpus_of(facts: HostFacts) -> tuple[SeenGpu, ...] | Unavailable:
+    """The GPUs as torch sees them; where it sees none, as CUDA, NVML or the PCI bus show them.
+
+    Unavailable when none of these could be read.
+    """
+    probe, cuda, nvml, pci = facts.torch, facts.cuda, facts.nvml, facts.pci
+    by_cuda = () if isinstance(cuda, Unavailable) else cuda.gpus
+    capabilities = {gpu.name: f"{gpu.capability[0]}.{gpu.capability[1]}" for gpu in by_cuda}
+    if isinstance(probe, TorchProbe) and probe.available and probe.names:
+        return tuple(SeenGpu(name, capabilities.get(name, "")) for name in probe.names)
+    if by_cuda:
+        return tuple(SeenGpu(gpu.name, capabilities[gpu.name]) for gpu in by_cuda)
+    if not isinstance(nvml, Unavailable) and nvml.gpus:
+        return tuple(SeenGpu(gpu.name) for gpu in nvml.gpus)
+    if isinstance(pci, Unavailable):
+        return pci
+    return tuple(SeenGpu(device.name) for device in pci if device.is_nvidia_gpu)
