@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -143,6 +144,35 @@ def test_a_file_that_was_edited(wheelproof: Wheelproof, tmp_path: Path) -> None:
 
     assert finding["message"] == f"{file} is not the file that torch 2.11.0 installed: its hash differs from RECORD"
     assert "--reinstall-package=torch" in command_of(finding)
+
+
+def test_an_interpreter_that_is_gone(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    one = patient(tmp_path)
+    for link in one.folder.glob("bin/python*"):
+        link.unlink()
+    Path(one.python).symlink_to("/nonexistent/python3")
+    finding = found(wheelproof, str(one.folder))["DOC200"]
+
+    assert finding["message"].endswith("it is a link to /nonexistent/python3, which does not exist")
+    assert finding["fix"]["commands"][0].startswith(f"uv venv --python {sys.version_info[0]}.{sys.version_info[1]} ")
+
+
+def test_an_interpreter_that_may_not_be_executed(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    one = patient(tmp_path)
+    for link in one.folder.glob("bin/python*"):
+        link.unlink()
+    shutil.copyfile(os.path.realpath(sys.executable), one.python)
+    finding = found(wheelproof, str(one.folder))["DOC200"]
+
+    assert "Permission denied" in finding["message"]
+    assert command_of(finding) == f"chmod +x {one.python}"
+
+
+def test_a_torch_of_which_the_metadata_is_gone(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    one = patient(tmp_path)
+    shutil.rmtree(one.installed.site_packages / "torch-2.11.0.dist-info")
+
+    assert "for pip and uv it is not installed" in found(wheelproof, one.python)["DOC002"]["message"]
 
 
 def test_nothing_of_this_where_nothing_is_wrong(wheelproof: Wheelproof, tmp_path: Path) -> None:

@@ -75,10 +75,11 @@ CAUSES[TORCH_MISSING] = Cause("", Layer.TRITON, ("torch:missing",))  # whatever 
 def torch_missing(facts: HostFacts, _expectations: Expectations) -> Iterator[Finding]:
     """Nothing when torch is there, or when it is unknown what is installed."""
     installed, interpreter = need(facts.installed), need(facts.interpreter)
-    if installed.torch is not None:
+    probe, torch = facts.torch, installed.torch
+    imported = isinstance(probe, TorchProbe) and probe.imported
+    if torch is not None and (not imported or installed.named("torch") or installed.conda):
         return
-    advised, probe = reinstall_torch(facts), facts.torch
-    where = Evidence("site-packages", interpreter.purelib)
+    advised, where = reinstall_torch(facts), Evidence("site-packages", interpreter.purelib)
     if isinstance(probe, TorchProbe) and probe.imported:
         yield Finding(
             f"torch {probe.version} in {probe.path} has no metadata: for pip and uv it is not installed",

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,8 @@ def _working_directory() -> str:
 def _of_files(environment: Environment, found: str = "", fault: str = "") -> Interpreter | Unavailable:
     """What the files of an environment tell, when its interpreter cannot be asked."""
     tree, entries = environment.tree, environment.entries
+    if not environment.interpreter:
+        environment, fault = _with_dangling_link(environment, fault)
     if not environment.interpreter or environment.python is None:
         return Unavailable(f"there is no interpreter in {environment.path}", "--python PATH names one")
     own = [entry for entry in entries if entry.origin == "site-packages"] or list(entries)
@@ -176,6 +179,16 @@ def _of_files(environment: Environment, found: str = "", fault: str = "") -> Int
         has_pip=any("pip" in entry.names for entry in entries),
         fault=fault,
     )
+
+
+def _with_dangling_link(environment: Environment, fault: str) -> tuple[Environment, str]:
+    """The environment with the link that should lead to its interpreter, and where that leads: to nothing."""
+    for name in _NAMES:
+        link = Path(environment.tree.root, f"{environment.path}/bin/{name}".lstrip("/"))
+        if link.is_symlink() and not link.exists():
+            gone = f"it is a link to {link.readlink()}, which does not exist"
+            return replace(environment, interpreter=f"{environment.path}/bin/{name}"), gone
+    return environment, fault
 
 
 def _base_prefix(environment: Environment) -> str:

@@ -34,6 +34,7 @@ from wheel_checks.rules.host.observed import TORCH_FAILS, variable_shown
 NOT_STARTED = "DOC200"
 _UNDECLARED = ("libnvpl_", "libcudss")  # B23 says so: no wheel of NVIDIA's that torch requires brings them
 EXEC_FORMAT = "Exec format error"
+DANGLING = "which does not exist"
 PAGE_SIZE = "Unsupported system page size"
 
 CAUSES[NOT_STARTED] = Cause("", Layer.PYTHON, ("torch:import", "torch:signal", "torch:hang"))
@@ -58,6 +59,10 @@ def interpreter_starts(facts: HostFacts, _expectations: Expectations) -> Iterato
     evidence += [variable_shown(facts, name) for name in variables]
     if "older than Python" in python.fault:
         fix = new_environment(facts, RECOMMENDED_PYTHON)
+    elif DANGLING in python.fault:
+        fix = new_environment(facts, ".".join(python.version.split(".")[:2]))
+    elif "Permission denied" in python.fault:
+        fix = Fix("Let it be executed.", (run("chmod", "+x", path(python.path)),))
     elif variables:
         fix = Fix("Start it without these variables.", (Unset(tuple(variables)), python_command(facts, "-c", "pass")))
     else:
