@@ -20,7 +20,6 @@ from functools import partial
 import pytest
 
 from tests.doctor.test_explain import FRAGMENTS
-from tests.rules.host import start_up_cases
 from tests.support.hostile import HEAD, HOSTILE, TAIL, faults, texts_of, vectors, with_texts
 from tests.support.hosts import (
     cuda_fails,
@@ -91,8 +90,6 @@ def hosts() -> list[Host]:
     found.append(Host("DOC200-without-variables", "DOC200", crashing))
     no_manager = replaced(cuda_fails(hgx(), 802), "services", processes=(), fabric_manager="")
     found.append(Host("DOC401-without-the-package", "DOC401", no_manager))
-    first = {case.rule: case for case in reversed(start_up_cases.CASES) if case.says}
-    found += [Host(rule, rule, case.facts()) for rule, case in first.items()]
     return [*found, Host("DOC002", "DOC002", replaced(healthy(), "installed", torch=None))]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,10 @@ from wheel_checks.facts.host.codec import from_json, to_json
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.redaction import redact
 from wheel_checks.model import CheckResult, Outcome, Severity
+from wheel_checks.report.text import render
 from wheel_checks.rules.host.cause import CAUSES, KIND, rule_id
-from wheelproof.doctor.report import examine
+from wheelproof.doctor.report import Showing, examine, make_report
+from wheelproof.reporting import OpenReport
 
 SCENARIOS = scenarios()
 
@@ -45,6 +49,18 @@ def test_a_scenario_is_named_after_the_entry_of_its_rule(scenario: Scenario) -> 
     assert scenario.file.startswith(f"{scenario.catalogue}-")
     told = {scenario.expected.root, *scenario.expected.others, *scenario.expected.harmless}
     assert rule_id(scenario.catalogue) in {*told, *scenario.expected.silent}
+
+
+def test_a_diagnosis_fits_on_a_screen_of_80_columns() -> None:
+    """24 lines, but for three whose commands name a dozen packages."""
+    lines = {}
+    for scenario in SCENARIOS:
+        screen = io.StringIO()
+        render(make_report(examine(scenario.facts), Showing(), OpenReport("doctor")), screen, color=False, width=80)
+        lines[scenario.file] = sum(max(1, math.ceil(len(line) / 80)) for line in screen.getvalue().splitlines())
+
+    assert sorted(file[:3] for file, count in lines.items() if count > 24) == ["A03", "A04", "G01"]
+    assert max(lines.values()) <= 31
 
 
 def test_every_rule_has_a_scenario() -> None:

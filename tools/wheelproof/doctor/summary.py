@@ -11,7 +11,6 @@ from wheel_checks.catalogue import select_rules
 from wheel_checks.commands import Command, option, run, shell
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.codec import to_json
-from wheel_checks.facts.host.commands import check_torch
 from wheel_checks.facts.host.comparable import comparable
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.unexplained import UnexplainedSymptom
@@ -117,8 +116,9 @@ def _notes(facts: HostFacts, diagnosis: Diagnosis) -> Iterator[str]:
         yield f"The root cause does not explain everything: {phrases}. Mend it first, then look again."
     if diagnosis.root:
         python = () if isinstance(facts.interpreter, Unavailable) else option("--python", facts.interpreter.path)
-        commands = run("wheelproof", "doctor", python), check_torch(facts)
-        yield f"Afterwards: {', or at least '.join(shell(one) for one in commands if isinstance(one, Command))}"
+        again = run("wheelproof", "doctor", python)
+        if isinstance(again, Command):
+            yield f"Afterwards: {shell(again)}"
     unsure = diagnosis.unexplained or diagnosis.confidence == LIKELY
     if unsure and not isinstance(facts.system, Unavailable) and not facts.system.root:
         yield "Run as root, the doctor also sees the kernel's log and the devices that this user may not open."
