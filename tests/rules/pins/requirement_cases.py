@@ -64,4 +64,6 @@ CASES = [
     Case("PIN107", "pip's torch in the same file", pin("torch", kept=True)),
     Case("PIN108", "an extra called torch", says("extra"), ("beware",), NOTE),
     Case("PIN108", "an install command", says("install-command")),
+    Case("PIN109", "a --package that matches nothing", says("package-unmatched"), ("beware",), NOTE),
+    Case("PIN109", "something else", says("extra")),
 ]

@@ -17,8 +17,8 @@ from wheel_checks.model import Location, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheelproof.pins.documents.constraints import as_pep508
 from wheelproof.pins.model import Document, FoundRequirement, Notice, Place
-from wheelproof.pins.policy import CONDA, Policy
-from wheelproof.pins.rewrite.planning import outside_notice, read_all
+from wheelproof.pins.policy import Policy
+from wheelproof.pins.rewrite.planning import names_in, outside_notice, read_all, unmatched
 from wheelproof.pins.rewrite.tree import tree_of
 from wheelproof.pins.survival import survives
 
@@ -47,7 +47,7 @@ def check_files(
     """
     subjects: list[Subject] = []
     loose: list[Notice] = []
-    size = 0
+    size, names = 0, set[str]()
 
     def unreadable(path: Path, error: WheelproofError) -> None:
         results = run_rules([get_rule("WHL000")], error, None)
@@ -58,6 +58,7 @@ def check_files(
         outside = outside_notice(path, tree, "it was read and judged; `pins rewrite` does not change it")
         document = replace(found, notices=(*found.notices, outside)) if outside else found
         size += len(document.source.data)
+        names |= names_in(document)
         facts = facts_of(path, document, policy, installed)
         results = run_rules(rules, facts, Expectations())
         told = {
@@ -69,11 +70,18 @@ def check_files(
         count = len(facts.requirements)
         headline = f"{len(document.requirements)} requirements, {count or 'none'} on torch or its companions"
         subjects.append(Subject(str(path), KIND, headline, told, results))
+    asked_in_vain = list(unmatched(policy, names))
+    if asked_in_vain:
+        subjects.append(_loose("--package", asked_in_vain, rules))
     if loose:
-        places = tuple(PinNotice(notice.code, notice.message, Location()) for notice in loose)
-        results = run_rules(rules, RequirementFile("included files", (), places), Expectations())
-        subjects.append(Subject("included files", KIND, results=results))
+        subjects.append(_loose("included files", loose, rules))
     return Checked(tuple(subjects), size)
+
+
+def _loose(label: str, notices: Sequence[Notice], rules: Sequence[Rule]) -> Subject:
+    """What is to be said of no single file."""
+    places = tuple(PinNotice(notice.code, notice.message, Location()) for notice in notices)
+    return Subject(label, KIND, results=run_rules(rules, RequirementFile(label, (), places), Expectations()))
 
 
 def facts_of(path: Path, document: Document, policy: Policy, installed: Mapping[str, str]) -> RequirementFile:
@@ -83,7 +91,7 @@ def facts_of(path: Path, document: Document, policy: Policy, installed: Mapping[
         PinNotice(notice.code, notice.message, _location(notice.place, path))
         for notice in document.notices
         if not notice.on_change
-        and (not notice.about or any(policy.means(name) or name in CONDA for name in notice.about))
+        and (not notice.about or any(policy.means(name) or policy.means_conda(name) for name in notice.about))
     )
     return RequirementFile(str(path), wanted, notices)
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from wheelproof.pins.documents.names import normalized
+from wheel_checks.facts.pins.families import TORCH, Family, as_pattern, family, matches
 from wheelproof.pins.model import FoundRequirement, Role
-
-CORE = frozenset({"torch", "torchvision", "torchaudio"})
-WIDE = CORE | {"torchcodec", "triton", "pytorch-triton"}
-CONDA = frozenset({"pytorch", "pytorch-gpu", "pytorch-cpu", "pytorch-cuda", "torchvision", "torchaudio"})
-_NVIDIA = re.compile(r"nvidia-.+-cu\d+")
 
 
 class Mode(StrEnum):
@@ -25,7 +19,7 @@ class Mode(StrEnum):
 
 
 class NameSet(StrEnum):
-    """Sets of projects: torch and its two libraries, or all that come with torch."""
+    """Sets of projects of a family: torch and its two libraries, or all that come with torch."""
 
     CORE = "core"
     WIDE = "wide"
@@ -33,10 +27,11 @@ class NameSet(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Which projects, by ``names`` or else by ``packages`` (normalised), and what happens to them.
+    """Which projects, by ``names`` of ``families`` or else by ``packages``, and what happens to them.
 
-    ``versions`` are those to pin, by name, for the mode pin-installed. ``conda`` changes conda's own packages, too;
-    ``drop_orphan_index`` takes away index options for torch where nothing of torch is left.
+    ``packages`` are normalized names or globs. ``versions`` are those to pin, by name, for the mode pin-installed.
+    ``conda`` changes conda's own packages, too; ``drop_orphan_index`` takes away index options for torch where nothing
+    of torch is left.
     """
 
     mode: Mode = Mode.DROP
@@ -45,21 +40,29 @@ class Policy:
     conda: bool = False
     drop_orphan_index: bool = False
     versions: Mapping[str, str] = field(default_factory=dict)
+    families: tuple[Family, ...] = field(default_factory=lambda: (family(TORCH),))
 
     def means(self, name: str) -> bool:
         """Whether a project is meant."""
         if self.packages:
-            return name in self.packages
-        if self.names is NameSet.CORE:
-            return name in CORE
-        return name in WIDE or (name.startswith("nvidia-") and bool(_NVIDIA.fullmatch(name)))
+            return matches(name, self.packages)
+        return any(one.in_set(name, wide=self.names is NameSet.WIDE) for one in self.families)
+
+    def means_conda(self, name: str) -> bool:
+        """Whether a package of conda's channels is meant."""
+        return matches(name, self.packages or [name for one in self.families for name in one.conda])
 
     def wants(self, found: FoundRequirement) -> bool:
         """Whether a requirement is meant: by its name, and no guard that keeps torch away."""
-        meant = found.name in (self.packages or CONDA) if found.role is Role.CONDA else self.means(found.name)
+        meant = self.means_conda(found.name) if found.role is Role.CONDA else self.means(found.name)
         return meant and not found.is_guard
 
+    def unmatched(self, names: Iterable[str]) -> list[str]:
+        """The ``packages`` that none of these names matches."""
+        there = set(names)
+        return sorted(pattern for pattern in self.packages if not any(matches(name, (pattern,)) for name in there))
 
-def names_of(packages: list[str]) -> frozenset[str]:
-    """Names as ``Policy.packages`` has them."""
-    return frozenset(map(normalized, packages))
+
+def names_of(packages: Iterable[str]) -> frozenset[str]:
+    """Names and globs as ``Policy.packages`` has them."""
+    return frozenset(map(as_pattern, packages))

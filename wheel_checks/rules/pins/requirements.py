@@ -148,3 +148,17 @@ def others(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """No extra is called torch, no wheel is for one torch, no setting of uv names it."""
     for notice in file.noticed("extra", "wheel-abi", "match-runtime", "build-dependency", "dependency-metadata"):
         yield Finding(notice.message, location=notice.location)
+
+
+@rule(
+    "PIN109",
+    "every package that is asked for is required somewhere",
+    Severity.NOTE,
+    why="A name that is misspelled, or a glob that matches nothing, judges nothing: no finding then says little.",
+    example="`--package nvidia-cudn*` in a tree whose requirements name nvidia-cudnn-cu12",
+    fix="Name the package as its requirements do, or a glob such as `nvidia-*`.",
+)
+def asked(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
+    """Every --package matches a requirement."""
+    for notice in file.noticed("package-unmatched"):
+        yield Finding(notice.message, location=notice.location)

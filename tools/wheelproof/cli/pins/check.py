@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wheel_checks.errors import NotFoundError
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
-from wheelproof.cli.pins.options import add_name_options
+from wheelproof.cli.pins.options import add_name_options, policy_of
 from wheelproof.cli.rights import SETS, allow_tree, raises
 from wheelproof.reporting import OpenReport
 
@@ -37,12 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Judge the files, and print the report. Raises WheelproofError."""
     from wheelproof.pins.check import KIND, check_files
-    from wheelproof.pins.policy import NameSet, Policy, names_of
 
     output = OutputOptions.from_arguments(arguments)
     opened = OpenReport("pins check")
     rules = output.rules(KIND)
-    policy = Policy(names=NameSet(arguments.set), packages=names_of(arguments.package))
+    policy = policy_of(arguments)
     paths = [Path(name) for name in arguments.paths] or [Path()]
     checked = check_files(paths, policy, _installed(arguments), rules, skip_vendored=arguments.skip_vendored)
     if not checked.subjects:

@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING, Any
 
 from wheelproof.cli.options import add_list
 
+if TYPE_CHECKING:  # not for --help
+    from wheelproof.pins.policy import Policy
+
 
 def add_name_options(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--set`` and ``--package``."""
+    """Declare ``--family``, ``--set`` and ``--package``."""
     parser.add_argument(
         "--set",
         choices=["core", "wide"],
         default="core",
         help="core: torch, torchvision, torchaudio; wide: also torchcodec, triton, nvidia-*-cuNN (default: core)",
     )
-    add_list(parser, "--package", "NAME", "these projects instead of a set (repeatable)")
+    add_list(
+        parser, "--family", "NAME", "the sets of this family, such as jax or tensorflow (repeatable; default: torch)"
+    )
+    add_list(parser, "--package", "NAME", "these projects instead of a set, or those that match a glob (repeatable)")
+
+
+def policy_of(arguments: argparse.Namespace, mode: str = "drop", **more: Any) -> Policy:
+    """The policy that the options describe. Raises UsageError for a family that there is not."""
+    from wheel_checks.facts.pins.families import TORCH, family
+    from wheelproof.pins.policy import Mode, NameSet, Policy, names_of
+
+    return Policy(
+        Mode(mode),
+        NameSet(arguments.set),
+        names_of(arguments.package),
+        families=tuple(map(family, dict.fromkeys(arguments.family or [TORCH]))),
+        **more,
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 from wheel_checks.formats.secrets import redact_text
 from wheelproof.cli.options import open_output
 from wheelproof.cli.pins.notes import say_waiting, show_old_journals
-from wheelproof.cli.pins.options import add_name_options
+from wheelproof.cli.pins.options import add_name_options, policy_of
 
 CONFIGURABLE = False  # a file of the project must not decide what happens to its files
 
@@ -48,7 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Plan, show, and write unless told otherwise; 0 whatever was found. Raises WheelproofError."""
     from wheel_checks.report import wording
-    from wheelproof.pins.policy import Mode, NameSet, Policy, names_of
     from wheelproof.pins.rewrite.planning import plan
     from wheelproof.pins.rewrite.summary import as_json, as_text
 
@@ -58,10 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
         from wheelproof.pins.guard.versions import versions_to_pin  # reads the whole environment
 
         versions = versions_to_pin(arguments.python, os.environ)
-    policy = Policy(
-        Mode(arguments.mode),
-        NameSet(arguments.set),
-        names_of(arguments.package),
+    policy = policy_of(
+        arguments,
+        arguments.mode,
         conda=arguments.conda,
         drop_orphan_index=arguments.drop_orphan_index,
         versions=versions,

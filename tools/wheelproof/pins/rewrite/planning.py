@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from wheel_checks.errors import NotFoundError, SourceError, WheelproofError
+from wheel_checks.facts.pins.families import TORCH, family
 from wheel_checks.sources.regular_file import real_path
 from wheelproof.pins.documents.items import remove_items
 from wheelproof.pins.documents.reading import read_document
@@ -24,7 +25,7 @@ from wheelproof.pins.model import (
     Span,
     apply,
 )
-from wheelproof.pins.policy import CONDA, WIDE, Mode, Policy
+from wheelproof.pins.policy import Mode, Policy
 from wheelproof.pins.rewrite.discovery import LINKED_FOLDER, find_files
 from wheelproof.pins.rewrite.proof import prove
 from wheelproof.pins.rewrite.tree import Tree, tree_of
@@ -46,7 +47,19 @@ def plan(paths: Sequence[Path], policy: Policy, *, skip_vendored: bool = False) 
         if outside := outside_notice(path, tree, "it was read, and is not changed"):
             notices.append(outside)
         files.append(plan_document(path, replace(document, rewritable=False) if outside else document, policy))
+    notices += unmatched(policy, (name for file in files for name in names_in(file.document)))
     return Plan(tuple(files), tuple(notices), dict(policy.versions))
+
+
+def names_in(document: Document) -> set[str]:
+    """The names of which a document says something."""
+    return {found.name for found in document.requirements} | {n for notice in document.notices for n in notice.about}
+
+
+def unmatched(policy: Policy, names: Iterable[str]) -> Iterator[Notice]:
+    """A notice for each name or glob that the user asks for and that matches none of the names in what was read."""
+    for pattern in policy.unmatched(names):
+        yield Notice("package-unmatched", f"--package {pattern} matches nothing in the files that were read")
 
 
 def outside_notice(path: Path, tree: Tree, consequence: str) -> Notice | None:
@@ -179,16 +192,18 @@ def _orphan_indexes(document: Document, policy: Policy, changes: list[Change]) -
         return []
     removed = {id(change.found) for change in changes}
     left = {found.name for found in document.requirements if id(found) not in removed}
-    served = any(name in WIDE or name.startswith("nvidia-") for name in left)
+    served = any(map(family(TORCH).is_member, left))
     return [index for index in document.indexes if index.for_torch and not (served or (left and not index.only_torch))]
 
 
 def _standing_notices(document: Document, policy: Policy, changes: list[Change], gone: set[Place]) -> Iterator[Notice]:
     """The notices that hold: about a name that is meant, at a place that stays, after a change if they need one."""
     gone = gone | {change.found.place for change in changes}
-    names = CONDA if document.kind == "lock" else frozenset[str]()
+    locked = document.kind == "lock"
     for notice in document.notices:
-        meant = not notice.about or any(policy.means(name) or name in names for name in notice.about)
+        meant = not notice.about or any(
+            policy.means(name) or (locked and policy.means_conda(name)) for name in notice.about
+        )
         serves_still = notice.code == "index-kept" and policy.mode is not Mode.DROP
         if meant and notice.place not in gone and (changes or not notice.on_change) and not serves_still:
             yield notice
