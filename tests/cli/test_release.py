@@ -399,6 +399,82 @@ def test_what_the_wheels_require_is_resolved_for_every_cell(
     assert run.status == status
 
 
+OTHERS = """\
+project = "demo"
+pythons = ["3.12"]
+[[platform]]
+name = "musl"
+tags = ["musllinux_1_2_x86_64"]
+[[platform]]
+name = "Windows x86"
+tags = ["win32"]
+[[platform]]
+name = "universal"
+tags = ["macosx_*_universal2"]
+"""
+OTHER_PLATFORMS = ("musllinux_1_2_x86_64", "win32", "macosx_10_13_universal2")
+
+
+@pytest.mark.parametrize(
+    ("tags", "told"),
+    [
+        (("musllinux_1_2_x86_64", "win32", "macosx_11_0_arm64", "macosx_10_13_x86_64"), "may be uploaded"),
+        (("musllinux_1_1_x86_64", "win32", "macosx_11_0_universal2"), "may be uploaded"),
+        (("manylinux_2_17_x86_64", "win32", "macosx_11_0_universal2"), "on musl (Python 3.12) there is no file of dep"),
+        (
+            ("musllinux_1_2_x86_64", "win_amd64", "macosx_11_0_universal2"),
+            "on Windows x86 (Python 3.12) there is no file of dep",
+        ),
+        (
+            ("musllinux_1_2_x86_64", "win32", "macosx_11_0_arm64"),
+            "on universal (Python 3.12) there is no file of dep",
+        ),
+    ],
+)
+def test_requirements_are_resolved_for_musl_and_for_both_machines_of_a_universal_wheel(
+    tmp_path: Path, wheelproof: Wheelproof, tags: tuple[str, ...], told: str
+) -> None:
+    for platform in OTHER_PLATFORMS:
+        WheelBuilder(tags=f"cp312-cp312-{platform}").metadata(requires=["dep"]).write(tmp_path)
+    index = dependency("1.0", *(f"cp312-cp312-{platform}" for platform in tags))
+    with RangeServer(simple_index(*index)) as server:
+        run = release(wheelproof, tmp_path, "--index-url", server.url("/simple"), expect=OTHERS)
+    assert told in run.out, run.out
+    assert run.status == (0 if told == "may be uploaded" else 1)
+
+
+@pytest.mark.parametrize(
+    ("requires", "told"),
+    [
+        (('dep; extra == "fast"', 'dep<2; extra == "old"'), ""),
+        (('dep==2; extra == "fast"', 'dep<2; extra == "old"'), ""),  # they contradict each other, and may
+        (('dep==3; extra == "fast"', "dep"), "no versions fulfil what the extra fast of the release requires"),
+        (('gone; extra == "fast"',), "there is no file of gone, which the extra fast of the release requires"),
+        (
+            ('demo[old]; extra == "fast"', 'gone; extra == "old"'),
+            "there is no file of gone, which the extra fast of the release requires",
+        ),
+        (('gone; extra == "fast" and sys_platform == "win32"',), ""),
+    ],
+)
+def test_an_extra_that_cannot_be_installed_is_a_warning(
+    tmp_path: Path, wheelproof: Wheelproof, requires: tuple[str, ...], told: str
+) -> None:
+    platform = "manylinux_2_28_x86_64"
+    built = WheelBuilder(tags=f"cp312-cp312-{platform}")
+    built.metadata("Provides-Extra: fast", "Provides-Extra: old", requires=requires).write(tmp_path)
+    index = [*dependency("1.0", "py3-none-any"), *dependency("2.0", "py3-none-any")]
+    expect = f'project = "demo"\npythons = ["3.12"]\n[[platform]]\nname = "Linux"\ntags = ["{platform}"]\n'
+    with RangeServer(simple_index(*index)) as server:
+        place = ("--index-url", server.url("/simple"), "--format", "json")
+        run = release(wheelproof, tmp_path, *place, expect=expect)
+    found = [result for subject in report_of(run)["subjects"] for result in subject["results"]]
+    warnings = [r["message"] for r in found if r["rule"] == "REL113" and r["outcome"] == "fail"]
+    assert run.status == 0
+    assert any(told in message for message in warnings) == bool(told)
+    assert bool(warnings) == bool(told)
+
+
 def test_the_platforms_that_are_named_are_judged_alone(tmp_path: Path, wheelproof: Wheelproof) -> None:
     folder = demo(tmp_path / "dist", "dep; sys_platform == 'linux'")
     (folder / "demo-1.0-cp312-cp312-macosx_11_0_arm64.whl").write_bytes(b"no wheel")

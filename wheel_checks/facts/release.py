@@ -44,14 +44,20 @@ class Told(NamedTuple):
 class Installation:
     """What comes of resolving the requirements of a cell: nothing where they can be installed.
 
-    ``conflict`` says why no versions fulfil them, ``missing`` are packages without any file for it, ``unproven`` says
-    why it is not known.
+    ``extra`` is the extra that they were resolved with, "" for none. ``conflict`` says why no versions fulfil them,
+    ``missing`` are packages without any file for it, ``unproven`` says why it is not known.
     """
 
     cell: Cell
     conflict: str = ""
     missing: tuple[str, ...] = ()
     unproven: str = ""
+    extra: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """True where they cannot be installed, or it is not known."""
+        return bool(self.conflict or self.missing or self.unproven)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from packaging.tags import Tag
 
-from wheel_checks.targets.target import LEGACY_MANYLINUX, OLDEST_GLIBC, Target, this_machine
+from wheel_checks.targets.target import (
+    DEFAULT_GLIBC,
+    LEGACY_MANYLINUX,
+    NEWEST_MACOS,
+    OLDEST_GLIBC,
+    WINDOWS,
+    Target,
+    other_system,
+    this_machine,
+)
 
+NEWEST_MUSL = (1, 2)  # what all musllinux wheels of November 2026 are for, and what uv resolves for
+
+_UNIVERSAL = re.compile(r"macosx_\d+_\d+_universal2")
+_MUSL = re.compile(r"musllinux_1_\d+_(?P<machine>x86_64|aarch64)")
 _PLATFORM = re.compile(r"(?:manylinux_2_(?P<minor>\d+)|(?P<legacy>manylinux\d+)|linux)_(?P<machine>\w+)")
 
 # Platform tags of systems that Target does not describe, with their marker variables (PEP 508) and, where it is
@@ -53,6 +67,36 @@ def target_of_tags(tags: Iterable[Tag]) -> Target | None:
     if len(exact) == 1:
         return Target(exact[0], machine, min(glibcs), free_threaded)
     return Target(here.python, machine, min(glibcs), here.free_threaded, here.patch)
+
+
+def newest_machines(tags: Iterable[Tag], python: Target) -> tuple[Target, ...]:
+    """The newest machine of each kind that a wheel with these tags installs on, with the Python of ``python``.
+
+    What the wheel requires may need a newer system than its own tag. For a wheel of any platform it is ``python``.
+    None at all where a tag names a kind that no target describes.
+    """
+    platforms = sorted({tag.platform for tag in tags})
+    machines = [_machines_of(platform, python) for platform in platforms]
+    return tuple(dict.fromkeys(machine for found in machines for machine in found)) if all(machines) else ()
+
+
+def _machines_of(platform: str, python: Target) -> tuple[Target, ...]:
+    """The machines of one platform tag."""
+    if platform == "any":
+        return (python,)
+    if _UNIVERSAL.fullmatch(platform):
+        return (*_machines_of("macosx_arm64", python), *_machines_of("macosx_x86_64", python))
+    found: Target | None = None
+    if platform == "win32":
+        found = replace(python, machine="i686", glibc=(0, 0), system=WINDOWS)
+    elif other := other_system(platform, python):
+        found = replace(other, macos=max(other.macos, NEWEST_MACOS)) if any(other.macos) else other
+    elif matched := _MUSL.fullmatch(platform):
+        found = replace(python, machine=matched["machine"], glibc=(0, 0), musl=NEWEST_MUSL)
+    elif (matched := _PLATFORM.fullmatch(platform)) and matched["machine"] in OLDEST_GLIBC:
+        glibc = (2, int(matched["minor"])) if matched["minor"] else DEFAULT_GLIBC
+        found = replace(python, machine=matched["machine"], glibc=max(glibc, DEFAULT_GLIBC))
+    return (found,) if found else ()
 
 
 def exact_pythons(tags: Iterable[Tag]) -> Sequence[tuple[int, int]]:

@@ -38,7 +38,7 @@ NEWEST_MACOS = (
 )  # what plain "macosx_arm64" means: macOS 26 of September 2025 accepts the wheels of all before it
 
 _ALIASES = {"arm64": "aarch64", "amd64": "x86_64"}
-_WINDOWS_NAMES = {"x86_64": "AMD64", "aarch64": "ARM64"}  # platform.machine() there
+_WINDOWS_NAMES = {"x86_64": "AMD64", "aarch64": "ARM64", "i686": "x86"}  # platform.machine() there
 _MACOS_NAMES = {"x86_64": "x86_64", "aarch64": "arm64"}
 _PLATFORM = re.compile(
     r"(?:(?P<policy>manylinux_2_(?P<minor>\d{1,2})|manylinux\d{1,4}|linux)_)?(?P<machine>\w+)", re.ASCII
@@ -56,9 +56,10 @@ KNOWN_PYTHONS = "3.8 or newer, written 3.12, 3.12.4, cp312 or 312, with a t for 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """``python`` is (major, minor), ``free_threaded`` the "t" builds; ``machine`` is "x86_64" or "aarch64";
+    """``python`` is (major, minor), ``free_threaded`` the "t" builds; ``machine`` is "x86_64" or "aarch64", and "i686"
+    on Windows where a wheel says so;
     ``glibc`` the newest glibc (major, minor) whose manylinux wheels the target accepts, (0, 0) on another ``system``;
-    ``macos`` is the version of macOS, (0, 0) elsewhere.
+    ``macos`` is the version of macOS, ``musl`` that of musl where it is the C library of Linux, (0, 0) elsewhere.
 
     ``patch`` is 0 unless it was asked for: the meaning that pip and uv give to ``--python-version 3.12``.
     """
@@ -70,6 +71,7 @@ class Target:
     patch: int = 0
     system: str = LINUX
     macos: tuple[int, int] = (0, 0)
+    musl: tuple[int, int] = (0, 0)
 
     @property
     def interpreter(self) -> str:
@@ -80,19 +82,24 @@ class Target:
     def platform(self) -> str:
         """The newest platform tag that the target accepts: ``manylinux_2_39_aarch64``, ``win_amd64``."""
         if self.system == WINDOWS:
-            return f"win_{_WINDOWS_NAMES[self.machine].lower()}"
+            return "win32" if self.machine == "i686" else f"win_{_WINDOWS_NAMES[self.machine].lower()}"
         if self.system == MACOS:
             return f"macosx_{self.macos[0]}_{self.macos[1]}_{_MACOS_NAMES[self.machine]}"
+        if any(self.musl):
+            return f"musllinux_{self.musl[0]}_{self.musl[1]}_{self.machine}"
         return f"manylinux_{self.glibc[0]}_{self.glibc[1]}_{self.machine}"
 
     @property
     def label(self) -> str:
         """For people: ``cp312 aarch64``, ``cp312 Windows x86_64``."""
-        return " ".join([self.interpreter, *([] if self.system == LINUX else [self.system]), self.machine])
+        where = "musl" if any(self.musl) else "" if self.system == LINUX else self.system
+        return " ".join([self.interpreter, *([where] if where else []), self.machine])
 
     @property
     def described(self) -> str:
         """The label with what decides about platform tags: ``cp312 aarch64 with glibc 2.39``."""
+        if any(self.musl):
+            return f"{self.interpreter} {self.machine} with musl {self.musl[0]}.{self.musl[1]}"
         if self.system == LINUX:
             return f"{self.label} with glibc {self.glibc[0]}.{self.glibc[1]}"
         version = f" {self.macos[0]}.{self.macos[1]}" if self.system == MACOS else ""
@@ -256,6 +263,10 @@ def _platforms(target: Target) -> Iterator[str]:
         yield target.platform
     elif target.system == MACOS:
         yield from mac_platforms(target.macos, _MACOS_NAMES[target.machine])
+    elif any(target.musl):
+        yield f"linux_{target.machine}"
+        major, newest = target.musl
+        yield from (f"musllinux_{major}_{minor}_{target.machine}" for minor in range(newest, -1, -1))
     else:
         yield from _linux_platforms(target.machine, target.glibc)
 

@@ -419,5 +419,14 @@ CASES = [
         ("not proven that the release can be installed on every platform: no answer",),
         undecided=True,
     ),
+    Case(
+        "REL113",
+        "an extra that no versions fulfil",
+        lambda: replace(
+            release(X86, ARM), installations=(Installation(Cell("x86_64", "3.12"), "nothing fits", extra="fast"),)
+        ),
+        ("on x86_64 (Python 3.12) no versions fulfil what the extra fast of the release requires: nothing fits",),
+        severity=WARNING,
+    ),
     Case("REL113", "all resolved", lambda: installed(("x86_64", ""), ("aarch64", ""))),
 ]

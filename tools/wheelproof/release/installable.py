@@ -7,13 +7,14 @@ for versions that have a file, until each has one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import OfflineError, WheelproofError
 from wheel_checks.facts.accelerator.signals import active_requirements
@@ -25,15 +26,16 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.uv.resolver import NoSolutionError, Resolution, resolve
-from wheel_checks.targets.of_wheel import target_of_tags
+from wheel_checks.targets.of_wheel import newest_machines
 from wheel_checks.targets.selection import choose
-from wheel_checks.targets.target import DEFAULT_GLIBC, NEWEST_MACOS, Target, other_system, parse_targets
+from wheel_checks.targets.target import Target, parse_targets
 from wheelproof.wheels.dependencies import keeping_of
 from wheelproof.wheels.indexes import KnownIndexes
 from wheelproof.wheels.resolving import ArchiveSearch, Run, UndecidedConflictError
 
 AT_ONCE = 4  # runs of uv
 _MOST_ROUNDS = 4  # of looking for versions that a free-threaded Python has files of
+_MOST_EXTRAS = 100  # of one wheel
 _ANY_CELL = Cell("", "")
 _MACHINE = "x86_64"  # for wheels that name no platform
 
@@ -61,12 +63,37 @@ class Installer:
         return replace(self, places=tuple(dict.fromkeys(path.resolve().parent.as_uri() for path in paths)))
 
     def try_all(self, release: ReleaseFacts) -> tuple[Installation, ...]:
-        """What comes of it for each cell whose file requires something, in the order of the matrix."""
+        """What comes of it for each cell whose file requires something, in the order of the matrix.
+
+        Then what comes of the extras, in cells where the rest can be installed. All extras of a machine at once are
+        asked for first, each by itself where that fails: two of them may contradict each other on purpose.
+        """
         asked = list(_questions(release))
         with ThreadPoolExecutor(AT_ONCE, "resolve") as pool:
-            known = dict.fromkeys(_of_uv(question) for _, question in asked if isinstance(question, _Question))
-            answers = dict(zip(known, pool.map(self._resolved, known), strict=True))
-            return tuple(pool.map(lambda one: self._installation(one[0], one[1], answers), asked))
+            answers = self._answers(pool, (question for _, question in asked if isinstance(question, _Question)))
+            found = tuple(pool.map(lambda one: self._installation(one[0], one[1], answers), asked))
+            failed = {one.cell for one in found if one.failed}
+            return (*found, *self._of_extras(pool, release, release.filled.keys() - failed))
+
+    def _answers(self, pool: Executor, questions: Iterable[_Question]) -> dict[_Question, Resolution | Installation]:
+        known = dict.fromkeys(map(_of_uv, questions))
+        return dict(zip(known, pool.map(self._resolved, known), strict=True))
+
+    def _of_extras(self, pool: Executor, release: ReleaseFacts, cells: Collection[Cell]) -> Iterator[Installation]:
+        """The extras that cannot be installed in these cells, or of which it is not known."""
+        extras = list(_with_extras(release, cells))
+        texts: dict[tuple[Cell, Target], dict[str, None]] = {}
+        for cell, _extra, question in extras:
+            texts.setdefault((cell, question.target), {}).update(dict.fromkeys(question.texts))
+        together = {key: _Question(tuple(found), key[1]) for key, found in texts.items()}
+        answers = self._answers(pool, together.values())
+        failed = {key for key, question in together.items() if isinstance(answers[question], Installation)}
+        extras = [one for one in extras if (one[0], one[2].target) in failed]
+        answers = self._answers(pool, (question for _, _, question in extras))
+        for cell, extra, question in extras:
+            answer = answers[question]
+            if isinstance(answer, Installation):
+                yield replace(answer, cell=cell, extra=extra)
 
     def _installation(
         self, cell: Cell, question: _Question | str, answers: dict[_Question, Resolution | Installation]
@@ -176,29 +203,53 @@ def _of_uv(question: _Question) -> _Question:
 
 
 def _questions(release: ReleaseFacts) -> Iterator[tuple[Cell, _Question | str]]:
-    """What is asked for each filled cell, or why it cannot be."""
+    """What is asked for each machine of each filled cell, or why it cannot be."""
+    for cell, file, metadata in _filled(release):
+        targets = _targets(file, cell)
+        if not targets and any("extra" not in str(requirement.marker) for requirement in metadata.requirements):
+            yield cell, f"what {file.file_name} requires is not resolved for its platform"
+        for target in targets:
+            if texts := _texts(metadata, target):
+                yield cell, _Question(texts, target)
+
+
+def _with_extras(release: ReleaseFacts, cells: Collection[Cell]) -> Iterator[tuple[Cell, str, _Question]]:
+    """What is asked for each extra of the ``cells`` whose Python has a global interpreter lock."""
+    for cell, file, metadata in _filled(release):
+        for target in _targets(file, cell) if cell in cells else ():
+            plain = _texts(metadata, target)
+            for extra in () if target.free_threaded else metadata.provides_extra[:_MOST_EXTRAS]:
+                texts = _texts(metadata, target, extra)
+                if set(texts) - set(plain):
+                    yield cell, extra, _Question(texts, target)
+
+
+def _filled(release: ReleaseFacts) -> Iterator[tuple[Cell, ReleaseFile, CoreMetadata]]:
+    """The cells with the file that installers take there: an empty one is REL101, METADATA that is unread WHL106."""
     for cell, files in release.filled.items():
-        metadata = files[0].metadata if files else None
-        if not isinstance(metadata, CoreMetadata):
-            continue  # an empty cell is REL101, METADATA that cannot be read WHL106
-        target = _target(files[0], cell)
-        if target is None:
-            if any("extra" not in str(requirement.marker) for requirement in metadata.requirements):
-                yield cell, f"what {files[0].file_name} requires is not resolved for its platform"
-            continue
-        texts = tuple(str(r) for r in active_requirements(metadata.requirements, target.markers()) if not r.url)
-        if texts:
-            yield cell, _Question(texts, target)
+        if files and isinstance(files[0].metadata, CoreMetadata):
+            yield cell, files[0], files[0].metadata
 
 
-def _target(file: ReleaseFile, cell: Cell) -> Target | None:
-    """The newest machine that the file serves: what it requires may need a newer system than its own tag."""
-    tags = file.name.tags if file.name else frozenset()
+def _texts(metadata: CoreMetadata, target: Target, extra: str = "") -> tuple[str, ...]:
+    """The requirements on a target, with those of an extra, and of the extras that it names in turn."""
+    extras, found = [extra], dict[str, None]()
+    for one in extras:
+        for requirement in active_requirements(metadata.requirements, target.markers(), one):
+            if canonicalize_name(requirement.name) == canonicalize_name(metadata.name):
+                extras += sorted(requirement.extras - set(extras))
+            elif not requirement.url:
+                found[_without_marker(requirement)] = None
+    return tuple(found)
+
+
+def _without_marker(requirement: Requirement) -> str:
+    """The requirement as text, its marker left out: it holds, and uv would not know the extra."""
+    bare = Requirement(str(requirement))
+    bare.marker = None
+    return str(bare)
+
+
+def _targets(file: ReleaseFile, cell: Cell) -> tuple[Target, ...]:
     (python,) = parse_targets([_MACHINE], [cell.python])
-    for platform in sorted(tag.platform for tag in tags):
-        if other := other_system(platform, python):
-            return replace(other, macos=max(other.macos, NEWEST_MACOS)) if any(other.macos) else other
-    of_tags = target_of_tags(tags)
-    if of_tags is not None:
-        return replace(python, machine=of_tags.machine, glibc=max(of_tags.glibc, DEFAULT_GLIBC))
-    return python if all(tag.platform == "any" for tag in tags) else None
+    return newest_machines(file.name.tags if file.name else (), python)

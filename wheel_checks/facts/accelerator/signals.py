@@ -50,12 +50,14 @@ class Signal:
         return f"{self.name} say" if self.name.endswith("s") else f"{self.name} says"
 
 
-def active_requirements(requirements: Iterable[Requirement], environment: Mapping[str, str]) -> list[Requirement]:
-    """The requirements whose marker (PEP 508) holds in ``environment`` without any extra.
+def active_requirements(
+    requirements: Iterable[Requirement], environment: Mapping[str, str], extra: str = ""
+) -> list[Requirement]:
+    """The requirements whose marker (PEP 508) holds in ``environment`` with an extra, by default without any.
 
     One whose marker cannot be evaluated is left out; :func:`marker_fault` says why.
     """
-    return [r for r in requirements if not marker_fault(r, environment) and _holds(r, environment)]
+    return [r for r in requirements if not marker_fault(r, environment) and _holds(r, environment, extra)]
 
 
 def marker_fault(requirement: Requirement, environment: Mapping[str, str]) -> str:
@@ -69,8 +71,8 @@ def marker_fault(requirement: Requirement, environment: Mapping[str, str]) -> st
     return ""
 
 
-def _holds(requirement: Requirement, environment: Mapping[str, str]) -> bool:
-    return requirement.marker is None or requirement.marker.evaluate({**environment, "extra": ""})
+def _holds(requirement: Requirement, environment: Mapping[str, str], extra: str = "") -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({**environment, "extra": extra})
 
 
 @cache

@@ -293,23 +293,30 @@ def _unserved(made: MachineChoice, wanted: str) -> Finding | None:
     fix="Change the requirement that the finding names, or publish first what it asks for.",
 )
 def installable(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
-    """The requirements of each cell's file resolve, to wheels or source archives. Nothing is built."""
+    """The requirements of each cell's file resolve, to wheels or source archives. Nothing is built.
+
+    Extras are for some users, and some for one platform: one that cannot be installed is a warning. They are not
+    looked at on free-threaded Pythons.
+    """
     found = need(release.installations)
     fix = Fix(
         "Change the requirement, or publish first what it asks for. --extra-index-url names another index that has it, "
         "--find-links what is not out yet; `resolve = false` in the expectation leaves this out."
     )
-    for group in _groups(found, lambda one: (one.conflict, one.missing, one.unproven)):
+    for group in _groups(found, lambda one: (one.extra, one.conflict, one.missing, one.unproven)):
         first, evidence = group[0], (Evidence("cells", summarised([" ".join(one.cell) for one in group], _SHOWN)),)
         where = _where(release, group)
+        what = f"extra {first.extra} of the release" if first.extra else "release"
+        severity = Severity.WARNING if first.extra else None
         if first.conflict:
-            yield Finding(f"{where} no versions fulfil what the release requires: {first.conflict}", evidence, fix)
+            message = f"{where} no versions fulfil what the {what} requires: {first.conflict}"
+            yield Finding(message, evidence, fix, severity=severity)
         elif first.missing:
-            named = joined(first.missing)
-            yield Finding(f"{where} there is no file of {named}, which the release requires", evidence, fix)
+            message = f"{where} there is no file of {joined(first.missing)}, which the {what} requires"
+            yield Finding(message, evidence, fix, severity=severity)
         elif first.unproven:
-            message = f"not proven that the release can be installed {where}: {first.unproven}"
-            yield Finding(message, evidence, fix, undecided=True)
+            message = f"not proven that the {what} can be installed {where}: {first.unproven}"
+            yield Finding(message, evidence, fix, severity=severity, undecided=not first.extra)
 
 
 def _where(release: ReleaseFacts, group: Sequence[Installation]) -> str:

@@ -82,6 +82,10 @@ class Platform(Protocol):
         """The newest glibc whose wheels the target accepts."""
 
     @property
+    def musl(self) -> tuple[int, int]:
+        """The version of musl where that is the C library, else (0, 0)."""
+
+    @property
     def system(self) -> str:
         """Linux, Windows or macOS."""
 
@@ -126,6 +130,8 @@ def python_platform(target: Platform) -> str:
     if target.free_threaded:
         what = f"uv cannot resolve for the free-threaded Python {target.python[0]}.{target.python[1]} from afar"
         raise UsageError(what, expected="a Python without the t, as 3.13")
+    if any(target.musl):
+        return f"{target.machine}-unknown-linux-musl"
     if target.system != "Linux":
         return f"{target.machine}-{_TRIPLES[target.system]}"
     fitting = [minor for minor in UV_GLIBCS if (2, minor) <= target.glibc]
