@@ -17,9 +17,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import quote
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
@@ -199,6 +201,7 @@ def index_of(file_name: str, data: bytes) -> Iterator[tuple[str, str, str]]:
     """A simple index on loopback with one file: the URL of the index, the requirement, and the URL of the file."""
     requirement = requirement_of(file_name)
     project = requirement.partition("==")[0] or "demo"
-    page = f'<!doctype html><html><body><a href="/files/{file_name}">{file_name}</a></body></html>'
-    with RangeServer({f"/simple/{project}/": page.encode(), f"/files/{file_name}": data}) as server:
-        yield server.url("/simple/"), requirement, server.url(f"/files/{file_name}")
+    path = f"/files/{quote(file_name)}"
+    page = f'<!doctype html><html><body><a href="{path}">{escape(file_name)}</a></body></html>'
+    with RangeServer({f"/simple/{project}/": page.encode(), path: data}) as server:
+        yield server.url("/simple/"), requirement, server.url(path)
