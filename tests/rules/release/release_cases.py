@@ -17,6 +17,7 @@ X86, ARM = wheel(accelerator=CUDA_13), wheel(machine="aarch64", accelerator=CUDA
 ONLY_X86 = {"x86_64": {"accelerator": "cuda>=12.8", "max_size": "100B"}}
 PARITY = '[[parity]]\nplatforms = ["x86_64", "aarch64"]\nsize-ratio = 1.5'
 PYTHONS = ["3.11", "3.12", "3.13t"]
+ANY_GLIBC = {"x86_64": {"tags": ["manylinux_*_x86_64"]}}
 SDIST = ReleaseFile("demo-1.0.tar.gz")
 HASH, OTHER = "ab" * 32, "cd" * 32
 
@@ -242,6 +243,17 @@ CASES = [
         lambda: release(X86, wheel(version="1.0.0")),
         ("2 files compete for Python 3.12 on x86_64",),
         evidence=(X86.file_name, wheel(version="1.0.0").file_name),
+    ),
+    Case(
+        "REL108",
+        "an alias of the same platform tag in both names",
+        lambda: release(X86, ReleaseFile("demo-1.0-cp312-cp312-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl")),
+        ("2 files compete for Python 3.12 on x86_64",),
+    ),
+    Case(
+        "REL108",
+        "a newer and an older system",
+        lambda: release(X86, ReleaseFile("demo-1.0-cp312-cp312-manylinux_2_34_x86_64.whl"), platforms=ANY_GLIBC),
     ),
     Case("REL108", "a rebuild with a build tag", lambda: release(X86, wheel(build="1"))),
     Case(

@@ -129,16 +129,28 @@ def _normalised(requirement: Requirement) -> str:
     fix="Remove one, or give the newer a build tag.",
 )
 def ambiguous(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
-    """No two files of a cell have the same interpreter and ABI tags and the same build tag."""
+    """No two files of a cell have the same interpreter and ABI tags and build tag, and a platform tag in common."""
     found: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for cell, files in release.filled.items():
         for group in _groups(files, _rank):
-            if len(group) > 1:
-                found[tuple(file.file_name for file in group)].append(f"{cell.python} on {cell.platform}")
+            for rivals in _rivals(group):
+                found[tuple(file.file_name for file in rivals)].append(f"{cell.python} on {cell.platform}")
     for names, cells in found.items():
         evidence = tuple(Evidence("file", name) for name in names[:_SHOWN])
         message = f"{len(names)} files compete for Python {joined(cells)}"
         yield Finding(message, evidence, Fix("Remove one, or rebuild the newer one with a build tag."))
+
+
+def _rivals(files: Sequence[ReleaseFile]) -> list[list[ReleaseFile]]:
+    """Those that share a platform tag; of wheels for several machines or systems installers take the nearer one."""
+    groups: list[tuple[set[str], list[ReleaseFile]]] = []
+    for file in files:
+        platforms = {tag.platform for tag in (file.name.tags if file.name else ())}
+        near = [group for group in groups if group[0] & platforms]
+        groups = [group for group in groups if group not in near]
+        merged = [other for _, others in near for other in others]
+        groups.append((platforms.union(*(tags for tags, _ in near)), [*merged, file]))
+    return [group for _, group in groups if len(group) > 1]
 
 
 def _rank(file: ReleaseFile) -> tuple[object, ...]:
