@@ -2,7 +2,8 @@
 
 The newest wheel of each package that the project names, and of all that these require, is read by ranges at depth
 quick; the newest and the oldest of at most ``--full`` bytes are read whole, since what writes wheels has changed over
-the years. Every finding is printed, and each is a false alarm until somebody has looked at it.
+the years. The findings of each wheel and rule are printed in a line, with who is to read them: each is a false alarm
+until somebody has looked at it. Exits with 1 for an error that an installer reads, as ``wheelproof verify`` would.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import Depth, WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.formats.index_page import IndexFile
-from wheel_checks.model import Outcome, Unavailable
+from wheel_checks.model import Audience, Outcome, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import configured_indexes
@@ -72,7 +73,7 @@ def main() -> int:
     options = parser.parse_args()
     chosen = select_rules("wheel", RULES)
     names: set[str] = set()
-    errors = 0
+    counts: Counter[str] = Counter()
     for depth in ("quick", "full"):
         begun, count, size, writers = time.monotonic(), 0, 0, Counter[str]()
         quick = depth == "quick"
@@ -82,14 +83,27 @@ def main() -> int:
             names.add(canonicalize_name(wheel.file_name.partition("-")[0]))
             if not isinstance(wheel.wheel_file, Unavailable):
                 writers[wheel.wheel_file.generator.partition(" ")[0]] += 1
-            for result in run_rules(chosen, wheel, Expectations()):
-                if result.outcome in (Outcome.FAIL, Outcome.ERROR):
-                    errors += str(result.severity) == "error"
-                    print(f"{result.severity} {result.rule} {wheel.file_name} ({wheel.size:,} bytes): {result.message}")
+            subject = Subject(wheel.file_name, "wheel", results=run_rules(chosen, wheel, Expectations()))
+            for (reader, severity, rule), messages in sorted(findings(subject).items()):
+                counts[f"{severity} for the {reader}"] += 1
+                more = f" (and {len(messages) - 1:,} more)" if len(messages) > 1 else ""
+                print(f"{severity} for the {reader} {rule} {wheel.file_name}: {messages[0]}{more}", flush=True)
         seconds = time.monotonic() - begun
         read = f"{count} wheels of {len(names)} packages, {size:,} bytes, {seconds:.0f} s"
-        print(f"depth {depth}: {read}; {dict(writers.most_common())}")
-    return bool(errors)
+        print(f"depth {depth}: {read}; {dict(writers.most_common())}", flush=True)
+    print(f"wheels by rule: {dict(sorted(counts.items()))}")
+    return int(any(name == "error for the installer" for name in counts))
+
+
+def findings(subject: Subject) -> dict[tuple[str, str, str], list[str]]:
+    """The messages by reader, severity and rule; what concerns installers, too, stands with them alone."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    as_installer, as_publisher = subject.read_by(Audience.INSTALLER), subject.read_by(Audience.PUBLISHER)
+    for mine, theirs in zip(as_installer.results, as_publisher.results, strict=True):
+        if mine.outcome in (Outcome.FAIL, Outcome.ERROR):
+            reader, result = ("installer", mine) if as_installer.concerns_reader(mine) else ("publisher", theirs)
+            found.setdefault((reader, str(result.severity), result.rule), []).append(result.message)
+    return found
 
 
 if __name__ == "__main__":
