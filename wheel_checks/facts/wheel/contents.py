@@ -22,6 +22,7 @@ from wheel_checks.facts.archive.kept import NOTHING_KEPT, AsJson, FileFacts
 from wheel_checks.facts.archive.map import ArchiveMap, map_archive
 from wheel_checks.facts.archive.members import MemberContents, ranges_of, read_members
 from wheel_checks.facts.archive.reading import TAIL, read_sized_archive
+from wheel_checks.facts.security.disguise import Disguised, read_disguised
 from wheel_checks.facts.security.startup import StartupFacts, startup_facts, startup_members
 from wheel_checks.facts.wheel.facts import NO_ELFS, NO_GPU_CODE, NO_HEADS, NO_STARTUP, NOT_COMPARED, Depth
 from wheel_checks.facts.wheel.native_code import read_accelerator, with_absence, with_glance, with_gpu_code
@@ -110,7 +111,7 @@ def read_contents(
         found = read_sized_archive(source, read_tail, kept)
         contents = _read_small_members(source, found, name, depth, kept)
         if depth is not Depth.FULL and not source.remote:
-            contents = _with_map(contents, source, kept)
+            contents = _with_disguised(_with_map(contents, source, kept), source, kept)
         look = with_glance if glance else partial(read_accelerator, wanted="", most=QUICK)
         contents = look(contents, source, kept)
         contents = _with_heads(contents, source, name, kept)
@@ -253,6 +254,15 @@ def _with_map(contents: WheelContents, source: ByteSource, kept: FileFacts) -> W
         return contents
     found = kept.remember("map", AsJson(ArchiveMap), lambda: map_archive(source, archive))
     return replace(contents, archive=_mapped(archive, found.faults, found.headers_read))
+
+
+def _with_disguised(contents: WheelContents, source: ByteSource, kept: FileFacts) -> WheelContents:
+    """With native code under the names of data, by the first bytes of each member of a local file."""
+    archive = contents.archive
+    if isinstance(archive, Unavailable):
+        return contents
+    found = kept.remember("disguised", AsJson(Disguised), lambda: read_disguised(source, archive))
+    return replace(contents, disguised=found.found)
 
 
 def _mapped(archive: Archive, faults: tuple[ArchiveFault, ...], headers_read: int) -> Archive:

@@ -10,13 +10,12 @@ from packaging.tags import Tag
 
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.archive.heads import read_heads
 from wheel_checks.facts.archive.inflation import unpackable
 from wheel_checks.formats.macho import MachSlice, read_mach_slices
 from wheel_checks.formats.native_signature import native_kind
 from wheel_checks.formats.pe.header import MACHINES
-from wheel_checks.formats.zip.directory import LOCAL_HEADER_SIZE, Member
-from wheel_checks.formats.zip.local_header import read_local_header
-from wheel_checks.formats.zip.member_data import inflate_stream
+from wheel_checks.formats.zip.directory import Member
 from wheel_checks.sources.byte_source import ByteSource
 
 MOST = 400  # members whose first bytes are read; mypy 2.4.1 has 233
@@ -55,23 +54,14 @@ def is_for_other_system(tags: Iterable[Tag]) -> bool:
 def read_native_heads(source: ByteSource, archive: Archive) -> NativeHeads:
     """The heads of native members, in the order of the archive. Raises SourceError when bytes cannot be had."""
     named = [m for m in unpackable(archive.members) if _LIBRARY.search(m.name) and not m.is_directory]
-    chosen, limit = named[:MOST], archive.end.directory_offset
-    spans = [_span(member, limit) for member in chosen]
-    pieces = iter(source.read_many([span for span in spans if span[1]]))
-    heads = [_head(member, next(pieces) if length else b"") for member, (_, length) in zip(chosen, spans, strict=True)]
+    chosen = named[:MOST]
+    heads = [_native_head(member, head) for member, head in read_heads(source, archive, chosen, _HEAD, _INFLATED)]
     return NativeHeads(tuple(heads), len(named) - len(chosen))
 
 
-def _span(member: Member, limit: int) -> tuple[int, int]:
-    room = LOCAL_HEADER_SIZE + len(member.raw_name) + 64 + _HEAD
-    return member.header_offset, max(0, min(room, limit - member.header_offset))
-
-
-def _head(member: Member, data: bytes) -> NativeHead:
+def _native_head(member: Member, head: bytes) -> NativeHead:
+    kind = native_kind(head)
     try:
-        start = read_local_header(data).header_size
-        head = _inflated(member, data[start : start + member.compressed_size])
-        kind = native_kind(head)
         slices = read_mach_slices(head) if kind == "Mach-O" else ()
     except FormatError:
         return NativeHead(member.name, "")
@@ -80,17 +70,3 @@ def _head(member: Member, data: bytes) -> NativeHead:
     offset = int.from_bytes(head[60:64], "little") + 4
     number = int.from_bytes(head[offset : offset + 2], "little")
     return NativeHead(member.name, kind, MACHINES.get(number, f"{number:#06x}"))
-
-
-def _inflated(member: Member, data: bytes) -> bytes:
-    """What the first bytes of a member inflate to, as far as they go."""
-    found = b""
-    try:
-        for piece in inflate_stream(member, [data]):
-            found += piece
-            if len(found) >= _INFLATED:
-                break
-    except FormatError:  # that the data end here
-        if not found:
-            raise
-    return found[:_INFLATED]

@@ -29,7 +29,7 @@ _CLIMBING = re.compile(r"\$(?:ORIGIN|\{ORIGIN\})(?:/+\.\.){5,}(/.*)")  # to the 
     fix="Call libraries .so, .pyd, .dll or .dylib, and programs .exe, or without a suffix.",
 )
 def disguised(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """At depth full: what begins as ELF, PE or Mach-O for a processor has a name of such files."""
+    """What begins as ELF, PE or Mach-O for a processor has a name of such files; from afar seen at depth full alone."""
     for name, kind in need(wheel.disguised):
         if not name:
             yield Finding(kind)

@@ -1,0 +1,35 @@
+"""Native code under the names of data, by the first bytes of every member."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wheel_checks.facts.archive.facts import Archive
+from wheel_checks.facts.archive.heads import read_heads
+from wheel_checks.facts.archive.inflation import unpackable
+from wheel_checks.formats.native_signature import HEAD, is_native_name, native_kind
+from wheel_checks.formats.zip.directory import MOST_FAULTS
+from wheel_checks.sources.byte_source import ByteSource
+
+_PACKED = 1024  # bytes of a member: those of a program's header inflate to more than HEAD
+_SMALLEST = 20  # bytes that an ELF header has at least until its machine is known
+
+
+@dataclass(frozen=True, slots=True)
+class Disguised:
+    """``found`` are ``(member, kind)`` of programs and libraries with other names; the last may count the others."""
+
+    found: tuple[tuple[str, str], ...]
+
+
+def read_disguised(source: ByteSource, archive: Archive) -> Disguised:
+    """What a little of every member shows, for a local file. Raises SourceError when bytes cannot be had."""
+    members = [
+        member
+        for member in unpackable(archive.members)
+        if member.size >= _SMALLEST and not member.is_directory and not is_native_name(member.name)
+    ]
+    heads = read_heads(source, archive, members, _PACKED, HEAD)
+    found = [(member.name, kind) for member, head in heads if (kind := native_kind(head))]
+    more = [("", f"and {len(found) - MOST_FAULTS:,} more members")] if len(found) > MOST_FAULTS else []
+    return Disguised((*found[:MOST_FAULTS], *more))
