@@ -48,7 +48,10 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
     "diff": (dict.fromkeys(("platform", "python", "variant", "all-files", "pre", "depth"), SETS), INDEXES),
     "pins check": ({"installed": SETS, "set": RAISES}, "python package skip-vendored"),
     "pins explain": ({}, "installed python"),
-    "pins guard": ({}, "directory python installed on-conflict extension check installer project"),
+    "pins guard": (
+        {},
+        "directory python installed on-conflict extension check installer project install uninstall yes user family package",
+    ),
     "pins predict": ({"pre": SETS}, f"requirement python installer platform installed upgrade build {INDEXES}"),
     "doctor": ({}, "python expect root host timeout full fix yes save-facts facts"),
     "explain": ({}, ""),

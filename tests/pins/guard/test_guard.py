@@ -184,11 +184,9 @@ def test_the_variables_alone_keep_torch(tmp_path: Path) -> None:
     assert world.torch == INSTALLED
 
 
-def test_every_bash_of_a_workflow_is_guarded(tmp_path: Path) -> None:
+def test_every_bash_can_be_guarded(tmp_path: Path) -> None:
     world = World.create(tmp_path)
     guard = write_guard(world)
-    step = (guard / "github-step.yml").read_text()
-    assert 'echo "BASH_ENV=$RUNNER_TEMP/torch-guard/guard.sh" >> "$GITHUB_ENV"' in step
     world.variables["BASH_ENV"] = str(guard / "guard.sh")
     project(world, "torch==2.7.0")
 
@@ -207,6 +205,18 @@ def test_sourcing_twice_and_what_the_user_has_set(tmp_path: Path) -> None:
     assert done.words == f"mine.txt {guard}/constraints.txt\n"
 
 
+def test_a_second_guard_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    first, second = World.create(tmp_path / "first"), World.create(tmp_path / "second", "2.8.0+cu128")
+    second.variables["UV_CONSTRAINT"] = "mine.txt"
+    sourced = f". {write_guard(first)}/guard.sh; . {write_guard(second)}/guard.sh"
+
+    shown = 'echo "$UV_CONSTRAINT $PIP_CONSTRAINT"; unset UV_CONSTRAINT'
+    done = second.shell(f"{sourced}; {shown}; {sourced}; pip install torch")
+
+    assert done.words.startswith(f"mine.txt {second.root}/torch-guard/constraints.txt {second.root}/torch-guard/")
+    assert (done.status, second.torch) == (0, "2.8.0+cu128"), done.words
+
+
 def test_the_files_may_lie_elsewhere(tmp_path: Path) -> None:
     world = World.create(tmp_path)
     moved = write_guard(world).rename(tmp_path / "moved")
@@ -221,11 +231,11 @@ def test_only_the_folder_is_written_and_again_the_same(tmp_path: Path) -> None:
     world = World.create(tmp_path)
     before = {path for path in tmp_path.rglob("*") if "torch-guard" not in path.parts}
     folder = write_guard(world)
-    first = {path.name: path.read_bytes() for path in folder.iterdir()}
+    first = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
     write_guard(world)
 
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == first
     assert {path for path in tmp_path.rglob("*") if "torch-guard" not in path.parts} == before
 
 
@@ -246,13 +256,13 @@ def test_no_key_is_written_that_the_uv_at_hand_does_not_know(tmp_path: Path) -> 
         "[tool.uv]",
         "override-dependencies = [\"torch; sys_platform == 'never'\"]",
     ]
-    assert "UV_OVERRIDE=" in guard_files(guard)["guard.env"]
+    assert "UV_OVERRIDE=" in guard_files(guard, {})["guard.env"]
 
 
 def test_what_cannot_be_guarded(tmp_path: Path) -> None:
     guard = Guard({"torch": INSTALLED}, tmp_path, UV, ())
 
     with pytest.raises(UsageError, match="there is no torch to guard"):
-        guard_files(replace(guard, installed={}))
+        guard_files(replace(guard, installed={}), {})
     with pytest.raises(UsageError, match="has white space in its path"):
-        guard_files(replace(guard, folder=tmp_path / "my folder"))
+        guard_files(replace(guard, folder=tmp_path / "my folder"), {})

@@ -1,12 +1,13 @@
-"""``wheelproof pins guard``: writes what keeps the installed torch, or checks what is set up."""
+"""``wheelproof pins guard``: installs what keeps torch, checks it, removes it, or writes it as files."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
-from wheel_checks.errors import UsageError
+from wheel_checks.errors import SourceError, UsageError
 from wheel_checks.model import Subject
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, open_output
 from wheelproof.reporting import OpenReport
@@ -14,6 +15,25 @@ from wheelproof.reporting import OpenReport
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof pins guard``."""
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--install", action="store_true", help="put the guard into the environment, after showing the plan and asking"
+    )
+    what.add_argument("--uninstall", action="store_true", help="remove it from the environment, and restore every file")
+    what.add_argument("--check", action="store_true", help="write nothing: check what is set up, and name the holes")
+    parser.add_argument("--yes", action="store_true", help="do not ask, for --install and --uninstall")
+    parser.add_argument(
+        "--user", action="store_true", help="with --install: constrain uv in every environment of this user, too"
+    )
+    add_list(
+        parser,
+        "--family",
+        "NAME",
+        "what --install holds: a family such as jax or tensorflow (repeatable; default: torch)",
+    )
+    add_list(
+        parser, "--package", "NAME", "hold this package, or those that match a glob, with what they load (repeatable)"
+    )
     parser.add_argument(
         "--directory",
         metavar="FOLDER",
@@ -36,16 +56,78 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what uv does with a requirement that the installed torch does not satisfy: fail, or drop it",
     )
     add_list(parser, "--extension", "NAME", "one more package that is compiled against torch (repeatable)")
-    parser.add_argument("--check", action="store_true", help="write nothing: check what is set up, and name the holes")
     parser.add_argument("--installer", choices=("uv", "pip", "both"), default="both", help="whose setup --check judges")
     parser.add_argument("--project", metavar="FOLDER", default=".", help="where the installer is started, for --check")
     add_output_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the guard and say how to use it, or print the report of ``--check``. Raises WheelproofError."""
+    """Do what the options say, or write the guard as files and say how they are used. Raises WheelproofError."""
     output = OutputOptions.from_arguments(arguments)
-    return _check(arguments, output) if arguments.check else _write(arguments, output)
+    if arguments.check:
+        return _check(arguments, output)
+    if arguments.install:
+        return _install(arguments, output)
+    if arguments.uninstall:
+        return _uninstall(arguments, output)
+    return _write(arguments, output)
+
+
+def _extensions(arguments: argparse.Namespace) -> tuple[str, ...]:
+    from packaging.utils import canonicalize_name
+
+    from wheelproof.pins.guard.files import known_extensions
+
+    more = (str(canonicalize_name(name)) for name in arguments.extension)
+    return tuple(dict.fromkeys((*more, *known_extensions())))
+
+
+def _install(arguments: argparse.Namespace, output: OutputOptions) -> int:
+    from wheelproof.pins.guard import environment
+
+    if arguments.installed:
+        raise UsageError("--installed describes an environment that is not here; --install needs one: --python PATH")
+    place, sites = environment.place_of(arguments.python, os.environ)
+    settings = environment.families_held([*arguments.family, *arguments.package], _extensions(arguments))
+    plan = environment.make_plan(place, sites, settings, os.environ, user=arguments.user)
+    _print(output, environment.describe_plan(plan))
+    _ask(arguments, "Install it?")
+    environment.install(plan)
+    _print(output, f"installed; check it with: wheelproof pins guard --check --python {place.python}\n")
+    return 0
+
+
+def _uninstall(arguments: argparse.Namespace, output: OutputOptions) -> int:
+    from wheelproof.pins.guard import environment
+
+    place, _ = environment.place_of(arguments.python, os.environ)
+    _print(output, environment.describe_installed(place))
+    _ask(arguments, "Remove it?")
+    left = environment.uninstall(place)
+    if left:
+        raise SourceError(f"{', '.join(left)} was changed since, and stays as it is", hint="take out the lines by hand")
+    _print(output, "removed; every file is as it was\n")
+    return 0
+
+
+def _ask(arguments: argparse.Namespace, question: str) -> None:
+    """Ask, unless --yes says so already. Raises UsageError for a no, and where there is nobody to ask."""
+    if arguments.yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("nothing was changed: there is no terminal to ask", hint="add --yes")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError("nothing was changed")
+
+
+def _print(output: OutputOptions, text: str) -> None:
+    from wheel_checks.report.wording import write
+
+    if not output.quiet:
+        with open_output(output.output) as stream:
+            write(stream, text)
 
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
@@ -67,26 +149,18 @@ def _interpreter(arguments: argparse.Namespace) -> str:
 
 
 def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
-    from packaging.utils import canonicalize_name
-
-    from wheel_checks.report.wording import write
     from wheelproof.pins.guard.abilities import read_uv
-    from wheelproof.pins.guard.files import Guard, guard_files, instructions, known_extensions, write_files
+    from wheelproof.pins.guard.environment import families_held
+    from wheelproof.pins.guard.files import Guard, guard_files, instructions, program_files, write_files
 
     folder = Path(arguments.directory).absolute()
-    more = (str(canonicalize_name(name)) for name in arguments.extension)
-    guard = Guard(
-        _installed(arguments),
-        folder,
-        read_uv(os.environ),
-        tuple(dict.fromkeys((*more, *known_extensions()))),
-        arguments.on_conflict == "keep",
-    )
-    files = guard_files(guard)
-    write_files(folder, files)
-    if not output.quiet:
-        with open_output(output.output) as stream:
-            write(stream, instructions(guard))
+    extensions = _extensions(arguments)
+    keep_going = arguments.on_conflict == "keep"
+    guard = Guard(_installed(arguments), folder, read_uv(os.environ), extensions, keep_going)
+    write_files(folder, guard_files(guard, families_held([*arguments.family, *arguments.package], extensions)))
+    for below, files in program_files().items():
+        write_files(folder / below, files)
+    _print(output, instructions(guard))
     return 0
 
 

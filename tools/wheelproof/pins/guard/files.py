@@ -8,21 +8,25 @@ without isolation. Wheels that were built against another torch would come from 
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from wheel_checks.data import load
 from wheel_checks.errors import SourceError, UsageError
 from wheelproof.pins.atomic import open_folder
+from wheelproof.pins.guard import inside
 from wheelproof.pins.guard.abilities import UvAbilities
+from wheelproof.pins.guard.inside.layout import MAIN, MAIN_TEXT, PACKAGE, PROGRAM
 from wheelproof.pins.guard.versions import companions_of
 
 CONSTRAINTS, EXCLUDES, OVERRIDES = "constraints.txt", "excludes.txt", "overrides.txt"
 VARIABLES, SHELL, TABLE = "guard.env", "guard.sh", "pyproject-tool-uv.toml"
-GITHUB, DOCKER = "github-step.yml", "Dockerfile.guard"
+GITHUB, DOCKER, SETTINGS = "github-step.yml", "Dockerfile.guard", "settings.json"
 IN_IMAGE = "/etc/torch-guard"  # where the Dockerfile puts the folder
 TORCH = "torch"
 
@@ -47,8 +51,8 @@ def known_extensions() -> tuple[str, ...]:
     return tuple(row["name"] for row in load("torch_extensions")["extension"])
 
 
-def guard_files(guard: Guard) -> dict[str, str]:
-    """The text of every file, by its name in the folder.
+def guard_files(guard: Guard, settings: Mapping[str, Any]) -> dict[str, str]:
+    """The text of every file, by its name in the folder. ``settings`` are what an installed guard is to hold.
 
     Raises UsageError when torch is not among what is installed, and for a folder whose path holds white space: pip and
     uv split the variables that name the files there.
@@ -69,8 +73,17 @@ def guard_files(guard: Guard) -> dict[str, str]:
         SHELL: _shell(guard),
         TABLE: tool_uv(guard),
         GITHUB: _GITHUB,
-        DOCKER: _docker(guard),
+        DOCKER: _DOCKER,
+        SETTINGS: json.dumps(settings, indent=1, sort_keys=True) + "\n",
     }
+
+
+def program_files() -> dict[str, dict[str, str]]:
+    """The program of an installed guard, by folder and name: an image that has these files needs no wheelproof."""
+    modules = {
+        path.name: path.read_text(encoding="utf-8") for path in sorted(Path(inside.__file__).parent.glob("*.py"))
+    }
+    return {PROGRAM: {MAIN: MAIN_TEXT}, f"{PROGRAM}/{PACKAGE}": modules}
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
@@ -164,19 +177,25 @@ def _array(values: Sequence[str]) -> str:
 def _shell(guard: Guard) -> str:
     settings = ""
     for name, value in variables(guard, "$TORCH_GUARD").items():
-        if not name.endswith("_CACHE_DIR"):  # what the user has set stays in force
-            settings += f'case " ${{{name}-}} " in\n    *" {value} "*) ;;\n'
-            settings += f'    *) export {name}="${{{name}:+${name} }}{value}" ;;\nesac\n'
-        else:
+        if name.endswith("_CACHE_DIR"):
             settings += f'export {name}="{value}"\n'
+            continue
+        settings += f"""\
+_files=""
+for _file in $(printf '%s' "${{{name}-}}"); do
+    [ -e "${{_file%/*}}/{SHELL}" ] || _files="$_files$_file " # files of the user, not of another guard
+done
+export {name}="$_files{value}"
+"""
     wrap = " \\\n                "
     isolated = wrap.join(f"--no-build-isolation-package {name}" for name in guard.extensions)
     left = " ".join(f"--no-install-package {name}" for name in guard.installed)
     return f"""\
 # Source this before you install anything: . {SHELL}
 # It keeps {", ".join(f"{name} {version}" for name, version in guard.installed.items())}, or makes the install fail.
-TORCH_GUARD="${{TORCH_GUARD:-}}"
-[ -n "$TORCH_GUARD" ] || TORCH_GUARD={shlex.quote(str(guard.folder))}
+[ "${{TORCH_GUARD-}}" != "${{TORCH_GUARD_DEFAULT-}}" ] || TORCH_GUARD="" # that of a guard that was sourced before
+TORCH_GUARD_DEFAULT={shlex.quote(str(guard.folder))}
+TORCH_GUARD="${{TORCH_GUARD:-$TORCH_GUARD_DEFAULT}}"
 {settings}
 # What compiles against torch is built against the installed one; its other build requirements must be installed.
 # With pip, ask for that: pip install --no-build-isolation PACKAGE
@@ -210,24 +229,15 @@ pip() {{
 """
 
 
-_GITHUB = f"""\
-# Behind the step that installs torch. Every later step that runs bash is guarded: it reads $BASH_ENV first.
+_GITHUB = """\
+# Behind the step that installs torch into the environment that is active.
 - name: Keep the installed torch
-  run: |
-    wheelproof pins guard --directory "$RUNNER_TEMP/torch-guard"
-    cat "$RUNNER_TEMP/torch-guard/{VARIABLES}" >> "$GITHUB_ENV"
-    echo "BASH_ENV=$RUNNER_TEMP/torch-guard/{SHELL}" >> "$GITHUB_ENV"
+  run: wheelproof pins guard --install --yes
 """
-
-
-def _docker(guard: Guard) -> str:
-    settings = " \\\n    ".join(f"{name}={value}" for name, value in variables(guard, IN_IMAGE).items())
-    left = " ".join(f"--no-install-package {name}" for name in guard.installed)
-    return f"""\
+_DOCKER = f"""\
 # Behind the line that installs torch; the folder of the guard lies in the build context as torch-guard.
 COPY torch-guard {IN_IMAGE}
-ENV {settings}
-# Then, for example:
-# RUN uv pip install --no-build-isolation-package flash-attn -r requirements.txt
-# RUN uv sync --inexact {left}
+RUN python3 {IN_IMAGE}/{PROGRAM} install {IN_IMAGE}/{SETTINGS}
+# Every later RUN is guarded, and every container of the image, without sourcing anything. Where the environment is not
+# that of the first python3 on PATH, name its own: RUN /opt/venv/bin/python {IN_IMAGE}/{PROGRAM} install ...
 """

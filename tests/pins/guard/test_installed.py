@@ -1,0 +1,172 @@
+"""An installed guard: what it writes, what stays right when pip is upgraded, and that nothing of it is left."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import csv
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ci import update_guard_program
+from tests.support.guarded_world import CUDNN, TORCH, GuardedWorld, Index
+
+INSIDE = Path(__file__).parents[3] / "tools/wheelproof/pins/guard/inside"
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return Index.create(tmp_path_factory.mktemp("index"))
+
+
+@pytest.fixture
+def world(tmp_path: Path, index: Index) -> GuardedWorld:
+    return GuardedWorld.create(tmp_path / "world", index)
+
+
+def wrong_rows(world: GuardedWorld, distribution: str) -> list[str]:
+    """The files whose size or digest is not that of RECORD."""
+    (record,) = world.site.glob(f"{distribution}-*.dist-info/RECORD")
+    wrong = []
+    for name, digest, size in csv.reader(record.read_text().splitlines()):
+        path = world.site / name
+        if digest:
+            found = base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).rstrip(b"=").decode()
+            if f"sha256={found}" != digest or str(path.stat().st_size) != size:
+                wrong.append(name)
+    return wrong
+
+
+def test_the_table_of_the_program_is_up_to_date() -> None:
+    assert update_guard_program.TABLE.read_text() == update_guard_program.text_of([update_guard_program.current()])
+
+
+def test_the_program_is_of_python_3_9() -> None:
+    for path in INSIDE.glob("*.py"):
+        ast.parse(path.read_text(), feature_version=(3, 9))
+
+
+def test_nothing_is_written_without_an_answer(world: GuardedWorld) -> None:
+    before = world.tree()
+    done = world.guard("--install")
+    assert (done.status, world.tree()) == (2, before), done.words
+    assert "torch 2.7.0+cu128" in done.words  # the plan
+
+
+@pytest.mark.parametrize("uv_inside", [False, True])
+def test_every_byte_is_restored(tmp_path: Path, index: Index, uv_inside: bool) -> None:
+    world = GuardedWorld.create(tmp_path / "world", index, uv_inside=uv_inside)
+    (world.venv / "pip.conf").write_text("; mine\n[install]\nno-cache-dir = 1\n[list]\nformat = columns")
+    before, folders = world.tree(), world.folders()
+    assert world.install_guard().status == 0
+    assert world.install_guard().status == 0  # again
+    assert not wrong_rows(world, "pip")
+    assert not uv_inside or not wrong_rows(world, "uv")
+    assert world.shell("pip config get install.no-cache-dir").words == "1\n"
+    assert world.tree() != before
+    done = world.guard("--uninstall", "--yes")
+    assert done.status == 0, done.words
+    assert (world.tree(), world.folders()) == (before, folders)
+
+
+def test_constraints_of_the_user_stay_in_force(world: GuardedWorld) -> None:
+    world.write("mine.txt", "six==1.16\n")
+    (world.home / ".config" / "pip").mkdir(parents=True)
+    (world.home / ".config" / "pip" / "pip.conf").write_text(f"[global]\nconstraint = {world.project}/mine.txt\n")
+    world.install_guard()
+    world.shell("python -m pip install six")
+    assert (world.site / "six-1.16.dist-info").is_dir()
+    world.variables["UV_CONSTRAINT"] = "mine.txt"
+    assert world.shell("uv pip install six==1.17").status != 0
+
+
+@pytest.mark.parametrize(
+    "command", ["pip install -U pip", "uv pip install --reinstall pip", "python -m pip install -I pip"]
+)
+def test_an_upgraded_pip_is_behind_a_front_program_again(world: GuardedWorld, command: str) -> None:
+    world.install_guard()
+    assert world.shell(command).status == 0
+    assert "wheelproof pins guard" in (world.venv / "bin/pip").read_text()
+    assert not wrong_rows(world, "pip")
+    assert world.shell("pip check").words.endswith("No broken requirements found.\n")
+    assert world.shell("pip install torch==2.8.0").status != 0
+    assert world.guard("--uninstall", "--yes").status == 0
+    assert not wrong_rows(world, "pip")
+    assert world.shell("pip --version").status == 0
+
+
+def test_a_pip_that_is_removed_takes_its_front_programs_along(world: GuardedWorld) -> None:
+    world.install_guard()
+    assert world.shell("pip uninstall -y pip").status == 0
+    assert not (world.venv / "bin/pip").exists()
+    assert world.shell("uv pip install torch==2.8.0").status != 0
+    assert world.guard("--uninstall", "--yes").status == 0
+
+
+def test_a_library_that_was_overwritten_is_named_with_the_command_and_put_back(world: GuardedWorld) -> None:
+    world.install_guard()
+    done = world.shell("pip install needs-cu13")
+    assert (done.status, world.is_intact) == (1, True), done.words
+    assert (
+        f"`pip install needs-cu13` broke what is held: {CUDNN} of nvidia-cudnn-cu12 9.7 was overwritten" in done.words
+    )
+    assert "put back: nvidia-cudnn-cu12" in done.words
+
+
+def test_what_was_changed_around_the_guard_stops_the_next_command(world: GuardedWorld) -> None:
+    world.install_guard()
+    world.check(str(world.uv), "pip", "install", "--quiet", "torch==2.8.0")
+    done = world.shell("pip install six")
+    assert done.status == 1
+    assert f"torch {TORCH} was replaced by 2.8.0" in done.words
+    assert not (world.site / "six").exists()
+    (accept,) = (line.partition("now: ")[2] for line in done.words.splitlines() if "to hold what is installed" in line)
+    assert world.shell(accept).status == 0
+    assert world.shell("pip install six torch").status == 0
+    assert world.torch == "2.8.0"
+
+
+def test_an_upgrade_that_is_meant(world: GuardedWorld) -> None:
+    world.install_guard()
+    done = world.shell("WHEELPROOF_GUARD=off python -m pip install torch==2.8.0 torchvision==0.23.0")
+    assert done.status == 0, done.words
+    assert "from now on torch 2.8.0" in done.words
+    assert world.shell("pip install torch==2.7.0").status != 0
+    assert world.torch == "2.8.0"
+
+
+def test_two_guarded_environments(tmp_path: Path, index: Index) -> None:
+    first, second = (GuardedWorld.create(tmp_path / name, index) for name in ("first", "second"))
+    second.shell(f"{second.uv} pip install -q torch==2.8.0 torchvision==0.23.0")
+    for world in (first, second):
+        assert world.install_guard().status == 0
+    path = f"PATH={first.venv}/bin:$PATH"  # the front programs of the first, the environment of the second
+    assert second.shell(f"{path} uv pip install torch==2.7.0").status != 0
+    assert second.shell(f"{path} uv pip install six torch==2.8.0").status == 0
+    assert (first.torch, second.torch) == (TORCH, "2.8.0")
+
+
+def test_an_environment_made_from_a_guarded_one_is_free(world: GuardedWorld) -> None:
+    world.install_guard()
+    inner = world.root / "inner"
+    world.check(str(world.python), "-m", "venv", str(inner))
+    assert world.shell(f"{inner}/bin/python -m pip install torch==2.8.0").status == 0
+    assert world.shell(f"VIRTUAL_ENV={inner} uv pip install torch==2.7.0").status == 0
+    assert world.is_intact
+
+
+def test_an_older_python(tmp_path: Path, index: Index) -> None:
+    """The modules are imported by the Python of the environment: this one, without the packages of wheelproof."""
+    program = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-B",
+        "-c",
+        f"import sys; sys.path[:0] = [{str(INSIDE.parent)!r}]; import inside.main",
+    ]
+    assert subprocess.run(program, check=False).returncode == 0

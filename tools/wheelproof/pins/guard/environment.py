@@ -1,0 +1,142 @@
+"""Installs the guard into an environment: describes it, and runs the guard's own program from here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from wheel_checks.errors import NotFoundError, SourceError, UsageError
+from wheel_checks.facts.pins.families import TORCH, as_pattern, families_of, family
+from wheel_checks.sources.environment import find_environment
+from wheelproof.pins.guard.inside import installing, layout, receipt, uv_front
+from wheelproof.pins.guard.inside.guarded import load
+from wheelproof.pins.guard.inside.held import installed
+from wheelproof.pins.guard.inside.layout import Place
+from wheelproof.pins.guard.inside.main import describe
+
+
+def families_held(packages: Sequence[str], extensions: Sequence[str]) -> dict[str, Any]:
+    """The settings of a guard: families as its program reads them, and what is built without isolation.
+
+    ``packages`` are names of families, of packages, or globs; none means torch.
+    """
+    return {"families": [_family(name) for name in packages or (TORCH,)], "extensions": list(extensions)}
+
+
+def _family(name: str) -> dict[str, Any]:
+    pattern = as_pattern(name)
+    try:
+        found = family(pattern)
+    except UsageError:
+        return {
+            "name": pattern,
+            "anchors": [pattern],
+            "companions": [],
+            "closure": list(_all_closures()),
+            "forbidden": [],
+        }
+    anchors = [found.anchor, *found.alternatives] if found.anchor else [*found.core, *found.wide]
+    forbidden = [other for other in found.alternatives if not set(other) & set("*?[")]
+    return {
+        "name": found.name,
+        "anchors": anchors,
+        "companions": list(found.companions),
+        "closure": list(found.closure),
+        "forbidden": forbidden,
+    }
+
+
+def _all_closures() -> Iterator[str]:
+    """The libraries that any family loads: what an unknown package may need, too."""
+    yield from dict.fromkeys((*family("nvidia").core, *family("nvidia").wide, *family(TORCH).closure))
+
+
+def place_of(python: str, variables: Mapping[str, str]) -> tuple[Place, list[str]]:
+    """The environment at ``python`` (the active one for ""), and the folders from which its Python imports.
+
+    Raises NotFoundError when there is none, SourceError when its Python does not start.
+    """
+    environment = find_environment(python, variables=variables)
+    if not environment.interpreter:
+        raise NotFoundError(
+            f"{environment.path} has no interpreter", expected="an environment whose Python can be started"
+        )
+    with _as_errors():
+        prefix, sites = describe(environment.interpreter)
+    return Place(prefix, environment.interpreter), sites
+
+
+def make_plan(
+    place: Place, sites: Sequence[str], settings: Mapping[str, Any], variables: Mapping[str, str], *, user: bool
+) -> installing.Plan:
+    """What installing would write. Raises SourceError where that cannot work, NotFoundError for no torch."""
+    uv = uv_front.find_uv(load(place.prefix), variables)
+    home = variables.get("XDG_CONFIG_HOME") or f"{variables.get('HOME', '')}/.config"
+    user_file = str(Path(home) / "uv" / "uv.toml") if user else ""
+    there = installed(sites)
+    anchors = [name for one in settings["families"] for name in one["anchors"]]
+    if anchors == [TORCH] and TORCH not in there:
+        others = [one.name for one in families_of(there)]
+        hint = f"--package {others[0]}" if others else "name another environment: --python PATH"
+        raise NotFoundError(f"there is no torch in {place.prefix}", hint=hint)
+    with _as_errors():
+        return installing.plan(place, {**settings, "sites": list(sites), "uv": uv}, variables, user_file)
+
+
+def install(plan: installing.Plan) -> None:
+    """Write what is planned. Raises SourceError."""
+    with _as_errors():
+        installing.apply(plan)
+
+
+def uninstall(place: Place) -> list[str]:
+    """Remove the guard; the files that were changed since and are left. Raises SourceError, also when there is none."""
+    with _as_errors():
+        return installing.uninstall(place)
+
+
+def describe_plan(plan: installing.Plan) -> str:
+    """The plan, for people."""
+    held = [f"  {name} {one.version}" for name, one in sorted(plan.held.pinned.items())]
+    program = sum(step.role == "program" for step in plan.steps)
+    shown = [step for step in plan.steps if step.role != "program"]
+    width = max(len(step.path) for step in shown)
+    lines = [f"  {step.path:{width}}  {_verb(step.path)}: {step.why}" for step in shown]
+    lines.append(f"  {plan.place.file(layout.PROGRAM) + '/':{width}}  new: the program of the guard, {program} files")
+    changed = [
+        f"  {path:{width}}  changed: the rows of the front programs"
+        for path in sorted({s.record for s in shown} - {""})
+    ]
+    notes = [f"note: {note}" for note in plan.notes]
+    return "\n".join(
+        [f"The guard of {plan.place.prefix} will hold", *held, "by these files:", *lines, *changed, *notes, ""]
+    )
+
+
+def describe_installed(place: Place) -> str:
+    """The files of an installed guard, for people. Raises SourceError when there is none."""
+    found = receipt.read(place.file(layout.RECEIPT))
+    if found is None:
+        raise SourceError(f"there is no guard in {place.prefix}", hint="name another environment: --python PATH")
+    shown = [entry for entry in found.files if entry.role != "program"]
+    lines = [f"  {entry.path}  {'is restored' if entry.kept else 'is removed'}" for entry in shown]
+    return "\n".join([f"The guard of {place.prefix}:", *lines, f"  {place.share}/  is removed", ""])
+
+
+def _verb(path: str) -> str:
+    if layout.is_front(path):
+        return "again"
+    return "replaced, and kept" if os.path.lexists(path) else "new"
+
+
+@contextlib.contextmanager
+def _as_errors() -> Iterator[None]:
+    try:
+        yield
+    except installing.InstallError as error:
+        raise SourceError(str(error)) from error
+    except OSError as error:
+        raise SourceError(f"{error.filename}: {error.strerror}") from error

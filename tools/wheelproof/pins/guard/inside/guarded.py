@@ -1,0 +1,203 @@
+"""Runs pip or uv under the tripwire: what is held is looked at before and after, and put back when it was broken."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import layout, receipt
+from .held import Distribution, find_held, installed
+from .installing import refresh
+from .layout import Place
+from .tripwire import Damage, Seen, Stash, compare, look
+
+BROKEN = 1  # the exit status of a command that broke what is held, and of one that is refused for that
+
+
+@dataclass(frozen=True)
+class Guard:
+    """The guard of an environment, as its files say."""
+
+    place: Place
+    settings: Mapping[str, Any]
+    packages: Mapping[str, str]
+
+    @property
+    def constraints(self) -> str:
+        """The file of constraints."""
+        return self.place.file(layout.CONSTRAINTS)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of what is held, in order."""
+        return sorted(self.packages)
+
+    @property
+    def title(self) -> str:
+        """What is held, for people: the anchors with their versions, and how many more."""
+        anchors = [name for one in self.settings["families"] for name in one["anchors"] if name in self.packages]
+        shown = [f"{name} {self.packages[name]}" for name in anchors[:2]] or [f"{len(self.packages)} packages"]
+        more = len(self.packages) - len(anchors[:2])
+        return ", ".join(shown) + (f" and {more} more" if anchors and more else "")
+
+    @property
+    def accept(self) -> str:
+        """The command that makes the guard hold what is installed now."""
+        program = self.place.file(layout.PROGRAM)
+        return shlex.join([self.place.python, "-I", "-S", "-B", program, "accept"])
+
+
+def load(prefix: str) -> Guard | None:
+    """The guard of the environment at ``prefix``, None when it has none."""
+    share = layout.share_of(prefix)
+    found = receipt.read(os.path.join(share, layout.RECEIPT))
+    settings = receipt.read_json(os.path.join(share, layout.SETTINGS))
+    if found is None or not settings or os.path.realpath(found.prefix) != os.path.realpath(prefix):
+        return None
+    return Guard(Place(found.prefix, found.python), settings, found.packages)
+
+
+def say(text: str) -> None:
+    """One line on standard error."""
+    sys.stderr.write(f"torch-guard: {text}\n")
+    sys.stderr.flush()
+
+
+def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Run a command to its end, an interruption included: it is of the same terminal, and is interrupted itself."""
+    kept = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with subprocess.Popen(command, env=variables, preexec_fn=_interruptible) as child:  # noqa: PLW1509  # no threads
+            old = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+            try:
+                status = child.wait()
+            finally:
+                signal.signal(signal.SIGTERM, old)
+    except OSError as error:
+        say(f"{command[0]} cannot be started: {error.strerror}")
+        return 127
+    finally:
+        signal.signal(signal.SIGINT, kept)
+    return 128 - status if status < 0 else status
+
+
+def _interruptible() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def watched(guard: Guard, command: Sequence[str], variables: Mapping[str, str], shown: str) -> int:
+    """Run ``command`` under the tripwire; ``shown`` is what the user typed. Its status, 1 when it broke anything."""
+    share = guard.place.share
+    if variables.get(layout.INSIDE) == share:  # the command of a guarded one, which looks after it
+        return run(command, variables)
+    sites = guard.settings["sites"]
+    try:
+        with _locked(guard.place.file("lock")):
+            old = known(guard)
+            damages = compare(old, needed_of(guard), sites)
+            if damages:
+                say(f"nothing was done: {damages[0].what} around the guard")
+                say(f"to put it back: {put_back_command(guard, damages)}")
+                say(f"to hold what is installed now: {guard.accept}")
+                return BROKEN
+            return _run_and_compare(guard, command, variables, shown)
+    except OSError as error:
+        say(f"{error.filename or share} cannot be used ({error.strerror}): nothing was done")
+        return BROKEN
+
+
+def _run_and_compare(guard: Guard, command: Sequence[str], variables: Mapping[str, str], shown: str) -> int:
+    sites = guard.settings["sites"]
+    held = find_held(installed(sites), guard.settings["families"])
+    before, needed = look(held), dict(held.needed)
+    stash = Stash(guard.place.file(f"stash-{os.getpid()}"))
+    kept = stash.fill(needed.values())
+    try:
+        status = run(command, {**variables, layout.INSIDE: guard.place.share})
+        versions = {name: one.version for name, one in needed.items()}
+        damages = compare(before, versions, sites)
+        if damages:
+            _repair(guard, damages, before, needed, stash if kept else None, shown)
+            status = status or BROKEN
+        for line in refresh(guard.place):
+            say(line)
+    finally:
+        stash.remove()
+    return status
+
+
+def _repair(
+    guard: Guard,
+    damages: Sequence[Damage],
+    before: Mapping[str, Seen],
+    needed: Mapping[str, Distribution],
+    stash: Stash | None,
+    shown: str,
+) -> None:
+    """Say what broke and which command did it, and put it back: from the links, else from the installer's cache."""
+    sites = guard.settings["sites"]
+    versions = {name: one.version for name, one in needed.items()}
+    say(f"`{shown}` broke what is held: {'; '.join(damage.what for damage in damages[:5])}")
+    if stash is not None:
+        with contextlib.suppress(OSError):
+            stash.put_back(before, needed, sites)
+    elif guard.settings.get("uv"):
+        pins = [f"{damage.name}=={versions.get(damage.name, '')}" for damage in damages]
+        offline = ["pip", "install", "--quiet", "--offline", "--no-deps", "--reinstall", "--python", guard.place.python]
+        with contextlib.suppress(OSError):
+            subprocess.run([guard.settings["uv"], *offline, *pins], check=False, stderr=subprocess.DEVNULL)
+    left = compare(before, versions, sites)
+    if not left:
+        say(f"put back: {', '.join(sorted({damage.name for damage in damages}))}")
+        return
+    say(f"NOT put back: {', '.join(sorted({damage.name for damage in left}))}; run: {put_back_command(guard, left)}")
+
+
+def put_back_command(guard: Guard, damages: Sequence[Damage]) -> str:
+    """The exact command that installs again what broke, from the index that the installer is configured to use."""
+    versions = {**needed_of(guard), **guard.packages}
+    pins = sorted({f"{damage.name}=={versions[damage.name]}" for damage in damages if damage.name in versions})
+    options = ["-m", "pip", "install", "--no-deps", "--force-reinstall"]
+    return f"{layout.OFF}=off {shlex.join([guard.place.python, *options, *pins])}"
+
+
+def known(guard: Guard) -> dict[str, Seen]:
+    """What is held, as it was when the guard was installed or last ran something."""
+    state = receipt.read_json(guard.place.file(layout.STATE))
+    return {
+        name: Seen(
+            one["version"],
+            one["folder"],
+            one["site"],
+            one["record"],
+            {path: tuple(status) for path, status in one["files"].items()},
+        )
+        for name, one in state.get("packages", {}).items()
+    }
+
+
+def needed_of(guard: Guard) -> dict[str, str]:
+    """The versions of what may not go, by name."""
+    return dict(receipt.read_json(guard.place.file(layout.STATE)).get("needed", {}))
+
+
+@contextlib.contextmanager
+def _locked(path: str) -> Iterator[None]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            say("waiting for another guarded command")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

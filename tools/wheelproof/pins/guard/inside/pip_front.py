@@ -1,0 +1,121 @@
+"""What a guard adds to a call of pip: constraints, also for builds, and the refusal to remove what is held."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from . import layout, pip_conf
+from .guarded import Guard, needed_of
+from .held import installed, name_of
+
+_GLOBAL = {
+    "--python", "--log", "--proxy", "--retries", "--timeout", "--exists-action", "--trusted-host", "--cert",
+    "--client-cert", "--cache-dir", "--keyring-provider", "--use-feature", "--use-deprecated", "--resume-retries",
+}  # fmt: skip  # options before the command that take a value
+_ELSEWHERE = ("--target", "-t", "--prefix", "--root")
+_BUILD_CONSTRAINT = (25, 3)  # the first pip with --build-constraint
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A call as it is to be made. ``said`` is what was done to it, ``refused`` why it is not made; "" each for nothing.
+
+    ``watch`` says whether it can change the environment.
+    """
+
+    arguments: Sequence[str]
+    variables: Mapping[str, str]
+    said: str = ""
+    refused: str = ""
+    watch: bool = False
+    steps: Sequence[Sequence[str]] = field(default_factory=tuple)  # calls before this one, each watched
+
+
+def find_command(arguments: Sequence[str], valued: set[str]) -> int:
+    """The index of the first argument that is no option and no value of one; the count of arguments when all are."""
+    index = 0
+    while index < len(arguments) and arguments[index].startswith("-"):
+        index += 2 if arguments[index] in valued else 1
+    return index
+
+
+def values_of(arguments: Sequence[str], *names: str) -> list[str]:
+    """The values of an option, in each way to write them: ``--name VALUE``, ``--name=VALUE``, ``-nVALUE``."""
+    found = []
+    for index, argument in enumerate(arguments):
+        for name in names:
+            if argument == name and index + 1 < len(arguments):
+                found.append(arguments[index + 1])
+            elif name.startswith("--") and argument.startswith(f"{name}="):
+                found.append(argument[len(name) + 1 :])
+            elif not name.startswith("--") and argument.startswith(name) and len(argument) > 2:
+                found.append(argument[2:].lstrip("="))
+    return found
+
+
+def is_of(path: str, prefix: str, sites: Sequence[str]) -> bool:
+    """Whether a folder given to --prefix, --target or --root is the environment itself."""
+    real = os.path.realpath(path)
+    return real == "/" or real == os.path.realpath(prefix) or real in map(os.path.realpath, sites)
+
+
+def prepare(guard: Guard, arguments: Sequence[str], variables: Mapping[str, str]) -> Prepared:
+    """The call ``pip ARGUMENTS`` in the environment of ``guard``."""
+    at = find_command(arguments, _GLOBAL)
+    command = arguments[at] if at < len(arguments) else ""
+    rest = arguments[at + 1 :]
+    if command == "uninstall":
+        return _uninstall(guard, arguments, rest, variables)
+    if command not in ("install", "wheel"):
+        return Prepared(arguments, variables)
+    places = values_of(rest, *_ELSEWHERE)
+    if (
+        command == "install"
+        and places
+        and not any(is_of(path, guard.place.prefix, guard.settings["sites"]) for path in places)
+    ):
+        other = {**variables, "PIP_CONSTRAINT": variables.get("PIP_CONSTRAINT") or os.devnull}
+        return Prepared(arguments, other, f"installs into {places[-1]}, which is not held")
+    added: list[str] = []
+    if command == "install":
+        added += ["-c", guard.constraints]
+    own_build = variables.get("PIP_BUILD_CONSTRAINT", "")
+    plain = dict(variables)
+    if "--no-build-isolation" in rest or pip_conf.is_isolation_off(guard.place.prefix, variables):
+        if own_build and all(f"/{layout.CONSTRAINTS}" in word for word in own_build.split()):
+            del plain["PIP_BUILD_CONSTRAINT"]  # that of a guard's variables: pip refuses both together
+    elif _version_of_pip(guard) >= _BUILD_CONSTRAINT:
+        added += ["--build-constraint", guard.constraints]
+    new = [*arguments[: at + 1], *added, *rest]
+    said = f"{guard.title} held: pip {command} {' '.join(added)}" if added else ""
+    return Prepared(new, plain, said, watch=command == "install" and "--dry-run" not in rest)
+
+
+def _uninstall(guard: Guard, arguments: Sequence[str], rest: Sequence[str], variables: Mapping[str, str]) -> Prepared:
+    wanted = {name_of(argument) for argument in rest if not argument.startswith("-")}
+    wanted |= names_in_files(values_of(rest, "-r", "--requirement", "--requirements"))
+    refused = refusal(guard, wanted)
+    return Prepared(arguments, variables, f"{guard.title} held", refused, watch=True)
+
+
+def refusal(guard: Guard, wanted: set[str]) -> str:
+    """Why packages are not removed, "" when they may be."""
+    held = sorted(wanted & (set(guard.packages) | set(needed_of(guard))))
+    if not held:
+        return ""
+    return (
+        f"{', '.join(held)} is held ({guard.title}); to remove it all the same: {layout.OFF}=off and the same command"
+    )
+
+
+def names_in_files(paths: Sequence[str]) -> set[str]:
+    """The names at the start of the lines of files of requirements; what cannot be read is left to the installer."""
+    return {name_of(line) for path in paths for line in pip_conf.read_text(path).splitlines()} - {""}
+
+
+def _version_of_pip(guard: Guard) -> tuple[int, ...]:
+    found = installed(guard.settings["sites"]).get("pip")
+    parts = found.version.split(".")[:2] if found else []
+    return tuple(int(part) for part in parts if part.isdigit())

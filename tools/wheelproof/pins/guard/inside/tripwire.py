@@ -1,0 +1,229 @@
+"""The tripwire: what a command did to what is held, found by RECORD and by the files themselves, and undone.
+
+Before a command the held files are linked into a folder of the guard (hard links take no space), so that they can be
+put back; after it these links are removed. On an overlay file system, where a link would copy the file, none are made.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .held import Distribution, Held, installed, version_of
+
+_BOOKKEEPING = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json")
+
+Status = tuple[int, int, int]
+"""Size, time of modification in nanoseconds, and number of the inode."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A held distribution as it was: by path, the status of each file of RECORD, and the digest that RECORD gives."""
+
+    version: str
+    folder: str
+    site: str
+    record: str  # the digest of its rows
+    files: Mapping[str, Status]
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What is wrong with a held distribution; ``name`` is its name, ``what`` a sentence about it."""
+
+    name: str
+    what: str
+
+
+def look(held: Held) -> dict[str, Seen]:
+    """The pinned distributions as they are now."""
+    found = {}
+    for name, one in held.pinned.items():
+        digests = read_rows(one)
+        statuses = ((path, status_of(path)) for path in digests)
+        files = {path: status for path, status in statuses if status is not None}
+        found[name] = Seen(version_of(one), one.folder, one.site, digest_of_rows(one, digests), files, digests)
+    return found
+
+
+def read_rows(distribution: Distribution) -> dict[str, str]:
+    """The digest of each file that RECORD lists, by its absolute path, but for bytecode and bookkeeping."""
+    found: dict[str, str] = {}
+    try:
+        with open(distribution.record, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (OSError, csv.Error):
+        return found
+    own = os.path.basename(distribution.folder)
+    for row in rows:
+        path = row[0]
+        is_own = path.startswith(f"{own}/") and os.path.basename(path) in _BOOKKEEPING
+        if not is_own and not path.endswith((".pyc", ".pyo")) and "/__pycache__/" not in path:
+            found[os.path.normpath(os.path.join(distribution.site, path))] = row[1] if len(row) > 1 else ""
+    return found
+
+
+def digest_of_rows(distribution: Distribution, digests: Mapping[str, str]) -> str:
+    """One digest of what RECORD lists, whatever the order of its rows and whoever installed it."""
+    total = hashlib.sha256()
+    for path in sorted(digests):
+        row = f"{os.path.relpath(path, distribution.site)},{digests[path]}\n"
+        total.update(row.encode("utf-8", "surrogateescape"))
+    return total.hexdigest()
+
+
+def status_of(path: str) -> Any:
+    """The status of a file, None when it is missing."""
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    return (found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def compare(before: Mapping[str, Seen], needed: Mapping[str, str], sites: Sequence[str]) -> list[Damage]:
+    """What has happened since ``before``; ``needed`` are versions of what must not go, by name."""
+    now = installed(sites)
+    damages = []
+    for name, seen in before.items():
+        what = _damage(name, seen, now)
+        if what:
+            damages.append(Damage(name, what))
+    for name, version in needed.items():
+        if name not in now and name not in before:
+            damages.append(Damage(name, f"{name} {version}, which is required, was removed"))
+    return damages
+
+
+def _damage(name: str, seen: Seen, now: Mapping[str, Distribution]) -> str:
+    current = now.get(name)
+    if current is None:
+        return f"{name} {seen.version} was removed"
+    version = version_of(current)
+    if current.site != seen.site:
+        return f"{name} {version} in {current.site} hides {name} {seen.version}"
+    if version != seen.version:
+        return f"{name} {seen.version} was replaced by {version}"
+    digests = read_rows(current)
+    if digest_of_rows(current, digests) != seen.record:
+        return f"{name} {seen.version} was replaced by another build of the same version"
+    changed = [path for path, status in seen.files.items() if status_of(path) != status]
+    changed = [path for path in changed if not _is_recorded(path, digests.get(path, ""))]
+    if not changed:
+        return ""
+    shown = os.path.relpath(changed[0], seen.site)
+    more = f" and {len(changed) - 1} more files" if len(changed) > 1 else ""
+    owners = [other for other in sorted(now) if other != name and changed[0] in read_rows(now[other])]
+    by = f" by {owners[0]} {version_of(now[owners[0]])}" if owners else ""
+    gone = "removed" if status_of(changed[0]) is None else "overwritten"
+    return f"{shown}{more} of {name} {seen.version} was {gone}{by}"
+
+
+def _is_recorded(path: str, digest: str) -> bool:
+    """Whether a file has the content that RECORD gives; without a digest that is not known, and taken for no."""
+    method, equals, expected = digest.partition("=")
+    if not equals or method not in hashlib.algorithms_guaranteed:
+        return False
+    total = hashlib.new(method)
+    try:
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                total.update(block)
+    except OSError:
+        return False
+    return base64.urlsafe_b64encode(total.digest()).rstrip(b"=").decode() == expected
+
+
+class Stash:
+    """Hard links to every file of what is held, in a folder of the guard."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._links: dict[str, str] = {}
+
+    def fill(self, distributions: Iterable[Distribution]) -> bool:
+        """Link every file; False, with nothing left, where the file system cannot."""
+        try:
+            os.mkdir(self.folder, 0o700)
+            if not _is_overlay(self.folder):
+                for one in distributions:
+                    self._link(one)
+                return True
+        except OSError:
+            pass
+        self.remove()
+        return False
+
+    def _link(self, distribution: Distribution) -> None:
+        own = [os.path.join(distribution.folder, name) for name in os.listdir(distribution.folder)]
+        for path in {*read_rows(distribution), *own}:
+            if os.path.isfile(path) and not os.path.islink(path):
+                link = os.path.join(self.folder, str(len(self._links)))
+                os.link(path, link)
+                self._links[path] = link
+
+    def put_back(self, before: Mapping[str, Seen], needed: Mapping[str, Distribution], sites: Sequence[str]) -> None:
+        """Restore every held file that is not what it was, and remove what took its place."""
+        now = installed(sites)
+        kept = set(self._links)
+        for name, seen in before.items():
+            current = now.get(name)
+            if current is not None and current.folder != seen.folder:
+                _remove(current, kept)
+        for name, one in needed.items():
+            if name not in before and name not in now:
+                os.makedirs(one.folder, exist_ok=True)
+        for path, link in self._links.items():
+            linked = os.stat(link)
+            status = status_of(path)
+            if status is None or status[2] != linked.st_ino:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                temporary = f"{path}.{os.getpid()}.tmp"
+                os.link(link, temporary)
+                os.replace(temporary, path)
+        for seen in before.values():  # what another build added to the same folder
+            for name in os.listdir(seen.folder) if os.path.isdir(seen.folder) else ():
+                path = os.path.join(seen.folder, name)
+                if path not in kept and os.path.isfile(path):
+                    os.unlink(path)
+
+    def remove(self) -> None:
+        """Remove the links."""
+        self._links.clear()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _remove(distribution: Distribution, kept: set[str]) -> None:
+    """Remove a distribution that took the place of a held one, but for the files that are put back."""
+    for path in read_rows(distribution):
+        inside = path.startswith(f"{distribution.site}{os.sep}")
+        if inside and path not in kept and os.path.isfile(path):
+            os.unlink(path)
+    shutil.rmtree(distribution.folder, ignore_errors=True)
+
+
+def _is_overlay(path: str) -> bool:
+    """Whether a path lies on an overlay file system, by the longest mount point in front of it."""
+    best, kind = "", ""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return False
+    real = os.path.realpath(path)
+    for line in lines:
+        fields = line.split()
+        if "-" not in fields:
+            continue
+        point = fields[4]
+        if (real == point or real.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
+            best, kind = point, fields[fields.index("-") + 1]
+    return kind in ("overlay", "fuse-overlayfs", "aufs")

@@ -1,0 +1,411 @@
+"""What a guard adds to a call of uv, which has no configuration of an environment.
+
+Which environment a call is for is found as uv finds it; where that one has no guard, uv runs as it was called. Projects
+are synchronized in a way that leaves what is held alone: ``--inexact`` and ``--no-install-package``, which ``uv run``
+and ``uv remove`` do not have, so that these are two calls.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from . import layout, pip_conf
+from .guarded import Guard, load, needed_of
+from .held import name_of
+from .pip_front import Prepared, find_command, is_of, names_in_files, refusal, values_of
+
+_GLOBAL = {
+    "--cache-dir", "--color", "--directory", "--project", "--config-file", "--allow-insecure-host", "--native-tls-cert",
+}  # fmt: skip  # options of every command that take a value
+_RUN_VALUED = _GLOBAL | {
+    "--extra", "--no-extra", "--group", "--no-group", "--only-group", "--no-editable-package", "--env-file", "--with",
+    "-w", "--with-editable", "--with-requirements", "--package", "--python-platform", "--index", "--default-index",
+    "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--index-strategy", "--keyring-provider", "-P",
+    "--upgrade-package", "--upgrade-group", "--resolution", "--prerelease", "--prerelease-package", "--fork-strategy",
+    "--exclude-newer", "--exclude-newer-package", "--no-sources-package", "--reinstall-package", "--link-mode", "-C",
+    "--config-setting", "--config-settings-package", "--no-build-isolation-package", "--no-build-package",
+    "--no-binary-package", "--refresh-package", "-p", "--python",
+}  # fmt: skip
+_NOT_OF_SYNC = {
+    "-m",
+    "--module",
+    "--exact",
+    "--no-sync",
+    "-s",
+    "--script",
+    "--gui-script",
+    "--no-project",
+    "--isolated",
+}
+_NOT_OF_SYNC_VALUED = {"--env-file", "--with", "-w", "--with-editable", "--with-requirements"}
+_SHARED = ("--active", "--offline", "-q", "--quiet", "--no-config", "--no-index", "-n", "--no-cache", "--no-progress")
+_SHARED_VALUED = (
+    "--directory", "--project", "-p", "--python", "--cache-dir", "--config-file", "--index", "--default-index",
+    "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--index-strategy", "--link-mode",
+)  # fmt: skip
+_SCRIPT = re.compile(r"^# /// script\s*$", re.MULTILINE)
+_ADDED = re.compile(r"^ \+ ([A-Za-z0-9._-]+)", re.MULTILINE)
+_TRUE = {"1", "true", "yes", "on", "y", "t"}
+
+
+def find_uv(guard: Guard | None, variables: Mapping[str, str]) -> str:
+    """The uv that is no front program: the one that stood here, else the first on PATH, else the recorded one."""
+    folders = [folder for folder in variables.get("PATH", "").split(os.pathsep) if folder]
+    candidates = []
+    if guard is not None:
+        candidates += [guard.place.file(layout.ORIGINALS, name) for name in _originals(guard) if name.endswith("%2Fuv")]
+    candidates += [os.path.join(folder, "uv") for folder in folders]
+    if guard is not None:
+        candidates.append(guard.settings.get("uv") or "")
+    candidates += [os.path.join(variables.get("HOME", "/"), ".local/bin/uv"), "/usr/local/bin/uv", "/usr/bin/uv"]
+    found = (path for path in candidates if path and os.access(path, os.X_OK) and os.path.isfile(path))
+    return next((path for path in found if not layout.is_front(path)), "")
+
+
+def _originals(guard: Guard) -> list[str]:
+    try:
+        return sorted(os.listdir(guard.place.file(layout.ORIGINALS)))
+    except OSError:
+        return []
+
+
+def prepare(uv: str, arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[Guard | None, Prepared]:
+    """The call ``uv ARGUMENTS``, and the guard of the environment that it is for, None when that has none."""
+    at = find_command(arguments, _GLOBAL)
+    command = arguments[at] if at < len(arguments) else ""
+    rest = list(arguments[at + 1 :])
+    folder = _folder(arguments, variables)
+    if command == "pip":
+        below = find_command(rest, _GLOBAL)
+        verb = rest[below] if below < len(rest) else ""
+        if verb not in ("install", "sync", "uninstall"):
+            return None, Prepared(arguments, variables)
+        guard = _guard_of_pip(uv, arguments, folder, variables)
+        end = at + 1 + below + 1
+        return guard, _pip(guard, verb, list(arguments[:end]), list(arguments[end:]), variables)
+    if command == "venv":
+        return _venv(rest, folder, arguments, variables)
+    if command in ("sync", "run", "add", "remove"):
+        if command == "run":
+            end = find_command(rest, _RUN_VALUED)
+            options, left = rest[:end], rest[end:]
+        else:
+            options, left = rest, []
+        guard = _guard_of_project(options, folder, variables)
+        if guard is None or _is_of_script(command, options, left, folder):
+            return _with_overlay(uv, guard, command, options, left, arguments, variables, folder)
+        return guard, _project(uv, guard, command, list(arguments[: at + 1]), options, left, variables)
+    return None, Prepared(arguments, variables)
+
+
+# uv pip
+
+
+def _pip(guard: Guard | None, verb: str, head: list[str], rest: list[str], variables: Mapping[str, str]) -> Prepared:
+    arguments = [*head, *rest]
+    if guard is None:
+        return Prepared(arguments, variables)
+    watch = "--dry-run" not in rest
+    if verb == "uninstall":
+        wanted = {name_of(argument) for argument in rest if not argument.startswith("-")}
+        wanted |= names_in_files(values_of(rest, "-r", "--requirement", "--requirements"))
+        return Prepared(arguments, variables, f"{guard.title} held", refusal(guard, wanted), watch)
+    added, plain = _constraints(guard, rest, variables)
+    if verb == "install":
+        if not _isolates_nothing(rest, variables):
+            for name in guard.settings["extensions"]:
+                added += ["--no-build-isolation-package", name]
+        if "--exact" in rest:
+            added += ["-r", guard.place.file(layout.KEEP)]
+        return Prepared([*head, *added, *rest], plain, f"{guard.title} held: uv pip install {_shown(added)}", "", watch)
+    files = [argument for argument in rest if not argument.startswith("-") and os.path.isfile(argument)]
+    keep = _keep_beside(guard, names_in_files(files))
+    new = [*head, *added, *rest, keep]
+    return Prepared(new, plain, f"{guard.title} held: uv pip sync {_shown(added)} {keep}", "", watch)
+
+
+def _keep_beside(guard: Guard, named: set[str]) -> str:
+    """A file of what may not go, but for what the files of the call name themselves and is not pinned."""
+    held = needed_of(guard)
+    lines = [
+        f"{name}=={version}\n" for name, version in sorted(held.items()) if name in guard.packages or name not in named
+    ]
+    path = guard.place.file("keep-sync.txt")
+    Path(path).write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def _constraints(guard: Guard, rest: Sequence[str], variables: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The options for constraints; -c and -b of a call replace the variables of uv, so these are added to the call."""
+    added: list[str] = []
+    plain = dict(variables)
+    for variable, names in (
+        ("UV_CONSTRAINT", ("-c", "--constraint", "--constraints")),
+        ("UV_BUILD_CONSTRAINT", ("-b", "--build-constraint", "--build-constraints")),
+    ):
+        files = [] if values_of(rest, *names) else plain.pop(variable, "").split()
+        for path in dict.fromkeys([*files, guard.constraints]):
+            added += [names[0], path]
+    if "UV_NO_CACHE" not in plain and not {"-n", "--no-cache"} & set(rest) and not values_of(rest, "--cache-dir"):
+        plain["UV_CACHE_DIR"] = cache_of(guard, variables)
+    return added, plain
+
+
+def cache_of(guard: Guard, variables: Mapping[str, str]) -> str:
+    """A folder in uv's cache for what is held alone: a wheel that was built against another torch is not taken."""
+    home = variables.get("XDG_CACHE_HOME") or os.path.join(variables.get("HOME", "/"), ".cache")
+    base = variables.get("UV_CACHE_DIR") or os.path.join(home, "uv")
+    anchors = [name for family in guard.settings["families"] for name in family["anchors"] if name in guard.packages]
+    title = "-".join(f"{name}-{guard.packages[name]}" for name in anchors) or "held"
+    return base if f"{layout.FOLDER}/" in base else os.path.join(base, layout.FOLDER, title)
+
+
+def _isolates_nothing(rest: Sequence[str], variables: Mapping[str, str]) -> bool:
+    return "--no-build-isolation" in rest or variables.get("UV_NO_BUILD_ISOLATION", "").lower() in _TRUE
+
+
+def _shown(added: Sequence[str]) -> str:
+    """The options that were added, without the long list of packages that are built without isolation."""
+    shown = []
+    for index, word in enumerate(added):
+        if word != "--no-build-isolation-package" and (
+            index == 0 or added[index - 1] != "--no-build-isolation-package"
+        ):
+            shown.append(word)
+    return " ".join(shown)
+
+
+# Projects
+
+
+def _project(
+    uv: str,
+    guard: Guard,
+    command: str,
+    head: list[str],
+    options: list[str],
+    left: list[str],
+    variables: Mapping[str, str],
+) -> Prepared:
+    arguments = [*head, *options, *left]
+    before = head[:-1]  # options of uv itself
+    refused = _replaced(uv, before, command, options, variables)
+    if refused:
+        return Prepared(arguments, variables, "", f"{guard.title} held: {refused}")
+    plain = dict(variables)
+    if "UV_NO_CACHE" not in plain and not {"-n", "--no-cache"} & set(options) and not values_of(options, "--cache-dir"):
+        plain["UV_CACHE_DIR"] = cache_of(guard, variables)
+    alone = [word for name in guard.names for word in ("--no-install-package", name)]
+    alone += [word for name in guard.settings["extensions"] for word in ("--no-build-isolation-package", name)]
+    said = f"{guard.title} held: uv {command}"
+    if command == "sync":
+        watch = not {"--dry-run", "--check"} & set(options)
+        said += f" --inexact, and {len(guard.names)} x --no-install-package"
+        return Prepared([*before, "sync", *options, "--inexact", *alone], plain, said, "", watch)
+    if command == "add":
+        said += f", and {len(guard.names)} x --no-install-package"
+        return Prepared([*head, *options, *alone], plain, said, "", watch=True)
+    syncs = "--no-sync" not in options and variables.get("UV_NO_SYNC", "").lower() not in _TRUE
+    refused = _overlay(uv, guard, options, variables) if command == "run" else ""
+    if refused or not syncs:
+        return Prepared(arguments, plain, "", refused)
+    if command == "remove":
+        second = [*before, "sync", *_shared(options), "--inexact", *alone]
+        said += " --no-sync, then uv sync --inexact: what it took with it stays installed"
+        return Prepared(second, plain, said, "", watch=True, steps=[[*head, "--no-sync", *options]])
+    first = [*before, "sync", *_of_sync(options), "--quiet", "--inexact", *alone]
+    said += ": uv sync --inexact, then --no-sync"
+    return Prepared([*head, "--no-sync", *options, *left], plain, said, steps=[first])
+
+
+def _of_sync(options: Sequence[str]) -> list[str]:
+    """The options of ``uv run`` that ``uv sync`` has, too."""
+    found: list[str] = []
+    index = 0
+    while index < len(options):
+        name = options[index].partition("=")[0]
+        width = 2 if options[index] in _RUN_VALUED else 1
+        if name not in _NOT_OF_SYNC and name not in _NOT_OF_SYNC_VALUED and name != "--no-env-file":
+            found += options[index : index + width]
+        index += width
+    return found
+
+
+def _shared(options: Sequence[str]) -> list[str]:
+    """The options of ``uv remove`` that say where and how, and not what."""
+    found = [option for option in options if option in _SHARED]
+    for name in _SHARED_VALUED:
+        found += [word for value in values_of(options, name) for word in (name, value)]
+    return found
+
+
+def _replaced(
+    uv: str, before: Sequence[str], command: str, options: Sequence[str], variables: Mapping[str, str]
+) -> str:
+    """Why the call would make the environment again from nothing, by uv's own dry run; "" when it would not."""
+    shared = _of_sync(options) if command == "run" else list(options) if command == "sync" else _shared(options)
+    dry = [
+        uv,
+        *before,
+        "sync",
+        *[option for option in shared if option not in ("-q", "--quiet")],
+        "--dry-run",
+        "--inexact",
+    ]
+    done = subprocess.run(
+        dry, env={**variables, "NO_COLOR": "1"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    for line in done.stdout.decode(errors="replace").splitlines():
+        if line.startswith("Would replace"):
+            return (
+                f"{line.replace('Would replace', 'uv would replace')} (another Python was asked for); nothing was done"
+            )
+    return ""
+
+
+def _with_overlay(
+    uv: str,
+    guard: Guard | None,
+    command: str,
+    options: list[str],
+    left: list[str],
+    arguments: Sequence[str],
+    variables: Mapping[str, str],
+    folder: str,
+) -> tuple[Guard | None, Prepared]:
+    """A call that syncs no guarded project: only ``uv run --with`` in a guarded environment is looked at."""
+    if command != "run" or _is_of_script(command, options, left, folder):
+        return None, Prepared(arguments, variables)
+    if guard is None:
+        guard = load(variables["VIRTUAL_ENV"]) if variables.get("VIRTUAL_ENV") else None
+    if guard is None:
+        return None, Prepared(arguments, variables)
+    return guard, Prepared(arguments, variables, "", _overlay(uv, guard, options, variables))
+
+
+def _overlay(uv: str, guard: Guard, options: Sequence[str], variables: Mapping[str, str]) -> str:
+    """Why the packages of --with would hide what is held, by uv's own resolution; "" when they would not."""
+    requirements = [word for value in values_of(options, "--with", "-w") for word in value.split(",")]
+    files = [word for value in values_of(options, "--with-requirements") for word in ("-r", value)]
+    editable = [word for value in values_of(options, "--with-editable") for word in ("-e", value)]
+    if not (requirements or files or editable):
+        return ""
+    nowhere = os.path.join(guard.place.share, "overlay")
+    where = _shared(options)
+    shared = [word for word in where if word != "--active"]
+    dry = [uv, "pip", "install", "--dry-run", "--target", nowhere, *shared, *files, *editable, *requirements]
+    done = subprocess.run(
+        dry, env={**variables, "NO_COLOR": "1"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    added = {name_of(name) for name in _ADDED.findall(done.stdout.decode(errors="replace"))}
+    hidden = sorted(added & set(guard.packages))
+    if not hidden:
+        return ""
+    asked = " ".join([*requirements, *files, *editable])
+    return (
+        f"{guard.title} held: --with would put another {', '.join(hidden)} in front of it; use uv pip install {asked}"
+    )
+
+
+# Which environment
+
+
+def _folder(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
+    """The folder in which uv works."""
+    named = values_of(arguments, "--directory") or [variables.get("UV_WORKING_DIR", "")]
+    return os.path.abspath(os.path.join(os.getcwd(), named[-1]))
+
+
+def _guard_of_pip(uv: str, arguments: Sequence[str], folder: str, variables: Mapping[str, str]) -> Guard | None:
+    asked = values_of(arguments, "-p", "--python") or list(filter(None, [variables.get("UV_PYTHON", "")]))
+    places = values_of(arguments, "-t", "--target", "--prefix")
+    is_system = "--system" in arguments or variables.get("UV_SYSTEM_PYTHON", "").lower() in _TRUE
+    if asked or is_system:
+        prefix = _prefix_of(uv, asked[-1] if asked else "", folder, variables, is_system=is_system)
+    else:
+        prefix = variables.get("VIRTUAL_ENV") or variables.get("CONDA_PREFIX") or _nearest_venv(folder)
+        if not prefix:
+            prefix = _prefix_of(uv, "", folder, variables, is_system=True)
+    guard = load(os.path.join(folder, prefix)) if prefix else None
+    if (
+        guard is not None
+        and places
+        and not any(is_of(os.path.join(folder, path), guard.place.prefix, guard.settings["sites"]) for path in places)
+    ):
+        return None
+    return guard
+
+
+def _prefix_of(uv: str, asked: str, folder: str, variables: Mapping[str, str], *, is_system: bool) -> str:
+    """The prefix of an interpreter that is named by a path, a version or not at all."""
+    path = os.path.join(folder, asked)
+    if asked and os.path.isdir(path):
+        return path
+    if not (asked and os.path.isfile(path)):
+        command = [
+            uv,
+            "python",
+            "find",
+            "--no-python-downloads",
+            *(["--system"] if is_system else []),
+            *filter(None, [asked]),
+        ]
+        done = subprocess.run(
+            command, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
+        )
+        path = done.stdout.decode(errors="replace").strip()
+    return os.path.dirname(os.path.dirname(path)) if path else ""
+
+
+def _nearest_venv(folder: str) -> str:
+    for parent in (Path(folder), *Path(folder).parents):
+        if (parent / ".venv" / "pyvenv.cfg").is_file():
+            return str(parent / ".venv")
+    return ""
+
+
+def _guard_of_project(options: Sequence[str], folder: str, variables: Mapping[str, str]) -> Guard | None:
+    """The guard of the environment of the project: its .venv, or the one that is named or active."""
+    if {"--no-project", "--isolated"} & set(options):
+        return None
+    named = values_of(options, "--project") or list(filter(None, [variables.get("UV_PROJECT", "")]))
+    start = Path(os.path.join(folder, named[-1] if named else ""))
+    projects = [parent for parent in (start, *start.parents) if (parent / "pyproject.toml").is_file()]
+    if not projects:
+        return None
+    if "--active" in options and variables.get("VIRTUAL_ENV"):
+        return load(variables["VIRTUAL_ENV"])
+    given = variables.get("UV_PROJECT_ENVIRONMENT")
+    for project in projects:  # a member of a workspace uses that of its root
+        guard = load(os.path.join(project, given or ".venv"))
+        if guard is not None:
+            return guard
+    return None
+
+
+def _is_of_script(command: str, options: Sequence[str], left: Sequence[str], folder: str) -> bool:
+    """Whether the call is for a script with requirements of its own, which has an environment of its own."""
+    if command != "run":
+        return any(option.partition("=")[0] == "--script" for option in options)
+    script = os.path.join(folder, left[0]) if left else ""
+    return bool(script.endswith(".py") or {"-s", "--script"} & set(options)) and bool(
+        _SCRIPT.search(pip_conf.read_text(script))
+    )
+
+
+def _venv(
+    rest: Sequence[str], folder: str, arguments: Sequence[str], variables: Mapping[str, str]
+) -> tuple[Guard | None, Prepared]:
+    """``uv venv``: refused where it would remove a guarded environment."""
+    valued = _RUN_VALUED | {"--prompt"}
+    at = find_command(rest, valued)
+    guard = load(os.path.join(folder, rest[at] if at < len(rest) else ".venv"))
+    clears = {"-c", "--clear"} & set(rest) or variables.get("UV_VENV_CLEAR", "").lower() in _TRUE
+    if guard is None or not clears:
+        return None, Prepared(arguments, variables)
+    refused = f"{guard.title} held: uv venv would remove {guard.place.prefix}; to do it all the same: {layout.OFF}=off"
+    return guard, Prepared(arguments, variables, "", refused)
