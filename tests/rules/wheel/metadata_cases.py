@@ -56,6 +56,32 @@ CASES = [
     ),
     Case(
         "WHL106",
+        "a Requires-Python that pip ignores and uv corrects, from before the index looked at it",
+        lambda: facts_of(
+            WheelBuilder().metadata(requires_python=">=2.7.*"),
+            listing=listed(upload_time="2018-01-01T00:00:00Z"),
+        ),
+        ("METADATA: Requires-Python: '>=2.7.*' is invalid",),
+        severity=WARNING,
+        evidence=("ignores it", "reads >=2.7"),
+    ),
+    Case(
+        "WHL106",
+        "a Requires-Python with an empty clause, which packaging takes and uv refuses",
+        lambda: facts_of(WheelBuilder().metadata(requires_python=">=3.8,,<4")),
+        ("METADATA: Requires-Python: uv refuses '>=3.8,,<4': a clause is empty",),
+    ),
+    Case(
+        "WHL107",
+        "what packaging takes and uv refuses",
+        lambda: facts_of(WheelBuilder().metadata(requires=["numpy ()", "torch===foo", "scipy>=1,"])),
+        (
+            "uv refuses the requirement 'numpy ()': the brackets of its versions are empty",
+            "uv refuses the requirement 'torch===foo': foo is no version",
+        ),
+    ),
+    Case(
+        "WHL106",
         "WHEEL of the future",
         lambda: facts_of(WheelBuilder().wheel(wheel_version="2.0")),
         ("WHEEL: Wheel-Version is 2.0; installers refuse a major version other than 1",),

@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator
 from itertools import chain, islice, zip_longest
 
-from tests.support.mutants import bytes_level, headers, names, wheel_files
+from tests.support.mutants import bytes_level, headers, metadata_lines, names, wheel_files
 from tests.support.mutants.base import Mutant
 
 __all__ = ["Mutant", "mutants"]
@@ -19,7 +19,7 @@ __all__ = ["Mutant", "mutants"]
 def mutants(count: int) -> list[Mutant]:
     """The first ``count`` wheels; kinds take turns, so that few wheels are of many kinds."""
     kinds: dict[str, list[Mutant]] = {}
-    for mutant in chain(*(module.mutants() for module in (headers, names, wheel_files, bytes_level))):
+    for mutant in chain(*(module.mutants() for module in (headers, names, wheel_files, metadata_lines, bytes_level))):
         kinds.setdefault(mutant.kind, []).append(mutant)
     for kind, members in kinds.items():
         random.Random(kind).shuffle(members)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from packaging.metadata import InvalidMetadata, Metadata, RawMetadata, parse_email
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier
 
 from wheel_checks.errors import FormatError
+from wheel_checks.formats.wheel.read_by_uv import requirement_fault, requires_python_fault
 
 METADATA_VERSIONS = ("1.0", "1.1", "1.2", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6")
 """Legal values of Metadata-Version, November 2026. Source: core metadata specification, and packaging 26.3 for 2.6."""
@@ -35,7 +37,8 @@ class CoreMetadata:
     """The fields that matter. ``faults`` are sentences about fields that are missing or malformed.
 
     ``requirements`` holds the Requires-Dist lines that parse, in their order; ``bad_requirements`` the texts of those
-    that do not, each with the parser's reason. ``license`` is License-Expression, or else License.
+    that do not, each with the parser's reason, and ``refused_requirements`` those that parse and that uv refuses.
+    ``license`` is License-Expression, or else License.
     ``dynamic`` names the fields that a build computes (PEP 643).
     """
 
@@ -49,6 +52,7 @@ class CoreMetadata:
     license: str
     faults: tuple[str, ...]
     dynamic: tuple[str, ...] = ()
+    refused_requirements: tuple[tuple[str, str], ...] = ()
 
 
 def parse_core_metadata(data: bytes | str) -> CoreMetadata:
@@ -69,8 +73,9 @@ def parse_core_metadata(data: bytes | str) -> CoreMetadata:
         raise FormatError(f"METADATA cannot be parsed ({type(error).__name__}: {error})") from None
     faults += _take_first_of_repeated(raw, unparsed)
     faults += _shorten(raw)
-    requirements, bad_requirements = _read_requirements(raw.get("requires_dist", []))
+    requirements, bad_requirements, refused = _read_requirements(raw.get("requires_dist", []))
     faults += _validate(raw)
+    faults += _refused_by_uv(raw.get("requires_python", ""))
     return CoreMetadata(
         metadata_version=raw.get("metadata_version", ""),
         name=raw.get("name", ""),
@@ -82,6 +87,7 @@ def parse_core_metadata(data: bytes | str) -> CoreMetadata:
         license=raw.get("license_expression") or raw.get("license", ""),
         faults=tuple(faults),
         dynamic=tuple(raw.get("dynamic", ())),
+        refused_requirements=refused,
     )
 
 
@@ -139,9 +145,13 @@ def _shorten(raw: RawMetadata) -> Iterator[str]:
             yield f"{key.replace('_', '-').title()} has {len(value)} characters; expected at most {_MAX_VALUE}"
 
 
-def _read_requirements(lines: list[str]) -> tuple[tuple[Requirement, ...], tuple[tuple[str, str], ...]]:
+def _read_requirements(
+    lines: list[str],
+) -> tuple[tuple[Requirement, ...], tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """Those that parse, those that do not, and those of the first that uv refuses, with the reasons."""
     good: list[Requirement] = []
     bad: list[tuple[str, str]] = []
+    refused: list[tuple[str, str]] = []
     total = sum(map(len, lines))
     if total > MAX_REQUIREMENTS:
         raise FormatError(
@@ -153,10 +163,22 @@ def _read_requirements(lines: list[str]) -> tuple[tuple[Requirement, ...], tuple
             continue
         try:
             good.append(Requirement(line))
+            if reason := requirement_fault(line, good[-1]):
+                refused.append((line, reason))
         except (InvalidRequirement, ValueError) as error:
             # The parser shows the place of the fault on lines of their own.
             bad.append((line, str(error).partition("\n")[0][:_MAX_MESSAGE]))
-    return tuple(good), tuple(bad)
+    return tuple(good), tuple(bad), tuple(refused)
+
+
+def _refused_by_uv(requires_python: str) -> Iterator[str]:
+    """The fault of a Requires-Python that packaging takes."""
+    try:
+        reason = requires_python_fault(requires_python)
+    except InvalidSpecifier:
+        return  # which is a fault already
+    if reason:
+        yield f"Requires-Python: uv refuses {requires_python[:_MAX_MESSAGE]!r}: {reason}"
 
 
 def _validate(raw: RawMetadata) -> list[str]:

@@ -11,6 +11,8 @@ from wheel_checks.data import load
 from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
+from wheel_checks.formats.wheel.core_metadata import CoreMetadata
+from wheel_checks.formats.wheel.read_by_uv import corrected
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.phrases import abbreviated
 from wheel_checks.registry import rule
@@ -41,11 +43,25 @@ def well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             yield Finding(file.reason, fix=_CORRECT, location=Location(label))
             continue
         for fault in file.faults:
+            if isinstance(file, CoreMetadata) and (finding := _mended(wheel, file, fault)):
+                yield finding
+                continue
             is_repeated = _REPEATED.search(fault)  # pip 26.3 and uv 0.13.9 take the first value, an index refuses both
             audience = Audience.PUBLISHER if is_repeated or not _READ_BY_INSTALLERS.search(fault) else None
             was_taken = audience is Audience.PUBLISHER and _was_uploaded_before(wheel)
             severity = Severity.WARNING if is_repeated or was_taken else None
             yield Finding(f"{label}: {fault}", (), _CORRECT, Location(label), severity, audience=audience)
+
+
+def _mended(wheel: WheelFacts, metadata: CoreMetadata, fault: str) -> Finding | None:
+    """For a Requires-Python that is malformed and hinders no installer; an index refuses the upload since 2024."""
+    if not fault.startswith("Requires-Python: ") or not (meant := corrected(metadata.requires_python)):
+        return None
+    evidence = (Evidence("pip 26.3", "ignores it"), Evidence("uv 0.13.8", f"reads {meant}"))
+    severity = Severity.WARNING if _was_uploaded_before(wheel) else None
+    by_reader = (Audience.INSTALLER, Severity.WARNING)
+    place = Location("METADATA")
+    return Finding(f"METADATA: {fault}", evidence, _CORRECT, place, severity, by_reader=by_reader)
 
 
 def _was_uploaded_before(wheel: WheelFacts) -> bool:
@@ -63,11 +79,14 @@ def _was_uploaded_before(wheel: WheelFacts) -> bool:
     fix="Write the requirement as PEP 508 says, and build the wheel again.",
 )
 def requirement_syntax(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Requires-Dist lines are valid PEP 508, and their markers have a value."""
+    """Requires-Dist lines are valid PEP 508, uv takes them, too, and their markers have a value."""
     metadata = need(wheel.metadata)
     for text, reason in metadata.bad_requirements:
         evidence = (Evidence("Requires-Dist", text, "METADATA"), Evidence("reason", reason))
         yield Finding(f"the requirement {text!r} does not parse", evidence, _CORRECT, Location("METADATA"))
+    for text, reason in metadata.refused_requirements:
+        evidence = (Evidence("Requires-Dist", text, "METADATA"), Evidence("uv 0.13.8", reason))
+        yield Finding(f"uv refuses the requirement {text!r}: {reason}", evidence, _CORRECT, Location("METADATA"))
     environment = (wheel.target or this_machine().target).markers()
     for requirement in metadata.requirements:
         if reason := marker_fault(requirement, environment):
