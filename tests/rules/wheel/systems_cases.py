@@ -84,6 +84,17 @@ CASES = [
         ("1 file for aarch64 in a wheel for amd64",),
         WARNING,
     ),
+    Case(
+        "WHL541",
+        "a program of 32 bits, which Windows on x64 runs, as ninja.exe",
+        lambda: holding(WINDOWS, ninja__exe=Pe(machine=I386, bits=32).build().data),
+    ),
+    Case(
+        "WHL541",
+        "a program for Arm, which Windows on x64 does not run",
+        lambda: holding(WINDOWS, ninja__exe=Pe(machine=ARM64).build().data),
+        ("1 file for aarch64 in a wheel for amd64",),
+    ),
     Case("WHL541", "libraries of Windows as data for macOS", lambda: holding(MACOS, core__so=MACH_O, core__dll=PE)),
     Case("WHL541", "more machines than the tag names", lambda: holding(MACOS, core__so=BOTH)),
     Case(

@@ -19,6 +19,7 @@ _PLATFORM = re.compile(
     r"(?P<system>(?:many|musl)?linux|macosx|win)(?:_?(?P<major>\d+)_(?P<minor>\d+))?_?(?P<machine>\w+)"
 )
 _WINDOWS_MACHINES = {"amd64": {"x86_64", "ARM64EC"}, "32": {"x86"}, "arm64": {"aarch64", "ARM64EC", "ARM64X"}}
+_WINDOWS_RUNS = {"amd64": {"x86"}, "arm64": {"x86", "x86_64"}}  # programs of older machines (WOW64, emulation on Arm)
 _MACOS_MACHINES = {"universal2": {"x86_64", "arm64"}, "intel": {"x86_64", "i386"}, "fat64": {"x86_64", "ppc64"}}
 _NATIVE = {"ELF": r"\.so(?:\.[\w.]+)?$", "PE": r"\.(?:pyd|dll|exe|so)$", "Mach-O": r"\.(?:so|dylib)$"}
 _MODULE = re.compile(r"\.(?:pyd|(?:cpython|pypy)[\w-]*\.so|abi3\.so)$")
@@ -85,6 +86,7 @@ def system(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Mach-O files have all machines of the tag, PE files its one, but for data that names another.
 
+    A program for Windows may be for an older machine, which Windows runs, too: ninja.exe of x86 in a wheel for x64.
     A DLL or program that is no Python module is a warning next to others that fit: perhaps nothing loads it, as
     vcruntime140_1.dll of x64 in z3-solver for Arm.
     """
@@ -98,7 +100,7 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if not own or _is_meant(head.member):
             continue
         found = {part.machine for part in head.slices} or {head.machine}
-        if any(_serves(match, head.kind, found) for match in own):
+        if any(_serves(match, head, found) for match in own):
             fitting = True
         else:
             foreign[joined(sorted(found))].append(head.member)
@@ -110,9 +112,11 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding(message, evidence, fix, place, Severity.WARNING if spare else None)
 
 
-def _serves(tag: re.Match[str], kind: str, machines: set[str]) -> bool:
-    if kind == "PE":
-        return bool(machines & _WINDOWS_MACHINES.get(tag["machine"], {tag["machine"]}))
+def _serves(tag: re.Match[str], head: NativeHead, machines: set[str]) -> bool:
+    if head.kind == "PE":
+        own = _WINDOWS_MACHINES.get(tag["machine"], {tag["machine"]})
+        emulated = _WINDOWS_RUNS.get(tag["machine"], set()) if head.member.lower().endswith(".exe") else set()
+        return bool(machines & (own | emulated))
     return machines >= _MACOS_MACHINES.get(tag["machine"], {tag["machine"]})
 
 
