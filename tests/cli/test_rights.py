@@ -50,7 +50,8 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
     "pins explain": ({}, "installed python"),
     "pins guard": (
         {},
-        "directory python installed on-conflict extension check installer project install uninstall yes user family package",
+        "directory python installed on-conflict extension check installer project install uninstall yes user family "
+        "package",
     ),
     "pins predict": ({"pre": SETS}, f"requirement python installer platform installed upgrade build {INDEXES}"),
     "doctor": ({}, "python expect root host timeout full fix yes save-facts facts"),

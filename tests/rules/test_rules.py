@@ -22,6 +22,7 @@ from tests.rules.host import wheels_cases as doctor_wheels_cases
 from tests.rules.installed import installed_cases
 from tests.rules.kernels import kernel_cases
 from tests.rules.pins import change_cases as pin_change_cases
+from tests.rules.pins import environment_cases as pin_environment_cases
 from tests.rules.pins import guard_cases as pin_guard_cases
 from tests.rules.pins import requirement_cases as pin_cases
 from tests.rules.provenance import attestation_cases, file_record_cases, indexes_cases
@@ -77,6 +78,7 @@ MODULES = (
     upload_cases,
     pin_cases,
     pin_change_cases,
+    pin_environment_cases,
     pin_guard_cases,
     kernel_cases,
     matrix_cases,

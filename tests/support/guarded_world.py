@@ -232,13 +232,14 @@ class GuardedWorld:
             "UV_PYTHON_DOWNLOADS": "never",
             "PIP_INDEX_URL": index.pages.as_uri(),
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPYCACHEPREFIX": str(index.folder / "pycache"),  # pip is compiled once, not in every environment
             "NO_COLOR": "1",
         }
-        world.check(str(world.uv), "venv", "--quiet", "--python", sys.executable, str(world.venv))
+        cache = ["env", f"UV_CACHE_DIR={index.folder}/uv-cache"]
+        world.check(*cache, str(world.uv), "venv", "--quiet", "--python", sys.executable, str(world.venv))
         wheels = [str(path) for path in sorted(index.own.iterdir())]
         tools = ["pip", "uv"] if uv_inside else ["pip"]
-        world.check(str(world.uv), "pip", "install", "--quiet", *wheels, *tools)
+        world.check(*cache, str(world.uv), "pip", "install", "--quiet", *wheels, *tools)
         world.before = world.files()
         return world
 
@@ -337,7 +338,12 @@ class GuardedWorld:
         """The version of the torch that imports, else the error."""
         code = "import torch, torchvision; print(torch.__version__)"
         done = subprocess.run(
-            [self.python, "-c", code], capture_output=True, text=True, check=False, cwd="/", env=self.variables
+            [self.python, "-B", "-X", "pycache_prefix=/nonexistent", "-c", code],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd="/",
+            env=self.variables,
         )
         return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 

@@ -39,6 +39,7 @@ MODULES = {
     "kernels.results": ("kernel",),
     "matrix": ("cell",),
     "pins.changes": ("requirement-of-installed", "planned-change", "planned-install"),
+    "pins.environments": ("pin-environment",),
     "pins.guards": ("pin-guard",),
     "pins.requirements": ("requirement-pin",),
     "provenance.attestations": ("file-provenance",),

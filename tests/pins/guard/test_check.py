@@ -17,6 +17,7 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.guard import Kind
 from wheel_checks.model import Outcome
 from wheel_checks.runner import run_rules
+from wheel_checks.sources.environment import find_environment
 from wheelproof.cli.main import main
 from wheelproof.pins.guard.check import read_guard, uv_variables
 
@@ -31,7 +32,8 @@ def world(tmp_path: Path) -> World:
 
 def holes(world: World, installer: str = "uv", folder: str = ".") -> set[str]:
     """The rules that find something."""
-    facts = read_guard(installer, {"torch": world.torch}, world.project / folder, world.variables, str(world.python))
+    environment = find_environment(str(world.python), variables=world.variables)
+    facts = read_guard(installer, {"torch": world.torch}, world.project / folder, world.variables, environment)
     results = run_rules(select_rules("pin-guard"), facts, Expectations())
     assert not [result for result in results if result.outcome is Outcome.ERROR]
     return {result.rule for result in results if result.outcome is Outcome.FAIL}

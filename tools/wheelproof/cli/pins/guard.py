@@ -142,12 +142,6 @@ def _installed(arguments: argparse.Namespace) -> dict[str, str]:
     return {name: packages[name].version for name in WATCHED if name in packages}
 
 
-def _interpreter(arguments: argparse.Namespace) -> str:
-    from wheel_checks.sources.environment import find_environment
-
-    return "" if arguments.installed else find_environment(arguments.python, variables=os.environ).interpreter
-
-
 def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
     from wheelproof.pins.guard.abilities import read_uv
     from wheelproof.pins.guard.environment import families_held
@@ -167,25 +161,36 @@ def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
 def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
     from wheel_checks.facts.expectations import Expectations
     from wheel_checks.runner import run_rules
+    from wheel_checks.sources.environment import find_environment
     from wheelproof.pins.guard.check import read_guard
+    from wheelproof.pins.guard.inspection import inspect_environment
 
     opened = OpenReport("pins guard")
     folder = Path(arguments.project)
     if not folder.is_dir():
         raise UsageError(f"--project {folder} is no folder", expected="the folder in which the installer is started")
-    rules = output.rules("pin-guard")
+    environment = None if arguments.installed else find_environment(arguments.python, variables=os.environ)
     installed = _installed(arguments)
     names = ", ".join(f"{name} {version}" for name, version in installed.items()) or "no torch is installed"
     subjects = []
     for installer in {"both": ("uv", "pip")}.get(arguments.installer, (arguments.installer,)):
-        guard = read_guard(installer, installed, folder, os.environ, _interpreter(arguments))
+        guard = read_guard(installer, installed, folder, os.environ, environment)
         facts = {
             "installer": installer,
             "version": guard.version,
             "installed": dict(installed),
             "settings": [f"{s.kind}: {s.origin}{f' ({s.path})' if s.path else ''}" for s in guard.settings],
         }
-        results = run_rules(rules, guard, Expectations())
+        results = run_rules(output.rules("pin-guard"), guard, Expectations())
         subjects.append(Subject(f"the guard of {installer} {guard.version}", "guard", names, facts, results))
+    if environment is not None and (installed or arguments.installer == "both"):
+        whole = inspect_environment(environment, os.environ, arguments.installer.replace("both", ""))
+        results = run_rules(output.rules("pin-environment"), whole, Expectations())
+        facts = {
+            "held": dict(whole.versions),
+            "open": [way.command for way in whole.open_ways],
+            "outside": whole.outside,
+        }
+        subjects.append(Subject(f"the guard of {environment.path}", "guard", names, facts, results))
     report = opened.close(subjects, output)
     return emit(report, output)

@@ -19,11 +19,14 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, SourceError, UsageError
 from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
+from wheel_checks.sources.environment import Environment
 from wheel_checks.sources.regular_file import read_whole
 from wheel_checks.sources.uv_binary import run_uv
 from wheelproof.pins.documents import requirements
 from wheelproof.pins.documents.source import decode
 from wheelproof.pins.guard.files import known_extensions
+from wheelproof.pins.guard.inside.pip_front import cache_of
+from wheelproof.pins.guard.inspection import guard_in_force
 from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, PIP_ALONE, UV, run_pip
 
 _LARGEST = 1 << 20  # bytes of a configuration or constraints file
@@ -48,26 +51,43 @@ _FALSE = {"0", "false", "no", "off", "n", "f"}
 
 
 def read_guard(
-    installer: str, installed: Mapping[str, str], folder: Path, variables: Mapping[str, str], python: str = ""
+    installer: str,
+    installed: Mapping[str, str],
+    folder: Path,
+    variables: Mapping[str, str],
+    environment: Environment | None = None,
 ) -> GuardFacts:
     """The guard of ``installer`` for an environment with ``installed`` packages, when it is started in ``folder``.
 
-    ``python`` is the interpreter of the environment, whose own pip.conf counts too; "" when there is none to ask.
+    ``environment`` is where they are installed: its own pip.conf and its guard count, too; None when it is described.
 
     Raises SourceError when the installer cannot be asked, UsageError for a configuration file that cannot be read.
     """
+    added = [] if environment is None else list(_of_environment(environment, installer, variables))
     if installer == UV:
-        settings = [*uv_variables(variables), *_uv_tables(folder, variables)]
+        settings = [*added, *uv_variables(variables), *_uv_tables(folder, variables)]
         if not any(setting.kind is Kind.CACHE for setting in settings):
             cache = run_uv(["cache", "dir"], variables, DEFAULT_TIMEOUT).output.strip()
             settings.append(GuardSetting(Kind.CACHE, "uv's default", path=cache))
         version = "".join(run_uv(["--version"], variables, DEFAULT_TIMEOUT).output.split()[1:2])
         return GuardFacts(UV, version, installed, tuple(settings), _dropped(folder, variables), known_extensions())
+    python = environment.interpreter if environment else ""
     pip = [sys.executable, "-c", PIP_ALONE, *(["--python", python] if python else [])]
     version = "".join(run_pip([*pip, "--version"], variables).output.split()[1:2])
     if not version:
         raise SourceError("pip does not say what it is configured to do", expected="`pip --version` with a version")
-    return GuardFacts(PIP, version, installed, tuple(_pip_settings(pip, variables)), extensions=known_extensions())
+    settings = [*added, *_pip_settings(pip, variables)]
+    return GuardFacts(PIP, version, installed, tuple(settings), extensions=known_extensions())
+
+
+def _of_environment(environment: Environment, installer: str, variables: Mapping[str, str]) -> Iterator[GuardSetting]:
+    """What an installed guard adds to every call of an installer."""
+    guard = guard_in_force(environment, installer, variables)
+    if guard is not None:
+        origin = f"the guard of {environment.path}"
+        yield _of_file(Kind.CONSTRAINT, origin, guard.constraints)
+        yield _of_file(Kind.BUILD_CONSTRAINT, origin, guard.constraints)
+        yield GuardSetting(Kind.CACHE, origin, path=cache_of(guard, variables, installer))
 
 
 def uv_variables(variables: Mapping[str, str]) -> Iterator[GuardSetting]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -31,6 +32,20 @@ class Prepared:
     refused: str = ""
     watch: bool = False
     steps: Sequence[Sequence[str]] = field(default_factory=tuple)  # calls before this one, each watched
+
+
+def is_pip(name: str) -> bool:
+    """Whether a program is called pip, pip3 or pip3.12."""
+    return re.fullmatch(r"pip(?:3(?:\.\d+)?)?", name) is not None
+
+
+def cache_of(guard: Guard, variables: Mapping[str, str], installer: str = "uv") -> str:
+    """A folder in the installer's cache for what is held: a wheel that was built against another torch is not taken."""
+    home = variables.get("XDG_CACHE_HOME") or os.path.join(variables.get("HOME") or os.path.expanduser("~"), ".cache")
+    base = variables.get(f"{installer.upper()}_CACHE_DIR") or os.path.join(home, installer)
+    anchors = [name for one in guard.settings["families"] for name in one["anchors"] if name in guard.packages]
+    title = "-".join(f"{name}-{guard.packages[name]}" for name in anchors) or "held"
+    return base if f"{layout.FOLDER}/" in base else os.path.join(base, layout.FOLDER, title)
 
 
 def find_command(arguments: Sequence[str], valued: set[str]) -> int:
@@ -88,9 +103,18 @@ def prepare(guard: Guard, arguments: Sequence[str], variables: Mapping[str, str]
             del plain["PIP_BUILD_CONSTRAINT"]  # that of a guard's variables: pip refuses both together
     elif _version_of_pip(guard) >= _BUILD_CONSTRAINT:
         added += ["--build-constraint", guard.constraints]
-    new = [*arguments[: at + 1], *added, *rest]
     said = f"{guard.title} held: pip {command} {' '.join(added)}" if added else ""
+    if not _has_cache_option(guard, arguments, variables):
+        added += ["--cache-dir", cache_of(guard, variables, "pip")]
+    new = [*arguments[: at + 1], *added, *rest]
     return Prepared(new, plain, said, watch=command == "install" and "--dry-run" not in rest)
+
+
+def _has_cache_option(guard: Guard, arguments: Sequence[str], variables: Mapping[str, str]) -> bool:
+    """Whether the user says on the command line, or for no cache at all, where built wheels are kept."""
+    if "--no-cache-dir" in arguments or values_of(arguments, "--cache-dir"):
+        return True
+    return bool(variables.get("PIP_NO_CACHE_DIR") or pip_conf.configured(guard.place.prefix, variables, "no-cache-dir"))
 
 
 def _uninstall(guard: Guard, arguments: Sequence[str], rest: Sequence[str], variables: Mapping[str, str]) -> Prepared:

@@ -16,7 +16,7 @@ from pathlib import Path
 from . import layout, pip_conf
 from .guarded import Guard, load, needed_of
 from .held import name_of
-from .pip_front import Prepared, find_command, is_of, names_in_files, refusal, values_of
+from .pip_front import Prepared, cache_of, find_command, is_of, names_in_files, refusal, values_of
 
 _GLOBAL = {
     "--cache-dir", "--color", "--directory", "--project", "--config-file", "--allow-insecure-host", "--native-tls-cert",
@@ -153,15 +153,6 @@ def _constraints(guard: Guard, rest: Sequence[str], variables: Mapping[str, str]
     if "UV_NO_CACHE" not in plain and not {"-n", "--no-cache"} & set(rest) and not values_of(rest, "--cache-dir"):
         plain["UV_CACHE_DIR"] = cache_of(guard, variables)
     return added, plain
-
-
-def cache_of(guard: Guard, variables: Mapping[str, str]) -> str:
-    """A folder in uv's cache for what is held alone: a wheel that was built against another torch is not taken."""
-    home = variables.get("XDG_CACHE_HOME") or os.path.join(variables.get("HOME", "/"), ".cache")
-    base = variables.get("UV_CACHE_DIR") or os.path.join(home, "uv")
-    anchors = [name for family in guard.settings["families"] for name in family["anchors"] if name in guard.packages]
-    title = "-".join(f"{name}-{guard.packages[name]}" for name in anchors) or "held"
-    return base if f"{layout.FOLDER}/" in base else os.path.join(base, layout.FOLDER, title)
 
 
 def _isolates_nothing(rest: Sequence[str], variables: Mapping[str, str]) -> bool:
