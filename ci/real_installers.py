@@ -66,7 +66,7 @@ def versions() -> dict[str, str]:
 
 
 class Installers:
-    """pip and uv with a folder of their own; no configuration of the machine is read."""
+    """pip and uv with a private folder; no configuration of the machine is read."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="wheelproof-installers-"))

@@ -90,7 +90,7 @@ class ReleaseFile:
 
     @property
     def size(self) -> int | None:
-        """In bytes, as first told; None when nobody tells."""
+        """In bytes, as the first place states it; None where no place does."""
         return int(self.sizes[0].value) if self.sizes else None
 
 
@@ -125,7 +125,7 @@ class ReleaseFacts:
 
 
 class FileInRelease(NamedTuple):
-    """One file beside its release: what the rules about single files judge."""
+    """One file and its release: what the rules about single files judge."""
 
     file: ReleaseFile
     release: ReleaseFacts

@@ -208,7 +208,7 @@ class Exemption:
 class ReleaseExpectation:
     """What a release must be. ``size_outlier`` bounds the ratio of a file to the median of its platform.
 
-    ``other_files`` are patterns of names that may lie beside the release and are not looked at. ``hashes`` maps file
+    ``other_files`` are patterns of names of other files in the same place, which are not judged. ``hashes`` maps file
     names to sha256 in hex; when there are any, every file must be among them. ``depth`` is the least to judge at.
     ``pythons`` and ``build_tags`` are those of platforms that name none. ``upload_rules`` says what index it is for.
     ``resolve`` asks whether what the wheels require can be installed today.

@@ -48,7 +48,7 @@ def sha256_of(path: Path) -> str:
 def known_digests(
     candidate: Candidate, local: Mapping[Path, str], expected: Mapping[str, str], content: str = ""
 ) -> tuple[Told, ...]:
-    """Who tells which sha256. ``content`` is that of a remote file which was read whole, "" when none was."""
+    """The sha256 that each place states. ``content`` is that of a remote file which was read whole, else ""."""
     listed = expected.get(candidate.file_name, "")
     return (
         *(Told(f"the file {path}", local[path]) for path in candidate.paths if path in local),
@@ -59,7 +59,7 @@ def known_digests(
 
 
 def known_sizes(candidate: Candidate, read: int | None) -> tuple[Told, ...]:
-    """Who tells which size in bytes. ``read`` is that of the wheel that was read, None when none was."""
+    """The size in bytes that each place states. ``read`` is that of the wheel if it was read, else None."""
     on_disk = [Told(f"the file {path}", path.stat().st_size) for path in candidate.paths if path.is_file()]
     return (
         *on_disk,

@@ -23,7 +23,7 @@ def _judged(results: Iterable[CheckResult], exemptions: Sequence[Exemption]) -> 
     for result in results:
         reason = next((e for e in exemptions if result.rule.startswith(tuple(map(str.upper, e.rules)))), None)
         if result.outcome is Outcome.FAIL and reason is not None:
-            told = f"ignored until {reason.until}, {reason.reason}: {result.message}"
-            yield replace(result, outcome=Outcome.SKIP, message=told)
+            message = f"ignored until {reason.until}, {reason.reason}: {result.message}"
+            yield replace(result, outcome=Outcome.SKIP, message=message)
         else:
             yield result

@@ -115,7 +115,7 @@ class Installer:
             return Installation(cell, unproven=_reason(error))
 
     def _resolved(self, question: _Question) -> Resolution | Installation:
-        """A solution by wheels, else one with source archives, else why there is none or none is known."""
+        """A solution by wheels, else one with source archives, else why there is no solution, or no answer."""
         try:
             found = self._run(question)((), ())
         except NoSolutionError:

@@ -44,7 +44,7 @@ def machine_choices(
 def release_metadata(wheels: Iterable[JudgedWheel]) -> VariantMetadata | Unavailable:
     """The metadata of the release's variants: what an index or folder says, else what the wheels say of themselves.
 
-    Wheels say it only before there is an index: without a document of its own installers take no variant from one.
+    Wheels say it only before there is an index: an index without its document gives installers no variant.
     """
     own: list[VariantMetadata] = []
     for wheel in wheels:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # most runs ask for no attestations
     from wheelproof.wheels.provenance import Attesting
 
 REPLACED = ("WHL108", "WHL201", "WHL301", "WHL302")
-"""Rules whose work REL308, REL103, REL106 and REL104 do: telling all twice would hide what is told once."""
+"""Rules whose work REL308, REL103, REL106 and REL104 do: reporting all twice would hide what is reported once."""
 
 INSTALLABLE = "REL113"  # the rule for which requirements are resolved
 
@@ -185,7 +185,7 @@ def _expectations(platform: ExpectedPlatform) -> Expectations:
 def _beside_siblings(
     judged: Sequence[JudgedWheel], groups: Iterable[_Group], rules: Sequence[Rule]
 ) -> dict[str, JudgedWheel]:
-    """Every wheel by its name, compared with those for other machines by what is expected of its own group."""
+    """Every wheel by its name, compared with those for other machines by what is expected of its group."""
     expected = {planned.file_name: group.expectations for group in groups for planned in group.wheels}
     return {
         wheel.planned.file_name: wheel
@@ -214,15 +214,15 @@ def _file(
 def _file_subject(
     file: ReleaseFile, release: ReleaseFacts, wheel: JudgedWheel | None, rules: Iterable[Rule]
 ) -> Subject:
-    """The wheel as ``verify`` judges it, or a file that is none, and what the rules about the release say of it."""
+    """The wheel as ``verify`` judges it, or another file, and what the rules about the release say of it."""
     results = run_rules(rules, FileInRelease(file, release), Expectations())
     if wheel is not None:
         subject = replace(wheel.subject, results=(*wheel.subject.results, *results))
     else:
-        kind, told = ("sdist", "source archive") if file.own else ("file", "no file of the release")
+        kind, label = ("sdist", "source archive") if file.own else ("file", "no file of the release")
         facts = {"version": str(file.version)} if file.version else {}
         size = {"size": file.size} if file.size is not None else {}
-        subject = Subject(file.file_name, kind, told, {**facts, **size}, results)
+        subject = Subject(file.file_name, kind, label, {**facts, **size}, results)
     return subject
 
 

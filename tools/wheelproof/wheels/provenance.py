@@ -95,8 +95,8 @@ class Attesting:
     def _documents(self, file: AttestableFile) -> tuple[str, list[bytes] | Unavailable]:
         """Where the attestations are from, and what is there: by a file on disk, else where its indexes say."""
         try:
-            if isinstance(file.place, Path) and (beside := _beside(file.place)):
-                return str(file.place), beside
+            if isinstance(file.place, Path) and (attestations := _beside(file.place)):
+                return str(file.place), attestations
             urls = list(dict.fromkeys(listing.provenance for listing in file.listings if listing.provenance))
             if urls and self.client.offline:
                 return urls[0], Unavailable("attestations are not fetched with --offline", "run it without --offline")

@@ -73,21 +73,21 @@ class _Faults:
     """The first faults of contents, by member, and how many more there are."""
 
     def __init__(self) -> None:
-        self._told: list[tuple[str, str]] = []
+        self._named: list[tuple[str, str]] = []
         self._more = 0
 
     def add(self, member: str, sentence: str) -> None:
         """Note a fault."""
-        if len(self._told) < MOST_FAULTS:
-            self._told.append((member, sentence))
+        if len(self._named) < MOST_FAULTS:
+            self._named.append((member, sentence))
         else:
             self._more += 1
 
     @property
-    def told(self) -> tuple[tuple[str, str], ...]:
+    def found(self) -> tuple[tuple[str, str], ...]:
         """The faults, the last of them with the number of those that are not named."""
         more = [("", f"and {self._more:,} more members")] if self._more else []
-        return (*self._told, *more)
+        return (*self._named, *more)
 
 
 def verify_content(source: ByteSource, size: int, archive: Archive, record: Record | Unavailable) -> Content:
@@ -103,8 +103,8 @@ def verify_content(source: ByteSource, size: int, archive: Archive, record: Reco
     left_out = {id(member) for member in (*absurd(archive.members), *absurd_together(archive.members))}
     for member in sorted(archive.members, key=lambda member: member.header_offset):
         if member.header_offset < stream.position:
-            told = f"{member.name!r} begins within an earlier member: its content cannot be compared"
-            hash_faults.add(member.name, told)
+            sentence = f"{member.name!r} begins within an earlier member: its content cannot be compared"
+            hash_faults.add(member.name, sentence)
             continue
         if id(member) in left_out:
             hash_faults.add(member.name, f"{member.name!r} inflates absurdly (WHL007): its content was not compared")
@@ -121,9 +121,9 @@ def verify_content(source: ByteSource, size: int, archive: Archive, record: Reco
             continue
         headers_read += 1
         try:
-            told, head = _compare(member, rows.get(member.name), stream)
-            if told:
-                hash_faults.add(member.name, told)
+            sentence, head = _compare(member, rows.get(member.name), stream)
+            if sentence:
+                hash_faults.add(member.name, sentence)
             if (kind := native_kind(head)) and not is_native_name(member.name):
                 disguised.add(member.name, kind)
         except FormatError as error:
@@ -132,7 +132,7 @@ def verify_content(source: ByteSource, size: int, archive: Archive, record: Reco
         length = ends.get(id(member), stream.position) - stream.position
         faults += member_faults(member, header, stream.take_all(min(length, SHOWN)), length)
     stream.skip_to(size)
-    return Content(stream.sha256.hexdigest(), hash_faults.told, limited(faults), headers_read, disguised.told)
+    return Content(stream.sha256.hexdigest(), hash_faults.found, limited(faults), headers_read, disguised.found)
 
 
 def _compare(member: Member, row: RecordRow | None, stream: _Stream) -> tuple[str, bytes]:

@@ -1,4 +1,4 @@
-"""The first bytes of members, inflated: what tells native code from data without unpacking either."""
+"""The first bytes of members, inflated: enough to recognise native code without unpacking it."""
 
 from __future__ import annotations
 

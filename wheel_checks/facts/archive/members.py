@@ -31,7 +31,7 @@ class MemberContents:
     headers_read: int
 
     def parse(self, name: str, parser: Callable[[bytes], T]) -> T | Unavailable:
-        """The parsed member, or why there is none."""
+        """The parsed member, or why it cannot be had."""
         content = self.contents.get(name, Unavailable(f"the wheel has no {name}"))
         if isinstance(content, Unavailable):
             return content
@@ -44,7 +44,7 @@ class MemberContents:
 def ranges_of(members: Sequence[Member], chosen: Iterable[Member], directory_offset: int) -> list[tuple[int, int]]:
     """The ``(offset, length)`` in bytes that holds each chosen member with its local header.
 
-    A local header tells its own length only once it is read, so the range reaches to the next member, or to the
+    The length of a local header is known only once it is read, so the range reaches to the next member, or to the
     directory; a lying directory cannot make it longer than the longest header and the compressed size.
     """
     starts = sorted({member.header_offset for member in members} | {directory_offset})
@@ -68,10 +68,10 @@ def read_members(source: ByteSource, archive: Archive, limits: Mapping[str, int]
     faults: list[ArchiveFault] = []
     for member in [member for member in chosen if max(member.compressed_size, member.size) > limits[member.name]]:
         claimed = max(member.compressed_size, member.size)
-        told = f"{member.name!r} claims {claimed:,} bytes, at most {limits[member.name]:,} are read"
+        sentence = f"{member.name!r} claims {claimed:,} bytes, at most {limits[member.name]:,} are read"
         if member.header_offset + member.compressed_size > archive.end.directory_offset:
-            faults.append(ArchiveFault("content", told, member.name))
-        contents[member.name] = Unavailable(told)
+            faults.append(ArchiveFault("content", sentence, member.name))
+        contents[member.name] = Unavailable(sentence)
         chosen.remove(member)
     ranges = ranges_of(archive.members, chosen, archive.end.directory_offset)
     # A directory that lies may place a member behind itself, even behind the end of the file: nothing to read there.
@@ -84,9 +84,9 @@ def read_members(source: ByteSource, archive: Archive, limits: Mapping[str, int]
             body = data[header.header_size : header.header_size + member.compressed_size]
             contents[member.name] = inflate(member, body, limits[member.name])
         except FormatError as error:
-            told = sentence_about(member, error)
-            faults.append(ArchiveFault("content", told, member.name))
-            contents[member.name] = Unavailable(told)
+            sentence = sentence_about(member, error)
+            faults.append(ArchiveFault("content", sentence, member.name))
+            contents[member.name] = Unavailable(sentence)
     return MemberContents(contents, tuple(faults), len(chosen))
 
 

@@ -26,8 +26,8 @@ def _platforms(subject: FileInRelease) -> list[ExpectedPlatform]:
     "REL102",
     "the file is expected in the release",
     why="What is uploaded by mistake cannot be replaced: an index never takes the same file name twice. A file for a "
-    "Python or platform that nobody tested is installed all the same.",
-    example="a `linux_x86_64` wheel, which was not repaired yet, beside the `manylinux` ones",
+    "Python or platform without tests is installed all the same.",
+    example="a `linux_x86_64` wheel, which was not repaired yet, among the `manylinux` ones",
     fix="Take the file out of the release, or add its platform, Python or build tag to the expectation.",
 )
 def unexpected(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
@@ -70,7 +70,7 @@ def _misplaced(subject: FileInRelease) -> str:
 @rule(
     "REL103",
     "the wheel has the accelerator that its platform is to have",
-    why="A CPU build among CUDA builds has the same name, size aside, and the same METADATA: nobody notices it before "
+    why="A CPU build among CUDA builds has the same name, size aside, and the same METADATA: it goes unnoticed until "
     "users find no GPU.",
     example="torch 2.10.0, whose seven aarch64 wheels are CPU only, where CUDA is expected on both architectures",
     fix="Build the wheels of that platform with the accelerator, or expect what they are.",
@@ -100,7 +100,7 @@ def size(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
     actual, platforms = subject.file.size, _platforms(subject)
     bound = subject.release.expectation.size_outlier
     if actual is None:
-        need(Unavailable("nobody tells the size of the file"))
+        need(Unavailable("the size of the file is not known"))
         return
     if bound is None and all(platform.max_size is None for platform in platforms):
         need(Unavailable("the expectation has neither max-size nor size-outlier for it"))
@@ -127,32 +127,32 @@ def size(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "REL105",
-    "the file has one hash and one size, whoever tells them",
+    "all places state the same hash and size of the file",
     why="A file on the index that is not the one that was tested was replaced, cut off or mixed up on the way.",
     example="a sha256 on the staging index that differs from that of the file in `dist`",
     fix="Upload the file that was tested. On most indexes a file name is spent: raise the build tag or the version.",
 )
 def hashes(subject: FileInRelease, _: Expectations) -> Iterable[Finding]:
-    """All of disk, indexes and the list of hashes that tell agree; with a list, the file is in it."""
+    """Disk, indexes and the list of hashes agree, as far as they state them; with a list, the file is in it."""
     file, listed = subject.file, subject.release.expectation.hashes
     fix = Fix("Find out which one was tested, and publish that.")
     if listed and file.own and file.file_name not in listed:
         yield Finding("the file is not in the list of hashes", (Evidence("listed", f"{len(listed)} files"),), fix)
     elif len(file.digests) < 2 and len(file.sizes) < 2:
-        need(Unavailable("only one place tells hash and size", "give the folder and the index, or [hashes]"))
-    for word, told, unit in (("sha256", file.digests, ""), ("size", file.sizes, " bytes")):
-        if len({value for _, value in told}) > 1:
-            places = " and ".join(item.who for item in _first_two(told))
+        need(Unavailable("only one place states hash and size", "give the folder and the index, or [hashes]"))
+    for word, stated, unit in (("sha256", file.digests, ""), ("size", file.sizes, " bytes")):
+        if len({value for _, value in stated}) > 1:
+            places = " and ".join(item.who for item in _first_two(stated))
             yield Finding(
                 f"the {word} differs between {places}",
-                tuple(Evidence(who, f"{value}{unit}") for who, value in told),
+                tuple(Evidence(who, f"{value}{unit}") for who, value in stated),
                 fix,
             )
 
 
-def _first_two(told: Iterable[Told]) -> tuple[Told, Told]:
+def _first_two(stated: Iterable[Told]) -> tuple[Told, Told]:
     """The first, and the first that differs from it."""
-    items = list(told)
+    items = list(stated)
     return items[0], next(item for item in items if item.value != items[0].value)
 
 

@@ -79,7 +79,7 @@ def _listed(label: str, names: Sequence[str], source: str = "central directory")
     fix="Build and publish the missing variant before the release is announced, or name its index in the notes.",
 )
 def accelerator_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
-    """The same accelerator, and the same version of it as far as both tell."""
+    """The same accelerator, and the same version of it where both are known."""
     side_a, side_b = _pair(pair)
     a, b = need(pair.a.accelerator), need(pair.b.accelerator)
     evidence = (*_signals(side_a, a), *_signals(side_b, b))
@@ -101,7 +101,7 @@ def _signals(side: str, facts: AcceleratorFacts) -> Iterable[Evidence]:
     "REL202",
     "the wheels of a release have the same Python files",
     Severity.WARNING,
-    why="A module that only one architecture has is an ImportError on the other, in code that nobody tested there. "
+    why="A module that only one architecture has is an ImportError on the other, in code that was not tested there. "
     "From a tenth of the files on it is an error: a part of the build did not run.",
     example="torch/_vendor/ in the wheel for x86_64 alone",
     fix="Build both from the same sources with the same options.",
@@ -111,7 +111,7 @@ def python_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
     side_a, side_b = _pair(pair)
     files = need(pair.members)[Kind.PYTHON]
     if files.only_a or files.only_b:
-        told = [
+        counts = [
             f"{plural(len(names), 'Python file')} only for {side}"
             for side, names in ((side_a, files.only_a), (side_b, files.only_b))
             if names
@@ -119,7 +119,7 @@ def python_parity(pair: Difference, _: Expectations) -> Iterable[Finding]:
         evidence = _listed(f"only {side_a}", files.only_a) + _listed(f"only {side_b}", files.only_b)
         severity = Severity.ERROR if files.share >= MISSING_API else Severity.WARNING
         fix = Fix("Build both from the same sources with the same options.")
-        yield Finding(" and ".join(told), evidence, fix, severity=severity)
+        yield Finding(" and ".join(counts), evidence, fix, severity=severity)
 
 
 @pair_rule(

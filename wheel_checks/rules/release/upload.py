@@ -136,7 +136,7 @@ def size(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     limits = load("upload_rules")["limits"]
     usual, granted, unpacked = limits["file"], limits["granted"]["bytes"], limits["unpacked"]
     evidence = (Evidence("size", f"{wheel.size:,} bytes"),)
-    fix = Fix("Drop old GPU architectures, compress the fat binaries, or move libraries to packages of their own.")
+    fix = Fix("Drop old GPU architectures, compress the fat binaries, or move libraries to separate packages.")
     if wheel.size > granted:
         message = f"the file is larger than {granted:,} bytes, the most that the index grants a project"
         yield refused(wheel, "size", message, fix=fix, evidence=evidence)

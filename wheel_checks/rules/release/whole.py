@@ -58,8 +58,8 @@ def missing(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding("there is no source archive", fix=Fix("Add it, or expect none (sdist = false)."))
     names = {file.file_name for file in release.files}
     if absent := [name for name in expected.hashes if name not in names]:
-        told = Evidence("missing", summarised(absent, _SHOWN))
-        yield Finding(f"files of the list of hashes are missing: {len(absent)}", (told,), Fix("Add them."))
+        shown = Evidence("missing", summarised(absent, _SHOWN))
+        yield Finding(f"files of the list of hashes are missing: {len(absent)}", (shown,), Fix("Add them."))
 
 
 @rule(
@@ -124,8 +124,8 @@ def _normalised(requirement: Requirement) -> str:
     "REL108",
     "files for one cell have distinct build tags",
     why="Of two files with the same tags and build number an installer takes either: the order of a page decides, and "
-    "nobody can say which one users run.",
-    example="`torch-2.11.0-...manylinux_2_28_x86_64.whl` beside `torch-2.11-...manylinux_2_28_x86_64.whl`",
+    "which one users run cannot be said.",
+    example="`torch-2.11.0-...manylinux_2_28_x86_64.whl` and `torch-2.11-...manylinux_2_28_x86_64.whl`",
     fix="Remove one, or give the newer a build tag.",
 )
 def ambiguous(release: ReleaseFacts, _: Expectations) -> Iterable[Finding]:
@@ -222,8 +222,8 @@ def _same_accelerators(
     """At most one finding: the platforms differ, or (undecided) not all files are known well enough to say."""
     labels = [{_plain_label(a) for a in found} for _, found in (first, other)]
     evidence = tuple(
-        Evidence(platform, joined(sorted(told)) or "unknown")
-        for (platform, _), told in zip((first, other), labels, strict=True)
+        Evidence(platform, joined(sorted(shown)) or "unknown")
+        for (platform, _), shown in zip((first, other), labels, strict=True)
     )
     known = [a for _, found in (first, other) for a in found if isinstance(a, AcceleratorFacts)]
     unread = next((a.reason for _, found in (first, other) for a in found if isinstance(a, Unavailable)), "")
@@ -300,7 +300,7 @@ def _unserved(made: MachineChoice, wanted: str) -> Finding | None:
 @rule(
     "REL113",
     "what the wheels require can be installed on every promised platform and Python",
-    why="A release whose requirements no index fulfils installs for nobody, and resolvers silently take an older one.",
+    why="A release whose requirements no index fulfils cannot be installed, and resolvers silently take an older one.",
     example="vllm 0.33.0, which demanded a certifi that did not exist",
     fix="Change the requirement that the finding names, or publish first what it asks for.",
 )

@@ -121,7 +121,7 @@ def added_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "no entry point is run by the import of another project",
     Severity.NOTE,
     why="Some programs load what other packages register: `import torch` runs every entry point of the group "
-    "torch.backends. That is how backends for other accelerators work, and it is code that nobody calls by its name.",
+    "torch.backends. That is how backends for other accelerators work, and it is code that no program names.",
     example="`torch_demo = torch_demo:_autoload` in the group torch.backends",
     fix="TORCH_DEVICE_BACKEND_AUTOLOAD=0 keeps torch from it.",
 )

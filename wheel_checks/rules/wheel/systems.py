@@ -124,7 +124,7 @@ def _serves(tag: re.Match[str], head: NativeHead, machines: set[str]) -> bool:
     "WHL542",
     "files of macOS run on the macOS of the tag",
     audience=Audience.PUBLISHER,
-    why="The tag tells installers the oldest macOS. A library that was built for a newer one lacks symbols there: "
+    why="The tag states the oldest macOS. A library that was built for a newer one lacks symbols there: "
     "`Symbol not found`, at import, on the machines of users who did not update.",
     example="a library with LC_BUILD_VERSION 15.0 in a wheel tagged macosx_11_0_arm64",
     fix="Build with MACOSX_DEPLOYMENT_TARGET, or let delocate write the tag.",
