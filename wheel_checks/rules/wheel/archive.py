@@ -11,7 +11,7 @@ from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.zip.directory import MOST_FAULTS
 from wheel_checks.model import Evidence, Finding, Fix, Location, Unavailable, need
 from wheel_checks.registry import rule
-from wheel_checks.rules.wheel.archive_bytes import archive_findings
+from wheel_checks.rules.wheel.archive_bytes import archive_findings, faults_of
 
 _REBUILD = Fix("Build the wheel again with a current build backend, and compare its size and hash after the upload.")
 _FETCH_AGAIN = Fix("Fetch or upload the file again, and compare its size and sha256 with the original's.")
@@ -46,43 +46,34 @@ def readable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding(f"this is no readable wheel: {wheel.broken}", evidence, _FETCH_AGAIN)
 
 
-@rule(
+rule(
     "WHL002",
     "the central directory is consistent",
     why="Entries that contradict the end record are read differently by different tools: what one of them checked is "
     "not what another installs.",
     example="an end record that counts 12,680 entries over a directory that holds 12,681",
     fix="Build the wheel again; do not edit archives by hand.",
-)
-def directory(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Counts and sizes of the directory match its end record."""
-    return archive_findings(wheel, "directory", _REBUILD)
+)(faults_of("directory", _REBUILD))
 
 
-@rule(
+rule(
     "WHL003",
     "no two members share bytes of the archive",
     why="Overlapping members are the mark of a zip bomb and of archives that show different files to different "
     "readers.",
     example="two members with the same local header offset",
     fix="Build the wheel again.",
-)
-def overlap(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Members lie one after the other."""
-    return archive_findings(wheel, "overlap", _REBUILD)
+)(faults_of("overlap", _REBUILD))
 
 
-@rule(
+rule(
     "WHL004",
     "local headers agree with the central directory, as far as they were read",
     why="Streaming readers trust the local header, others the directory. Where they differ, a scanner and an installer "
     "see different files.",
     example="a local header that names `torch/version.py` for a member that the directory calls `torch/_C.so`",
     fix="Build the wheel again.",
-)
-def headers(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """The members that were read have the header that the directory promises."""
-    return archive_findings(wheel, "header", _REBUILD)
+)(faults_of("header", _REBUILD))
 
 
 @rule(
@@ -106,16 +97,13 @@ def methods(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             yield Finding(message, fix=_REBUILD, location=Location(member=member.name))
 
 
-@rule(
+rule(
     "WHL006",
     "members that were read have the content that the directory promises",
     why="A member that does not inflate, or not to its size and checksum, was damaged on its way.",
     example="torch/version.py whose CRC-32 differs from the directory's",
     fix="Fetch or upload the file again.",
-)
-def content(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """What was inflated matches size and checksum."""
-    return archive_findings(wheel, "content", _FETCH_AGAIN)
+)(faults_of("content", _FETCH_AGAIN))
 
 
 @rule(

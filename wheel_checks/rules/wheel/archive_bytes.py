@@ -6,7 +6,7 @@ if each installer accepts the wheel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
@@ -25,6 +25,16 @@ def archive_findings(wheel: WheelFacts, kind: str, fix: Fix = _REBUILD) -> Itera
         if fault.kind == kind:
             place = Location(member=fault.member) if fault.member else None
             yield Finding(fault.message, installer_evidence(fault.case), fix, place)
+
+
+def faults_of(kind: str, fix: Fix = _REBUILD) -> Callable[[WheelFacts, Expectations], Iterable[Finding]]:
+    """The check of a rule that has one kind of fault."""
+
+    def check(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+        """No fault of this kind, in the directory and in the local headers that were read."""
+        return archive_findings(wheel, kind, fix)
+
+    return check
 
 
 @rule(
@@ -46,43 +56,34 @@ def gaps(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     return found
 
 
-@rule(
+rule(
     "WHL014",
     "data descriptors are where headers announce them, and say what the directory says",
     why="A member that was written to a pipe has its checksum and sizes behind its data. Who reads from the front goes "
     "by them: a wrong one ends an install, a missing one makes the next member part of this one.",
     example="a descriptor with sizes of eight bytes behind a member without a zip64 field",
     fix="Build the wheel again into a file, not a pipe.",
-)
-def descriptors(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """None is missing, wrong, of another form, or unannounced."""
-    return archive_findings(wheel, "descriptor")
+)(faults_of("descriptor"))
 
 
-@rule(
+rule(
     "WHL015",
     "extra fields are whole, stand once, and change neither sizes nor names",
     why="An extra field may replace the sizes (zip64) or the name (Info-ZIP Unicode path) of a member. Readers differ "
     "about which field counts, and uv refuses what is repeated, too long or not needed.",
     example="two zip64 fields with different sizes; a Unicode path that renames `torch/a.py`",
     fix="Build the wheel again.",
-)
-def extra_fields(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Of the directory always, of local headers where these were read."""
-    return archive_findings(wheel, "extra")
+)(faults_of("extra"))
 
 
-@rule(
+rule(
     "WHL016",
     "no comment looks like a part of an archive",
     why="Readers search the end record from the end of the file: a comment that holds one is another archive for "
     "some. uv refuses comments with control characters, which every record of an archive has.",
     example="a whole zip archive in the comment of the wheel",
     fix="Write the archive without comments.",
-)
-def comments(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
-    """Neither the archive's comment nor a member's holds a signature or a control character."""
-    return archive_findings(wheel, "comment")
+)(faults_of("comment"))
 
 
 @rule(
