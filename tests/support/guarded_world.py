@@ -213,6 +213,7 @@ class GuardedWorld:
     index: Index
     variables: dict[str, str] = field(default_factory=dict)
     before: dict[str, str] = field(default_factory=dict)
+    imported: str = TORCH
 
     @classmethod
     def create(cls, root: Path, index: Index, *, uv_inside: bool = False, venv: str = "project/.venv") -> GuardedWorld:
@@ -240,8 +241,13 @@ class GuardedWorld:
         wheels = [str(path) for path in sorted(index.own.iterdir())]
         tools = ["pip", "uv"] if uv_inside else ["pip"]
         world.check(*cache, str(world.uv), "pip", "install", "--quiet", *wheels, *tools)
-        world.before = world.files()
+        world.settle()
+        assert world.imported == TORCH
         return world
+
+    def settle(self) -> None:
+        """Take what is installed now for what must stay."""
+        self.before, self.imported = self.files(), self.torch
 
     place: Path = Path()
 
@@ -328,10 +334,10 @@ class GuardedWorld:
 
     @property
     def is_intact(self) -> bool:
-        """Whether every held file is as it was, and torch imports from where it did; sympy may be another version."""
+        """Whether every held file is as it was, and torch imports as it did; sympy may be another version."""
         now = {path: digest for path, digest in self.files().items() if not path.startswith("sympy")}
         then = {path: digest for path, digest in self.before.items() if not path.startswith("sympy")}
-        return now == then and self.torch == TORCH
+        return now == then and self.torch == self.imported
 
     @property
     def torch(self) -> str:

@@ -170,3 +170,22 @@ def test_an_older_python(tmp_path: Path, index: Index) -> None:
         f"import sys; sys.path[:0] = [{str(INSIDE.parent)!r}]; import inside.main",
     ]
     assert subprocess.run(program, check=False).returncode == 0
+
+
+def test_what_is_damaged_already_is_said_in_the_plan(world: GuardedWorld) -> None:
+    world.shell(f"{world.uv} pip install -q nvidia-cudnn-cu13")
+    done = world.guard("--install")
+    assert f"note: {CUDNN} of nvidia-cudnn-cu12 9.7 is not the file that it installed" in done.words
+
+
+@pytest.mark.parametrize("way", ["pip install six", "uv pip install six"])
+def test_damage_that_cannot_be_put_back_stays_damage(world: GuardedWorld, way: str) -> None:
+    world.install_guard()
+    settings = world.venv / "share/torch-guard/program/torch_guard/tripwire.py"
+    settings.write_text(settings.read_text().replace("return kind in", "return True or kind in"))  # an overlay: no links
+    done = world.shell("pip install needs-cu13")
+    assert done.status == 1
+    assert "NOT put back: nvidia-cudnn-cu12; run: WHEELPROOF_GUARD=off" in done.words
+    again = world.shell(way)
+    assert (again.status, "around the guard" in again.words) == (1, True), again.words
+    assert world.guard("--check").status == 1

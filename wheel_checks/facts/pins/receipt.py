@@ -110,6 +110,7 @@ def read_installed_guard(tree: FileTree, prefix: str) -> InstalledGuard | Unavai
     if receipt.schema != SCHEMA or tree.real(receipt.prefix) != tree.real(prefix):
         what = f"the receipt in {folder} is of {receipt.prefix}, or of another version of wheelproof"
         return Unavailable(what, hint="wheelproof pins guard --install")
+    folder = folder_of(receipt.prefix)  # as its files name it: another spelling of the same folder
     judge = _Judge(tree, receipt, folder)
     files = tuple(GuardFile(one.path, one.role, judge.state(one), judge.kept(one)) for one in receipt.files)
     return InstalledGuard(prefix, folder, receipt.python, receipt.packages, files)

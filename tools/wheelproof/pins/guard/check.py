@@ -71,13 +71,22 @@ def read_guard(
             settings.append(GuardSetting(Kind.CACHE, "uv's default", path=cache))
         version = "".join(run_uv(["--version"], variables, DEFAULT_TIMEOUT).output.split()[1:2])
         return GuardFacts(UV, version, installed, tuple(settings), _dropped(folder, variables), known_extensions())
-    python = environment.interpreter if environment else ""
-    pip = [sys.executable, "-c", PIP_ALONE, *(["--python", python] if python else [])]
+    pip = _pip_of(environment)
     version = "".join(run_pip([*pip, "--version"], variables).output.split()[1:2])
     if not version:
         raise SourceError("pip does not say what it is configured to do", expected="`pip --version` with a version")
     settings = [*added, *_pip_settings(pip, variables)]
     return GuardFacts(PIP, version, installed, tuple(settings), extensions=known_extensions())
+
+
+def _pip_of(environment: Environment | None) -> list[str]:
+    """The environment's own pip, else ours for its Python, which may be too old for ours."""
+    if environment is None or not environment.interpreter:
+        return [sys.executable, "-c", PIP_ALONE]
+    names = (name for entry in environment.entries for name in entry.names)
+    if any(name.startswith("pip-") and name.endswith(".dist-info") for name in names):
+        return [environment.interpreter, "-c", PIP_ALONE]
+    return [sys.executable, "-c", PIP_ALONE, "--python", environment.interpreter]
 
 
 def _of_environment(environment: Environment, installer: str, variables: Mapping[str, str]) -> Iterator[GuardSetting]:

@@ -237,7 +237,7 @@ _GITHUB = """\
 _DOCKER = f"""\
 # Behind the line that installs torch; the folder of the guard lies in the build context as torch-guard.
 COPY torch-guard {IN_IMAGE}
-RUN python3 {IN_IMAGE}/{PROGRAM} install {IN_IMAGE}/{SETTINGS}
+RUN python3 -B {IN_IMAGE}/{PROGRAM} install {IN_IMAGE}/{SETTINGS}
 # Every later RUN is guarded, and every container of the image, without sourcing anything. Where the environment is not
 # that of the first python3 on PATH, name its own: RUN /opt/venv/bin/python {IN_IMAGE}/{PROGRAM} install ...
 """

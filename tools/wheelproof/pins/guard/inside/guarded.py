@@ -98,36 +98,36 @@ def watched(guard: Guard, command: Sequence[str], variables: Mapping[str, str], 
     share = guard.place.share
     if variables.get(layout.INSIDE) == share:  # the command of a guarded one, which looks after it
         return run(command, variables)
-    sites = guard.settings["sites"]
     try:
-        with _locked(guard.place.file("lock")):
-            old = known(guard)
-            damages = compare(old, needed_of(guard), sites)
+        with _locked(guard.place.file("lock")) as may_write:
+            damages = compare(known(guard), needed_of(guard), guard.settings["sites"])
             if damages:
                 say(f"nothing was done: {damages[0].what} around the guard")
                 say(f"to put it back: {put_back_command(guard, damages)}")
                 say(f"to hold what is installed now: {guard.accept}")
                 return BROKEN
-            return _run_and_compare(guard, command, variables, shown)
+            return _run_and_compare(guard, command, variables, shown, may_write=may_write)
     except OSError as error:
-        say(f"{error.filename or share} cannot be used ({error.strerror}): nothing was done")
+        say(f"{error.filename or share} cannot be used ({error.strerror})")
         return BROKEN
 
 
-def _run_and_compare(guard: Guard, command: Sequence[str], variables: Mapping[str, str], shown: str) -> int:
+def _run_and_compare(
+    guard: Guard, command: Sequence[str], variables: Mapping[str, str], shown: str, *, may_write: bool
+) -> int:
     sites = guard.settings["sites"]
     held = find_held(installed(sites), guard.settings["families"])
     before, needed = look(held), dict(held.needed)
     stash = Stash(guard.place.file(f"stash-{os.getpid()}"))
-    kept = stash.fill(needed.values())
+    kept = may_write and stash.fill(needed.values())
     try:
         status = run(command, {**variables, layout.INSIDE: guard.place.share})
         versions = {name: one.version for name, one in needed.items()}
         damages = compare(before, versions, sites)
         if damages:
-            _repair(guard, damages, before, needed, stash if kept else None, shown)
+            damages = _repair(guard, damages, before, needed, stash if kept else None, shown)
             status = status or BROKEN
-        for line in refresh(guard.place):
+        for line in refresh(guard.place, accept=not damages) if may_write else ():
             say(line)
     finally:
         stash.remove()
@@ -141,8 +141,8 @@ def _repair(
     needed: Mapping[str, Distribution],
     stash: Stash | None,
     shown: str,
-) -> None:
-    """Say what broke and which command did it, and put it back: from the links, else from the installer's cache."""
+) -> list[Damage]:
+    """Say what broke and which command did it, and put it back: from the links, else from the cache; what is left."""
     sites = guard.settings["sites"]
     versions = {name: one.version for name, one in needed.items()}
     say(f"`{shown}` broke what is held: {'; '.join(damage.what for damage in damages[:5])}")
@@ -155,10 +155,13 @@ def _repair(
         with contextlib.suppress(OSError):
             subprocess.run([guard.settings["uv"], *offline, *pins], check=False, stderr=subprocess.DEVNULL)
     left = compare(before, versions, sites)
-    if not left:
-        say(f"put back: {', '.join(sorted({damage.name for damage in damages}))}")
-        return
-    say(f"NOT put back: {', '.join(sorted({damage.name for damage in left}))}; run: {put_back_command(guard, left)}")
+    back = sorted({damage.name for damage in damages} - {damage.name for damage in left})
+    if back:
+        say(f"put back: {', '.join(back)}")
+    if left:
+        names = ", ".join(sorted({damage.name for damage in left}))
+        say(f"NOT put back: {names}; run: {put_back_command(guard, left)}")
+    return left
 
 
 def put_back_command(guard: Guard, damages: Sequence[Damage]) -> str:
@@ -190,14 +193,19 @@ def needed_of(guard: Guard) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _locked(path: str) -> Iterator[None]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+def _locked(path: str) -> Iterator[bool]:
+    """Hold the lock of the guard; whether this user may write there, without which there is no lock."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError:
+        yield False
+        return
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             say("waiting for another guarded command")
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        yield True
     finally:
         os.close(descriptor)

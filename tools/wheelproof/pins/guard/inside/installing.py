@@ -19,7 +19,7 @@ from . import layout, pip_conf, receipt
 from .held import Distribution, Held, find_held, installed, version_of
 from .layout import Place
 from .receipt import Entry, Receipt
-from .tripwire import look
+from .tripwire import look, status_of
 
 _PIPS = re.compile(r"pip(?:3(?:\.\d+)?)?")
 
@@ -69,7 +69,21 @@ def plan(place: Place, settings: Mapping[str, Any], variables: Mapping[str, str]
     steps = [*_texts(place, held, settings), *_program(place), *pip_steps, *_fronts(place, distributions, settings)]
     if user_file:
         steps.append(_user_step(user_file, old, held))
-    return Plan(place, held, settings, steps, pip_notes)
+    return Plan(place, held, settings, steps, [*pip_notes, *_damaged_before(held)])
+
+
+def _damaged_before(held: Held) -> list[str]:
+    """What is not as RECORD says already, by the sizes of files: the guard holds it as it is."""
+    notes = []
+    for name, one in sorted(held.pinned.items()):
+        for row in _rows(one.record):
+            size = row[2] if len(row) > 2 else ""
+            status = status_of(os.path.normpath(os.path.join(one.site, row[0])))
+            if size.isdigit() and (status is None or status[0] != int(size)):
+                what = "is missing" if status is None else "is not the file that it installed"
+                notes.append(f"{row[0]} of {name} {one.version} {what}: put that right first, or it is held as it is")
+                break
+    return notes
 
 
 def apply(plan: Plan) -> Receipt:
@@ -77,6 +91,7 @@ def apply(plan: Plan) -> Receipt:
     place = plan.place
     old = receipt.read(place.file(layout.RECEIPT))
     made = list(old.made) if old else []
+    packages = {name: version_of(one) for name, one in plan.held.pinned.items()}
     entries = {entry.path: entry for entry in old.files} if old else {}
     try:
         for folder in (os.path.dirname(place.share), place.share, place.file(layout.ORIGINALS)):
@@ -85,11 +100,11 @@ def apply(plan: Plan) -> Receipt:
                 made.append(folder)
         for step in plan.steps:
             entries.update((entry.path, entry) for entry in _put(place, step, entries))
-            _save(place, plan.held, entries, made)
+            _save(place, packages, entries, made)
     except OSError as error:
         raise InstallError(f"{error.filename or place.share} cannot be written: {error.strerror}") from error
     remember(place, plan.held)
-    return _save(place, plan.held, entries, made)
+    return _save(place, packages, entries, made)
 
 
 def remember(place: Place, held: Held) -> None:
@@ -111,8 +126,11 @@ def remember(place: Place, held: Held) -> None:
     receipt.write_json(place.file(layout.STATE), state)
 
 
-def refresh(place: Place) -> list[str]:
-    """Make the front programs and pins right again, after pip, uv or what is held was changed; sentences about that."""
+def refresh(place: Place, *, accept: bool) -> list[str]:
+    """Make the front programs right again after a command; sentences about that.
+
+    With ``accept`` the pins are made of what is installed now. Without it they stay: what was broken is not held.
+    """
     settings = receipt.read_json(place.file(layout.SETTINGS))
     old = receipt.read(place.file(layout.RECEIPT))
     if old is None or not settings:
@@ -125,15 +143,18 @@ def refresh(place: Place) -> list[str]:
         if entry.role in ("front", "record") and not os.path.lexists(path):  # its package was removed
             del entries[path]
             _forget(entry.kept)
-    for step in [*_texts(place, held, settings), *_fronts(place, distributions, settings)]:
+    texts = _texts(place, held, settings) if accept else []
+    for step in [*texts, *_fronts(place, distributions, settings)]:
         known = entries.get(step.path)
         if known is None or receipt.digest_of(step.path) != receipt.digest(step.data):
             entries.update((entry.path, entry) for entry in _put(place, step, entries))
             if step.role == "front":
                 said.append(f"put the front program {step.path} in the place of the new {os.path.basename(step.path)}")
-    if held.pinned:
+    if accept:
         remember(place, held)
-    _save(place, held, entries, old.made)
+        _save(place, {name: version_of(one) for name, one in held.pinned.items()}, entries, old.made)
+    else:
+        _save(place, old.packages, entries, old.made)
     return said
 
 
@@ -239,10 +260,10 @@ def _other_constraints(place: Place, old: Receipt | None, variables: Mapping[str
 
 def _fronts(place: Place, distributions: Mapping[str, Distribution], settings: Mapping[str, Any]) -> list[Step]:
     """Front programs for the pip and uv of the environment, and for a uv elsewhere."""
-    try:
-        present = os.listdir(os.path.join(place.prefix, "bin"))
-    except OSError:
-        present = []
+    present: set[str] = set()
+    for folder in {os.path.join(place.prefix, "bin"), place.bin}:
+        if os.path.isdir(folder):
+            present.update(os.listdir(folder))
     names = [name for name in sorted(present) if _PIPS.fullmatch(name)]
     if "uv" in present or settings.get("uv"):
         names.append("uv")
@@ -289,7 +310,7 @@ def _put(place: Place, step: Step, entries: Mapping[str, Entry]) -> list[Entry]:
     elif os.path.lexists(step.path) and not (step.role == "front" and layout.is_front(step.path)):
         if known is not None:
             _forget(known.kept)
-        kept = place.file(layout.ORIGINALS, _flat(step.path))
+        kept = layout.kept(place, step.path)
         _keep(step.path, kept)
     os.makedirs(os.path.dirname(step.path), exist_ok=True)
     receipt.replace(step.path, step.data, step.mode)
@@ -305,7 +326,7 @@ def _with_row(place: Place, step: Step, entries: Mapping[str, Entry]) -> Entry:
     if known is not None and receipt.digest_of(path) == known.sha256:
         kept = known.kept
     else:
-        kept = place.file(layout.ORIGINALS, _flat(path))
+        kept = layout.kept(place, path)
         _keep(path, kept)
     row = os.path.relpath(step.path, os.path.dirname(os.path.dirname(path)))
     hashed = base64.urlsafe_b64encode(hashlib.sha256(step.data).digest()).rstrip(b"=").decode()
@@ -318,15 +339,15 @@ def _with_row(place: Place, step: Step, entries: Mapping[str, Entry]) -> Entry:
     return Entry(path, "record", receipt.digest(data), kept)
 
 
-def _save(place: Place, held: Held, entries: Mapping[str, Entry], made: Sequence[str]) -> Receipt:
-    packages = {name: version_of(one) for name, one in held.pinned.items()}
-    found = Receipt(place.prefix, place.python, packages, list(entries.values()), list(made))
+def _save(place: Place, packages: Mapping[str, str], entries: Mapping[str, Entry], made: Sequence[str]) -> Receipt:
+    found = Receipt(place.prefix, place.python, dict(packages), list(entries.values()), list(made))
     receipt.write(place.file(layout.RECEIPT), found)
     return found
 
 
 def _keep(path: str, kept: str) -> None:
     """Keep a file with its mode and times: as a hard link where that goes, else as a copy."""
+    os.makedirs(os.path.dirname(kept), exist_ok=True)
     if os.path.lexists(kept):
         os.unlink(kept)
     try:
@@ -338,10 +359,6 @@ def _keep(path: str, kept: str) -> None:
 def _forget(kept: str) -> None:
     if kept and os.path.lexists(kept):
         os.unlink(kept)
-
-
-def _flat(path: str) -> str:
-    return path.strip("/").replace("%", "%25").replace("/", "%2F")
 
 
 def _mode(path: str) -> int:

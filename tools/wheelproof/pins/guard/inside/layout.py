@@ -69,6 +69,20 @@ def share_of(prefix: str) -> str:
     return os.path.join("/usr/local" if prefix == "/usr" else prefix, "share", FOLDER)
 
 
+def kept(place: Place, path: str) -> str:
+    """Where the file that stood at ``path`` is kept, under its own name: pip shows its name in its messages."""
+    folder, name = os.path.split(path)
+    return place.file(ORIGINALS, folder.strip("/").replace("%", "%25").replace("/", "%2F"), name)
+
+
+def original(place: Place, name: str) -> str:
+    """The program that a front program of this name runs, "" when there is none."""
+    candidates = [kept(place, os.path.join(place.bin, name))]
+    if place.prefix == "/usr":
+        candidates.append(os.path.join("/usr/bin", name))  # which stays where its package manager put it
+    return next((path for path in candidates if os.path.isfile(path) and not is_front(path)), "")
+
+
 def front_text(name: str, python: str, program: str) -> str:
     """The text of a front program: ``name`` is pip, uv or the hook of pip's configuration."""
     return FRONT.format(name=name, python=shlex.quote(python), program=shlex.quote(program))

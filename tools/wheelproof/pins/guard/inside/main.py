@@ -53,9 +53,8 @@ def _pip(name: str, arguments: Sequence[str], variables: Mapping[str, str]) -> i
     guard = _own()
     if guard is None:
         return _lost(name)
-    path = os.path.join(guard.place.bin, name)
-    found = guard.place.file(layout.ORIGINALS, path.strip("/").replace("%", "%25").replace("/", "%2F"))
-    if not os.path.isfile(found):
+    found = layout.original(guard.place, name)
+    if not found:
         return _lost(name)
     at = pip_front.find_command(arguments, {"--python"})
     other = pip_front.values_of(arguments[:at], "--python") or list(filter(None, [variables.get("PIP_PYTHON", "")]))
@@ -69,7 +68,7 @@ def _hook(arguments: Sequence[str], variables: Mapping[str, str]) -> int:
     guard = _own()
     if guard is None:
         return _lost("pip")
-    if not arguments or not os.path.basename(arguments[0]).startswith("__pip-runner__"):
+    if not arguments or os.path.basename(arguments[0]) not in ("__pip-runner__.py", "pip"):  # pip: of a wheel
         return os.execve(guard.place.python, [guard.place.python, *arguments], dict(variables))
     return _guarded_pip(guard, [guard.place.python, arguments[0]], arguments[1:], variables, "pip")
 
@@ -124,7 +123,7 @@ def _carry_out(guard: Guard, start: Sequence[str], prepared: Prepared, shown: st
 def _unguarded(guard: Guard, command: Sequence[str], variables: Mapping[str, str]) -> int:
     say(f"{layout.OFF}=off: {guard.title} is not held for this command")
     status = run(command, variables)
-    for line in refresh(guard.place):
+    for line in refresh(guard.place, accept=True):
         say(line)
     after = load(guard.place.prefix)
     if after is not None and after.packages != guard.packages:
@@ -145,7 +144,7 @@ def _accept(_: Sequence[str]) -> int:
     if not find_held(installed(guard.settings["sites"]), guard.settings["families"]).pinned:
         say(f"nothing that could be held is installed in {guard.place.prefix}")
         return BROKEN
-    for line in refresh(guard.place):
+    for line in refresh(guard.place, accept=True):
         say(line)
     after = load(guard.place.prefix)
     say(f"{after.title if after else 'nothing'} is held")

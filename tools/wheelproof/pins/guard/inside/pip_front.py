@@ -81,6 +81,8 @@ def prepare(guard: Guard, arguments: Sequence[str], variables: Mapping[str, str]
     at = find_command(arguments, _GLOBAL)
     command = arguments[at] if at < len(arguments) else ""
     rest = arguments[at + 1 :]
+    if {"-h", "--help"} & set(rest):
+        return Prepared(arguments, variables)
     if command == "uninstall":
         return _uninstall(guard, arguments, rest, variables)
     if command not in ("install", "wheel"):

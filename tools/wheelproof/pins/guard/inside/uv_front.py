@@ -49,6 +49,7 @@ _SHARED_VALUED = (
 )  # fmt: skip
 _SCRIPT = re.compile(r"^# /// script\s*$", re.MULTILINE)
 _ADDED = re.compile(r"^ \+ ([A-Za-z0-9._-]+)", re.MULTILINE)
+_NOTHING = "Would make no changes"
 _TRUE = {"1", "true", "yes", "on", "y", "t"}
 
 
@@ -57,7 +58,7 @@ def find_uv(guard: Guard | None, variables: Mapping[str, str]) -> str:
     folders = [folder for folder in variables.get("PATH", "").split(os.pathsep) if folder]
     candidates = []
     if guard is not None:
-        candidates += [guard.place.file(layout.ORIGINALS, name) for name in _originals(guard) if name.endswith("%2Fuv")]
+        candidates.append(layout.original(guard.place, "uv"))
     candidates += [os.path.join(folder, "uv") for folder in folders]
     if guard is not None:
         candidates.append(guard.settings.get("uv") or "")
@@ -66,40 +67,29 @@ def find_uv(guard: Guard | None, variables: Mapping[str, str]) -> str:
     return next((path for path in found if not layout.is_front(path)), "")
 
 
-def _originals(guard: Guard) -> list[str]:
-    try:
-        return sorted(os.listdir(guard.place.file(layout.ORIGINALS)))
-    except OSError:
-        return []
-
-
 def prepare(uv: str, arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[Guard | None, Prepared]:
     """The call ``uv ARGUMENTS``, and the guard of the environment that it is for, None when that has none."""
     at = find_command(arguments, _GLOBAL)
     command = arguments[at] if at < len(arguments) else ""
     rest = list(arguments[at + 1 :])
+    end = find_command(rest, _RUN_VALUED) if command == "run" else len(rest)
+    options, left = rest[:end], rest[end:]
     folder = _folder(arguments, variables)
+    if command not in ("pip", "venv", "sync", "run", "add", "remove") or {"-h", "--help"} & set(options):
+        return None, Prepared(arguments, variables)
     if command == "pip":
         below = find_command(rest, _GLOBAL)
         verb = rest[below] if below < len(rest) else ""
-        if verb not in ("install", "sync", "uninstall"):
-            return None, Prepared(arguments, variables)
-        guard = _guard_of_pip(uv, arguments, folder, variables)
-        end = at + 1 + below + 1
-        return guard, _pip(guard, verb, list(arguments[:end]), list(arguments[end:]), variables)
+        guard = _guard_of_pip(uv, arguments, folder, variables) if verb in ("install", "sync", "uninstall") else None
+        words = at + 1 + below + 1
+        return guard, _pip(guard, verb, list(arguments[:words]), list(arguments[words:]), variables)
     if command == "venv":
         return _venv(rest, folder, arguments, variables)
-    if command in ("sync", "run", "add", "remove"):
-        if command == "run":
-            end = find_command(rest, _RUN_VALUED)
-            options, left = rest[:end], rest[end:]
-        else:
-            options, left = rest, []
-        guard = _guard_of_project(options, folder, variables)
-        if guard is None or _is_of_script(command, options, left, folder):
-            return _with_overlay(uv, guard, command, options, left, arguments, variables, folder)
-        return guard, _project(uv, guard, command, list(arguments[: at + 1]), options, left, variables)
-    return None, Prepared(arguments, variables)
+    where = [*arguments[:at], *options]
+    guard = _guard_of_project(where, folder, variables)
+    if guard is None or _is_of_script(command, options, left, folder):
+        return _with_overlay(uv, guard, command, where, left, arguments, variables, folder)
+    return guard, _project(uv, guard, command, list(arguments[: at + 1]), options, left, variables)
 
 
 # uv pip
@@ -173,7 +163,7 @@ def _shown(added: Sequence[str]) -> str:
 # Projects
 
 
-def _project(
+def _project(  # noqa: PLR0911  # one for each command
     uv: str,
     guard: Guard,
     command: str,
@@ -184,33 +174,35 @@ def _project(
 ) -> Prepared:
     arguments = [*head, *options, *left]
     before = head[:-1]  # options of uv itself
-    refused = _replaced(uv, before, command, options, variables)
-    if refused:
-        return Prepared(arguments, variables, "", f"{guard.title} held: {refused}")
+    alone = [word for name in guard.names for word in ("--no-install-package", name)]
+    alone += [word for name in guard.settings["extensions"] for word in ("--no-build-isolation-package", name)]
+    of_sync = _of_sync(options) if command == "run" else list(options) if command == "sync" else _shared(options)
+    sync = [*before, "sync", *of_sync, "--inexact", *alone]
     plain = dict(variables)
     if "UV_NO_CACHE" not in plain and not {"-n", "--no-cache"} & set(options) and not values_of(options, "--cache-dir"):
         plain["UV_CACHE_DIR"] = cache_of(guard, variables)
-    alone = [word for name in guard.names for word in ("--no-install-package", name)]
-    alone += [word for name in guard.settings["extensions"] for word in ("--no-build-isolation-package", name)]
+    foreseen = _foresee(uv, sync, plain)
+    replaced = next((line for line in foreseen if line.startswith("Would replace")), "")
+    refused = f"uv {replaced[0].lower()}{replaced[1:]}, for another Python; nothing was done" if replaced else ""
+    refused = refused or (_overlay(uv, guard, [*before, *options], plain) if command == "run" else "")
+    if refused:
+        return Prepared(arguments, variables, "", f"{guard.title} held: {refused}")
     said = f"{guard.title} held: uv {command}"
     if command == "sync":
         watch = not {"--dry-run", "--check"} & set(options)
-        said += f" --inexact, and {len(guard.names)} x --no-install-package"
-        return Prepared([*before, "sync", *options, "--inexact", *alone], plain, said, "", watch)
+        return Prepared(sync, plain, f"{said} --inexact, and {len(guard.names)} x --no-install-package", "", watch)
     if command == "add":
-        said += f", and {len(guard.names)} x --no-install-package"
-        return Prepared([*head, *options, *alone], plain, said, "", watch=True)
-    syncs = "--no-sync" not in options and variables.get("UV_NO_SYNC", "").lower() not in _TRUE
-    refused = _overlay(uv, guard, options, variables) if command == "run" else ""
-    if refused or not syncs:
-        return Prepared(arguments, plain, "", refused)
+        new = [*head, *options, *alone]
+        return Prepared(new, plain, f"{said}, and {len(guard.names)} x --no-install-package", "", watch=True)
+    if "--no-sync" in options or variables.get("UV_NO_SYNC", "").lower() in _TRUE:
+        return Prepared(arguments, plain)
+    new = [*head, "--no-sync", *options, *left]
     if command == "remove":
-        second = [*before, "sync", *_shared(options), "--inexact", *alone]
         said += " --no-sync, then uv sync --inexact: what it took with it stays installed"
-        return Prepared(second, plain, said, "", watch=True, steps=[[*head, "--no-sync", *options]])
-    first = [*before, "sync", *_of_sync(options), "--quiet", "--inexact", *alone]
-    said += ": uv sync --inexact, then --no-sync"
-    return Prepared([*head, "--no-sync", *options, *left], plain, said, steps=[first])
+        return Prepared(sync, plain, said, "", watch=True, steps=[new])
+    if _NOTHING in foreseen:
+        return Prepared(new, plain, f"{said} --no-sync: there is nothing to synchronize")
+    return Prepared(new, plain, f"{said}: uv sync --inexact, then --no-sync", steps=[[*sync, "--quiet"]])
 
 
 def _of_sync(options: Sequence[str]) -> list[str]:
@@ -234,28 +226,12 @@ def _shared(options: Sequence[str]) -> list[str]:
     return found
 
 
-def _replaced(
-    uv: str, before: Sequence[str], command: str, options: Sequence[str], variables: Mapping[str, str]
-) -> str:
-    """Why the call would make the environment again from nothing, by uv's own dry run; "" when it would not."""
-    shared = _of_sync(options) if command == "run" else list(options) if command == "sync" else _shared(options)
-    dry = [
-        uv,
-        *before,
-        "sync",
-        *[option for option in shared if option not in ("-q", "--quiet")],
-        "--dry-run",
-        "--inexact",
-    ]
-    done = subprocess.run(
-        dry, env={**variables, "NO_COLOR": "1"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-    )
-    for line in done.stdout.decode(errors="replace").splitlines():
-        if line.startswith("Would replace"):
-            return (
-                f"{line.replace('Would replace', 'uv would replace')} (another Python was asked for); nothing was done"
-            )
-    return ""
+def _foresee(uv: str, sync: Sequence[str], variables: Mapping[str, str]) -> list[str]:
+    """What uv says that a synchronization would do."""
+    dry = [uv, *[option for option in sync if option not in ("-q", "--quiet", "--dry-run")], "--dry-run"]
+    plain = {**variables, "NO_COLOR": "1"}
+    done = subprocess.run(dry, env=plain, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    return done.stdout.decode(errors="replace").splitlines()
 
 
 def _with_overlay(
