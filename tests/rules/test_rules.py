@@ -19,7 +19,7 @@ from tests.rules.host import triton_cases as doctor_triton_cases
 from tests.rules.host import undecided_cases as doctor_undecided_cases
 from tests.rules.host import visibility_cases as doctor_visibility_cases
 from tests.rules.host import wheels_cases as doctor_wheels_cases
-from tests.rules.installed import installed_cases
+from tests.rules.installed import installed_cases, startup_cases
 from tests.rules.kernels import kernel_cases
 from tests.rules.pins import change_cases as pin_change_cases
 from tests.rules.pins import environment_cases as pin_environment_cases
@@ -74,6 +74,7 @@ MODULES = (
     stack_hashes_cases,
     stack_lock_cases,
     installed_cases,
+    startup_cases,
     release_cases,
     upload_cases,
     pin_cases,

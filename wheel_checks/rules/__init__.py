@@ -34,6 +34,7 @@ MODULES = {
     "installed.distribution": ("distribution",),
     "installed.environment": ("environment",),
     "installed.gpu": ("distribution", "environment"),
+    "installed.security": ("environment",),
     "kernels.code": ("gpu-target",),
     "kernels.probes": ("installation",),
     "kernels.results": ("kernel",),

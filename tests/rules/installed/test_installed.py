@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tests.rules.case import Case
-from tests.rules.installed.installed_cases import CASES, env, nccl, user, wheel
+from tests.rules.installed import installed_cases, startup_cases
+from tests.rules.installed.installed_cases import env, nccl, user, wheel
 from tests.support.environments import installed_facts
 from tests.support.facts import findings
 from wheel_checks.catalogue import all_rules
 from wheel_checks.facts.installed.facts import InstalledEnvironment
 from wheel_checks.facts.installed.reinstall import reinstall
+
+CASES = [*installed_cases.CASES, *startup_cases.CASES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

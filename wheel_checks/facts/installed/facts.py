@@ -9,6 +9,7 @@ from packaging.requirements import Requirement
 
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.gpu.code import GpuCodeFacts
+from wheel_checks.facts.installed.startup import EnvironmentStartup
 from wheel_checks.facts.links.closure import Closure
 from wheel_checks.facts.links.symbol_versions import LackingVersions
 from wheel_checks.facts.links.unresolved import SymbolFacts
@@ -19,6 +20,7 @@ from wheel_checks.sources.environment import Environment
 from wheel_checks.targets.target import Target
 
 _NO_SYMBOLS = Unavailable("no symbol was looked up: the libraries were not read")
+_NO_STARTUP = Unavailable("start-up files were not read")
 _NO_GPU_CODE = Unavailable("GPU code was not read", "--gpu GB200, or --depth gpu")
 
 
@@ -113,6 +115,7 @@ class InstalledEnvironment:
     the distribution, for those that have some; "" is for libraries that belong to none.
     ``undecided`` are files that lack a library while it is not known whether an import loads them.
     ``symbols`` are of each package that has libraries, paths absolute.
+    ``startup`` is what runs without being asked; ``recognised`` are paths of files that a guard of torch has written.
     ``bytes_read`` counts metadata, ELF structures, headers of GPU code and what was hashed.
     """
 
@@ -130,6 +133,8 @@ class InstalledEnvironment:
     undecided: frozenset[str] = frozenset()
     symbols: tuple[PackageSymbols, ...] | Unavailable = _NO_SYMBOLS
     gpu_code: Mapping[str, GpuCodeFacts] | Unavailable = _NO_GPU_CODE
+    startup: EnvironmentStartup | Unavailable = _NO_STARTUP
+    recognised: frozenset[str] = frozenset()
     bytes_read: int = 0
     seconds: float = 0.0
 

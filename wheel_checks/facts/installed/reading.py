@@ -32,6 +32,7 @@ from wheel_checks.facts.installed.imports import as_imported
 from wheel_checks.facts.installed.package import installed_packages
 from wheel_checks.facts.installed.record import compare, read_record, shared_files, unowned_files, wrong_digests
 from wheel_checks.facts.installed.requirements import Active, active_in, required_by, unmet
+from wheel_checks.facts.installed.startup import read_startup
 from wheel_checks.facts.installed.symbols import Given, installed_symbols
 from wheel_checks.facts.installed.versions import with_wrong_versions
 from wheel_checks.facts.links.symbol_versions import lacking_versions
@@ -90,6 +91,7 @@ def read_installed(environment: Environment, reading: Reading) -> InstalledEnvir
         closure=Unavailable("the libraries were not read"),
         wrong_elfs=(),
         accelerator=_accelerator(environment, distributions, target),
+        startup=read_startup(environment),
         bytes_read=hashed + sum(size for entry in environment.entries for size in _metadata_sizes(entry)),
     )
     facts = _with_closure(facts, active, {} if isinstance(failing, Unavailable) else failing, reading)

@@ -18,9 +18,9 @@ _CONFUSED = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("0", "o"), ("1", "l"), ("5"
 
 
 def known_startup(project: str, member: str, line: str) -> str:
-    """What a line of start-up code does, where it is known of this project; "" where it is not."""
+    """What a line of start-up code does, where it is known of this project ("" for any); "" where it is not."""
     for row in load("startup_code")["code"]:
-        if row["project"] == project and re.fullmatch(row["member"], member) and line == row["text"]:
+        if project in ("", row["project"]) and re.fullmatch(row["member"], member) and line == row["text"]:
             return str(row["does"])
     if member.endswith("-nspkg.pth") and any(pattern.fullmatch(line) for pattern in _namespace_lines()):
         return "declares a namespace package"
@@ -30,6 +30,12 @@ def known_startup(project: str, member: str, line: str) -> str:
 def is_editable(member: str, line: str) -> bool:
     """Whether a line of start-up code is what an editable install has, to start its finder."""
     rows = load("startup_code")["editable"]
+    return any(re.fullmatch(row["member"], member) and re.fullmatch(row["line"], line) for row in rows)
+
+
+def is_of_environment(member: str, line: str) -> bool:
+    """Whether a line of start-up code is what a tool that makes virtual environments writes into each."""
+    rows = load("startup_code")["environment"]
     return any(re.fullmatch(row["member"], member) and re.fullmatch(row["line"], line) for row in rows)
 
 
