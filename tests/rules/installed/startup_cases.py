@@ -58,7 +58,7 @@ CASES = [
         env(lambda e: e.install(wheel()).write("init.pth", ENCODED)),
         ("init.pth of no distribution runs code whenever Python starts",),
         severity=WARNING,
-        evidence=("base64, b64decode, exec",),
+        evidence=("b64decode, base64, exec",),
     ),
     Case(
         "SEC013",
