@@ -182,7 +182,9 @@ def test_what_is_damaged_already_is_said_in_the_plan(world: GuardedWorld) -> Non
 def test_damage_that_cannot_be_put_back_stays_damage(world: GuardedWorld, way: str) -> None:
     world.install_guard()
     settings = world.venv / "share/torch-guard/program/torch_guard/tripwire.py"
-    settings.write_text(settings.read_text().replace("return kind in", "return True or kind in"))  # an overlay: no links
+    settings.write_text(
+        settings.read_text().replace("return kind in", "return True or kind in")
+    )  # an overlay: no links
     done = world.shell("pip install needs-cu13")
     assert done.status == 1
     assert "NOT put back: nvidia-cudnn-cu12; run: WHEELPROOF_GUARD=off" in done.words

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wheel_checks.answers.installed import answer_installed
 from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledEnvironment
 from wheel_checks.facts.installed.reading import Reading, read_installed
 from wheel_checks.facts.installed.summary import headline, summarize, summarize_distribution
+from wheel_checks.facts.pins.receipt import InstalledGuard, read_installed_guard
 from wheel_checks.facts.wheel.facts import Depth
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.model import Report, Rule, Subject
@@ -60,10 +61,16 @@ def verify_installed(
         gpu_code=judgement.depth.includes(Depth.GPU) or bool(judgement.expectations.gpus),
         advance=advance,
     )
-    inside = read_installed(environment, reading)
+    inside = _with_guard(read_installed(environment, reading))
     subjects = _judge(inside, rules, judgement)
     answer = answer_installed(question_of(judgement.expectations), subjects[0], subjects[1:])
     return opened.close(subjects, judgement.selection, local=inside.bytes_read, answers=[answer])
+
+
+def _with_guard(inside: InstalledEnvironment) -> InstalledEnvironment:
+    """With the paths of what a guard of torch has written there, where the files are exactly what it writes."""
+    guard = read_installed_guard(inside.environment.tree, inside.environment.path)
+    return replace(inside, recognised=guard.recognised) if isinstance(guard, InstalledGuard) else inside
 
 
 def _judge(inside: InstalledEnvironment, rules: Mapping[str, Sequence[Rule]], judgement: Judgement) -> list[Subject]:
