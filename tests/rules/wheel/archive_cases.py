@@ -237,6 +237,33 @@ CASES = [
         "WHL012", "a link's mode from a creator without modes", lambda: demo("demo/a", mode=0o120777, create_system=0)
     ),
     Case(
+        "WHL020",
+        "egg-info folders without a version, without PKG-INFO, and not in UTF-8",
+        lambda: facts_of(
+            WheelBuilder()
+            .add("a.egg-info/PKG-INFO", "Metadata-Version: 1.1\nName: a\n")
+            .add("b.egg-info/top_level.txt", "b\n")
+            .add("demo-1.0.data/purelib/c.egg-info/PKG-INFO", b"Name: c\nVersion: 1\nAuthor: \xe9\n")
+            .add("d-1.egg-info", "Name: d\nVersion: two\n")
+        ),
+        (
+            "pip cannot read a.egg-info: its PKG-INFO has no Version",
+            "pip cannot read b.egg-info: it has no PKG-INFO",
+            "pip cannot read demo-1.0.data/purelib/c.egg-info: its PKG-INFO is not UTF-8",
+            "pip cannot read d-1.egg-info: its PKG-INFO has the version 'two'",
+        ),
+        member="a.egg-info",
+    ),
+    Case(
+        "WHL020",
+        "a sound one, and one that no installer looks for",
+        lambda: facts_of(
+            WheelBuilder()
+            .add("demo.egg-info/PKG-INFO", "Metadata-Version: 1.1\nName: demo\nVersion: 1.0\n")
+            .add("demo/_vendor/x.egg-info/PKG-INFO", "x")
+        ),
+    ),
+    Case(
         "WHL013",
         "the folder of another version",
         lambda: facts_of(WheelBuilder("demo", "1.0", dist_info="demo-0.9.dist-info")),

@@ -119,6 +119,14 @@ METADATAS = {
     "From first": b"From demo\nMetadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
     "bytes of control": b"Metadata-Version: 2.1\nName: demo\nVersion: 1.0\nSummary: \x01\x02\n",
 }
+EGG_INFOS = {
+    "sound": b"Metadata-Version: 1.1\nName: other\nVersion: 2.0\n",
+    "without a version": b"Metadata-Version: 1.1\nName: other\n",
+    "without a name": b"Metadata-Version: 1.1\nVersion: 2.0\n",
+    "of a version that is none": b"Metadata-Version: 1.1\nName: other\nVersion: two\n",
+    "in Latin-1": b"Metadata-Version: 1.1\nName: other\nVersion: 2.0\nAuthor: \xe9\n",
+    "of nothing": b"",
+}
 METADATA_FIELDS = [
     "Requires-Dist: other",
     "Requires-Dist: other (>=1.0)",
@@ -212,8 +220,22 @@ def mutants() -> Iterator[Mutant]:
         )
     for what, content in WHEELS.items():
         yield wheel("WHEEL", what, {**FILES, WHEEL: content})
+    yield from _egg_infos()
     yield from _rows()
     yield from _records()
+
+
+def _egg_infos() -> Iterator[Mutant]:
+    """An egg-info folder or file of another project, at the top and in a scheme."""
+    for place in ("", f"{DATA}/purelib/", f"{DATA}/platlib/", "demo/_vendor/"):
+        for what, content in EGG_INFOS.items():
+            yield wheel(
+                "egg-info", f"{what} in {place or 'the top'}", {**FILES, f"{place}other.egg-info/PKG-INFO": content}
+            )
+        yield wheel(
+            "egg-info", f"none in {place or 'the top'}", {**FILES, f"{place}other.egg-info/top_level.txt": b"x"}
+        )
+        yield wheel("egg-info", f"a file in {place or 'the top'}", {**FILES, f"{place}other-1.egg-info": b"x"})
 
 
 def _rows() -> Iterator[Mutant]:

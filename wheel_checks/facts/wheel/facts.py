@@ -79,7 +79,8 @@ class WheelFacts:
     Python modules that show what an import loads. ``variant`` is None for a wheel that is no variant: neither a label
     in its name nor a ``variant.json``. ``listing`` is what the index says of it, ``other_listings`` what other indexes
     say of a file of that name. ``target`` is the platform and Python for which markers were evaluated (None: no single
-    target is meant). ``dist_infos`` are the names of all top-level ``*.dist-info`` folders; ``sidecar`` is the METADATA
+    target is meant). ``dist_infos`` are the names of all top-level ``*.dist-info`` folders, ``egg_infos`` those of
+    egg-info folders with why pip cannot read them, "" where it can; ``sidecar`` is the METADATA
     that the index serves next to the wheel (PEP 658), ``sidecar_hash`` its hash as stated and as it is, and
     ``sidecar_difference`` the first line in which it differs from the wheel's own, of both, None when they are equal;
     ``wrong_metadata`` is METADATA that indexes serve of required wheels with another hash than they state;
@@ -105,6 +106,7 @@ class WheelFacts:
     sidecar_difference: tuple[str, str] | Unavailable | None = NO_SIDECAR
     version_files: tuple[VersionFile, ...] = ()
     dist_infos: tuple[str, ...] = ()
+    egg_infos: tuple[tuple[str, str], ...] = ()
     listing: IndexFile | None = None
     other_listings: tuple[OtherListing, ...] = ()
     target: Target | None = None

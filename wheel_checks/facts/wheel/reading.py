@@ -114,6 +114,7 @@ def _assemble(contents: WheelContents, location: str, request: Request, name: Wh
         accelerator=_accelerator(contents, _environment(request, name)),
         version_files=contents.version_files,
         dist_infos=contents.dist_infos,
+        egg_infos=contents.egg_infos,
         listing=request.listing,
         target=request.target,
         elfs=contents.elfs,

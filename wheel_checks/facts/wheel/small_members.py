@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from email import message_from_string
 from functools import partial
 
 from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
 
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.archive.members import MemberContents
+from wheel_checks.facts.security.places import place_of
 from wheel_checks.formats.wheel.version_file import MAX_SIZE as LARGEST_VERSION_FILE
 from wheel_checks.formats.wheel.version_file import VersionFile, parse_version_file
 from wheel_checks.formats.wheel.wheel_name import WheelName
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
 
+EGG_INFOS = 16  # that are read; a wheel should have none
 VERSION_FILES = 8  # more than any real wheel has at the top of its packages
 
 
@@ -22,6 +26,39 @@ def dist_infos(archive: Archive) -> tuple[str, ...]:
     tops = [member.name.partition("/") for member in archive.members]
     found = [(top, slash) for top, slash, _ in tops if top.endswith(".dist-info")]
     return tuple(dict.fromkeys(top for top, _ in sorted(found, key=lambda one: not one[1])))
+
+
+def egg_infos(members: tuple[Member, ...]) -> dict[str, str]:
+    """The egg-info folders and files that end up in site-packages, and the member of each that pip reads."""
+    found: dict[str, str] = {}
+    for member in members:
+        if ".egg-info" not in member.name or member.is_directory:
+            continue
+        place = place_of(member.name)
+        top, slash, _rest = place.path.partition("/")
+        if place.area != "site" or not top.endswith(".egg-info"):
+            continue
+        folder = member.name.removesuffix(place.path) + top
+        found.setdefault(folder, f"{folder}/PKG-INFO" if slash else folder)
+    return dict(list(found.items())[:EGG_INFOS])
+
+
+def egg_info_fault(content: bytes | Unavailable | None) -> str:
+    """Why pip ends with an error in an environment that has an egg-info with this PKG-INFO (None: without one)."""
+    if content is None:
+        return "it has no PKG-INFO"
+    if isinstance(content, Unavailable):
+        return ""  # which is reported of the member
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return "its PKG-INFO is not UTF-8"
+    version = message_from_string(text.partition("\n\n")[0]).get("Version")
+    try:
+        Version(version or "")
+    except InvalidVersion:
+        return f"its PKG-INFO has the version {version[:80]!r}" if version else "its PKG-INFO has no Version"
+    return ""
 
 
 def own_dist_info(folders: tuple[str, ...], name: WheelName | Unavailable) -> str:

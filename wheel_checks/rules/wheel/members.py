@@ -129,6 +129,24 @@ def dist_info(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         yield Finding(message, evidence, fix)
 
 
+@rule(
+    "WHL020",
+    "no egg-info keeps pip from reading the environment",
+    why="pip reads every egg-info of an environment after it has installed something. One without a version, or that "
+    "is not UTF-8, ends this and each later `pip install` and `pip list` with an error, though the files are there.",
+    example="`demo.egg-info/top_level.txt`, left by setuptools, without a PKG-INFO",
+    fix="Leave egg-info folders out of the wheel; a second project's metadata is that of another wheel.",
+)
+def egg_info(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
+    """Each egg-info that ends up in site-packages has a PKG-INFO in UTF-8 with a version."""
+    need(wheel.archive)
+    fix = Fix("Delete build/ and *.egg-info, and build the wheel again.")
+    for folder, fault in wheel.egg_infos:
+        if fault:
+            evidence = (Evidence("pip 26.3", "ends with an error once it is installed", "PKG-INFO"),)
+            yield Finding(f"pip cannot read {folder}: {fault}", evidence, fix, Location(member=folder))
+
+
 def _same(a: str, b: str) -> bool:
     """Equal as versions (an underscore stands for the dash of a local version in file names)."""
     try:
