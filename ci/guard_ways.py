@@ -82,6 +82,16 @@ def locked(*requirements: str) -> Prepare:
     return prepare
 
 
+def lock_of_pep_751(*requirements: str) -> Prepare:
+    """Write pylock.toml."""
+
+    def prepare(world: GuardedWorld) -> None:
+        world.write_project(*requirements)
+        world.check(str(world.uv), "export", "-q", "--format", "pylock.toml", "-o", "pylock.toml")
+
+    return prepare
+
+
 def wheels(world: GuardedWorld) -> None:
     """Put the wheel of torch 2.8.0 into the project."""
     (wheel,) = world.index.files.glob("torch-2.8.0-*.whl")
@@ -215,6 +225,9 @@ UV_WAYS = (
     Way("uv add", "uv add needs-2-8", project()),
     Way("uv add torch", "uv add torch==2.8.0", project("six")),
     Way("uv remove", "uv remove six", project("six", "sympy")),
+    Way("a lock of PEP 751", "uv pip install -r pylock.toml", lock_of_pep_751("needs-2-8")),
+    Way("a lock of PEP 751, synchronized", "uv pip sync pylock.toml", lock_of_pep_751("six")),
+    Way("a lock of PEP 751 by pip", "pip install -r pylock.toml", lock_of_pep_751("needs-2-8")),
     Way("uv venv --clear", "uv venv --clear", project("six")),
     Way("a lock that changes cuDNN", "uv sync", project("needs-cudnn")),
     Way("a lock that writes over cuDNN", "uv sync --inexact", project("needs-cu13")),

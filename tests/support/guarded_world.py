@@ -178,7 +178,8 @@ class Index:
             page = index.pages / file.name.partition("-")[0].replace("_", "-") / "index.html"
             page.parent.mkdir(parents=True, exist_ok=True)
             with page.open("a") as links:
-                links.write(f'<a href="../../files/{file.name}">{file.name}</a>\n')
+                digest = hashlib.sha256(file.read_bytes()).hexdigest()
+                links.write(f'<a href="../../files/{file.name}#sha256={digest}">{file.name}</a>\n')
         return index
 
     @property

@@ -159,8 +159,7 @@ def test_an_environment_made_from_a_guarded_one_is_free(world: GuardedWorld) -> 
     assert world.is_intact
 
 
-def test_an_older_python(tmp_path: Path, index: Index) -> None:
-    """The modules are imported by the Python of the environment: this one, without the packages of wheelproof."""
+def test_the_program_needs_the_standard_library_alone() -> None:
     program = [
         sys.executable,
         "-I",
@@ -178,16 +177,27 @@ def test_what_is_damaged_already_is_said_in_the_plan(world: GuardedWorld) -> Non
     assert f"note: {CUDNN} of nvidia-cudnn-cu12 9.7 is not the file that it installed" in done.words
 
 
+def without_links(world: GuardedWorld) -> None:
+    """Take the environment for one on an overlay file system, where no hard links are made."""
+    module = world.venv / "share/torch-guard/program/torch_guard/tripwire.py"
+    module.write_text(module.read_text().replace("return kind in", "return True or kind in"))
+
+
+def test_without_links_a_library_is_put_back_from_what_uv_has(world: GuardedWorld) -> None:
+    world.install_guard()
+    without_links(world)
+    done = world.shell("pip install needs-cu13")
+    assert (done.status, world.is_intact) == (1, True), done.words
+    assert "put back: nvidia-cudnn-cu12" in done.words
+
+
 @pytest.mark.parametrize("way", ["pip install six", "uv pip install six"])
 def test_damage_that_cannot_be_put_back_stays_damage(world: GuardedWorld, way: str) -> None:
     world.install_guard()
-    settings = world.venv / "share/torch-guard/program/torch_guard/tripwire.py"
-    settings.write_text(
-        settings.read_text().replace("return kind in", "return True or kind in")
-    )  # an overlay: no links
-    done = world.shell("pip install needs-cu13")
+    without_links(world)
+    done = world.shell("pip install impostor")
     assert done.status == 1
-    assert "NOT put back: nvidia-cudnn-cu12; run: WHEELPROOF_GUARD=off" in done.words
+    assert "NOT put back: torch; run: WHEELPROOF_GUARD=off" in done.words
     again = world.shell(way)
     assert (again.status, "around the guard" in again.words) == (1, True), again.words
     assert world.guard("--check").status == 1

@@ -165,11 +165,21 @@ def _repair(
 
 
 def put_back_command(guard: Guard, damages: Sequence[Damage]) -> str:
-    """The exact command that installs again what broke, from the index that the installer is configured to use."""
+    """The exact command that installs again what broke: from the wheel that it came from, else from the index."""
     versions = {**needed_of(guard), **guard.packages}
-    pins = sorted({f"{damage.name}=={versions[damage.name]}" for damage in damages if damage.name in versions})
+    seen = known(guard)
+    names = sorted({damage.name for damage in damages if damage.name in versions})
+    pins = [
+        _origin(seen[name]) if name in seen and _origin(seen[name]) else f"{name}=={versions[name]}" for name in names
+    ]
     options = ["-m", "pip", "install", "--no-deps", "--force-reinstall"]
     return f"{layout.OFF}=off {shlex.join([guard.place.python, *options, *pins])}"
+
+
+def _origin(seen: Seen) -> str:
+    """The address of the wheel from which a distribution was installed, where that is known and still written down."""
+    url = receipt.read_json(os.path.join(seen.folder, "direct_url.json")).get("url", "")
+    return url if isinstance(url, str) and url.endswith(".whl") else ""
 
 
 def known(guard: Guard) -> dict[str, Seen]:

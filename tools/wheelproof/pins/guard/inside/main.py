@@ -22,6 +22,14 @@ _ASK = "import json, sys; print(json.dumps([sys.prefix, [p for p in sys.path if 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the program; its exit status."""
+    try:
+        return _start(arguments)
+    except OSError as error:
+        say(f"{error.filename or 'a file'} cannot be used: {error.strerror}")
+        return BROKEN
+
+
+def _start(arguments: Sequence[str]) -> int:
     name, rest = (arguments[0], list(arguments[1:])) if arguments else ("", [])
     variables = dict(os.environ)
     if name == layout.HOOK:

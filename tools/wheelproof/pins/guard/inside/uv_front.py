@@ -48,6 +48,8 @@ _SHARED_VALUED = (
     "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--index-strategy", "--link-mode",
 )  # fmt: skip
 _SCRIPT = re.compile(r"^# /// script\s*$", re.MULTILINE)
+_LOCK = re.compile(r"pylock(?:\.[^.]+)?\.toml")
+_REMOVED = re.compile(r"^ [-~] ([A-Za-z0-9._-]+)", re.MULTILINE)
 _ADDED = re.compile(r"^ \+ ([A-Za-z0-9._-]+)", re.MULTILINE)
 _NOTHING = "Would make no changes"
 _TRUE = {"1", "true", "yes", "on", "y", "t"}
@@ -82,7 +84,7 @@ def prepare(uv: str, arguments: Sequence[str], variables: Mapping[str, str]) -> 
         verb = rest[below] if below < len(rest) else ""
         guard = _guard_of_pip(uv, arguments, folder, variables) if verb in ("install", "sync", "uninstall") else None
         words = at + 1 + below + 1
-        return guard, _pip(guard, verb, list(arguments[:words]), list(arguments[words:]), variables)
+        return guard, _pip(uv, guard, verb, list(arguments[:words]), list(arguments[words:]), variables)
     if command == "venv":
         return _venv(rest, folder, arguments, variables)
     where = [*arguments[:at], *options]
@@ -95,7 +97,9 @@ def prepare(uv: str, arguments: Sequence[str], variables: Mapping[str, str]) -> 
 # uv pip
 
 
-def _pip(guard: Guard | None, verb: str, head: list[str], rest: list[str], variables: Mapping[str, str]) -> Prepared:
+def _pip(
+    uv: str, guard: Guard | None, verb: str, head: list[str], rest: list[str], variables: Mapping[str, str]
+) -> Prepared:
     arguments = [*head, *rest]
     if guard is None:
         return Prepared(arguments, variables)
@@ -104,6 +108,10 @@ def _pip(guard: Guard | None, verb: str, head: list[str], rest: list[str], varia
         wanted = {name_of(argument) for argument in rest if not argument.startswith("-")}
         wanted |= names_in_files(values_of(rest, "-r", "--requirement", "--requirements"))
         return Prepared(arguments, variables, f"{guard.title} held", refusal(guard, wanted), watch)
+    named = [*values_of(rest, "-r", "--requirement", "--requirements"), *(word for word in rest if word[0:1] != "-")]
+    if any(_LOCK.fullmatch(os.path.basename(word)) for word in named):
+        refused = _lock_replaces(uv, guard, arguments, variables)
+        return Prepared(arguments, variables, f"{guard.title} held: the lock leaves it alone", refused, watch)
     added, plain = _constraints(guard, rest, variables)
     if verb == "install":
         if not _isolates_nothing(rest, variables):
@@ -112,10 +120,20 @@ def _pip(guard: Guard | None, verb: str, head: list[str], rest: list[str], varia
         if "--exact" in rest:
             added += ["-r", guard.place.file(layout.KEEP)]
         return Prepared([*head, *added, *rest], plain, f"{guard.title} held: uv pip install {_shown(added)}", "", watch)
-    files = [argument for argument in rest if not argument.startswith("-") and os.path.isfile(argument)]
-    keep = _keep_beside(guard, names_in_files(files))
+    keep = _keep_beside(guard, names_in_files([word for word in named if os.path.isfile(word)]))
     new = [*head, *added, *rest, keep]
     return Prepared(new, plain, f"{guard.title} held: uv pip sync {_shown(added)} {keep}", "", watch)
+
+
+def _lock_replaces(uv: str, guard: Guard, arguments: Sequence[str], variables: Mapping[str, str]) -> str:
+    """Why a lock of PEP 751, with which uv takes no constraints, is not installed; "" when it may be."""
+    plain = {**variables, "NO_COLOR": "1"}
+    dry = [uv, *[word for word in arguments if word not in ("-q", "--quiet", "--dry-run")], "--dry-run"]
+    done = subprocess.run(dry, env=plain, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    text = done.stdout.decode(errors="replace")
+    gone = {name_of(name) for name in _REMOVED.findall(text)} & set(needed_of(guard))
+    lost = sorted((gone & set(guard.packages)) | (gone - {name_of(name) for name in _ADDED.findall(text)}))
+    return f"{guard.title} held: the lock would replace or remove {', '.join(lost)}; nothing was done" if lost else ""
 
 
 def _keep_beside(guard: Guard, named: set[str]) -> str:
@@ -177,6 +195,7 @@ def _project(  # noqa: PLR0911  # one for each command
     alone = [word for name in guard.names for word in ("--no-install-package", name)]
     alone += [word for name in guard.settings["extensions"] for word in ("--no-build-isolation-package", name)]
     of_sync = _of_sync(options) if command == "run" else list(options) if command == "sync" else _shared(options)
+    of_sync = [option for option in of_sync if option not in ("--inexact", "--exact")]
     sync = [*before, "sync", *of_sync, "--inexact", *alone]
     plain = dict(variables)
     if "UV_NO_CACHE" not in plain and not {"-n", "--no-cache"} & set(options) and not values_of(options, "--cache-dir"):
