@@ -201,3 +201,41 @@ def test_damage_that_cannot_be_put_back_stays_damage(world: GuardedWorld, way: s
     again = world.shell(way)
     assert (again.status, "around the guard" in again.words) == (1, True), again.words
     assert world.guard("--check").status == 1
+
+
+def test_a_project_below_a_guarded_one_has_its_own_environment(world: GuardedWorld) -> None:
+    world.write_project("six")
+    world.install_guard()
+    inner = world.project / "inner"
+    inner.mkdir()
+    (inner / "pyproject.toml").write_text((world.project / "pyproject.toml").read_text().replace("six", "torch==2.8.0"))
+    done = world.run("env", "-u", "VIRTUAL_ENV", "uv", "sync", cwd=inner)
+    assert done.status == 0, done.words
+    assert list(inner.glob(".venv/lib/python3*/site-packages/torch-2.8.0.dist-info"))
+    assert world.is_intact
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "uv --of-a-later-release value pip install torch==2.8.0",
+        "uv run --of-a-later-release value --with needs-2-8 python -V",
+        "pip --of-a-later-release value install torch==2.8.0",
+    ],
+)
+def test_an_option_that_is_not_known_leads_no_call_around_the_guard(world: GuardedWorld, command: str) -> None:
+    world.install_guard()
+    assert world.shell(command).status != 0
+    assert world.is_intact
+
+
+def test_files_that_are_links_into_a_cache(world: GuardedWorld) -> None:
+    cache = world.root / "cache"
+    link = ["env", f"UV_CACHE_DIR={cache}", "UV_LINK_MODE=symlink", str(world.uv), "pip", "install", "--quiet"]
+    world.check(*link, "--reinstall", "--no-deps", *map(str, world.index.own.glob("torch-*.whl")))
+    world.settle()
+    world.install_guard()
+    assert world.shell("pip install impostor").status == 1
+    assert world.is_intact
+    world.check(str(world.uv), "cache", "clean", "--quiet", "--cache-dir", str(cache))
+    assert world.guard("--check").status == (0 if world.is_intact else 1)

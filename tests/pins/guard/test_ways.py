@@ -93,3 +93,15 @@ def test_a_described_environment_has_no_ways(world: GuardedWorld) -> None:
     _, failed, subjects = check(world, "--installed", "2.7.0+cu128")
     assert len(subjects) == 2
     assert "PIN210" not in failed
+
+
+def test_another_family_is_judged_by_what_its_guard_holds(world: GuardedWorld) -> None:
+    world.check(str(world.uv), "pip", "uninstall", "--quiet", "torch", "torchvision", "triton")
+    world.check(str(world.uv), "pip", "install", "--quiet", "jax")
+    assert "--package jax" in world.install_guard().words  # there is no torch
+    assert world.install_guard("--family", "jax", "--package", "nvidia-nccl-*").status == 0
+    status, failed, subjects = check(world)
+    assert (status, failed) == (0, {})
+    assert set(subjects[0]["facts"]["installed"]) == {"jax", "nvidia-nccl-cu12"}
+    assert world.shell("pip uninstall -y nvidia-nccl-cu12").status != 0
+    assert world.shell("uv pip install needs-nccl").status != 0

@@ -16,9 +16,7 @@ from wheel_checks.registry import rules_of
 TORCH = "torch"
 KIND = "pin-guard"
 rule = rules_of(KIND, Audience.INSTALLER)
-_WRITE = Fix(
-    "Write the guard, and use it as its files say.", (run("wheelproof", "pins", "guard", "--directory", "torch-guard"),)
-)
+_WRITE = Fix("Install the guard.", (run("wheelproof", "pins", "guard", "--install"),))
 
 
 @rule(
@@ -27,7 +25,7 @@ _WRITE = Fix(
     why="Any requirement in the tree that the installed torch does not satisfy makes the installer take another one "
     "from its default index, unless a constraint with the local version, an exclude or an override forbids it.",
     example="a venv with torch 2.7.0+cu128 and neither UV_CONSTRAINT nor UV_EXCLUDE",
-    fix="Write the guard with `wheelproof pins guard`, and use it.",
+    fix="Install the guard: `wheelproof pins guard --install`.",
 )
 def held(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     """An installed torch or companion without a constraint, an exclude or an override fails."""

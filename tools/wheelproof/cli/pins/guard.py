@@ -132,14 +132,18 @@ def _print(output: OutputOptions, text: str) -> None:
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
     """Torch and its companions, as they are installed or described, torch first."""
+    from wheel_checks.facts.pins.receipt import InstalledGuard, read_installed_guard
     from wheel_checks.sources.environment import find_environment
     from wheelproof.pins.predict.environment import WATCHED, read_packages
     from wheelproof.pins.survival import parse_installed
 
     if arguments.installed:
         return {name: str(version) for name, version in map(parse_installed, arguments.installed)}
-    packages = read_packages(find_environment(arguments.python, variables=os.environ))
-    return {name: packages[name].version for name in WATCHED if name in packages}
+    environment = find_environment(arguments.python, variables=os.environ)
+    packages = read_packages(environment)
+    guard = read_installed_guard(environment.tree, environment.path)
+    names = list(guard.packages) if isinstance(guard, InstalledGuard) else WATCHED
+    return {name: packages[name].version for name in names if name in packages}
 
 
 def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:

@@ -123,7 +123,9 @@ def remember(place: Place, held: Held) -> None:
         },
         "needed": {name: version_of(one) for name, one in held.needed.items()},
     }
-    receipt.write_json(place.file(layout.STATE), state)
+    data = json.dumps(state, sort_keys=True).encode() + b"\n"
+    if receipt.digest(data) != receipt.digest_of(place.file(layout.STATE)):
+        receipt.replace(place.file(layout.STATE), data, 0o644)
 
 
 def refresh(place: Place, *, accept: bool) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from . import layout, pip_conf
@@ -15,6 +15,10 @@ _GLOBAL = {
     "--python", "--log", "--proxy", "--retries", "--timeout", "--exists-action", "--trusted-host", "--cert",
     "--client-cert", "--cache-dir", "--keyring-provider", "--use-feature", "--use-deprecated", "--resume-retries",
 }  # fmt: skip  # options before the command that take a value
+_COMMANDS = {
+    "install", "lock", "download", "uninstall", "freeze", "inspect", "list", "show", "check", "config", "search",
+    "cache", "index", "wheel", "hash", "completion", "debug", "help",
+}  # fmt: skip
 _ELSEWHERE = ("--target", "-t", "--prefix", "--root")
 _BUILD_CONSTRAINT = (25, 3)  # the first pip with --build-constraint
 
@@ -48,12 +52,17 @@ def cache_of(guard: Guard, variables: Mapping[str, str], installer: str = "uv") 
     return base if f"{layout.FOLDER}/" in base else os.path.join(base, layout.FOLDER, title)
 
 
-def find_command(arguments: Sequence[str], valued: set[str]) -> int:
-    """The index of the first argument that is no option and no value of one; the count of arguments when all are."""
+def find_command(arguments: Sequence[str], valued: Set[str], known: Set[str] = frozenset()) -> int:
+    """The index of the first argument that is no option and no value of one; the count of arguments when all are.
+
+    Where the commands are ``known``, what is none of them is taken for the value of an option of a later release.
+    """
     index = 0
-    while index < len(arguments) and arguments[index].startswith("-"):
+    while index < len(arguments):
+        if not arguments[index].startswith("-") and (not known or arguments[index] in known):
+            break
         index += 2 if arguments[index] in valued else 1
-    return index
+    return min(index, len(arguments))
 
 
 def values_of(arguments: Sequence[str], *names: str) -> list[str]:
@@ -78,7 +87,7 @@ def is_of(path: str, prefix: str, sites: Sequence[str]) -> bool:
 
 def prepare(guard: Guard, arguments: Sequence[str], variables: Mapping[str, str]) -> Prepared:
     """The call ``pip ARGUMENTS`` in the environment of ``guard``."""
-    at = find_command(arguments, _GLOBAL)
+    at = find_command(arguments, _GLOBAL, _COMMANDS)
     command = arguments[at] if at < len(arguments) else ""
     rest = arguments[at + 1 :]
     if {"-h", "--help"} & set(rest):

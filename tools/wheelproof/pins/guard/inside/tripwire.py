@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import base64
 import csv
+import functools
 import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from .held import Distribution, Held, installed, version_of
 
@@ -50,12 +50,18 @@ def look(held: Held) -> dict[str, Seen]:
         digests = read_rows(one)
         statuses = ((path, status_of(path)) for path in digests)
         files = {path: status for path, status in statuses if status is not None}
-        found[name] = Seen(version_of(one), one.folder, one.site, digest_of_rows(one, digests), files, digests)
+        found[name] = Seen(version_of(one), one.folder, one.site, digest_of_rows(one), files, digests)
     return found
 
 
 def read_rows(distribution: Distribution) -> dict[str, str]:
     """The digest of each file that RECORD lists, by its absolute path, but for bytecode and bookkeeping."""
+    return _rows_of(distribution, status_of(distribution.record))
+
+
+@functools.cache
+def _rows_of(distribution: Distribution, _status: Status | None) -> dict[str, str]:
+    """Read once, as long as RECORD is the same file: that of torch has 15,000 rows."""
     found: dict[str, str] = {}
     try:
         with open(distribution.record, encoding="utf-8", errors="surrogateescape", newline="") as file:
@@ -71,19 +77,24 @@ def read_rows(distribution: Distribution) -> dict[str, str]:
     return found
 
 
-def digest_of_rows(distribution: Distribution, digests: Mapping[str, str]) -> str:
+def digest_of_rows(distribution: Distribution) -> str:
     """One digest of what RECORD lists, whatever the order of its rows and whoever installed it."""
+    return _digest_of(distribution, status_of(distribution.record))
+
+
+@functools.cache
+def _digest_of(distribution: Distribution, _status: Status | None) -> str:
     total = hashlib.sha256()
-    for path in sorted(digests):
-        row = f"{os.path.relpath(path, distribution.site)},{digests[path]}\n"
-        total.update(row.encode("utf-8", "surrogateescape"))
+    site = f"{distribution.site}{os.sep}"
+    for path, digest in sorted(read_rows(distribution).items()):
+        total.update(f"{path.replace(site, '', 1)},{digest}\n".encode("utf-8", "surrogateescape"))
     return total.hexdigest()
 
 
-def status_of(path: str) -> Any:
+def status_of(path: str) -> Status | None:
     """The status of a file, None when it is missing."""
     try:
-        found = os.stat(path, follow_symlinks=False)
+        found = os.stat(path)  # of what a link leads to: uv can link into its cache
     except OSError:
         return None
     return (found.st_size, found.st_mtime_ns, found.st_ino)
@@ -113,7 +124,7 @@ def _damage(name: str, seen: Seen, now: Mapping[str, Distribution]) -> str:
     if version != seen.version:
         return f"{name} {seen.version} was replaced by {version}"
     digests = read_rows(current)
-    if digest_of_rows(current, digests) != seen.record:
+    if digest_of_rows(current) != seen.record:
         return f"{name} {seen.version} was replaced by another build of the same version"
     changed = [path for path, status in seen.files.items() if status_of(path) != status]
     changed = [path for path in changed if not _is_recorded(path, digests.get(path, ""))]
@@ -165,7 +176,7 @@ class Stash:
     def _link(self, distribution: Distribution) -> None:
         own = [os.path.join(distribution.folder, name) for name in os.listdir(distribution.folder)]
         for path in {*read_rows(distribution), *own}:
-            if os.path.isfile(path) and not os.path.islink(path):
+            if os.path.isfile(path):
                 link = os.path.join(self.folder, str(len(self._links)))
                 os.link(path, link)
                 self._links[path] = link

@@ -7,10 +7,11 @@ and ``uv remove`` do not have, so that these are two calls.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 from . import layout, pip_conf
@@ -21,6 +22,12 @@ from .pip_front import Prepared, cache_of, find_command, is_of, names_in_files, 
 _GLOBAL = {
     "--cache-dir", "--color", "--directory", "--project", "--config-file", "--allow-insecure-host", "--native-tls-cert",
 }  # fmt: skip  # options of every command that take a value
+_COMMANDS = {
+    "auth", "run", "init", "add", "remove", "version", "sync", "lock", "export", "tree", "format", "check", "audit",
+    "tool", "python", "pip", "venv", "build", "publish", "workspace", "cache", "self", "help",
+    "generate-shell-completion",
+}  # fmt: skip
+_VERBS = {"compile", "sync", "install", "uninstall", "freeze", "list", "show", "tree", "check", "debug"}
 _RUN_VALUED = _GLOBAL | {
     "--extra", "--no-extra", "--group", "--no-group", "--only-group", "--no-editable-package", "--env-file", "--with",
     "-w", "--with-editable", "--with-requirements", "--package", "--python-platform", "--index", "--default-index",
@@ -51,6 +58,9 @@ _SCRIPT = re.compile(r"^# /// script\s*$", re.MULTILINE)
 _LOCK = re.compile(r"pylock(?:\.[^.]+)?\.toml")
 _REMOVED = re.compile(r"^ [-~] ([A-Za-z0-9._-]+)", re.MULTILINE)
 _ADDED = re.compile(r"^ \+ ([A-Za-z0-9._-]+)", re.MULTILINE)
+_VALUED = re.compile(r"^ +(?:(-\w), )?(--[\w-]+) <", re.MULTILINE)
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_ENVIRONMENT = re.compile(r"Would \w+ project environment at: (.+)")
 _NOTHING = "Would make no changes"
 _TRUE = {"1", "true", "yes", "on", "y", "t"}
 
@@ -71,16 +81,16 @@ def find_uv(guard: Guard | None, variables: Mapping[str, str]) -> str:
 
 def prepare(uv: str, arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[Guard | None, Prepared]:
     """The call ``uv ARGUMENTS``, and the guard of the environment that it is for, None when that has none."""
-    at = find_command(arguments, _GLOBAL)
+    at = find_command(arguments, _GLOBAL, _COMMANDS)
     command = arguments[at] if at < len(arguments) else ""
     rest = list(arguments[at + 1 :])
-    end = find_command(rest, _RUN_VALUED) if command == "run" else len(rest)
+    end = find_command(rest, _valued_of_run(uv)) if command == "run" else len(rest)
     options, left = rest[:end], rest[end:]
     folder = _folder(arguments, variables)
     if command not in ("pip", "venv", "sync", "run", "add", "remove") or {"-h", "--help"} & set(options):
         return None, Prepared(arguments, variables)
     if command == "pip":
-        below = find_command(rest, _GLOBAL)
+        below = find_command(rest, _GLOBAL, _VERBS)
         verb = rest[below] if below < len(rest) else ""
         guard = _guard_of_pip(uv, arguments, folder, variables) if verb in ("install", "sync", "uninstall") else None
         words = at + 1 + below + 1
@@ -91,7 +101,16 @@ def prepare(uv: str, arguments: Sequence[str], variables: Mapping[str, str]) -> 
     guard = _guard_of_project(where, folder, variables)
     if guard is None or _is_of_script(command, options, left, folder):
         return _with_overlay(uv, guard, command, where, left, arguments, variables, folder)
-    return guard, _project(uv, guard, command, list(arguments[: at + 1]), options, left, variables)
+    prepared = _project(uv, guard, command, list(arguments[: at + 1]), options, left, variables)
+    return (guard, prepared) if prepared is not None else (None, Prepared(arguments, variables))
+
+
+@functools.cache
+def _valued_of_run(uv: str) -> frozenset[str]:
+    """The options of ``uv run`` that take a value: those that are known, and what this uv says of others."""
+    done = subprocess.run([uv, "run", "--help"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    text = _COLOURS.sub("", done.stdout.decode(errors="replace"))
+    return frozenset(_RUN_VALUED | {name for found in _VALUED.finditer(text) for name in found.groups("")})
 
 
 # uv pip
@@ -189,18 +208,27 @@ def _project(  # noqa: PLR0911  # one for each command
     options: list[str],
     left: list[str],
     variables: Mapping[str, str],
-) -> Prepared:
+) -> Prepared | None:
+    """The call in a project; None when its environment is another one, as of a project in a folder of this one."""
     arguments = [*head, *options, *left]
     before = head[:-1]  # options of uv itself
     alone = [word for name in guard.names for word in ("--no-install-package", name)]
     alone += [word for name in guard.settings["extensions"] for word in ("--no-build-isolation-package", name)]
-    of_sync = _of_sync(options) if command == "run" else list(options) if command == "sync" else _shared(options)
+    of_sync = (
+        _of_sync(options, _valued_of_run(uv))
+        if command == "run"
+        else list(options)
+        if command == "sync"
+        else _shared(options)
+    )
     of_sync = [option for option in of_sync if option not in ("--inexact", "--exact")]
     sync = [*before, "sync", *of_sync, "--inexact", *alone]
     plain = dict(variables)
     if "UV_NO_CACHE" not in plain and not {"-n", "--no-cache"} & set(options) and not values_of(options, "--cache-dir"):
         plain["UV_CACHE_DIR"] = cache_of(guard, variables)
     foreseen = _foresee(uv, sync, plain)
+    if not _is_for(guard, foreseen, _folder(before, variables)):
+        return None
     replaced = next((line for line in foreseen if line.startswith("Would replace")), "")
     refused = f"uv {replaced[0].lower()}{replaced[1:]}, for another Python; nothing was done" if replaced else ""
     refused = refused or (_overlay(uv, guard, [*before, *options], plain) if command == "run" else "")
@@ -224,13 +252,13 @@ def _project(  # noqa: PLR0911  # one for each command
     return Prepared(new, plain, f"{said}: uv sync --inexact, then --no-sync", steps=[[*sync, "--quiet"]])
 
 
-def _of_sync(options: Sequence[str]) -> list[str]:
+def _of_sync(options: Sequence[str], valued: Set[str]) -> list[str]:
     """The options of ``uv run`` that ``uv sync`` has, too."""
     found: list[str] = []
     index = 0
     while index < len(options):
         name = options[index].partition("=")[0]
-        width = 2 if options[index] in _RUN_VALUED else 1
+        width = 2 if options[index] in valued else 1
         if name not in _NOT_OF_SYNC and name not in _NOT_OF_SYNC_VALUED and name != "--no-env-file":
             found += options[index : index + width]
         index += width
@@ -251,6 +279,13 @@ def _foresee(uv: str, sync: Sequence[str], variables: Mapping[str, str]) -> list
     plain = {**variables, "NO_COLOR": "1"}
     done = subprocess.run(dry, env=plain, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     return done.stdout.decode(errors="replace").splitlines()
+
+
+def _is_for(guard: Guard, foreseen: Sequence[str], folder: str) -> bool:
+    """Whether uv says that it would work on the guarded environment; it says nothing where it fails beforehand."""
+    named = [found[1] for line in foreseen if (found := _ENVIRONMENT.match(line))]
+    own = os.path.realpath(guard.place.prefix)
+    return not named or os.path.realpath(os.path.join(folder, named[0])) == own
 
 
 def _with_overlay(
