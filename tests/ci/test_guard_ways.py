@@ -26,7 +26,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 def test_there_are_sixty_ways_each_once() -> None:
     assert len(WAYS) == len(PIP_WAYS) + len(UV_WAYS) >= 60
-    assert len({(way.command, way.prepare) for way in WAYS.values()}) == len(WAYS)
+    assert len({(way.command, way.prepare, way.uv_inside) for way in WAYS.values()}) == len(WAYS)
 
 
 @pytest.mark.parametrize("way", [WAYS[name] for name in SAMPLED], ids=SAMPLED)

@@ -15,6 +15,10 @@ from wheel_checks.sources.regular_file import open_regular, read_end, read_start
 
 ROOT = Path(__file__).resolve().parents[2]
 
+INSIDE_THE_GUARD = (
+    *("guarded", "held", "installing", "layout", "main", "pip_conf", "pip_front", "receipt", "tripwire", "uv_front"),
+)
+
 # What opens files in another way, and why that waits for nothing that a stranger made.
 EXCEPTIONS = {
     "tools/wheelproof/cli/main.py": "writes to /dev/null",
@@ -25,6 +29,10 @@ EXCEPTIONS = {
     "tools/wheelproof/matrix/executors/docker/first_process.py": "runs in another Python: /dev/null",
     "tools/wheelproof/matrix/folders.py": "a lock file of its own, opened for writing, which never waits",
     "tools/wheelproof/pins/atomic.py": "files that it creates, and folders",
+    **dict.fromkeys(
+        (f"tools/wheelproof/pins/guard/inside/{name}.py" for name in INSIDE_THE_GUARD),
+        "runs in another Python, in an environment of the user",
+    ),
     "wheel_checks/data/__init__.py": "a resource of the package",
     "wheel_checks/facts/links/torch_exports.py": "a resource of the package",
     "wheel_checks/process_tree.py": "/proc",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,12 +11,15 @@ from typing import Any
 
 from wheel_checks.errors import NotFoundError, SourceError, UsageError
 from wheel_checks.facts.pins.families import TORCH, as_pattern, families_of, family
+from wheel_checks.process import StartError, run
 from wheel_checks.sources.environment import find_environment
 from wheelproof.pins.guard.inside import installing, layout, receipt, uv_front
 from wheelproof.pins.guard.inside.guarded import load
 from wheelproof.pins.guard.inside.held import installed
 from wheelproof.pins.guard.inside.layout import Place
-from wheelproof.pins.guard.inside.main import describe
+from wheelproof.pins.guard.inside.main import ASK
+
+_TIMEOUT = 60.0  # seconds that a Python has to start
 
 
 def families_held(packages: Sequence[str], extensions: Sequence[str]) -> dict[str, Any]:
@@ -64,8 +68,15 @@ def place_of(python: str, variables: Mapping[str, str]) -> tuple[Place, list[str
         raise NotFoundError(
             f"{environment.path} has no interpreter", expected="an environment whose Python can be started"
         )
-    with _as_errors():
-        prefix, sites = describe(environment.interpreter)
+    try:
+        ended = run([environment.interpreter, "-E", "-c", ASK], deadline=_TIMEOUT, cwd="/")
+    except StartError as error:
+        raise SourceError(f"{environment.interpreter} cannot be started: {error}") from error
+    try:
+        prefix, sites = json.loads(ended.output.decode().splitlines()[-1])
+    except (ValueError, IndexError):
+        said = ended.errors.decode(errors="replace").strip().splitlines()
+        raise SourceError(f"{environment.interpreter} does not start: {said[-1] if said else ended.status}") from None
     return Place(prefix, environment.interpreter), sites
 
 

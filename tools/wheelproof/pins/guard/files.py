@@ -18,6 +18,7 @@ from typing import Any
 
 from wheel_checks.data import load
 from wheel_checks.errors import SourceError, UsageError
+from wheel_checks.sources.regular_file import read_whole
 from wheelproof.pins.atomic import open_folder
 from wheelproof.pins.guard import inside
 from wheelproof.pins.guard.abilities import UvAbilities
@@ -27,6 +28,7 @@ from wheelproof.pins.guard.versions import companions_of
 CONSTRAINTS, EXCLUDES, OVERRIDES = "constraints.txt", "excludes.txt", "overrides.txt"
 VARIABLES, SHELL, TABLE = "guard.env", "guard.sh", "pyproject-tool-uv.toml"
 GITHUB, DOCKER, SETTINGS = "github-step.yml", "Dockerfile.guard", "settings.json"
+_LARGEST = 1 << 20  # bytes of a module
 IN_IMAGE = "/etc/torch-guard"  # where the Dockerfile puts the folder
 TORCH = "torch"
 
@@ -81,7 +83,7 @@ def guard_files(guard: Guard, settings: Mapping[str, Any]) -> dict[str, str]:
 def program_files() -> dict[str, dict[str, str]]:
     """The program of an installed guard, by folder and name: an image that has these files needs no wheelproof."""
     modules = {
-        path.name: path.read_text(encoding="utf-8") for path in sorted(Path(inside.__file__).parent.glob("*.py"))
+        path.name: read_whole(path, _LARGEST).decode() for path in sorted(Path(inside.__file__).parent.glob("*.py"))
     }
     return {PROGRAM: {MAIN: MAIN_TEXT}, f"{PROGRAM}/{PACKAGE}": modules}
 

@@ -17,7 +17,7 @@ from .layout import Place
 from .pip_front import Prepared
 
 _RUNNING = "_PIP_RUNNING_IN_SUBPROCESS"  # pip sets it for a pip that it started by --python
-_ASK = "import json, sys; print(json.dumps([sys.prefix, [p for p in sys.path if p]]))"
+ASK = "import json, sys; print(json.dumps([sys.prefix, [p for p in sys.path if p]]))"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -161,7 +161,7 @@ def _accept(_: Sequence[str]) -> int:
 
 def describe(python: str) -> tuple[str, list[str]]:
     """The prefix of an interpreter, and the folders from which it imports. Raises InstallError."""
-    done = subprocess.run([python, "-E", "-c", _ASK], cwd="/", capture_output=True, check=False)
+    done = subprocess.run([python, "-E", "-c", ASK], cwd="/", capture_output=True, check=False)
     if done.returncode:
         words = done.stderr.decode(errors="replace").strip().splitlines()
         raise InstallError(f"{python} does not start: {words[-1] if words else done.returncode}")
