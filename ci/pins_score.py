@@ -1,4 +1,4 @@
-"""Print how many files of the corpus of pins each way of taking torch out gets right, byte for byte.
+"""Print how many files of the corpora of pins each way of taking torch out gets right, byte for byte.
 
 Beside ``wheelproof pins rewrite`` stand two ways that scripts in the wild have, re-implemented from their behaviour:
 dropping every line that holds "torch" (``substring``), and every line that begins with a pin as one writes it most
@@ -15,24 +15,34 @@ from pathlib import Path
 from wheel_checks.errors import WheelproofError
 from wheelproof.pins import NameSet, Policy, plan
 
-CORPUS = Path(__file__).resolve().parents[1] / "tests" / "data" / "pins"
+DATA = Path(__file__).resolve().parents[1] / "tests" / "data"
+CORPORA = (DATA / "pins", DATA / "pins-by-effect")
 PREFIXES = ("torch=", "torchvision=", "torchaudio=", '"torch =', '"torchvision =', '"torchaudio =')
 
 
-def ours(path: Path, names: NameSet) -> bytes:
-    """What ``wheelproof pins rewrite --conda`` makes of a file."""
+Files = dict[Path, bytes]
+
+
+def ours(path: Path, names: NameSet) -> Files:
+    """What ``wheelproof pins rewrite --conda`` makes of a file, or of the files of a folder."""
     files = plan([path], Policy(names=names, conda=True)).files
-    return next(file.rewritten for file in files if file.target == path.resolve())
+    return _contents(path) | {file.target: file.rewritten for file in files}
 
 
-def substring(path: Path, _: NameSet) -> bytes:
+def substring(path: Path, _: NameSet) -> Files:
     """Without the lines that hold "torch" in any case; line ends become those of Unix, as text mode has it."""
-    return _without(path, lambda line: "torch" in line.lower())
+    return {file: _without(file, lambda line: "torch" in line.lower()) for file in _contents(path)}
 
 
-def prefix(path: Path, _: NameSet) -> bytes:
+def prefix(path: Path, _: NameSet) -> Files:
     """Without the lines that begin with the most common spelling of a pin."""
-    return _without(path, lambda line: line.strip().startswith(PREFIXES))
+    return {file: _without(file, lambda line: line.strip().startswith(PREFIXES)) for file in _contents(path)}
+
+
+def _contents(path: Path) -> Files:
+    """The files at a path, by their real paths."""
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return {file.resolve(): file.read_bytes() for file in files}
 
 
 def _without(path: Path, goes: Callable[[str], bool]) -> bytes:
@@ -40,13 +50,17 @@ def _without(path: Path, goes: Callable[[str], bool]) -> bytes:
         return "".join(line for line in file if not goes(line)).encode()
 
 
-WAYS: dict[str, Callable[[Path, NameSet], bytes]] = {"wheelproof": ours, "substring": substring, "prefix": prefix}
+WAYS: dict[str, Callable[[Path, NameSet], Files]] = {"wheelproof": ours, "substring": substring, "prefix": prefix}
 
 
-def is_right(way: Callable[[Path, NameSet], bytes], name: str, names: NameSet) -> bool:
-    """Whether a way gives what the corpus expects."""
+def is_right(way: Callable[[Path, NameSet], Files], corpus: Path, name: str, names: NameSet) -> bool:
+    """Whether a way gives what the corpus expects, of every file of a case."""
+    root, expected = (corpus / "input" / name).resolve(), (corpus / f"expected-{names}" / name).resolve()
     try:
-        return way(CORPUS / "input" / name, names) == (CORPUS / f"expected-{names}" / name).read_bytes()
+        made = {path for path in way(root, names).items() if path[0].is_relative_to(root)}
+        return {(str(path.relative_to(root)), data) for path, data in made} == {
+            (str(path.relative_to(expected)), data) for path, data in _contents(expected).items()
+        }
     except (WheelproofError, UnicodeError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return False
@@ -54,14 +68,18 @@ def is_right(way: Callable[[Path, NameSet], bytes], name: str, names: NameSet) -
 
 def main() -> int:
     """Print a line per file, and the sums; 1 when ours is not perfect."""
-    cases = [case["name"] for case in json.loads((CORPUS / "manifest.json").read_text(encoding="utf-8"))]
+    cases = [
+        (corpus, case["name"])
+        for corpus in CORPORA
+        for case in json.loads((corpus / "manifest.json").read_text(encoding="utf-8"))
+    ]
     perfect = True
     for names in NameSet:
-        right = {way: [name for name in cases if is_right(call, name, names)] for way, call in WAYS.items()}
-        print(f"{f'set {names}':40}{''.join(f'{way:>12}' for way in WAYS)}")
-        for name in cases:
-            print(f"{name:40}" + "".join(f"{'right' if name in right[way] else 'wrong':>12}" for way in WAYS))
-        print(f"{'':40}" + "".join(f"{f'{len(right[way])} of {len(cases)}':>12}" for way in WAYS) + "\n")
+        right = {way: [case for case in cases if is_right(call, *case, names)] for way, call in WAYS.items()}
+        print(f"{f'set {names}':45}{''.join(f'{way:>12}' for way in WAYS)}")
+        for case in cases:
+            print(f"{case[1]:45}" + "".join(f"{'right' if case in right[way] else 'wrong':>12}" for way in WAYS))
+        print(f"{'':45}" + "".join(f"{f'{len(right[way])} of {len(cases)}':>12}" for way in WAYS) + "\n")
         perfect = perfect and len(right["wheelproof"]) == len(cases)
     return 0 if perfect else 1
 

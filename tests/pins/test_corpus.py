@@ -15,9 +15,12 @@ from tests.support.trees import contents, give_back, rewrite
 from wheelproof.pins import NameSet, Policy, plan
 from wheelproof.pins.model import FilePlan
 
-CORPUS = Path(__file__).parents[1] / "data" / "pins"
+DATA = Path(__file__).parents[1] / "data"
+CORPUS = DATA / "pins"
 MANIFEST = json.loads((CORPUS / "manifest.json").read_text())
 NAMES = [case["name"] for case in MANIFEST]
+BY_EFFECT = DATA / "pins-by-effect"
+MANIFEST_BY_EFFECT = json.loads((BY_EFFECT / "manifest.json").read_text())
 
 # What stands for each warning of the manifest.
 CODES = {
@@ -80,3 +83,22 @@ def test_the_whole_folder_at_once_and_back_again(names: NameSet, tmp_path: Path)
     assert rewritten == contents(CORPUS / f"expected-{names}")
     assert contents(project) == contents(CORPUS / "input")
     assert not journal.exists()
+
+
+@pytest.mark.parametrize("names", list(NameSet))
+@pytest.mark.parametrize("case", MANIFEST_BY_EFFECT, ids=lambda case: str(case["name"]))
+def test_what_an_installer_would_see(case: dict[str, object], names: NameSet, tmp_path: Path) -> None:
+    name = str(case["name"])
+    project = tmp_path / name
+    source = BY_EFFECT / "input" / name
+    shutil.copytree(source, project) if source.is_dir() else shutil.copy(source, project)
+
+    planned_ = plan([project], Policy(names=names))
+    told = {notice.code for file in planned_.files for notice in file.notices}
+    for file in planned_.files:
+        file.path.write_bytes(file.rewritten)
+
+    expected = BY_EFFECT / f"expected-{names}" / name
+    assert contents(project) == contents(expected) if source.is_dir() else project.read_bytes() == expected.read_bytes()
+    assert set(case["warn"] if isinstance(case["warn"], list) else ()) <= told
+    assert not plan([project], Policy(names=names)).changed

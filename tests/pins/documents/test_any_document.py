@@ -94,7 +94,7 @@ def check(kind: str, text: str, policy: Policy) -> FilePlan:
     again = planned(kind, file.rewritten, policy)
     assert not again.changed
     if policy.mode is Mode.DROP:
-        left = [found.name for found in again.document.requirements if policy.means(found.name)]
+        left = [found.name for found in again.document.requirements if policy.wants(found)]
         assert left == []
     return file
 

@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
+from packaging.requirements import Requirement
 
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.facts import PinnedRequirement, PinNotice, RequirementFile
 from wheel_checks.model import Location, Rule, Subject
+from wheel_checks.parsing import requirement_or_none, version_or_none
+from wheel_checks.phrases import plural
 from wheel_checks.runner import run_rules
+from wheel_checks.targets.target import Target
+from wheelproof.pins.applicability import EVERY_LINUX, applies
 from wheelproof.pins.documents.constraints import as_pep508
 from wheelproof.pins.model import Document, FoundRequirement, Notice, Place
 from wheelproof.pins.policy import Policy
@@ -40,10 +43,12 @@ def check_files(
     rules: Sequence[Rule],
     *,
     skip_vendored: bool = False,
+    targets: Sequence[Target] = EVERY_LINUX,
 ) -> Checked:
     """Judge every file that holds requirements; one that cannot be read is undecided, and the others go on.
 
-    ``installed`` are versions by normalised name. Raises WheelproofError for a path that is not there.
+    ``installed`` are versions by normalised name; what applies on none of the ``targets`` does not count. Raises
+    WheelproofError for a path that is not there.
     """
     subjects: list[Subject] = []
     loose: list[Notice] = []
@@ -59,7 +64,7 @@ def check_files(
         document = replace(found, notices=(*found.notices, outside)) if outside else found
         size += len(document.source.data)
         names |= names_in(document)
-        facts = facts_of(path, document, policy, installed)
+        facts = facts_of(path, document, policy, installed, targets)
         results = run_rules(rules, facts, Expectations())
         told = {
             "path": facts.path,
@@ -68,7 +73,9 @@ def check_files(
             "pins": [found.text for found in facts.requirements],
         }
         count = len(facts.requirements)
-        headline = f"{len(document.requirements)} requirements, {count or 'none'} on torch or its companions"
+        commands = f" of {plural(len(document.commands), 'install command')}" if document.commands else ""
+        meant = "on torch or its companions" if policy.is_torch else "that are asked for"
+        headline = f"{len(document.requirements)} requirements{commands}, {count or 'none'} {meant}"
         subjects.append(Subject(str(path), KIND, headline, told, results))
     asked_in_vain = list(unmatched(policy, names))
     if asked_in_vain:
@@ -84,9 +91,16 @@ def _loose(label: str, notices: Sequence[Notice], rules: Sequence[Rule]) -> Subj
     return Subject(label, KIND, results=run_rules(rules, RequirementFile(label, (), places), Expectations()))
 
 
-def facts_of(path: Path, document: Document, policy: Policy, installed: Mapping[str, str]) -> RequirementFile:
+def facts_of(
+    path: Path,
+    document: Document,
+    policy: Policy,
+    installed: Mapping[str, str],
+    targets: Sequence[Target] = EVERY_LINUX,
+) -> RequirementFile:
     """The facts of one document, with every wanted requirement held against what is installed."""
-    wanted = tuple(_judged(found, installed) for found in document.requirements if policy.wants(found))
+    meant = (found for found in document.requirements if policy.wants(found) and applies(found, targets))
+    wanted = tuple(_judged(found, installed) for found in meant)
     notices = tuple(
         PinNotice(notice.code, notice.message, _location(notice.place, path))
         for notice in document.notices
@@ -106,24 +120,32 @@ def _judged(found: FoundRequirement, installed: Mapping[str, str]) -> PinnedRequ
     text = " ".join(found.text.split())
     place = found.place
     location = _location(place, place.path)
-    return PinnedRequirement(found.name, text, str(found.role), location, place.section, version, kept, reason)
+    role = str(found.role)
+    certain = found.certain or found.reinstall or not version
+    return PinnedRequirement(found.name, text, role, location, place.section, version, kept, reason, certain)
 
 
 def _survival(found: FoundRequirement, version: str) -> tuple[bool, str]:
     """Whether an install keeps what is there, and why."""
-    text = as_pep508(found)
-    try:
-        requirement = Requirement(text) if text else None
-    except InvalidRequirement:
-        requirement = None
+    if found.reinstall:
+        return False, "the command installs it again from the index, whatever is there"
+    if not found.certain:
+        return False, "its version is only known when it runs"
+    requirement = requirement_or_none(as_pep508(found))
     if requirement is None:
         return False, "it is a URL, a path, or a form that is not understood"
     if requirement.url:
         return False, "a direct URL is installed whatever is there"
+    return _of_version(requirement, version, upgrade=found.upgrade)
+
+
+def _of_version(requirement: Requirement, version: str, *, upgrade: bool) -> tuple[bool, str]:
     if not version:
         return not requirement.specifier, f"it allows {requirement.specifier} only, and nothing tells what is installed"
-    try:
-        judged = survives(requirement, Version(version))
-    except InvalidVersion:
+    installed = version_or_none(version)
+    if installed is None:
         return False, f"the installed version {version!r} is none"
+    judged = survives(requirement, installed)
+    if judged.kept and upgrade and not any(s.operator in ("==", "===") for s in requirement.specifier):
+        return False, "--upgrade takes the newest version that is allowed"
     return judged.kept, "; ".join(judged.reasons)

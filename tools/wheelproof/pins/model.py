@@ -29,6 +29,7 @@ class Role(StrEnum):
     CONSTRAINT = "constraint"  # limits or overrides others, brings nothing itself
     GROUP = "group"  # a development or dependency group
     CONDA = "conda"  # conda's own packages
+    COMMAND = "command"  # what an install command names: it is read, and never rewritten
 
 
 class Form(StrEnum):
@@ -57,7 +58,7 @@ class ItemList:
     each, None where there is none.
 
     ``opening`` and ``closing`` bound what is between the brackets. ``trailing`` says whether the format allows a
-    separator after the last item.
+    separator after the last item, ``comma_alone`` that a single item needs one (a tuple of Python).
     """
 
     opening: int
@@ -65,6 +66,7 @@ class ItemList:
     items: tuple[Span, ...]
     separators: tuple[int | None, ...]
     trailing: bool = True
+    comma_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,10 @@ class FoundRequirement:
     items: ItemList | None = None
     index: int = 0
     keys: KeyPath = ()
+    certain: bool = True  # False: only its name is known before it runs
+    upgrade: bool = False  # the command takes the newest version that is allowed
+    single_quoted: bool = False  # the text stands between single quotes
+    reinstall: bool = False  # the command installs it again, whatever is there
 
     @property
     def requirement(self) -> Requirement | None:
@@ -143,11 +149,21 @@ class IndexOption:
 
 
 @dataclass(frozen=True, slots=True)
+class InstallCommand:
+    """A command that installs something: where, by which tool, and the projects that it names for certain."""
+
+    place: Place
+    tool: str
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """What a file requires. ``includes`` are other files that it reads (``-r``), ``constraint_files`` those that it
     takes for constraints (``-c``); ``indexes`` are where it has files looked for.
 
-    ``rewritable`` is False for what is only reported: lock files, shell scripts. ``blanked`` is the text, where only
+    ``rewritable`` is False for what is only reported: lock files, shell scripts, of which ``commands`` are the
+    installations. ``blanked`` is the text, where only
     a part of it is the document (PEP 723), with blanks in place of all else.
     """
 
@@ -160,6 +176,7 @@ class Document:
     indexes: tuple[IndexOption, ...] = ()
     rewritable: bool = True
     blanked: str = ""
+    commands: tuple[InstallCommand, ...] = ()
 
     @property
     def layout(self) -> str:

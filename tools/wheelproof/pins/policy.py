@@ -42,6 +42,11 @@ class Policy:
     versions: Mapping[str, str] = field(default_factory=dict)
     families: tuple[Family, ...] = field(default_factory=lambda: (family(TORCH),))
 
+    @property
+    def is_torch(self) -> bool:
+        """Whether torch's family is meant, and nothing else."""
+        return not self.packages and [one.name for one in self.families] == [TORCH]
+
     def means(self, name: str) -> bool:
         """Whether a project is meant."""
         if self.packages:

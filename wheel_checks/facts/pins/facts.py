@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from wheel_checks.model import Location
 
 BUILD, CONDA = "build", "conda"  # roles that no installed torch takes part in
+COMMAND = "command"  # what an install command names
 
 
 @dataclass(frozen=True, slots=True)
 class PinnedRequirement:
     """A requirement on torch or one of its companions.
 
-    ``role`` is "runtime", "build", "constraint", "group" or "conda"; ``section`` the key under which it stands.
-    ``installed`` is the version that it is held against, "" when none is known; ``kept`` whether an install keeps that
-    (with none: whether any version will do), and ``reason`` why.
+    ``role`` is "runtime", "build", "constraint", "group", "command" or "conda"; ``section`` the key under which it
+    stands, or the command. ``installed`` is the version that it is held against, "" when none is known; ``kept``
+    whether an install keeps that (with none: whether any version will do), and ``reason`` why. It is not ``certain``
+    where its version is only known when it runs.
     """
 
     name: str
@@ -27,6 +29,7 @@ class PinnedRequirement:
     installed: str = ""
     kept: bool = False
     reason: str = ""
+    certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from wheel_checks.commands import path, run
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.pins.facts import BUILD, CONDA, PinnedRequirement, RequirementFile
+from wheel_checks.facts.pins.facts import BUILD, COMMAND, CONDA, PinnedRequirement, RequirementFile
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity
 from wheel_checks.registry import rules_of
 
@@ -17,6 +17,9 @@ _COMPANIONS = ("torchvision", "torchaudio")  # each release requires one release
 
 def _fix(file: RequirementFile) -> Fix:
     return Fix("Take it out, and install torch first.", (run("wheelproof", "pins", "rewrite", path(file.path)),))
+
+
+_BY_HAND = Fix("Take it out of the command, or guard the environment before it (`wheelproof pins guard`).")
 
 
 def _evidence(found: PinnedRequirement) -> tuple[Evidence, ...]:
@@ -37,8 +40,10 @@ def replaces(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """Every requirement that an install heeds keeps the installed version; without one, any version will do."""
     for found in file.requirements:
         if found.role not in (BUILD, CONDA) and not found.kept:
-            told = f"{found.text} could replace the installed {found.name}: {found.reason}"
-            yield Finding(told, _evidence(found), _fix(file), found.location)
+            what = f"`{found.section} {found.text}`" if found.role == COMMAND else found.text
+            told = f"{what} could replace the installed {found.name}: {found.reason}"
+            fix = _BY_HAND if found.role == COMMAND else _fix(file)
+            yield Finding(told, _evidence(found), fix, found.location, undecided=not found.certain)
 
 
 @rule(
@@ -80,14 +85,17 @@ def companions(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     "PIN104",
     "no script installs torch by name",
     Severity.WARNING,
-    why="A `pip install` in a Dockerfile or shell script is heeded as any requirement is, and no rewriting reaches it.",
-    example="`RUN pip install torch==2.8.0` in a Dockerfile whose base image has a torch",
+    why="A `pip install` in a Dockerfile, a workflow or a script is heeded as any requirement is, and no rewriting "
+    "reaches it. Where torch is missing, it takes the build of the default index.",
+    example="`RUN pip install torch` in a Dockerfile whose base image has a torch",
     fix="Take the name out of the command, or guard the environment before it.",
 )
 def commands(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """No install command names torch."""
-    for notice in file.noticed("install-command"):
-        yield Finding(notice.message, location=notice.location)
+    for found in file.requirements:
+        if found.role == COMMAND and found.kept:
+            told = f"`{found.section} {found.text}` installs {found.name} by name"
+            yield Finding(told, _evidence(found), _BY_HAND, found.location)
 
 
 @rule(
@@ -108,15 +116,16 @@ def locks(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     "PIN106",
     "all requirements can be read",
     Severity.WARNING,
-    why="What a setup.py computes is not known without running it: a pin may hide there.",
+    why="What a setup.py or a script computes is not known without running it: a pin may hide there, and nothing is "
+    "proven.",
     example="`install_requires=read_requirements()` in setup.py",
     fix="Write the requirements as literals, or in pyproject.toml.",
 )
 def dynamic(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
-    """Nothing is computed, included from afar, or missing; a file outside of the tree, which was read, is a note."""
-    for notice in file.noticed("dynamic", "remote-include", "include-missing"):
-        yield Finding(notice.message, location=notice.location)
-    for notice in file.noticed("outside-tree"):
+    """Undecided where anything is computed, included from afar, or missing; what was read in place of it is a note."""
+    for notice in file.noticed("dynamic", "remote-include", "include-missing", "install-file"):
+        yield Finding(notice.message, location=notice.location, undecided=True)
+    for notice in file.noticed("outside-tree", "reads-file"):
         yield Finding(notice.message, location=notice.location, severity=Severity.NOTE)
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wheel_checks.errors import NotFoundError
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
 from wheelproof.cli.pins.options import add_name_options, policy_of
 from wheelproof.cli.rights import SETS, allow_tree, raises
 from wheelproof.reporting import OpenReport
+
+if TYPE_CHECKING:  # not for --help
+    from wheel_checks.targets.target import Target
+
+_VERSION = re.compile(r"(?:cp)?3\.?\d{1,2}(?:\.\d{1,2})?t?")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what is there: 2.7.0+cu128, torchvision==0.22.0+cu128 (repeatable); 'none' takes any pin for a danger",
     )
     parser.add_argument(
-        "--python", metavar="PATH", default="", help="the environment to look into (default: the active one)"
+        "--python",
+        metavar="PATH|VERSION",
+        default="",
+        help="the environment to look into (default: the active one), or a version for markers, as 3.12",
+    )
+    add_list(
+        parser,
+        "--platform",
+        "PLATFORM",
+        "what markers are judged for: x86_64, aarch64, win_amd64, ... (repeatable; default: Linux on both)",
     )
     add_name_options(parser)
     parser.add_argument(
@@ -43,7 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
     rules = output.rules(KIND)
     policy = policy_of(arguments)
     paths = [Path(name) for name in arguments.paths] or [Path()]
-    checked = check_files(paths, policy, _installed(arguments), rules, skip_vendored=arguments.skip_vendored)
+    installed = _installed(arguments)
+    checked = check_files(
+        paths, policy, installed, rules, skip_vendored=arguments.skip_vendored, targets=_targets(arguments)
+    )
     if not checked.subjects:
         raise NotFoundError(
             f"no file that holds requirements was found in {', '.join(map(str, paths))}",
@@ -51,6 +70,16 @@ def run(arguments: argparse.Namespace) -> int:
         )
     report = opened.close(checked.subjects, output, local=checked.bytes_read)
     return emit(report, output)
+
+
+def _targets(arguments: argparse.Namespace) -> tuple[Target, ...]:
+    """What markers are judged for: each machine and Python that is named, and all of what is not."""
+    from wheel_checks.targets.target import parse_targets
+    from wheelproof.pins.applicability import with_every_python
+
+    pythons = [arguments.python] if _VERSION.fullmatch(arguments.python) else []
+    targets = parse_targets(arguments.platform or ["all"], pythons, systems=True)
+    return targets if pythons else with_every_python(targets)
 
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
@@ -65,10 +94,11 @@ def _installed(arguments: argparse.Namespace) -> dict[str, str]:
     named = {name: str(version) for name, version in given}
     if arguments.installed and "installed" not in arguments.from_tree:
         return named
+    python = "" if _VERSION.fullmatch(arguments.python) else arguments.python
     try:
-        here = installed_versions(arguments.python, os.environ)
+        here = installed_versions(python, os.environ)
     except NotFoundError:
-        if arguments.python:
+        if python:
             raise
         here = {}
     return here if "torch" in here else here | named

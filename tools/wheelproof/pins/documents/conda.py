@@ -28,8 +28,7 @@ def read(source: Source) -> Document:
         seen.add(item.span)
         text = item.text.strip()
         pip = len(item.keys) > 1
-        match = _CONDA_NAME.match(text)
-        name = project_of(text) if pip else normalized(match[1]) if match else ""
+        name = project_of(text) if pip else conda_name(text)
         found.append(
             FoundRequirement(
                 name,
@@ -45,3 +44,9 @@ def read(source: Source) -> Document:
         )
     notices: list[Notice] = [notice for requirement in found for notice in of_requirement(requirement)]
     return Document("conda", source, tuple(found), tuple(notices))
+
+
+def conda_name(text: str) -> str:
+    """The name of the package that conda's ``channel::name version build`` is for."""
+    match = _CONDA_NAME.match(text)
+    return normalized(match[1]) if match else ""

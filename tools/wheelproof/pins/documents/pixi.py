@@ -7,15 +7,21 @@ from wheelproof.pins.documents.toml_requirements import Where, read_toml
 from wheelproof.pins.model import Document, Form, Role
 
 _PREFIXES = ("", "feature.*.", "target.*.", "feature.*.target.*.")
-PLACES = tuple(
-    Where(f"{prefix}{table}", role, form)
-    for prefix in _PREFIXES
-    for table, role, form in (
-        ("pypi-dependencies", Role.RUNTIME, Form.VERSION),
-        ("dependencies", Role.CONDA, Form.VERSION),
-        ("host-dependencies", Role.CONDA, Form.VERSION),
-        ("build-dependencies", Role.CONDA, Form.VERSION),
-    )
+PLACES = (
+    *(
+        Where(f"{prefix}pypi-options.dependency-overrides", Role.CONSTRAINT, Form.OVERRIDE)
+        for prefix in ("", "feature.*.")
+    ),
+    *(
+        Where(f"{prefix}{table}", role, form)
+        for prefix in _PREFIXES
+        for table, role, form in (
+            ("pypi-dependencies", Role.RUNTIME, Form.VERSION),
+            ("dependencies", Role.CONDA, Form.VERSION),
+            ("host-dependencies", Role.CONDA, Form.VERSION),
+            ("build-dependencies", Role.CONDA, Form.VERSION),
+        )
+    ),
 )
 
 

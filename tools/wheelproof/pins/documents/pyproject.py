@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from wheelproof.pins.documents import hatch, pixi
+from wheelproof.pins.documents import hatch, pixi, tox
 from wheelproof.pins.documents.names import normalized, project_of
 from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.toml_requirements import Where, notices_about, parse_toml, read_toml
-from wheelproof.pins.model import Document, Form, Role
+from wheelproof.pins.model import Document, Form, Notice, Role
 
-_UV = (
+UV = (
     Where("tool.uv.override-dependencies", Role.CONSTRAINT),
     Where("tool.uv.constraint-dependencies", Role.CONSTRAINT),
     Where("tool.uv.build-constraint-dependencies", Role.CONSTRAINT),
@@ -23,30 +24,53 @@ PLACES = (
     Where("project.dependencies", Role.RUNTIME),
     Where("project.optional-dependencies.*", Role.RUNTIME),
     Where("dependency-groups.*", Role.GROUP),
-    *_UV,
+    *UV,
     Where("tool.poetry.dependencies", Role.RUNTIME, Form.VERSION),
     Where("tool.poetry.dev-dependencies", Role.GROUP, Form.VERSION),
     Where("tool.poetry.group.*.dependencies", Role.GROUP, Form.VERSION),
     Where("tool.poetry.extras.*", Role.RUNTIME, Form.NAME),
     Where("tool.pdm.dev-dependencies.*", Role.GROUP),
+    Where("tool.rye.dev-dependencies", Role.GROUP),
+    *(replace(where, path=f"tool.tox.{where.path}") for where in tox.PLACES),
     Where("tool.pdm.resolution.overrides", Role.CONSTRAINT, Form.OVERRIDE),
     *(replace(where, path=f"tool.hatch.{where.path}") for where in hatch.PLACES),
     *(replace(where, path=f"tool.pixi.{where.path}") for where in pixi.PLACES),
 )
-SCRIPT_PLACES = (Where("dependencies", Role.RUNTIME), *_UV)
+SCRIPT_PLACES = (Where("dependencies", Role.RUNTIME), *UV)
 
 
 def read(source: Source) -> Document:
     """The requirements of a pyproject.toml. Raises FormatError when it is not valid TOML."""
     document = read_toml(source, PLACES, "pyproject")
-    notices = [*document.notices, *notices_about(source, _uv(parse_toml(source, source.text)), source.text)]
-    return replace(document, notices=tuple(notices))
-
-
-def _uv(data: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    """What uv's tables say of torch and is kept: code, message, name, and the text that stands on its line."""
+    data = parse_toml(source, source.text)
     tool = data.get("tool")
     uv = tool.get("uv") if isinstance(tool, dict) else None
+    notices = [*document.notices, *uv_notices(source, uv)]
+    return replace(document, notices=tuple(notices), includes=tuple(_setuptools_files(source, data)))
+
+
+def _setuptools_files(source: Source, data: dict[str, Any]) -> Iterator[Path]:
+    """The files that setuptools reads dependencies from (``tool.setuptools.dynamic``), whatever their names."""
+    found: Any = data
+    for key in ("tool", "setuptools", "dynamic"):
+        found = found.get(key) if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        return
+    extras = found.get("optional-dependencies")
+    for entry in (found.get("dependencies"), *(extras.values() if isinstance(extras, dict) else ())):
+        files = entry.get("file") if isinstance(entry, dict) else None
+        for name in [files] if isinstance(files, str) else files if isinstance(files, list) else ():
+            if isinstance(name, str):
+                yield source.path.parent / name
+
+
+def uv_notices(source: Source, uv: Any) -> Iterator[Notice]:
+    """What uv's settings say of torch, and is kept."""
+    yield from notices_about(source, _uv(uv), source.text)
+
+
+def _uv(uv: Any) -> Iterator[tuple[str, str, str, str]]:
+    """What uv's tables say of torch and is kept: code, message, name, and the text that stands on its line."""
     if not isinstance(uv, dict):
         return
     extra = uv.get("extra-build-dependencies")

@@ -17,12 +17,20 @@ READERS = {
     "pyproject": ("pyproject", False),
     "pixi": ("pixi", False),
     "hatch": ("hatch", False),
+    "uv.toml": ("uv_toml", False),
+    "pipfile": ("pipfile", False),
+    "tox": ("tox", False),
+    "recipe": ("recipe", False),
     "setup.cfg": ("setup_cfg", False),
     "setup.py": ("setup_py", True),
     "script": ("script", True),
     "conda": ("conda", False),
     "lock": ("lock", False),
-    "commands": ("commands", False),
+    "commands": ("commands.texts", False),
+    "pipeline": ("commands.workflow", False),
+    "notebook": ("commands.notebook", False),
+    "markdown": ("commands.markdown", False),
+    "nox": ("commands.nox", True),
 }
 # The first that matches a file's name. A prefix is allowed: cpu.pyproject.toml, dev-requirements.txt.
 _NAMES = tuple(
@@ -31,6 +39,10 @@ _NAMES = tuple(
         ("lock", r"(uv|poetry|pdm|pixi)\.lock|pylock(\.[^.]+)?\.toml"),
         ("pixi", r"(.*[._-])?pixi\.toml"),
         ("hatch", r"(.*[._-])?hatch\.toml"),
+        ("uv.toml", r"(.*[._-])?uv\.toml"),
+        ("pipfile", r"pipfile"),
+        ("tox", r"(.*[._-])?tox\.(ini|toml)"),
+        ("recipe", r"(meta|recipe)\.ya?ml"),
         ("pyproject", r"(.*[._-])?pyproject([._-].*)?\.toml"),
         ("setup.cfg", r"(.*[._-])?setup\.cfg"),
         ("setup.py", r"(.*[._-])?setup\.py(\.txt|\.in)?"),
@@ -39,12 +51,40 @@ _NAMES = tuple(
             "commands",
             r"(.*\.)?(docker|container)file([._-](?!.*\.(md|rst|svg|png|txt|json|ya?ml|py)$).*)?|.*\.(sh|bash)",
         ),
+        (
+            "commands",
+            r"(gnu)?makefile([._-](?!.*\.(am|in|cmake|txt|md)$).*)?|.*\.(mk|just|bat|cmd|ps1|zsh|ksh)|\.?justfile",
+        ),
+        ("nox", r"noxfile\.py"),
+        ("notebook", r".*\.ipynb"),
+        (
+            "markdown",
+            r"(.*[._-])?(readme|install|installation|installing|contributing|building|development|quickstart)([._-].*)?\.(md|rst|markdown|mdx)",
+        ),
+        (
+            "pipeline",
+            r"\.gitlab-ci([._-].*)?\.ya?ml|action\.ya?ml|azure-pipelines([._-].*)?\.ya?ml|\.travis\.ya?ml|\.?appveyor\.ya?ml|bitbucket-pipelines\.ya?ml|cloudbuild\.ya?ml|\.readthedocs\.ya?ml|\.cirrus\.ya?ml|\.drone\.ya?ml",
+        ),
         ("script", r".*\.py"),
         ("requirements", r".*(requirements?|constraints?|overrides?|excludes?)([._-].*)?\.(txt|in|pip)|.*\.(in|pip)"),
     )
 )
 # A file of an unusual name, when somebody names it.
 _BY_ENDING = {".txt": "requirements", ".yml": "conda", ".yaml": "conda", ".toml": "pyproject", ".cfg": "setup.cfg"}
+# Folders of pipelines: each YAML file in them holds commands.
+_PIPELINES = {
+    "workflows",
+    ".circleci",
+    ".buildkite",
+    ".gitlab",
+    ".azure-pipelines",
+    ".azuredevops",
+    ".woodpecker",
+    ".ci",
+}
+INSTALLS = re.compile(
+    rb"\b(?:pip[0-9.]*|uv|conda|mamba|poetry|pdm|pixi)['\"]?\s+(?:\S+\s+){0,9}?(?:install|add|sync|run)\b"
+)
 _FOLDERS = {"requirements", "requirement", "reqs", "constraints"}  # in which any .txt or .in is meant
 
 
@@ -52,7 +92,7 @@ def kind_of(path: Path, *, named: bool = True) -> str:
     """The kind of a file by its name; "" when it tells none.
 
     A file that is not ``named``, but found in a tree, is a requirements file only by its own name or its folder's:
-    CMakeLists.txt and MANIFEST.in are none.
+    CMakeLists.txt and MANIFEST.in are none. For YAML of whatever name it is "yaml": its content has to decide.
     """
     name = path.name
     kind = next((kind for kind, pattern in _NAMES if pattern.fullmatch(name)), "")
@@ -62,6 +102,11 @@ def kind_of(path: Path, *, named: bool = True) -> str:
             kind = ""
     if kind:
         return kind
+    yaml = path.suffix.lower() in (".yml", ".yaml")
+    if yaml and (_PIPELINES & set(path.parts[:-1]) or (".github" in path.parts and "ISSUE_TEMPLATE" not in path.parts)):
+        return "pipeline"
+    if not named and yaml:
+        return "yaml"
     if named:
         return _BY_ENDING.get(path.suffix.lower(), "")
     in_folder = any(part.lower() in _FOLDERS for part in path.parts[-3:-1])
@@ -77,7 +122,9 @@ def read_document(path: Path, kind: str = "", *, data: bytes | None = None, cons
     if not kind:
         raise UsageError(f"{path} is no file that holds requirements", expected=f"one of {', '.join(READERS)}")
     content = read_bytes(path) if data is None else data
-    if kind == "commands":  # only reported: what says torch says it in ASCII
+    if kind == "conda" and b"dependencies:" not in content and INSTALLS.search(content):
+        kind = "pipeline"  # some other YAML that somebody names
+    if READERS[kind][0].startswith("commands."):  # only reported: what says torch says it in ASCII
         try:
             content.decode()
         except UnicodeDecodeError:

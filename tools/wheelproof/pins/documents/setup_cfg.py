@@ -5,6 +5,8 @@ from __future__ import annotations
 import configparser
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 from wheel_checks.errors import FormatError
 from wheelproof.pins.documents.names import project_of
@@ -24,7 +26,15 @@ def read(source: Source) -> Document:
     parse(source, source.text)
     found = tuple(_requirements(source))
     notices: list[Notice] = [notice for requirement in found for notice in of_requirement(requirement)]
-    return Document("setup.cfg", source, found, tuple(notices))
+    return Document("setup.cfg", source, found, tuple(notices), includes=tuple(_files(source)))
+
+
+def _files(source: Source) -> Iterator[Path]:
+    """The files that ``file:`` names in place of requirements."""
+    for line in option_lines(source):
+        if _role((line.section, line.option)) is not None and line.text.startswith("file:"):
+            for name in line.text.removeprefix("file:").split(","):
+                yield source.path.parent / name.strip()
 
 
 def parse(source: Source, text: str) -> dict[str, dict[str, str]]:
@@ -39,26 +49,53 @@ def parse(source: Source, text: str) -> dict[str, dict[str, str]]:
     return {section: dict(parser.items(section)) for section in parser.sections()}
 
 
-def _requirements(source: Source) -> Iterator[FoundRequirement]:
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a value: its section and option, its text and where that begins, and the ``whole`` line.
+
+    It has the line to itself (``alone``) unless it stands behind the name of the option.
+    """
+
+    section: str
+    option: str
+    text: str
+    at: int
+    whole: Span
+    alone: bool
+
+
+def option_lines(source: Source) -> Iterator[Line]:
+    """The lines of all values that hold something. Lines under one that stands behind the name count, too."""
     section, option, offset = "", "", 0
-    indented = False
     for line in source.text.splitlines(keepends=True):
         body = line.rstrip("\r\n")
         start, offset = offset, offset + len(line)
         if not body.strip() or body.lstrip().startswith(("#", ";")):
             continue
         if body[0] in " \t" and option:
-            if indented:
-                yield from _line(source, (start, offset), body, (section, option))
-            continue
-        if match := _SECTION.match(body):
+            lead = len(body) - len(body.lstrip())
+            yield Line(section, option, body.strip(), start + lead, (start, offset), alone=True)
+        elif match := _SECTION.match(body):
             section, option = match[1], ""
         elif match := _OPTION.match(body):
             option = match[1].strip().lower()
             rest = body[match.end() :].rstrip()
-            indented = not rest  # a list in one line is split at semicolons, one of several lines is not
             if rest:
-                yield from _inline(source, (start + match.end(), start + match.end() + len(rest)), (section, option))
+                yield Line(section, option, rest, start + match.end(), (start, offset), alone=False)
+
+
+def _requirements(source: Source) -> Iterator[FoundRequirement]:
+    inline: set[tuple[str, str]] = set()  # a list in one line is split at semicolons, one of several lines is not
+    for line in option_lines(source):
+        where = (line.section, line.option)
+        role = _role(where)
+        if not line.alone:
+            inline.add(where)
+            yield from _inline(source, (line.at, line.at + len(line.text)), where)
+        elif role is not None and where not in inline:
+            place = Place(source.path, *source.position(line.at), ".".join(where))
+            values = ((line.at, line.at + len(line.text)),)
+            yield FoundRequirement(project_of(line.text), line.text, role, place, spans=(line.whole,), values=values)
 
 
 def _role(where: tuple[str, str]) -> Role | None:
@@ -66,16 +103,6 @@ def _role(where: tuple[str, str]) -> Role | None:
     if section == "options.extras_require":
         return Role.RUNTIME
     return _OPTIONS.get(option) if section == "options" else None
-
-
-def _line(source: Source, span: Span, body: str, where: tuple[str, str]) -> Iterator[FoundRequirement]:
-    role = _role(where)
-    if role is None:
-        return
-    text = body.strip()
-    at = span[0] + len(body) - len(body.lstrip())
-    place = Place(source.path, *source.position(at), ".".join(where))
-    yield FoundRequirement(project_of(text), text, role, place, spans=(span,), values=((at, at + len(text)),))
 
 
 def _inline(source: Source, span: Span, where: tuple[str, str]) -> Iterator[FoundRequirement]:
@@ -86,7 +113,7 @@ def _inline(source: Source, span: Span, where: tuple[str, str]) -> Iterator[Foun
     separators: list[int | None] = []
     for match in re.compile(r"[^;]+").finditer(source.text, *span):
         text = match[0].strip()
-        if text:
+        if text and not text.startswith("file:"):
             at = match.start() + len(match[0]) - len(match[0].lstrip())
             parts.append((at, at + len(text)))
             separators.append(match.end() if match.end() < span[1] else None)

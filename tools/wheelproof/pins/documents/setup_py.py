@@ -1,20 +1,23 @@
-"""setup.py: the literal lists of the call of ``setup``, by the positions of the syntax tree.
+"""setup.py: the lists that the call of ``setup`` receives, by the positions of the syntax tree.
 
-Nothing is executed, and what is not literal is reported, never guessed.
+Literal lists and tuples are read where they stand, behind a name that is bound once at the top level, in a dictionary
+that is filled key by key, in a sum, and behind a function that looks names up in a table (``deps_list("torch")``). What
+is made of these alone is no new requirement. Nothing is executed, and what is not literal is reported, never guessed.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
-from wheel_checks.errors import FormatError
 from wheelproof.pins.documents.names import project_of
 from wheelproof.pins.documents.notices import of_requirement
+from wheelproof.pins.documents.python_names import Literals, parse
 from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Document, FoundRequirement, ItemList, Notice, Place, Role, Span
+from wheelproof.pins.model import Document, FoundRequirement, ItemList, Notice, Place, Role
 
 _KEYWORDS = {
     "install_requires": Role.RUNTIME,
@@ -29,73 +32,296 @@ _BETWEEN = re.compile(r"\s+|#[^\r\n]*|\\\r?\n")
 def read(source: Source) -> Document:
     """The requirements of a setup.py. Raises FormatError, with the line, when it does not parse."""
     reader = _Reader(source, parse(source, source.text))
-    found = tuple(reader.read())
+    found = reader.read()
     notices = [notice for requirement in found for notice in of_requirement(requirement)]
-    return Document("setup.py", source, found, (*notices, *reader.dynamic()))
+    return Document(
+        "setup.py", source, found, (*notices, *reader.dynamic()), includes=tuple(dict.fromkeys(reader.files))
+    )
 
 
-def parse(source: Source, text: str) -> ast.Module:
-    """The syntax tree. Raises FormatError, with the line."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape sequence in somebody's setup.py is no business of ours
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
-        raise FormatError(f"{source.path} is not valid Python{line}: {getattr(error, 'msg', error)}") from None
+# Calls that make nothing new of what they are given.
+_LOOKUP = re.compile(r"\[\w+\[(?P<name>\w+)\] for (?P=name) in (?P<names>\w+)\]")
+_COMBINING = frozenset(
+    {
+        "list",
+        "tuple",
+        "set",
+        "sorted",
+        "sum",
+        "chain",
+        "from_iterable",
+        "dict",
+        "frozenset",
+        "values",
+        "items",
+        "keys",
+        "copy",
+        "union",
+        "unique",
+        "fromkeys",
+        "reduce",
+        "get",
+        "itertools",
+        "functools",
+        "operator",
+    }
+)
+_FILE = re.compile(r"[\w./-]+\.(?:txt|in|pip|list|reqs?)", re.ASCII)
 
 
-class _Reader:
+class _Reader(Literals):
     def __init__(self, source: Source, tree: ast.Module) -> None:
-        self.source = source
-        self.tree = tree
-        self.lines = [0]
-        for line in re.compile(r"\r\n|\r|\n").finditer(source.text):  # as the tokenizer counts lines
-            self.lines.append(line.end())
+        super().__init__(source, tree)
+        self.found: list[FoundRequirement] = []
         self.texts: set[ast.expr] = set()  # the literals that were read
         self.unread: list[tuple[str, ast.expr]] = []
+        self.named: dict[int, str] = {}  # of found requirements, by their number: the name behind which they stand
+        self.within: set[ast.AST] = set(self.changing)  # all that setup() receives
+        self.visited: set[tuple[str, str]] = set()
+        self.files: list[Path] = []
+        self.reading: list[tuple[str, ast.expr, str]] = []
+        self.behind: list[str] = []  # the names through which the reader came here
 
-    def read(self) -> Iterator[FoundRequirement]:
+    def read(self) -> tuple[FoundRequirement, ...]:
+        """All requirements; one behind a name that others read, too, cannot be removed."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Call) and _name_of(node.func) == "setup":
                 for keyword in node.keywords:
                     if keyword.arg in _KEYWORDS:
-                        yield from self.value(keyword.value, _KEYWORDS[keyword.arg], keyword.arg)
+                        self.value_of(keyword.value, _KEYWORDS[keyword.arg], keyword.arg)
+                    elif keyword.arg is None:
+                        self.keywords(keyword.value)
+        shared = {name for name in self.named.values() if self.is_read_elsewhere(name)}
+        kept = []
+        for number, found in enumerate(self.found):
+            name = self.named.get(number, "")
+            kept.append(replace(found, items=None, values=()) if name in shared else found)
+        return tuple(kept)
 
-    def value(self, value: ast.expr, role: Role, section: str) -> Iterator[FoundRequirement]:
+    def keywords(self, node: ast.expr) -> None:
+        """What ``setup(**NAME)`` receives."""
+        value = self.value(node)
+        if isinstance(node, ast.Name):
+            self.within.update(ast.walk(node))
+        pairs: list[tuple[str, ast.expr]] = []
         if isinstance(value, ast.Dict):
+            pairs = [
+                (key.value, child)
+                for key, child in zip(value.keys, value.values, strict=True)
+                if isinstance(key, ast.Constant) and isinstance(key.value, str)
+            ]
+        elif isinstance(value, ast.Call) and _name_of(value.func) == "dict":
+            pairs = [(keyword.arg, keyword.value) for keyword in value.keywords if keyword.arg]
+        else:
+            self.unread.append(("setup", node))
+        pairs += self.keyed.get(node.id, []) if isinstance(node, ast.Name) else []
+        for key, child in pairs:
+            if key in _KEYWORDS:
+                self.value_of(child, _KEYWORDS[key], key)
+
+    def is_read_elsewhere(self, name: str) -> bool:
+        """Whether a name is used for anything but what setup() receives."""
+        return any(
+            isinstance(node, ast.Name)
+            and node.id == name
+            and isinstance(node.ctx, ast.Load)
+            and node not in self.within
+            for node in ast.walk(self.tree)
+        )
+
+    def value_of(self, value: ast.expr, role: Role, section: str) -> None:
+        """What an expression holds, if it can be said."""
+        self.within.update(ast.walk(value))
+        if isinstance(value, ast.Name):
+            self.name(value, role, section)
+        elif isinstance(value, ast.Dict):
             for key, child in zip(value.keys, value.values, strict=True):
                 name = str(key.value) if isinstance(key, ast.Constant) and isinstance(key.value, str) else "*"
-                yield from self.value(child, role, f"{section}.{name}")
-        elif isinstance(value, ast.List):
-            yield from self.list(value, role, section)
-        else:
+                self.value_of(child, role, section if key is None else f"{section}.{name}")
+        elif isinstance(value, (ast.List, ast.Tuple, ast.Set)) and self.is_bracketed(value):
+            layout = None if isinstance(value, ast.Set) else self.layout(value)  # without items {} is no set
+            self.elements(value.elts, layout, role, section)
+        elif isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.BitOr)):
+            self.value_of(value.left, role, section)
+            self.value_of(value.right, role, section)
+        elif isinstance(value, ast.IfExp):
+            self.value_of(value.body, role, section)
+            self.value_of(value.orelse, role, section)
+        elif isinstance(value, ast.Constant) and isinstance(value.value, str):
+            self.lines_of(value, role, section)
+        elif isinstance(value, ast.Call) and self.is_lookup(value):
+            self.elements(value.args, self.layout(value), role, section, table=True)
+        elif not self.is_derived(value, section) and not self.reads_file(value, section):
             self.unread.append((section, value))
 
-    def list(self, node: ast.List, role: Role, section: str) -> Iterator[FoundRequirement]:
-        items = self.layout(node)
-        for index, element in enumerate(node.elts):
-            if not isinstance(element, ast.Constant) or not isinstance(element.value, str):
+    def name(self, node: ast.Name, role: Role, section: str) -> None:
+        """What a name stands for, and what is added to it."""
+        if (node.id, section) in self.visited:
+            return
+        self.visited.add((node.id, section))
+        if node.id not in self.bindings:
+            self.unread.append((section, node))
+            return
+        if any(seen == node.id for seen in self.behind):
+            return
+        self.behind.append(node.id)
+        bound = self.bindings[node.id]
+        if not (isinstance(bound, ast.Call) and not bound.args and not bound.keywords):  # dict(), defaultdict()
+            self.value_of(bound, role, section)
+        for added in self.added.get(node.id, ()):
+            if isinstance(added, (ast.Constant, ast.JoinedStr)):
+                self.within.update(ast.walk(added))
+                self.element(added, None, 0, role, section)
+            else:
+                self.value_of(added, role, section)
+        for key, child in self.keyed.get(node.id, ()):
+            self.value_of(child, role, f"{section}.{key}")
+        self.behind.pop()
+
+    def is_bracketed(self, node: ast.expr) -> bool:
+        return self.source.text[self.span(node)[0]] in "([{"
+
+    def is_lookup(self, call: ast.Call) -> bool:
+        """Whether a function only looks its arguments up: ``def f(*names): return [TABLE[name] for name in names]``."""
+        function = self.functions.get(_name_of(call.func))
+        if function is None or call.keywords or function.args.vararg is None or function.args.args or not call.args:
+            return False
+        body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+        if len(body) != 1 or not isinstance(body[0], ast.Return) or not isinstance(body[0].value, ast.ListComp):
+            return False
+        made = ast.unparse(body[0].value)
+        matched = _LOOKUP.fullmatch(made)
+        return matched is not None and matched["names"] == function.args.vararg.arg
+
+    def is_derived(self, value: ast.expr, section: str) -> bool:
+        """Whether an expression is made of lists that are read anyway, and of nothing else.
+
+        They are those of the same dictionary, and names that are bound once, which are read now.
+        """
+        bound: set[str] = set(_COMBINING)
+        keys: set[ast.AST] = set()
+        for node in ast.walk(value):
+            if isinstance(node, ast.comprehension):
+                bound |= {target.id for target in ast.walk(node.target) if isinstance(target, ast.Name)}
+                keys.update(inner for condition in node.ifs for inner in ast.walk(condition))
+            elif isinstance(node, ast.Subscript):
+                keys.update(ast.walk(node.slice))
+        counted = [node for node in ast.walk(value) if node not in keys]
+        names = [node for node in counted if isinstance(node, ast.Name) and node.id not in bound]
+        if any(map(_makes_new, counted)) or any(node.id not in self.bindings for node in names):
+            return False
+        first = section.partition(".")[0]
+        for node in names:
+            if not any(name == node.id and seen.partition(".")[0] == first for name, seen in self.visited):
+                self.name(node, _KEYWORDS.get(first, Role.RUNTIME), first)
+        return bool(names)
+
+    def reads_file(self, value: ast.expr, section: str) -> bool:
+        """Whether an expression reads a requirements file that is there: that is read instead."""
+        for node in ast.walk(value):
+            texts = [node.value] if isinstance(node, ast.Constant) else []
+            for text in texts:
+                if isinstance(text, str) and _FILE.fullmatch(text):
+                    path = self.source.path.parent / text
+                    if path.is_file():
+                        self.files.append(path)
+                        self.reading.append((section, value, text))
+                        return True
+        return False
+
+    def elements(
+        self, nodes: list[ast.expr], items: ItemList | None, role: Role, section: str, *, table: bool = False
+    ) -> None:
+        for index, element in enumerate(nodes):
+            self.element(element, items, index, role, section, table=table)
+
+    def element(
+        self, element: ast.expr, items: ItemList | None, index: int, role: Role, section: str, *, table: bool = False
+    ) -> None:
+        """One requirement: a text, a name of one, or what a table has under a name."""
+        start, end = self.span(element)
+        raw = self.source.text[start:end]
+        text = self.text(element)
+        looked_up = table
+        if isinstance(element, ast.Subscript) and isinstance(element.value, ast.Name) and text is None:
+            text, looked_up = self.text(element.slice), True
+        if text is None:
+            head = self.head(element)
+            if isinstance(element, ast.JoinedStr) and head:
+                self.texts.update(node for node in ast.walk(element) if isinstance(node, ast.expr))
+                place = Place(self.source.path, *self.source.position(start), section)
+                self.put(FoundRequirement(head, raw, role, place, certain=False))
+            else:
                 self.unread.append((section, element))
-                continue
-            self.texts.add(element)
-            start, end = self.span(element)
-            raw, text = self.source.text[start:end], element.value.strip()
-            simple = raw[1:-1] == element.value and raw[:1] in "\"'"
-            yield FoundRequirement(
-                project_of(text),
-                text,
+            return
+        self.texts.update(node for node in ast.walk(element) if isinstance(node, ast.expr))
+        shown = text.strip()
+        if looked_up:
+            shown = self.looked_up(shown)
+        literal = isinstance(element, ast.Constant) and not looked_up
+        written = literal or looked_up  # a name in the list is read, and the list is left as it is
+        simple = literal and raw[1:-1] == text and raw[:1] in "\"'"
+        place = Place(self.source.path, *self.source.position(start), section)
+        self.put(
+            FoundRequirement(
+                project_of(shown),
+                shown,
                 role,
-                Place(self.source.path, *self.source.position(start), section),
-                values=((start + 1, end - 1),) if simple else (),
-                items=items,
+                place,
+                values=((start + 1, end - 1),) if simple and items is not None else (),
+                items=items if written else None,
                 index=index,
             )
+        )
 
-    def layout(self, node: ast.List) -> ItemList:
+    def put(self, found: FoundRequirement) -> None:
+        if any(other.place == found.place and other.items is found.items for other in self.found if found.items):
+            return  # a list that stands behind two keys
+        if self.behind:
+            self.named[len(self.found)] = self.behind[-1]
+        self.found.append(found)
+
+    def head(self, element: ast.expr) -> str:
+        """The name with which an f-string begins; "" when it is not known."""
+        if not isinstance(element, ast.JoinedStr) or not element.values:
+            return ""
+        first = element.values[0]
+        return project_of(str(first.value) + "\u2026") if isinstance(first, ast.Constant) else ""
+
+    def looked_up(self, key: str) -> str:
+        """What a table has for a name: the text among the module's literals that is for this project."""
+        name = project_of(key)
+        for node in ast.walk(self.tree):
+            candidates: list[ast.expr] = []
+            if isinstance(node, ast.List) and len(node.elts) > 1:
+                candidates = node.elts
+            elif isinstance(node, ast.Dict):
+                pairs = zip(node.keys, node.values, strict=True)
+                candidates = [value for label, value in pairs if isinstance(label, ast.Constant) and label.value == key]
+            for element in candidates:
+                text = element.value if isinstance(element, ast.Constant) else None
+                if isinstance(text, str) and text != key and project_of(text) == name and _REQUIREMENT.match(text):
+                    self.texts.add(element)
+                    return text.strip()
+        return key
+
+    def lines_of(self, node: ast.Constant, role: Role, section: str) -> None:
+        """Requirements in one text, a line each: they are read, and not removed."""
+        self.texts.add(node)
+        start = self.span(node)[0]
+        for line in str(node.value).splitlines():
+            text = line.partition(" #")[0].strip()
+            if text and not text.startswith("#"):
+                place = Place(self.source.path, *self.source.position(start), section)
+                self.put(FoundRequirement(project_of(text), text, role, place))
+
+    def layout(self, node: ast.List | ast.Tuple | ast.Call) -> ItemList:
         """The spans of the elements, parentheses around them included, and of the commas."""
         opening, closing = self.span(node)
-        spans = [self.span(element) for element in node.elts]
+        elements = node.args if isinstance(node, ast.Call) else node.elts
+        if isinstance(node, ast.Call):
+            opening = self.source.text.find("(", self.span(node.func)[1])
+        spans = [self.span(element) for element in elements]
         separators: list[int | None] = []
         if spans:
             spans[0] = (self.between(opening + 1, spans[0][0])[2], spans[0][1])
@@ -106,7 +332,8 @@ class _Reader:
             spans[index] = (spans[index][0], close)
             if index + 1 < len(spans):
                 spans[index + 1] = (start, spans[index + 1][1])
-        return ItemList(opening + 1, closing - 1, tuple(spans), tuple(separators))
+        alone = isinstance(node, ast.Tuple)
+        return ItemList(opening + 1, closing - 1, tuple(spans), tuple(separators), comma_alone=alone)
 
     def between(self, start: int, end: int) -> tuple[int | None, int, int]:
         """Between two elements: the comma, the end of the first with its parentheses, the start of the second."""
@@ -126,17 +353,11 @@ class _Reader:
             at += 1
         return comma, close, begin
 
-    def span(self, node: ast.expr) -> Span:
-        return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno or 1, node.end_col_offset or 0)
-
-    def offset(self, line: int, column: int) -> int:
-        """The offset of a position of the syntax tree, whose columns count bytes of UTF-8."""
-        start = self.lines[line - 1]
-        text = self.source.text[start : start + column]
-        return start + (column if text.isascii() else len(text.encode()[:column].decode()))
-
     def dynamic(self) -> Iterator[Notice]:
         """Notices about what is not literal, and about literals elsewhere that look like pins."""
+        for section, node, text in self.reading:
+            place = Place(self.source.path, node.lineno, node.col_offset + 1, section)
+            yield Notice("reads-file", f"{section} is made of {text}, which is read in its place", place)
         for section, node in self.unread:
             shown = " ".join(ast.unparse(node).split())[:80]
             place = Place(self.source.path, node.lineno, node.col_offset + 1, section)
@@ -155,3 +376,11 @@ def _name_of(function: ast.expr) -> str:
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
+
+
+def _makes_new(node: ast.AST) -> bool:
+    """Whether a part of an expression may bring a requirement that no list has."""
+    if isinstance(node, ast.Call):
+        return _name_of(node.func) not in _COMBINING
+    text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return text or isinstance(node, (ast.JoinedStr, ast.Lambda, ast.Await))

@@ -174,6 +174,7 @@ class _Reader:
                     items=array.items,
                     index=index,
                     keys=(*path, index),
+                    single_quoted=self.text[value.start] == "'",
                 )
 
     def part(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wheel_checks.errors import NotFoundError, SourceError
 from wheel_checks.sources.regular_file import read_start
-from wheelproof.pins.documents.reading import kind_of
+from wheelproof.pins.documents.reading import INSTALLS, kind_of
 from wheelproof.pins.rewrite.gitignore import Ignored, read_ignored
 
 # Never anybody's sources: version control, environments, caches, what is installed or built.
@@ -68,6 +68,8 @@ def _kind_of_entry(entry: os.DirEntry[str], path: str) -> str:
     kind = kind_of(Path(path), named=False)
     if not kind or not (entry.is_symlink() or entry.is_file()):
         return ""
+    if kind == "yaml":
+        return "pipeline" if _has_commands(Path(entry.path)) else ""
     return "" if kind == "script" and not _has_metadata(Path(entry.path)) else kind
 
 
@@ -81,5 +83,13 @@ def _has_metadata(path: Path) -> bool:
     """Whether a Python file has a block of script metadata (PEP 723)."""
     try:
         return _SCRIPT_MARKER in read_start(path, 1 << 20)
+    except OSError:
+        return False
+
+
+def _has_commands(path: Path) -> bool:
+    """Whether a YAML file of an unknown kind has a command that installs something."""
+    try:
+        return INSTALLS.search(read_start(path, 1 << 19)) is not None
     except OSError:
         return False

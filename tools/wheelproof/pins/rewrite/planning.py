@@ -18,6 +18,7 @@ from wheelproof.pins.model import (
     FilePlan,
     FoundRequirement,
     IndexOption,
+    ItemList,
     Notice,
     Place,
     Plan,
@@ -122,9 +123,11 @@ def read_all(
 
 def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
     """What would happen to one document. Raises FormatError when the result could not be proven right."""
-    wanted = [found for found in document.requirements if policy.wants(found)] if document.rewritable else []
+    meant = [found for found in document.requirements if policy.wants(found)]
+    wanted = [found for found in meant if found.role is not Role.COMMAND] if document.rewritable else []
     changes: list[Change] = []
-    notices: list[Notice] = []
+    notices = [_of_command(found) for found in meant if found.role is Role.COMMAND or document.commands]
+    code = "dynamic" if document.kind == "setup.py" else "not-changed"
     for found in wanted:
         if found.role is Role.CONDA and not policy.conda:
             message = f"{found.text} is conda's, which makes its environment anew: kept (--conda changes it)"
@@ -133,10 +136,10 @@ def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
         text = replacement(found, policy)
         if text is not None and not found.values:
             message = f"{found.text} cannot be changed in place: kept (--mode drop removes it)"
-            notices.append(Notice("not-changed", message, found.place))
+            notices.append(Notice(code, message, found.place))
         elif text is None and not found.spans and found.items is None:
             message = f"{found.text} cannot be removed alone: kept (remove it by hand)"
-            notices.append(Notice("not-changed", message, found.place))
+            notices.append(Notice(code, message, found.place))
         elif text is None or any(document.source.text[start:end] != text for start, end in found.values):
             changes.append(Change(found, text))
             pinned = policy.mode is Mode.PIN_INSTALLED and found.role is not Role.CONDA
@@ -152,11 +155,17 @@ def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
     return file
 
 
-def _edits(document: Document, changes: Iterable[Change], spans: list[Span]) -> tuple[Edit, ...]:
+def _of_command(found: FoundRequirement) -> Notice:
+    """The notice about what a command installs: commands are not rewritten."""
+    message = f"`{found.place.section} {found.text}` in {found.place.path.name} is not rewritten"
+    return Notice("install-command", message, found.place, about=(found.name,))
+
+
+def _edits(document: Document, changes: Iterable[Change], more: list[Span]) -> tuple[Edit, ...]:
     """The edits for the changes, and for further spans that go, in order."""
     source = document.source
     lists: dict[int, list[FoundRequirement]] = {}
-    gone = list(spans)
+    gone = list(more)
     replaced: list[tuple[Span, str]] = []
     for change in changes:
         if change.replacement is not None:
@@ -167,12 +176,29 @@ def _edits(document: Document, changes: Iterable[Change], spans: list[Span]) -> 
             gone += change.found.spans
     for members in lists.values():
         if members[0].items is not None:
-            gone += remove_items(document.layout, members[0].items, {found.index for found in members})
+            items, indexes = members[0].items, {found.index for found in members}
+            spans = remove_items(document.layout, items, indexes)
+            gone += spans
+            replaced += _lone_comma(items, indexes, spans)
     merged = _merged(gone)
     offsets = source.byte_offsets(offset for span in (*merged, *(span for span, _ in replaced)) for offset in span)
     edits = [Edit(offsets[start], offsets[end]) for start, end in merged]
     edits += [Edit(offsets[start], offsets[end], text.encode(source.encoding)) for (start, end), text in replaced]
     return tuple(sorted(edits, key=lambda edit: (edit.start, edit.end)))
+
+
+def _lone_comma(items: ItemList, gone: set[int], spans: list[Span]) -> list[tuple[Span, str]]:
+    """The comma that a tuple needs when one item is left, and no comma."""
+    left = [span for index, span in enumerate(items.items) if index not in gone]
+    commas = [at for at in items.separators if at is not None]
+    if not items.comma_alone or len(left) != 1 or any(not _covers(spans, at) for at in commas):
+        return []
+    end = left[0][1]
+    return [((end, end), ",")]
+
+
+def _covers(spans: list[Span], at: int) -> bool:
+    return any(start <= at < end for start, end in spans)
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
@@ -204,6 +230,8 @@ def _standing_notices(document: Document, policy: Policy, changes: list[Change],
         meant = not notice.about or any(
             policy.means(name) or (locked and policy.means_conda(name)) for name in notice.about
         )
+        if notice.code == "install-file" or (notice.code == "dynamic" and document.commands):
+            continue  # `pins check` says what could not be read; here it changes nothing
         serves_still = notice.code == "index-kept" and policy.mode is not Mode.DROP
         if meant and notice.place not in gone and (changes or not notice.on_change) and not serves_still:
             yield notice

@@ -58,11 +58,13 @@ def _requirements(file: FilePlan) -> str:
 def _values(file: FilePlan, after: Source) -> str:
     """The values of the whole document, where there is a parser that is not ours."""
     kind, before = file.document.kind, file.document.source
-    if kind in {"pyproject", "pixi", "hatch", "script"}:
+    if kind in {"pyproject", "pixi", "hatch", "script", "uv.toml", "pipfile"}:
         texts = (metadata_of(source.text) if kind == "script" else source.text for source in (before, after))
         old, new = (parse_toml(before, text) for text in texts)
         return verify(old, new, file.changes)
-    if kind == "setup.cfg":
+    if kind == "tox" and before.path.suffix == ".toml":
+        return verify(parse_toml(before, before.text), parse_toml(before, after.text), file.changes)
+    if kind in ("setup.cfg", "tox"):
         sections = [{name: sorted(options) for name, options in parse(s, s.text).items()} for s in (before, after)]
         return "" if sections[0] == sections[1] else "sections or options would be lost"
     return ""

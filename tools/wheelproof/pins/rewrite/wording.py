@@ -18,7 +18,7 @@ def replacement(found: FoundRequirement, policy: Policy) -> str | None:
     A text equal to what is there means that nothing changes.
     """
     if policy.mode is Mode.DROP:
-        return None
+        return _guard(found) if is_override(found) else None
     version = policy.versions.get(found.name, "") if policy.mode is Mode.PIN_INSTALLED else ""
     if found.role is Role.CONDA:
         version = ""  # conda knows nothing of the wheel that is installed
@@ -32,6 +32,17 @@ def replacement(found: FoundRequirement, policy: Policy) -> str | None:
         match = _CONDA_HEAD.match(found.text)
         return match[0] if match else found.text
     return _pep508(found, version)
+
+
+def is_override(found: FoundRequirement) -> bool:
+    """Whether a requirement overrides those of others in uv: without it these would count again."""
+    return found.role is Role.CONSTRAINT and found.place.section.endswith("override-dependencies")
+
+
+def _guard(found: FoundRequirement) -> str:
+    """The override that takes a package out of every requirement, in quotes that the text around it has not."""
+    quote = '"' if found.single_quoted else "'"
+    return f"{found.name}; sys_platform == {quote}never{quote}"
 
 
 def _pep508(found: FoundRequirement, version: str) -> str:

@@ -1,0 +1,252 @@
+"""Which files hold install commands, and what these require: a line and what `pins check` reads of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wheelproof.pins.documents.reading import kind_of, read_source
+from wheelproof.pins.documents.source import Source
+from wheelproof.pins.model import Document
+
+
+def read(name: str, text: str) -> Document:
+    path = Path(name)
+    kind = kind_of(path, named=False)
+    return read_source(Source(path, text.encode(), text), "pipeline" if kind == "yaml" else kind)
+
+
+def found(name: str, text: str) -> list[str]:
+    return [requirement.text for requirement in read(name, text).requirements]
+
+
+SHELL = [
+    ("pip install torch==2.7 -r x.txt -c y.txt -e . six", ["torch==2.7", "six"]),
+    ("pip3.12 --no-cache-dir -q install -U 'torch>=2'", ["torch>=2"]),
+    ("python3 -m pip install -qU torch", ["torch"]),
+    ("sudo -H env A=b time pip install torch", ["torch"]),
+    ("/opt/venv/bin/pip install torch", ["torch"]),
+    ("PY=3.12\npip${PY} install torch", ["torch"]),
+    ("pip${PY} install torch", ["torch"]),
+    ("$PIP install torch", ["torch"]),
+    ("V=2.7\npip install torch==$V", ["torch==2.7"]),
+    ("pip install torch==$V", ["torch==…"]),
+    ("pip install --index-url torch numpy", ["numpy"]),
+    ("pip install -i torch --extra-index-url=torch numpy", ["numpy"]),
+    ("pip uninstall torch; pip download torch; pip list; pip install --dry-run torch", []),
+    ("echo pip install torch; echo 'pip install torch' && pip install six", ["six"]),
+    ("# pip install torch \\\npip install six", ["six"]),
+    ("bash -lc 'cd x && pip install torch'", ["torch"]),
+    ('docker run --rm img bash -c "pip install torch"', ["torch"]),
+    ("docker exec c pip install torch", ["torch"]),
+    ("ssh host 'pip install torch'", ["torch"]),
+    ("python -c 'pip install torch'", []),
+    ("conda run -n x pip install torch", ["torch"]),
+    ("cat > x.sh <<EOF\npip install torch\nEOF", ["torch"]),
+    ("cat > Dockerfile.x <<EOF\nFROM a\nRUN pip install torch\nEOF", ["torch"]),
+    ("cat > x.txt <<EOF\npip install torch\nEOF", []),
+    ("uv pip install --system torch --torch-backend auto", ["torch"]),
+    ("uv --quiet pip install torch", ["torch"]),
+    ("uv add torch --group dev", ["torch"]),
+    ("uv run --with torch==2.7 --with 'a>=1,<2, b' python -m pip install six", ["torch==2.7", "a>=1,<2", "b", "six"]),
+    ("uv run pytest --with torch", []),
+    ("uvx ruff check; uv tool install ruff", []),
+    ("conda install -y -c pytorch pytorch==2.7 pytorch-cuda=12.4", ["pytorch==2.7", "pytorch-cuda=12.4"]),
+    ("mamba create -n x 'conda-forge::pytorch-gpu>=2'", ["conda-forge::pytorch-gpu>=2"]),
+    ("poetry add torch@^2.7 --group dev", ["torch@^2.7"]),
+    ("pdm add -G gpu torch", ["torch"]),
+    ("pip_install torch", ["torch"]),
+    ("pip install git+https://github.com/pytorch/vision@v0.2", ["git+https://github.com/pytorch/vision@v0.2"]),
+    ("pip install dist/torch-*.whl ./x.whl", ["dist/torch-*.whl"]),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), SHELL)
+def test_a_shell_script(line: str, expected: list[str]) -> None:
+    assert found("x.sh", f"#!/bin/sh\n{line}\n") == expected
+
+
+def test_what_is_only_known_when_it_runs_is_reported() -> None:
+    document = read("x.sh", 'pip install $PACKAGES "$@" dist/*.whl -r $FILE\npip install . ./sub -e $ROOT/x\n')
+    assert document.requirements == ()
+    assert [notice.code for notice in document.notices] == ["dynamic", "dynamic", "dynamic", "install-file"]
+    assert [command.place.line for command in document.commands] == [1, 2]
+
+
+DOCKERFILE = """\
+# syntax=docker/dockerfile:1
+ARG TORCH=2.7.0
+FROM base
+ENV NUMPY=numpy<2 \\
+    CUDA="cu128"
+ARG UNSET
+RUN --mount=type=cache,target=/root/.cache \\
+    # a comment, which ends in a backslash \\
+    pip install torch==${TORCH} \\
+
+    "$NUMPY" --index-url https://x.test/$CUDA
+RUN ["pip", "install", "torchvision>=0.2"]
+# RUN pip install torchaudio
+RUN <<EOF
+pip install six
+EOF
+RUN pip install torch==$UNSET
+"""
+
+
+def test_a_dockerfile() -> None:
+    document = read("Dockerfile", DOCKERFILE)
+    assert [(r.text, r.place.line, r.certain) for r in document.requirements] == [
+        ("torch==2.7.0", 9, True),
+        ("numpy<2", 11, True),
+        ("torchvision>=0.2", 12, True),
+        ("six", 15, True),
+        ("torch==…", 17, False),
+    ]
+
+
+WORKFLOW = """\
+on:
+  workflow_call:
+    inputs:
+      old: {default: "torch==1.0"}
+env:
+  NUMPY: numpy==2
+jobs:
+  a:
+    strategy:
+      matrix:
+        torch: ["2.7", "2.8"]
+        include:
+          - {extra: torchaudio}
+    steps:
+      - name: pip install torch==9
+        run: |
+          pip install torch==${{ matrix.torch }} "$NUMPY"
+          # pip install torch \\
+          pip install ${{ matrix.extra }} ${{ inputs.old }}
+      - run: >-
+          pip install
+          torchvision
+      - {run: "pip install \\"six>=1\\"", shell: bash}
+      - {run: "pip install torch==8", shell: python}
+      - uses: actions/setup-python@v6
+        with: {pip-install: torchcodec}
+  b:
+    steps:
+      - run: pip install torch==${{ matrix.torch }} ${{ secrets.X }}
+"""
+
+
+def test_a_workflow() -> None:
+    document = read(".github/workflows/test.yml", WORKFLOW)
+    assert [(r.text, r.place.line) for r in document.requirements] == [
+        ("torch==2.7", 17),
+        ("numpy==2", 17),
+        ("torch==2.8", 17),
+        ("torchaudio", 19),
+        ("torch==1.0", 19),
+        ("torchvision", 22),
+        ("six>=1", 23),
+        ("torchcodec", 26),
+        ("torch==…", 29),
+    ]
+    assert [notice.code for notice in document.notices] == ["dynamic"]
+
+
+def test_gitlab_and_others() -> None:
+    text = "variables: {V: '2.7'}\nx:\n  before_script:\n    - pip install torch==$V\n  script: ['pip install six']\n"
+    assert found(".gitlab-ci.yml", text) == ["torch==2.7", "six"]
+    assert found("k8s/job.yaml", "command: [pip, install, 'torch>=2']\n") == ["torch>=2"]
+    assert found("k8s/job.yaml", "args: ['-c', 'pip install torch']\n") == ["torch"]
+    assert found(".github/workflows/x.yml", "a: [b: c\n") == []
+    assert [n.code for n in read(".github/workflows/x.yml", "a: [b: c\n").notices] == ["dynamic"]
+
+
+def test_a_notebook() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["!pip install torch"]},
+        {
+            "cell_type": "code",
+            "source": ["import x\n", "!pip install -q \\\n", '  "torch>=2" {extra}\n', "# !pip install a"],
+        },
+        {"cell_type": "code", "source": "%%bash\npip install torchvision\n"},
+        {
+            "cell_type": "code",
+            "source": ["if x:\n", "    %pip install torchaudio\n", "!{sys.executable} -m pip install six"],
+        },
+        {"cell_type": "code", "source": ["%conda install pytorch\n", "print('pip install numpy')"]},
+    ]
+    text = json.dumps({"cells": cells}, indent=1)
+    document = read("x.ipynb", text)
+    assert [r.text for r in document.requirements] == ["torch>=2", "torchvision", "torchaudio", "six", "pytorch"]
+    line = document.requirements[0].place.line
+    assert "torch>=2" in text.splitlines()[line - 1]
+
+
+README = """\
+Run `pip install torch` or:
+
+```bash
+# Install it
+pip install torch >= 2.7 <name>
+```
+
+1. like so
+
+   ```console
+   $ pip install torchvision
+   Successfully installed pip install nothing
+   ```
+
+Or so:
+
+    pip install torchaudio
+
+```python
+pip = "pip install jax"
+!pip install six
+```
+"""
+
+
+def test_a_readme() -> None:
+    assert found("README.md", README) == ["torch>=2.7", "torchvision", "torchaudio", "six"]
+    assert found("docs/install.rst", "x::\n\n    pip install torch\n\n.. code-block:: bash\n\n   $ uv add six\n") == [
+        "torch",
+        "six",
+    ]
+
+
+def test_a_makefile() -> None:
+    text = "PIP ?= python -m pip\nV := 2.7\ninstall: x\n\t@$(PIP) install torch==$(V) \\\n\t  six\n\t# pip install no\n"
+    assert found("Makefile", text) == ["torch==2.7", "six"]
+    assert found("Makefile", "deps: ; pip install torch\npip install no\n") == ["torch"]
+
+
+def test_nox() -> None:
+    text = (
+        "TORCH = 'torch==2.7'\nDEV = ['pytest', TORCH]\n@nox.session\ndef a(session):\n"
+        "    session.install('-r', 'x.txt', *DEV, f'jax=={v}')\n    session.run('pip', 'install', 'six')\n"
+        "    session.conda_install('pytorch')\n    session.run('pytest', 'torch')\n"
+        "    session.install(*session.posargs)\n"
+    )
+    document = read("noxfile.py", text)
+    assert [r.text for r in document.requirements] == ["pytest", "torch==2.7", "jax==…", "six", "pytorch"]
+    assert [n.code for n in document.notices] == ["install-file", "dynamic"]
+
+
+def test_tox_commands_are_read_and_its_deps_are_rewritten() -> None:
+    text = (
+        "[testenv]\ndeps =\n    torch==2.7\n    gpu: torchvision\n    -r requirements.txt\ncommands_pre =\n"
+        "    python -m pip install \\\n        'torchaudio>=2'\n"
+    )
+    document = read("tox.ini", text)
+    assert [(r.text, str(r.role)) for r in document.requirements] == [
+        ("torch==2.7", "group"),
+        ("torchvision", "group"),
+        ("torchaudio>=2", "command"),
+    ]
+    assert document.includes == (Path("requirements.txt"),)

@@ -1,0 +1,105 @@
+"""What `pins check` says of a tree: what is found fails, what is not known is undecided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wheel_checks.catalogue import all_rules
+from wheel_checks.model import Outcome
+from wheel_checks.targets.target import Target, parse_targets
+from wheelproof.pins import Policy
+from wheelproof.pins.applicability import EVERY_LINUX, applies
+from wheelproof.pins.check import KIND, check_files
+from wheelproof.pins.documents.reading import read_source
+from wheelproof.pins.documents.source import Source
+
+INSTALLED = {"torch": "2.11.0+cu130", "torchvision": "0.26.0+cu130"}
+
+
+def verdict(folder: Path, targets: tuple[Target, ...] = EVERY_LINUX) -> str:
+    """What the results come to: "fail", "undecided" or "pass"; warnings and notes are a pass."""
+    rules = [rule for rule in all_rules() if rule.kind == KIND]
+    subjects = check_files([folder], Policy(), INSTALLED, rules, targets=targets).subjects
+    results = [result for subject in subjects for result in subject.results]
+    if any(result.outcome is Outcome.FAIL and result.severity.value == "error" for result in results):
+        return "fail"
+    return "undecided" if any(result.outcome is Outcome.ERROR for result in results) else "pass"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("Dockerfile", "FROM x\nRUN pip install torch==2.8.0\n", "fail"),
+        ("Dockerfile", "FROM x\nRUN pip install 'torch>=2.8'\n", "pass"),
+        ("Dockerfile", "FROM x\nRUN pip install -U 'torch>=2.8'\n", "fail"),
+        ("Dockerfile", "FROM x\nRUN pip install -U torch==2.11.0\n", "pass"),
+        ("Dockerfile", "FROM x\nRUN pip install --force-reinstall torch==2.11.0\n", "fail"),
+        ("Dockerfile", "FROM x\nARG V\nRUN pip install torch==$V\n", "undecided"),
+        ("Dockerfile", "FROM x\nRUN pip install $PACKAGES\n", "undecided"),
+        ("Dockerfile", "FROM x\nRUN pip install \"torch==2.8; sys_platform == 'win32'\"\n", "pass"),
+        (".github/workflows/a.yml", "jobs: {a: {steps: [{run: pip install torch==2.8}]}}\n", "fail"),
+        ("README.md", "```\npip install torch==2.8\n```\n", "fail"),
+        ("README.md", "```\npip install $X\n```\n", "pass"),
+        ("setup.py", "from setuptools import setup\nx = ['torch<2.7']\nsetup(install_requires=x)\n", "fail"),
+        ("setup.py", "from setuptools import setup\nx = ['torch<2.7']\nprint(x)\nsetup(install_requires=x)\n", "fail"),
+        ("setup.py", "from setuptools import setup\nsetup(install_requires=read())\n", "undecided"),
+        ("setup.py", "from setuptools import setup\nv = '2.8'\nsetup(install_requires=[f'torch=={v}'])\n", "fail"),
+        ("setup.py", "from setuptools import setup\nsetup(install_requires=[f'torch=={v}'])\n", "undecided"),
+        ("setup.py", "from setuptools import setup\nsetup(install_requires=[f'six=={v}'])\n", "pass"),
+        ("Pipfile", "[packages]\ntorch = '==2.8.0'\n", "fail"),
+        ("Pipfile", "[packages]\ntorch = '*'\n", "pass"),
+        ("uv.toml", "constraint-dependencies = ['torch<2.9']\n", "fail"),
+        ("tox.ini", "[testenv]\ndeps = torch==2.8\n", "fail"),
+        ("pyproject.toml", "[tool.rye]\ndev-dependencies = ['torch==2.8']\n", "fail"),
+        ("pyproject.toml", "[tool.tox.env_run_base]\ndeps = ['torch==2.8']\n", "fail"),
+        ("pixi.toml", "[pypi-options.dependency-overrides]\ntorch = '==2.8'\n", "fail"),
+        ("pixi.toml", "[target.win-64.pypi-dependencies]\ntorch = '==2.8'\n", "pass"),
+        ("pyproject.toml", "[tool.poetry.dependencies]\ntorch = {version='2.8', platform='win32'}\n", "pass"),
+    ],
+)
+def test_verdicts(name: str, text: str, expected: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    assert verdict(tmp_path) == expected
+
+
+def test_a_setup_py_that_reads_a_file_is_what_the_file_says(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text("from setuptools import setup\nsetup(install_requires=read('deps/core.txt'))\n")
+    (tmp_path / "deps").mkdir()
+    (tmp_path / "deps/core.txt").write_text("six\n")
+    assert verdict(tmp_path) == "pass"
+    (tmp_path / "deps/core.txt").write_text("torch==2.8\n")
+    assert verdict(tmp_path) == "fail"
+
+
+def test_a_file_that_a_command_names_is_read_where_it_lies_in_the_tree(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "docker").mkdir()
+    (tmp_path / "docker/Dockerfile").write_text("FROM x\nRUN pip install -r /workspace/app/deps/all.list\n")
+    assert verdict(tmp_path) == "undecided"
+    (tmp_path / "deps").mkdir()
+    (tmp_path / "deps/all.list").write_text("torch==2.8\n")
+    assert verdict(tmp_path) == "fail"
+
+
+@pytest.mark.parametrize(
+    ("platform", "python", "marker", "expected"),
+    [
+        ("win_amd64", "3.12", "sys_platform == 'win32'", True),
+        ("x86_64", "3.12", "sys_platform == 'win32'", False),
+        ("x86_64", "3.12", "platform_machine == 'aarch64'", False),
+        ("all", "3.12", "platform_machine == 'aarch64'", True),
+        ("x86_64", "3.12", "python_version < '3.11'", False),
+        ("x86_64", "3.10", "python_version < '3.11'", True),
+        ("x86_64", "3.12", "extra == 'gpu'", True),
+        ("x86_64", "3.12", "extra == 'gpu' and sys_platform == 'darwin'", False),
+        ("x86_64", "3.12", "no_such_name == 'x'", True),
+    ],
+)
+def test_markers(platform: str, python: str, marker: str, expected: bool) -> None:
+    text = f"torch==2.8 ; {marker}\n"
+    (found,) = read_source(Source(Path("requirements.txt"), text.encode(), text), "requirements").requirements
+    assert applies(found, parse_targets([platform], [python], systems=True)) is expected

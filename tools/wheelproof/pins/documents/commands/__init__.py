@@ -1,0 +1,1 @@
+"""What commands install, whatever file they stand in."""

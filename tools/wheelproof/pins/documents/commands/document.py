@@ -1,0 +1,188 @@
+"""What a file's scripts install, as a document: requirements that are read and judged, and never rewritten."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from wheel_checks.phrases import abbreviated
+from wheel_checks.sources.repository import repository_of
+from wheelproof.pins.documents.commands.installs import Install, installs
+from wheelproof.pins.documents.commands.piece import Piece
+from wheelproof.pins.documents.commands.shell import UNKNOWN, Command, Dialect, Word, commands
+from wheelproof.pins.documents.names import normalized, project_of
+from wheelproof.pins.documents.notices import of_requirement
+from wheelproof.pins.documents.source import Source
+from wheelproof.pins.model import Document, Form, FoundRequirement, InstallCommand, Notice, Place, Role
+
+_CONDA_NAME = re.compile(r"(?:[\w.-]+(?:/[\w-]+)?::)?([A-Za-z0-9][A-Za-z0-9._-]*)")
+_POETRY_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?(?=$|[@:=<>~^!])")
+_UNFINISHED = re.compile(r"(?:[=<>~!]=?|@)\s*$")  # README: torch==<version>
+_GLOBBED_WHEEL = re.compile(r"(?:.*/)?([A-Za-z0-9][A-Za-z0-9._]*?)-?[*\0].*(?:\.whl|\*)$", re.DOTALL)
+_MOST_UP = 12  # folders above a file, in which what it names is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An installation, and where it and its words stand."""
+
+    install: Install
+    at: int
+    shift: Piece | None = None
+    documentation: bool = False
+
+    def place(self, word: Word) -> int:
+        """Where a word stands in the file."""
+        return self.shift.place(word.at) if self.shift else word.at
+
+
+def of_scripts(scripts: Iterable[Piece]) -> list[Found]:
+    """The installations of pieces."""
+    return [
+        Found(install, piece.place(install.at), piece, piece.documentation)
+        for piece in scripts
+        for command in commands(piece.text, piece.variables, piece.dialect)
+        for install in installs(command, piece.dialect, piece.variables)
+    ]
+
+
+def of_command(command: Command) -> list[Found]:
+    """The installations of a command that stands in no script; its words stand where they say."""
+    return [Found(install, install.at) for install in installs(command, Dialect.WORDS)]
+
+
+def document(source: Source, kind: str, found: Iterable[Found], more: Iterable[Notice] = ()) -> Document:
+    """What the installations require."""
+    gathered = _Gathered(source, notices=list(more))
+    named: dict[tuple[int, str], dict[str, None]] = {}
+    for one in found:
+        names = named.setdefault((min(one.at, len(source.text)), one.install.tool), {})
+        for word in one.install.requirements:
+            name = gathered.requirement(one, word)
+            names.update({name: None} if name else {})
+        for word in one.install.files:
+            gathered.file(one, word, constraint=False)
+        for word in one.install.constraints:
+            gathered.file(one, word, constraint=True)
+    return Document(
+        kind,
+        source,
+        tuple(gathered.requirements),
+        tuple(dict.fromkeys(gathered.notices)),
+        includes=tuple(dict.fromkeys(gathered.files[False])),
+        constraint_files=tuple(dict.fromkeys(gathered.files[True])),
+        rewritable=False,
+        commands=tuple(
+            InstallCommand(Place(source.path, *source.position(at)), tool, tuple(names))
+            for (at, tool), names in named.items()
+        ),
+    )
+
+
+@dataclass(slots=True)
+class _Gathered:
+    source: Source
+    requirements: list[FoundRequirement] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    files: dict[bool, list[Path]] = field(default_factory=lambda: {False: [], True: []})
+    seen: set[tuple[str, int, str]] = field(default_factory=set)
+
+    def requirement(self, one: Found, word: Word) -> str:
+        """Add what a word requires, or that it is not known; once for each text at each place. The name, if known."""
+        requirement, notice = _requirement(self.source, one, word)
+        self.notices += [notice] if notice else []
+        key = (requirement.name, one.place(word), requirement.text) if requirement else None
+        if requirement and key and key not in self.seen:
+            self.seen.add(key)
+            self.requirements.append(requirement)
+            self.notices += of_requirement(requirement)
+        return requirement.name if requirement else ""
+
+    def file(self, one: Found, word: Word, *, constraint: bool) -> None:
+        """Add a file that a command reads, or that it is not there."""
+        named = _file(self.source.path, word.text)
+        if named is not None:
+            self.files[constraint].append(named)
+        elif not one.documentation and "://" not in word.text and word.text not in ("/dev/stdin", "-"):
+            shown = abbreviated(word.raw.strip("\"'"))
+            message = f"{one.install.tool} reads {shown}, which is not in the tree: what it requires is not known"
+            place = Place(self.source.path, *self.source.position(min(one.place(word), len(self.source.text))))
+            self.notices.append(Notice("install-file", message, place))
+
+
+def _requirement(source: Source, one: Found, word: Word) -> tuple[FoundRequirement | None, Notice | None]:
+    """The requirement that a word is; else what cannot be said of it; neither for a project by its path."""
+    install, text = one.install, word.text.strip()
+    offset = min(one.place(word), len(source.text))
+    place = Place(source.path, *source.position(offset), install.tool)
+    known = UNKNOWN not in text
+    name = _name(text, install.form)
+    if name and text:
+        shown = text if known else text.replace(UNKNOWN, "…")
+        conda = install.form == "conda"
+        certain = known and not _UNFINISHED.search(text)
+        return (
+            FoundRequirement(
+                name,
+                shown,
+                Role.CONDA if conda else Role.COMMAND,
+                place,
+                form=Form.CONDA if conda else Form.PEP508,
+                certain=certain,
+                upgrade=install.upgrades,
+                reinstall=install.reinstalls,
+            ),
+            None,
+        )
+    if one.documentation or not text or (known and "*" not in text):
+        return None, None
+    if "/" in text and not re.search(r"\.whl$|\*$|\0$|^\0$", text):
+        return None, None  # a folder: a project of the tree, whose own files say what it requires
+    shown = abbreviated(word.raw.strip("\"'"))
+    message = f"`{install.tool} {shown}` is only known when it runs: not read"
+    return None, Notice("dynamic", message, place)
+
+
+def _name(text: str, form: str) -> str:
+    """The project or package that a word names for certain; "" when it does not say."""
+    if form == "conda":
+        match = _CONDA_NAME.match(text)
+        rest = text[match.end() :] if match else ""
+        return normalized(match[1]) if match and not rest.startswith((UNKNOWN, "/")) else ""
+    if form == "poetry" and (match := _POETRY_NAME.match(text)):
+        return normalized(match[1])
+    if text.startswith((".", "/", "~")) and not text.endswith((".whl", ".gz", ".zip")):
+        return ""
+    if match := _GLOBBED_WHEEL.match(text):
+        return normalized(match[1].rstrip("-._"))
+    return project_of(text.replace(UNKNOWN, "\u2026") if "==" in text or "://" not in text else text)
+
+
+def _file(path: Path, text: str) -> Path | None:
+    """The file of the tree that a command names: by its whole path, or what is left of it in an image or a checkout."""
+    if UNKNOWN in text:
+        text = text[text.rfind(UNKNOWN) + 1 :]
+        if not text.startswith("/"):
+            return None
+    parts = [part for part in text.replace("\\", "/").split("/") if part not in ("", ".")]
+    if not parts or "://" in text or ".." in parts[1:]:
+        return None
+    root = repository_of(path.parent) or _project(path)
+    folders = [path.parent]
+    while folders[-1] != root and len(folders) < _MOST_UP and folders[-1].parent != folders[-1]:
+        folders.append(folders[-1].parent)
+    for start in range(len(parts)):
+        for folder in folders:
+            candidate = folder.joinpath(*parts[start:])
+            if candidate.is_file():
+                return candidate
+    return None
+
+
+def _project(path: Path) -> Path:
+    """The nearest folder above a file that looks like the root of a project: it may be no checkout."""
+    marks = ("pyproject.toml", "setup.py", ".github", ".gitlab-ci.yml")
+    above = [folder for folder in path.parents if folder.name != ".github"][:_MOST_UP]
+    return next((folder for folder in above if any((folder / mark).exists() for mark in marks)), path.parent)

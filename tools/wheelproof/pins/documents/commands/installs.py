@@ -1,0 +1,302 @@
+"""Which words of a command install what: the grammar of pip, uv, conda, poetry, pdm and others, as data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from wheel_checks.data import load
+from wheelproof.pins.documents.commands.dockerfile import dockerfile_commands
+from wheelproof.pins.documents.commands.shell import UNKNOWN, Command, Dialect, Values, Word, split
+
+DEEPEST = 4  # bash -c "bash -c '...'"
+# Commands that print or look for their words.
+_SAYING = frozenset(
+    [
+        "echo",
+        "printf",
+        "print",
+        "grep",
+        "egrep",
+        "rg",
+        "sed",
+        "awk",
+        "cat",
+        "ls",
+        "test",
+        "[",
+        "[[",
+        "man",
+        "type",
+        "which",
+        "git",
+        "die",
+        "log",
+        "info",
+        "warn",
+        "warning",
+        "error",
+        "Write-Host",
+        "Write-Output",
+        "REM",
+        "rem",
+        "::",
+        "@echo",
+        "say",
+        "fail",
+        "fatal",
+        "comm",
+        "diff",
+        "read",
+    ]
+)
+_HAS_INSTALL = re.compile(
+    r"\b(?:pip[\d.]*|uv|conda|mamba|micromamba|poetry|pdm|pixi|rye|pipenv)\b.*?\b(?:install|add|create|sync|run|update)\b"
+)
+_SHELLS = re.compile(r"(?:.*/)?(?:ba|z|k|da|a)?sh(?:\.exe)?|pwsh|powershell|ssh|su|eval|RUN|wsl|xargs")
+_OPERATOR = re.compile(r"(?:[<>]=|==|~=|!=)")
+_ENDINGS = (">=", "==", "~=", "<=", "!=")
+_PIP_VARIABLE = re.compile(r"\$[({]{0,2}\w*pip\w*\b", re.IGNORECASE)
+_UV_VARIABLE = re.compile(r"\$[({]{0,2}\w*\buv\b\w*", re.IGNORECASE)
+_DOCKERFILE = re.compile(r"[Dd]ockerfile[\w.-]*$")
+_UPGRADE = {"-U", "--upgrade"}
+_REINSTALL = {"--force-reinstall", "--ignore-installed", "-I", "--reinstall"}
+_HARMLESS = {"--dry-run", "--help", "-h", "--version"}
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """An installation: the ``tool``, and the words that are requirements, files, constraints and projects.
+
+    ``flags`` are the options without a value. A word that holds UNKNOWN is not known as a whole.
+    """
+
+    tool: str
+    at: int
+    form: str
+    requirements: tuple[Word, ...] = ()
+    files: tuple[Word, ...] = ()
+    constraints: tuple[Word, ...] = ()
+    paths: tuple[Word, ...] = ()
+    flags: frozenset[str] = frozenset()
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether what is named is taken as new as it may be."""
+        return bool(self.flags & _UPGRADE)
+
+    @property
+    def reinstalls(self) -> bool:
+        """Whether what is installed is installed again, from the index."""
+        return bool(self.flags & _REINSTALL)
+
+
+def installs(command: Command, dialect: Dialect = Dialect.SH, variables: Values | None = None) -> Iterator[Install]:
+    """The installations of a command: its own, and those in scripts that it is given."""
+    yield from _installs(command, dialect, variables, 0)
+
+
+def _installs(command: Command, dialect: Dialect, variables: Values | None, depth: int) -> Iterator[Install]:
+    words = command.words
+    first = words[0].text.rpartition("/")[2] if words else ""
+    if first in _SAYING and not _writes_script(command):
+        return
+    yield from _of_words(words)
+    if depth < DEEPEST:
+        for inner in (*_quoted(words, variables), *_of_body(command, dialect, variables)):
+            yield from _installs(inner, dialect, variables, depth + 1)
+
+
+def _quoted(words: tuple[Word, ...], variables: Values | None) -> Iterator[Command]:
+    """The commands of scripts that are one word each."""
+    for number, word in enumerate(words):
+        several = number > 0 and any(c in word.text for c in " \t\n")
+        if several and _HAS_INSTALL.search(word.text.replace("\n", " ")) and _is_script(words, number):
+            inside = word.raw.find(word.text[:20]) if word.text[:20] in word.raw else 0
+            yield from split(word.text, word.at + inside, variables, Dialect.SH)
+
+
+def _of_body(command: Command, dialect: Dialect, variables: Values | None) -> Iterator[Command]:
+    """The commands of a here-document, if it is a script or a Dockerfile."""
+    if not command.body:
+        return
+    if _DOCKERFILE.search(command.target):
+        yield from dockerfile_commands(command.body, command.body_at, variables)
+    elif _writes_script(command) or not command.words or any(_SHELLS.fullmatch(w.text) for w in command.words):
+        yield from split(command.body, command.body_at, variables, dialect)
+
+
+def _is_script(words: tuple[Word, ...], number: int) -> bool:
+    """Whether a word is run as a script: behind -c of a shell, or the last of docker, ssh, srun, retry, ..."""
+    before = [word.text for word in words[:number]]
+    if any(_SHELLS.fullmatch(text) for text in before):
+        return True
+    flag = before[-1] if before else ""
+    return flag.startswith("-") and flag.endswith("c") and not any(t.startswith(("python", "perl")) for t in before)
+
+
+def _writes_script(command: Command) -> bool:
+    return command.target.endswith((".sh", ".bash")) or bool(_DOCKERFILE.search(command.target))
+
+
+def _of_words(words: tuple[Word, ...]) -> Iterator[Install]:
+    at = 0
+    while at < len(words):
+        for row in _rows():
+            parsed = _parse(row, words, at)
+            if parsed is not None:
+                found, end = parsed
+                if found is not None:
+                    yield found
+                at = end - 1
+                break
+        at += 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    program: tuple[re.Pattern[str], ...]
+    verbs: frozenset[str]
+    values: frozenset[str]
+    requirements: frozenset[str]
+    files: frozenset[str]
+    constraints: frozenset[str]
+    paths: frozenset[str]
+    form: str
+    positional: str
+    label: str
+    bare: bool
+
+
+@cache
+def _rows() -> tuple[_Row, ...]:
+    """Of the table, those with the longest program first."""
+    rows = sorted(load("install_commands")["installer"], key=lambda row: -len(row["program"]))
+    return tuple(_row(row) for row in rows)
+
+
+def _row(row: dict[str, Any]) -> _Row:
+    def options(key: str) -> frozenset[str]:
+        return frozenset(row.get(key, ()))
+
+    return _Row(
+        tuple(re.compile(part) for part in row["program"]),
+        options("verbs"),
+        options("values"),
+        options("requirements"),
+        options("files"),
+        options("constraints"),
+        options("paths"),
+        row["form"],
+        row["positional"],
+        row["name"],
+        bool(row.get("bare")),
+    )
+
+
+def _is_program(pattern: re.Pattern[str], word: Word) -> bool:
+    if pattern.fullmatch(word.text):
+        return True
+    if UNKNOWN not in word.text:
+        return False
+    if word.text == UNKNOWN and pattern.fullmatch("pip"):
+        return bool(_PIP_VARIABLE.match(word.raw))
+    return word.text == UNKNOWN and bool(pattern.fullmatch("uv")) and bool(_UV_VARIABLE.match(word.raw))
+
+
+def _begins(row: _Row, words: tuple[Word, ...], start: int) -> tuple[str, int] | None:
+    """What the installation that begins at a word is called, and where its own words begin; None for none."""
+    at = start
+    for number, pattern in enumerate(row.program):
+        if number:
+            at = _behind_options(row, words, at)
+        if at >= len(words) or not _is_program(pattern, words[at]):
+            return None
+        at += 1
+    if not row.verbs:
+        return row.label, at
+    at = _behind_options(row, words, at)
+    if at >= len(words) or words[at].text not in row.verbs:
+        return None
+    return f"{row.label} {words[at].text}", at + 1
+
+
+def _parse(row: _Row, words: tuple[Word, ...], start: int) -> tuple[Install | None, int] | None:
+    """The installation that begins at a word, if it installs anything, and where it ends; None when none begins."""
+    begun = _begins(row, words, start)
+    if begun is None:
+        return None
+    tool, at = begun
+    found: dict[str, list[Word]] = {"requirements": [], "files": [], "constraints": [], "paths": []}
+    flags: set[str] = set()
+    while at < len(words):
+        word = words[at]
+        if word.text == "--" or not word.text.startswith("-") or word.text == "-":
+            if row.positional == "nothing" and (word.text == "--" or tool.endswith(" run")):
+                break  # the program that is run: it may install, too
+            at += 1
+            if row.positional != "nothing" and word.text != "--":
+                _positional(found[row.positional], word)
+            continue
+        option, value, at = _option(row, words, at + 1, word)
+        flags.add(option)
+        if value is not None:
+            _valued(row, found, option, value)
+    named = any(found.values())
+    empty = not named and not row.bare and (row.positional == "nothing" or not row.verbs)
+    if empty or flags & _HARMLESS:
+        return None, at
+    form = "pep508" if "--pypi" in flags else row.form
+    kinds = {kind: tuple(found[kind]) for kind in found}
+    return Install(tool, words[start].at, form, flags=frozenset(flags), **kinds), at
+
+
+def _positional(found: list[Word], word: Word) -> None:
+    """Add a word; ``torch >= 2.7`` is one requirement in three."""
+    if found and (_OPERATOR.match(word.text) or found[-1].text.endswith(_ENDINGS)):
+        last = found.pop()
+        word = Word(f"{last.text}{word.text}", last.raw, last.at)
+    found.append(word)
+
+
+def _valued(row: _Row, found: dict[str, list[Word]], option: str, value: Word) -> None:
+    """Add the value of an option where it belongs."""
+    if option in row.requirements:
+        found["requirements"] += _several(value)
+    elif option in row.files:
+        found["files"].append(value)
+    elif option in row.constraints:
+        found["constraints"].append(value)
+    elif option in row.paths:
+        found["paths"].append(value)
+
+
+def _several(value: Word) -> list[Word]:
+    """Uv's --with takes several, separated by commas; those within brackets and versions are none."""
+    parts = re.split(r",(?=\s*[A-Za-z])(?![^\[]*\])", value.text)
+    return [Word(part.strip(), value.raw, value.at) for part in parts if part.strip()]
+
+
+def _behind_options(row: _Row, words: tuple[Word, ...], at: int) -> int:
+    """Behind the options of a program that stand before its verb."""
+    while at < len(words) and words[at].text.startswith("-"):
+        _, _, at = _option(row, words, at + 1, words[at])
+    return at
+
+
+def _option(row: _Row, words: tuple[Word, ...], at: int, word: Word) -> tuple[str, Word | None, int]:
+    """The option that a word is, its value, and where the next word is."""
+    text = word.text
+    name, equals, value = text.partition("=")
+    if text.startswith("--") and equals:
+        return name, Word(value, word.raw, word.at), at
+    short = not text.startswith("--") and len(text) > len("-r")
+    if short and text[:2] in row.values:  # -rFILE
+        return text[:2], Word(text[2:].removeprefix("="), word.raw, word.at), at
+    last = f"-{text[-1]}" if short and text[1:].isalpha() else text  # -qr FILE
+    if last in row.values and at < len(words):
+        return last, words[at], at + 1
+    return ("-U" if re.fullmatch(r"-[a-zA-Z]*U[a-zA-Z]*", text) else text), None, at

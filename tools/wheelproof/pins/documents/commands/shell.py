@@ -1,0 +1,541 @@
+"""Shell text as simple commands: words with their places, variables that are known put in, nothing run.
+
+What a shell would only know at run time is :data:`UNKNOWN` in a word. A variable that is set to several literal values
+(in branches, by a loop, by a matrix) gives the command once for each of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+
+UNKNOWN = "\0"
+MOST_VALUES = 8  # of one variable
+DEEPEST = 8  # scripts in scripts
+LONGEST = 1 << 20  # characters of one script
+
+Values = Mapping[str, tuple[str, ...]]
+
+
+class Dialect(Enum):
+    """Whose text it is: the escape, and what a dollar means."""
+
+    SH = auto()
+    MAKE = auto()  # $(NAME) is a variable of make, $$ is the shell's dollar
+    CMD = auto()  # ^ continues a line, a backslash is a backslash
+    POWERSHELL = auto()  # so does a backtick
+    SHOWN = auto()  # what a page shows: >= is no redirection, <name> is put in by the reader
+    WORDS = auto()  # no shell: tox, the exec form of a Dockerfile
+
+
+_ESCAPES = {Dialect.CMD: "^", Dialect.POWERSHELL: "`"}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word as the command gets it, as it is written, and where."""
+
+    text: str
+    raw: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A simple command. ``body`` is that of a here-document, with its place, and ``target`` where output goes."""
+
+    words: tuple[Word, ...]
+    at: int
+    body: str = ""
+    body_at: int = 0
+    target: str = ""
+
+
+@dataclass(slots=True)
+class _Part:
+    """A piece of a word: text, or a variable with what stands for it when it is not set."""
+
+    text: str
+    quoted: bool = False
+    variable: str = ""
+    default: str | None = None
+    spread: bool = False  # "${a[@]}": a list, though it is quoted
+
+
+@dataclass(slots=True)
+class _Raw:
+    """A word before variables are put in."""
+
+    parts: list[_Part]
+    at: int
+    end: int
+    items: list[_Raw] | None = None  # of NAME=(...)
+
+
+@dataclass(slots=True)
+class _Pending:
+    """What the lexer has of the current command."""
+
+    words: list[_Raw] = field(default_factory=list)
+    heredocs: list[tuple[str, bool]] = field(default_factory=list)
+    target: _Raw | None = None
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
+_MAKE = re.compile(r"\$([({])([\w.-]+)[)}]", re.ASCII)
+_BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9@*])(\[[@*]\])?(?:(:?[-=+])([^{}]*))?\}", re.ASCII)
+_EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+_TEMPLATE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_REFERENCE = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)+", re.ASCII)
+_LITERAL = re.compile(r"(==|!=)?\s*'((?:[^']|'')*)'\s*(==|!=)?")
+_SHOWN = re.compile(r"[<>]=|<[A-Za-z][\w .-]*>")
+_RUN = re.compile(r"[\w./:@+=,~-]+", re.ASCII)
+_QUOTED_RUN = re.compile(r"[\w./:@+=,~ <>!;-]+", re.ASCII)
+_HEREDOC = re.compile(r"<<(-?)[ \t]*(?:'([^']*)'|\"([^\"]*)\"|\\?([^\s;|&<>()'\"]+))")
+_REDIRECT = re.compile(r"(?:[0-9]*|&)(?:>>|>\||>&|<&|<>|<<<|>|<)")
+_OPERATORS = re.compile(r"&&|\|\||;;&?|;&|\|&|[;|&()]")
+_KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "fi", "done", "time"})
+_DECLARING = frozenset({"export", "local", "readonly", "declare", "typeset", "set"})
+_PERCENT = re.compile(r"%~?[A-Za-z_*0-9][\w]*%?", re.ASCII)
+
+
+def commands(text: str, variables: Values | None = None, dialect: Dialect = Dialect.SH) -> list[Command]:
+    """The simple commands of a script in order, those in substitutions included, without what is commented out."""
+    if len(text) > LONGEST:
+        return []
+    return list(_Shell(text, dict(variables or {}), dialect, 0).run())
+
+
+def assigned(text: str, variables: Values, dialect: Dialect = Dialect.SH) -> dict[str, tuple[str, ...]]:
+    """The variables after the assignments of a script."""
+    shell = _Shell(text, dict(variables), dialect, 0)
+    for _ in shell.run():
+        pass
+    return shell.variables
+
+
+def split(text: str, at: int, variables: Values | None = None, dialect: Dialect = Dialect.SH) -> list[Command]:
+    """The commands of a piece of text that stands at ``at`` of a larger one."""
+    return [moved(command, at) for command in commands(text, variables, dialect)]
+
+
+def moved(command: Command, by: int) -> Command:
+    """The command, so many characters later."""
+    words = tuple(replace(word, at=word.at + by) for word in command.words)
+    return replace(command, words=words, at=command.at + by, body_at=command.body_at + by)
+
+
+class _Shell:
+    def __init__(self, text: str, variables: dict[str, tuple[str, ...]], dialect: Dialect, depth: int) -> None:
+        self.text, self.variables, self.dialect, self.depth = text, variables, dialect, depth
+        self.escape = _ESCAPES.get(dialect, "\\")
+        self.shell = dialect is not Dialect.WORDS
+        self.at = 0
+        self.nested: list[Command] = []
+        self.pending = _Pending()
+
+    def run(self) -> Iterator[Command]:
+        text = self.text
+        while self.at < len(text):
+            character = text[self.at]
+            if character in " \t\r\v\f":
+                self.at += 1
+            elif self.continues():
+                continue
+            elif character == "\n":
+                self.at += 1
+                yield from self.finish()
+            elif character == "#" and self.dialect is not Dialect.CMD:
+                end = text.find("\n", self.at)  # a backslash at its end continues nothing
+                self.at = len(text) if end < 0 else end
+            elif self.shell and (match := _HEREDOC.match(text, self.at)) and not text.startswith("<<<", self.at):
+                self.pending.heredocs.append((match[2] or match[3] or match[4] or "", bool(match[1])))
+                self.at = match.end()
+            elif self.shell and self.redirection():
+                continue
+            elif self.shell and (match := _OPERATORS.match(text, self.at)):
+                self.at = match.end()
+                yield from self.finish(keep_heredocs=True)
+            else:
+                self.pending.words.append(self.word())
+        yield from self.finish()
+
+    def continues(self) -> bool:
+        """Whether an escaped line end is here; it is passed."""
+        if not self.text.startswith(self.escape, self.at):
+            return False
+        match = re.compile(r"[ \t]*\r?\n").match(self.text, self.at + 1)
+        if match is None:
+            return False
+        self.at = match.end()
+        return True
+
+    def redirection(self) -> bool:
+        """Whether output or input is redirected here; it is passed."""
+        match = _REDIRECT.match(self.text, self.at)
+        if match is None or not match[0].strip("0123456789") or self.is_shown():
+            return False
+        self.at = match.end()
+        self.redirect(match[0])
+        return True
+
+    def is_shown(self) -> bool:
+        """Whether < or > is part of what a page shows: a version, or a word in brackets."""
+        return self.dialect is Dialect.SHOWN and _SHOWN.match(self.text, self.at) is not None
+
+    def redirect(self, operator: str) -> None:
+        while self.at < len(self.text) and self.text[self.at] in " \t":
+            self.at += 1
+        if self.at < len(self.text) and self.text[self.at] not in "\r\n;|&()":
+            target = self.word()
+            if ">" in operator:
+                self.pending.target = target
+
+    def word(self) -> _Raw:
+        """The word that begins here."""
+        start, parts, text = self.at, list[_Part](), self.text
+        while self.at < len(text):
+            character = text[self.at]
+            if character in " \t\r\n\v\f":
+                break
+            shown = _SHOWN.match(text, self.at) if self.dialect is Dialect.SHOWN else None
+            if shown:
+                parts.append(_Part(shown[0] if shown[0][-1] == "=" else UNKNOWN))
+                self.at = shown.end()
+                continue
+            if self.shell and character in ";|&()<>":
+                if character == "(" and parts and not parts[-1].variable and parts[-1].text.endswith("="):
+                    return self.array(start, parts)
+                break
+            if not self.continues():
+                self.character(parts)
+        if self.at == start:  # what no word begins with
+            self.at += 1
+        return _Raw(parts, start, self.at)
+
+    def character(self, parts: list[_Part]) -> None:
+        """Take what stands here: an escaped character, a quoted piece, a variable, or plain text."""
+        text = self.text
+        character = text[self.at]
+        if character == self.escape and self.dialect is not Dialect.WORDS:
+            parts.append(_Part(text[self.at + 1 : self.at + 2], quoted=True))
+            self.at += 2
+        elif character == "'" and self.dialect is not Dialect.CMD:
+            end = text.find("'", self.at + 1)
+            end = len(text) if end < 0 else end
+            parts.append(_Part(text[self.at + 1 : end], quoted=True))
+            self.at = end + 1
+        elif character == '"':
+            self.at += 1
+            self.quoted(parts)
+        elif not self.special(parts, quoted=False):
+            match = _RUN.match(text, self.at)
+            run = match[0] if match else character
+            parts.append(_Part(run))
+            self.at += len(run)
+
+    def quoted(self, parts: list[_Part]) -> None:
+        """The rest of a double-quoted piece."""
+        text = self.text
+        parts.append(_Part("", quoted=True))  # "" is a word, too
+        while self.at < len(text) and text[self.at] != '"':
+            if self.continues():
+                continue
+            if text[self.at] == self.escape and text[self.at + 1 : self.at + 2] in ('"', "\\", "$", "`"):
+                parts.append(_Part(text[self.at + 1], quoted=True))
+                self.at += 2
+            elif not self.special(parts, quoted=True):
+                match = _QUOTED_RUN.match(text, self.at)
+                run = match[0] if match else text[self.at]
+                parts.append(_Part(run, quoted=True))
+                self.at += len(run)
+        self.at += 1
+
+    def special(self, parts: list[_Part], *, quoted: bool) -> bool:
+        """Take a variable, a substitution or a template that begins here."""
+        text, at = self.text, self.at
+        if text[at] == "%" and self.dialect is Dialect.CMD and (match := _PERCENT.match(text, at)):
+            parts.append(_Part(UNKNOWN, quoted))
+            self.at = match.end()
+            return True
+        if text.startswith("{{", at) and (match := _TEMPLATE.match(text, at)):
+            parts.append(_Part(UNKNOWN, quoted))
+            self.at = match.end()
+            return True
+        if text[at] == "`" and self.dialect in (Dialect.SH, Dialect.SHOWN, Dialect.MAKE):
+            end = text.find("`", at + 1)
+            end = len(text) if end < 0 else end
+            self.within(at + 1, end)
+            parts.append(_Part(UNKNOWN, quoted))
+            self.at = end + 1
+            return True
+        return text[at] == "$" and self.dollar(parts, quoted=quoted)
+
+    def dollar(self, parts: list[_Part], *, quoted: bool) -> bool:
+        text, at = self.text, self.at
+        if match := _EXPRESSION.match(text, at):
+            parts.append(_Part("", quoted, variable="{{" + match[1].strip()))
+            self.at = match.end()
+        elif self.dialect is Dialect.MAKE and (match := _MAKE.match(text, at)):
+            parts.append(_Part("", quoted, variable=match[2]))
+            self.at = match.end()
+        elif self.dialect is Dialect.MAKE and text.startswith("$$", at):
+            self.at += 1
+            return self.dollar(parts, quoted=quoted) if text[at + 2 : at + 3] not in ("$", "") else False
+        elif text.startswith("$(", at):
+            end = _closing(text, at + 1)
+            self.within(at + 2, end)
+            parts.append(_Part(UNKNOWN, quoted))
+            self.at = end + 1
+        elif match := _BRACED.match(text, at):
+            parts.append(_braced(match, quoted=quoted))
+            self.at = match.end()
+        elif text.startswith("${", at):
+            end = text.find("}", at)
+            end = len(text) if end < 0 else end
+            parts.append(_Part(UNKNOWN, quoted))
+            self.at = end + 1
+        elif match := _NAME.match(text, at + 1):
+            parts.append(_Part("", quoted, variable=match[0]))
+            self.at = match.end()
+        elif text[at + 1 : at + 2] in ("@", "*", "#", "?", "!", "-", "$") or text[at + 1 : at + 2].isdigit():
+            parts.append(_Part(UNKNOWN, quoted))
+            self.at += 2
+        elif self.dialect in (Dialect.SH, Dialect.SHOWN) and text[at + 1 : at + 2] in ("'", '"') and not quoted:
+            self.at += 1
+        else:
+            return False
+        return True
+
+    def array(self, start: int, parts: list[_Part]) -> _Raw:
+        """The items of NAME=(...)."""
+        self.at += 1
+        items: list[_Raw] = []
+        while self.at < len(self.text) and self.text[self.at] != ")":
+            if self.text[self.at] in " \t\r\n":
+                self.at += 1
+            elif self.continues():
+                continue
+            elif self.text[self.at] == "#":
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end
+            else:
+                items.append(self.word())
+        self.at += 1
+        return _Raw(parts, start, self.at, items)
+
+    def within(self, start: int, end: int) -> None:
+        """Read the script of a substitution."""
+        if self.depth < DEEPEST:
+            inner = _Shell(self.text[start:end], self.variables, self.dialect, self.depth + 1)
+            self.nested += [moved(command, start) for command in inner.run()]
+
+    def finish(self, *, keep_heredocs: bool = False) -> Iterator[Command]:
+        """The command that ends here, once for each of its variants; the line's here-documents are passed."""
+        pending, self.pending = self.pending, _Pending()
+        yield from self.nested
+        self.nested = []
+        body, body_at = "", 0
+        if keep_heredocs:
+            self.pending.heredocs = pending.heredocs
+            if pending.heredocs:  # `cat <<EOF | sh`: the script is the next command's, too
+                self.pending.words, pending.words = [], pending.words
+        else:
+            for delimiter, dashed in pending.heredocs:
+                body, body_at = self.heredoc(delimiter, dashed=dashed)
+        words = pending.words
+        while words and _plain(words[0]) in _KEYWORDS:
+            words = words[1:]
+        if len(words) > 2 and _plain(words[0]) == "for" and _plain(words[2]) == "in":
+            self.assign(_plain(words[1]), [self.expand(word, 0) for word in words[3:]], several=True)
+            return
+        words = self.take_assignments(words)
+        if not words and not body:
+            return
+        variants = min(MOST_VALUES, max((self.variants(word) for word in words), default=1))
+        seen: set[tuple[str, ...]] = set()
+        for variant in range(variants):
+            found = tuple(item for word in words for item in self.fields(word, variant))
+            texts = tuple(item.text for item in found)
+            if texts not in seen and (found or body):
+                seen.add(texts)
+                target = self.expand(pending.target, 0) if pending.target else ""
+                at = words[0].at if words else body_at
+                yield Command(found, at, body, body_at, target)
+
+    def heredoc(self, delimiter: str, *, dashed: bool) -> tuple[str, int]:
+        start = at = self.at
+        while at < len(self.text):
+            end = self.text.find("\n", at)
+            end = len(self.text) if end < 0 else end
+            line = self.text[at:end].rstrip("\r")
+            if (line.lstrip("\t ") if dashed else line.strip()) == delimiter:
+                self.at = min(end + 1, len(self.text))
+                return self.text[start:at], start
+            at = end + 1
+        self.at = len(self.text)
+        return self.text[start:], start
+
+    def take_assignments(self, words: list[_Raw]) -> list[_Raw]:
+        """The words behind the assignments. Those of a command of its own, and of ``export``, count from here on."""
+        rest = list(words)
+        declaring = bool(rest) and _plain(rest[0]) in _DECLARING
+        if declaring:
+            rest = [word for word in rest[1:] if not _plain(word).startswith("-")]
+        count = 0
+        while count < len(rest) and _assignment(rest[count]):
+            count += 1
+        if count < len(rest) and not declaring:
+            return rest[count:]
+        for word in rest[:count]:
+            match = _assignment(word)
+            if match is None:
+                continue
+            if word.items is not None:
+                value = " ".join(item.text for part in word.items for item in self.fields(part, 0))
+            else:
+                value = self.expand(_without_name(word, match.end()), 0)
+            self.assign(match[1], [value], append=bool(match[2]), array=word.items is not None)
+        return [] if declaring or count == len(rest) else rest[count:]
+
+    def assign(
+        self, name: str, values: list[str], *, append: bool = False, several: bool = False, array: bool = False
+    ) -> None:
+        before = self.variables.get(name, ())
+        if append:
+            joiner = " " if array else ""
+            new = tuple(f"{old}{joiner}{value}" for old in before or ("",) for value in values)
+            self.variables[name] = tuple(dict.fromkeys((*new, *before)))[:MOST_VALUES]
+        else:
+            new = tuple(value for value in values if value or not before)
+            self.variables[name] = tuple(dict.fromkeys((*new, *(() if several else before))))[:MOST_VALUES]
+
+    def variants(self, word: _Raw) -> int:
+        return max((len(self.values(part)) for part in word.parts if part.variable), default=1)
+
+    def values(self, part: _Part) -> tuple[str, ...]:
+        """What a variable may be; an unknown one is :data:`UNKNOWN`, unless a value for that case is written."""
+        if part.variable.startswith("{{"):
+            return _expression(part.variable[2:], self.variables)
+        known = self.variables.get(part.variable, ())
+        if part.default is not None and (not known or all(UNKNOWN in value for value in known)):
+            return (self.expand(_literal(part.default), 0),)
+        return known or (UNKNOWN,)
+
+    def value(self, part: _Part, variant: int) -> str:
+        values = self.values(part)
+        return values[min(variant, len(values) - 1)]
+
+    def expand(self, word: _Raw, variant: int) -> str:
+        """The word as one text."""
+        return "".join(self.value(part, variant) if part.variable else part.text for part in word.parts)
+
+    def fields(self, word: _Raw, variant: int) -> list[Word]:
+        """The words that a word becomes: a variable that is not quoted is split at white space."""
+        texts = [""]
+        alone = False
+        for part in word.parts:
+            if not part.variable:
+                texts[-1] += part.text
+                alone = alone or part.quoted or bool(part.text)
+                continue
+            value = self.value(part, variant)
+            if (part.quoted and not part.spread) or not re.search(r"\s", value):
+                texts[-1] += value
+                alone = alone or part.quoted or bool(value)
+                continue
+            pieces = value.split()
+            if not pieces:
+                continue
+            if value[:1].isspace() and texts[-1]:
+                texts.append("")
+            texts[-1] += pieces[0]
+            texts += pieces[1:]
+            alone = True
+        raw = self.text[word.at : word.end]
+        return [Word(text, raw, word.at) for text in texts if text or alone]
+
+
+def _plain(word: _Raw) -> str:
+    """The text of a word that is written without quotes and variables; "" else."""
+    if any(part.variable or part.quoted for part in word.parts):
+        return ""
+    return "".join(part.text for part in word.parts)
+
+
+def _assignment(word: _Raw) -> re.Match[str] | None:
+    lead = ""
+    for part in word.parts:
+        if part.variable or part.quoted:
+            break
+        lead += part.text
+    return _ASSIGN.match(lead)
+
+
+def _without_name(word: _Raw, count: int) -> _Raw:
+    parts: list[_Part] = []
+    for part in word.parts:
+        if count > 0:
+            text = part.text[count:]
+            count -= len(part.text)
+            if text:
+                parts.append(replace(part, text=text))
+        else:
+            parts.append(part)
+    return _Raw(parts, word.at, word.end)
+
+
+def _literal(text: str) -> _Raw:
+    """The default of a variable, variables in it put in."""
+    inner = _Shell(text.strip("\"'"), {}, Dialect.SH, DEEPEST)
+    return inner.word() if text and not re.search(r"[\s;|&()<>]", text) else _Raw([_Part(text.strip("\"'"))], 0, 0)
+
+
+def _braced(match: re.Match[str], *, quoted: bool) -> _Part:
+    """A variable in braces, with the default that it has."""
+    name, every, operator, text = match.groups()
+    if operator and operator.endswith("+"):
+        name = f"+{name}"  # the text stands, whatever the variable is
+    return _Part("", quoted, name, text if operator else None, spread=every == "[@]")
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the parenthesis that opens at ``at`` is closed."""
+    depth, quote = 0, ""
+    while at < len(text):
+        character = text[at]
+        if character == "\\":
+            at += 1
+        elif quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character == "(":
+            depth += 1
+        elif character == ")":
+            depth -= 1
+            if not depth:
+                return at
+        at += 1
+    return len(text)
+
+
+def _expression(text: str, variables: Values) -> tuple[str, ...]:
+    """What an expression of a workflow may be: its references that are known, and the literals that it chooses from."""
+    found: list[str] = []
+    compared: list[str] = []
+    for match in _REFERENCE.finditer(text):
+        before, after = text[: match.start()].rstrip()[-2:], text[match.end() :].lstrip()[:2]
+        if before in ("==", "!=") or after in ("==", "!=", "&&") or text[match.end() :].startswith("("):
+            compared.append(match[0])
+            continue
+        found += variables.get(match[0], (UNKNOWN,))
+    for match in _LITERAL.finditer(text):
+        function = re.search(r"[A-Za-z]\w*\([^()]*$", text[: match.start()])
+        if not (match[1] or match[3] or function):
+            found.append(match[2])
+    known = [value for value in found if UNKNOWN not in value]
+    return tuple(dict.fromkeys(known if known and len(found) > 1 else found))[:MOST_VALUES] or (UNKNOWN,)

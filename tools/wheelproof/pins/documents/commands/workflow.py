@@ -1,0 +1,277 @@
+"""YAML that holds commands: workflows and composite actions of GitHub, GitLab CI, and what is like them.
+
+Of a file that is known to be a pipeline every text counts that is run; of another, the keys that run something. The
+variables that the file itself defines (env, variables, matrix, inputs) are put in, each value in turn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import yaml
+
+from wheel_checks.errors import FormatError
+from wheelproof.pins.documents.commands.document import document, of_scripts
+from wheelproof.pins.documents.commands.piece import Piece
+from wheelproof.pins.documents.commands.shell import MOST_VALUES, UNKNOWN, Dialect
+from wheelproof.pins.documents.source import Source
+from wheelproof.pins.model import Document, Notice, Place
+
+LONGEST = 1 << 19  # characters
+DEEPEST = 60
+MOST = 50_000  # values
+
+_TEMPLATE = re.compile(r"\{([%#])(?:(?!\1\}|\{\1)[\s\S])*+\1\}")
+_NOT_LINE_END = re.compile(r"[^\r\n]")
+_INSTALLS = re.compile(
+    r"(?:pip[\d.]*|\buv\b|conda|mamba|poetry|pdm|pixi|rye|pipenv|PIP\w*\}?)['\"]?\s+(?:\S+\s+)*?(?:install|add|create|sync|run|update)\b",
+    re.IGNORECASE,
+)
+_WORDS = frozenset(
+    {
+        "name",
+        "description",
+        "title",
+        "label",
+        "key",
+        "group",
+        "if",
+        "id",
+        "uses",
+        "help",
+        "message",
+        "summary",
+        "deprecationMessage",
+        "body",
+        "placeholder",
+        "labels",
+        "about",
+    }
+)
+_PIP_INPUT = frozenset({"pip-install"})  # of actions/setup-python: what is behind `pip install`
+_SHELLS = {"pwsh": Dialect.POWERSHELL, "powershell": Dialect.POWERSHELL, "cmd": Dialect.CMD}
+_VARIABLES = frozenset({"env", "variables", "environment"})
+_TO_ENV = re.compile(r"""echo\s+(["']?)([A-Za-z_]\w*)=([^"'\n`]*?)\1\s*>>\s*["']?\$\{?GITHUB_ENV""", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A text of the document: the keys that lead to it, the scalar, and the mapping that it stands in."""
+
+    keys: tuple[str, ...]
+    node: yaml.ScalarNode
+    siblings: dict[str, str]
+
+
+def read(source: Source) -> Document:
+    """The installations of a pipeline. What is no YAML is reported as not read."""
+    try:
+        roots = _compose(source.text)
+    except FormatError as error:
+        message = f"the commands in it are not known: {error.what}"
+        return document(source, "pipeline", (), [Notice("dynamic", message, Place(source.path, 1, 1))])
+    scripts = [script for root in roots for script in _scripts(source.text, root)]
+    return document(source, "pipeline", of_scripts(scripts))
+
+
+def _compose(text: str) -> list[yaml.Node]:
+    if len(text) > LONGEST:
+        raise FormatError(f"the YAML has {len(text):,} characters", expected=f"at most {LONGEST:,}")
+    without = _TEMPLATE.sub(lambda found: _NOT_LINE_END.sub(" ", found[0]), text)
+    for attempt in dict.fromkeys((text, without)):
+        try:
+            return [node for node in yaml.compose_all(attempt, Loader=yaml.SafeLoader) if node is not None]
+        except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+            fault = " ".join(str(getattr(error, "problem", "") or error).split())[:200]
+    raise FormatError(f"it is not valid YAML: {fault}")
+
+
+def _scripts(text: str, root: yaml.Node) -> Iterator[Piece]:
+    values = list(_values(root, (), {}, 0, [0]))
+    shared = _variables(root, jobs=False)
+    of_job: dict[str, dict[str, tuple[str, ...]]] = {}
+    for value in values:
+        key = value.keys[-1] if value.keys else ""
+        if key in _WORDS or (key == "default" and "inputs" in value.keys):
+            continue
+        if "env" in value.keys[-2:-1] and not key.upper().startswith(("CIBW_", "BEFORE", "INSTALL")):
+            continue
+        if value.siblings.get("shell", "") in ("python", "perl", "node") and key == "run":
+            continue
+        job = value.keys[1] if len(value.keys) > 1 and value.keys[0] == "jobs" else ""
+        if job not in of_job:
+            of_job[job] = _merged(shared, _variables(_child(root, "jobs", job), jobs=True) if job else {})
+        step = {name: (known,) for name, known in value.siblings.items() if name.startswith("env.")}
+        variables = of_job[job] | {name.removeprefix("env."): known for name, known in step.items()} | step
+        script_text, anchors = _placed(text, value.node)
+        if key in _PIP_INPUT:
+            lead = "pip install "
+            script_text, anchors = lead + script_text, ((0, anchors[0][1]), (len(lead), anchors[0][1]))
+        elif not (_INSTALLS.search(" ".join(script_text.split())) or _PIP_IN.search(script_text)):
+            continue
+        dialect = _SHELLS.get(
+            value.siblings.get("shell", "") or ("pwsh" if key in ("pwsh", "powershell") else ""), Dialect.SH
+        )
+        yield Piece(script_text, anchors, variables, dialect)
+    yield from _lists(root, shared)
+
+
+_PIP_IN = re.compile(r"\bpip\b|\buv\b", re.IGNORECASE)
+
+
+def _lists(root: yaml.Node, variables: dict[str, tuple[str, ...]]) -> Iterator[Piece]:
+    """Commands that are lists of their words: ``["pip", "install", "x"]``."""
+    for node in _nodes(root, [0]):
+        if isinstance(node, yaml.SequenceNode) and len(node.value) > 1:
+            words = [item.value for item in node.value if isinstance(item, yaml.ScalarNode)]
+            if len(words) == len(node.value) and "install" in words and not any(" " in word for word in words):
+                anchors: list[tuple[int, int]] = []
+                offset = 0
+                for item in node.value:
+                    anchors.append((offset, item.start_mark.index))
+                    offset += len(item.value) + 1
+                yield Piece(" ".join(words), tuple(anchors), variables, Dialect.WORDS)
+
+
+def _nodes(node: yaml.Node, count: list[int], depth: int = 0) -> Iterator[yaml.Node]:
+    count[0] += 1
+    if depth > DEEPEST or count[0] > MOST:
+        return
+    yield node
+    if isinstance(node, yaml.SequenceNode):
+        for child in node.value:
+            yield from _nodes(child, count, depth + 1)
+    elif isinstance(node, yaml.MappingNode):
+        for _, child in node.value:
+            yield from _nodes(child, count, depth + 1)
+
+
+def _values(
+    node: yaml.Node, keys: tuple[str, ...], siblings: dict[str, str], depth: int, count: list[int]
+) -> Iterator[_Value]:
+    count[0] += 1
+    if depth > DEEPEST or count[0] > MOST:
+        return
+    if isinstance(node, yaml.ScalarNode):
+        yield _Value(keys, node, siblings)
+    elif isinstance(node, yaml.SequenceNode):
+        for child in node.value:
+            yield from _values(child, keys, siblings, depth + 1, count)
+    elif isinstance(node, yaml.MappingNode):
+        texts = {
+            key.value: child.value
+            for key, child in node.value
+            if isinstance(key, yaml.ScalarNode) and isinstance(child, yaml.ScalarNode)
+        }
+        env = _child(node, "env")
+        texts |= {f"env.{name}": value for name, value in _texts(env).items()}
+        for key, child in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else ""
+            yield from _values(child, (*keys, name), texts, depth + 1, count)
+
+
+def _child(node: yaml.Node | None, *keys: str) -> yaml.Node | None:
+    for key in keys:
+        if not isinstance(node, yaml.MappingNode):
+            return None
+        node = next((v for k, v in node.value if isinstance(k, yaml.ScalarNode) and k.value == key), None)
+    return node
+
+
+def _texts(node: yaml.Node | None) -> dict[str, str]:
+    """The texts of a mapping; GitLab's ``{value: x}`` counts as x."""
+    found: dict[str, str] = {}
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        if isinstance(key, yaml.ScalarNode):
+            text = value if isinstance(value, yaml.ScalarNode) else _child(value, "value")
+            if isinstance(text, yaml.ScalarNode):
+                found[key.value] = text.value
+    return found
+
+
+def _variables(root: yaml.Node | None, *, jobs: bool) -> dict[str, tuple[str, ...]]:
+    """What a document, or a job, defines: ``NAME`` and ``env.NAME``, ``matrix.KEY``, ``inputs.KEY``."""
+    found: dict[str, tuple[str, ...]] = {}
+
+    def put(name: str, *values: str) -> None:
+        found[name] = tuple(dict.fromkeys((*found.get(name, ()), *values)))[:MOST_VALUES]
+
+    if not isinstance(root, yaml.MappingNode):
+        return found
+    for key in _VARIABLES:
+        for name, value in _texts(_child(root, key)).items():
+            known = UNKNOWN if "${{" in value else value
+            put(name, known)
+            put(f"env.{name}", known)
+    for path in (("strategy", "matrix"), ("parallel", "matrix"), ("matrix",)):
+        _matrix(_child(root, *path), put)
+    if not jobs:
+        _inputs(root, put)
+    for text in _values(root, (), {}, 0, [0]):
+        for match in _TO_ENV.finditer(text.node.value) if "GITHUB_ENV" in text.node.value else ():
+            known = UNKNOWN if "$" in match[3] else match[3]
+            put(match[2], known)
+            put(f"env.{match[2]}", known)
+    return found
+
+
+def _inputs(root: yaml.Node, put: Callable[..., None]) -> None:
+    """The defaults of a workflow's or an action's inputs."""
+    tables = [
+        _child(root, "inputs"),
+        *(_child(root, on, event, "inputs") for on in ("on", "true") for event in _EVENTS),
+    ]
+    for node in tables:
+        for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+            default = _texts(value).get("default")
+            known = UNKNOWN if not default or "${{" in default else default
+            put(f"inputs.{key.value}", known)
+            put(f"github.event.inputs.{key.value}", known)
+
+
+_EVENTS = ("workflow_call", "workflow_dispatch")
+
+
+def _matrix(node: yaml.Node | None, put: Callable[..., None]) -> None:
+    if isinstance(node, yaml.SequenceNode):  # GitLab: a list of mappings
+        for child in node.value:
+            _matrix(child, put)
+        return
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        if not isinstance(key, yaml.ScalarNode) or key.value == "exclude":
+            continue
+        items = value.value if isinstance(value, yaml.SequenceNode) else [value]
+        for item in items:
+            if isinstance(item, yaml.ScalarNode):
+                known = UNKNOWN if "${{" in item.value else item.value
+                put(f"matrix.{key.value}", known)
+                put(key.value, known)
+            elif isinstance(item, yaml.MappingNode):
+                prefix = "matrix" if key.value == "include" else f"matrix.{key.value}"
+                for name, text in _texts(item).items():
+                    put(f"{prefix}.{name}", UNKNOWN if "${{" in text else text)
+
+
+def _merged(a: dict[str, tuple[str, ...]], b: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Both; what the job defines hides what the document does."""
+    return {**a, **b}
+
+
+def _placed(text: str, node: yaml.ScalarNode) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The text of a scalar, each line at its place where the document has it as it is."""
+    start, end = node.start_mark.index, node.end_mark.index
+    raw = text[start:end]
+    if node.style == "|":
+        first = raw.find("\n") + 1
+        return raw[first:], ((0, start + first),)
+    if node.style == ">":
+        first = raw.find("\n") + 1
+        body = re.sub(r"(?<=\S)([ \t]*)(\r?\n)(?=[ \t]*\S)", lambda m: " " * len(m[0]), raw[first:])
+        return body, ((0, start + first),)
+    quotes = int(node.style in ("'", '"'))
+    inner = raw[quotes : len(raw) - quotes]
+    if not quotes or inner == node.value:
+        return re.sub(r"\r?\n", lambda m: " " * len(m[0]), inner), ((0, start + quotes),)
+    return node.value, ((0, start + quotes),)

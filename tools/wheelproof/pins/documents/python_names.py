@@ -1,0 +1,127 @@
+"""The names of a Python file: what is bound once, at the top level, and what is added to it. Nothing is executed."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections import Counter
+
+from wheel_checks.errors import FormatError
+from wheelproof.pins.documents.source import Source
+from wheelproof.pins.model import Span
+
+_ADDING = frozenset({"append", "extend", "update"})
+
+
+def parse(source: Source, text: str) -> ast.Module:
+    """The syntax tree. Raises FormatError, with the line."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an invalid escape sequence in somebody's setup.py is no business of ours
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
+        raise FormatError(f"{source.path} is not valid Python{line}: {getattr(error, 'msg', error)}") from None
+
+
+class Literals:
+    """The names of a module that are bound once, at the top level, and where its nodes stand in the text."""
+
+    def __init__(self, source: Source, tree: ast.Module) -> None:
+        self.source = source
+        self.tree = tree
+        self.lines = [0]
+        for line in re.compile(r"\r\n|\r|\n").finditer(source.text):  # as the tokenizer counts lines
+            self.lines.append(line.end())
+        self.bindings: dict[str, ast.expr] = {}
+        self.functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        self.added: dict[str, list[ast.expr]] = {}  # X += [...], X.append(...), X.extend(...), wherever it stands
+        self.keyed: dict[str, list[tuple[str, ast.expr]]] = {}  # X["key"] = ...
+        self.changing: set[ast.AST] = set()  # the names in these, which are no other use of them
+        self._bind()
+
+    def value(self, node: ast.expr) -> ast.expr:
+        """What a name stands for, if it is bound once; every other expression stands for itself."""
+        seen: set[str] = set()
+        while isinstance(node, ast.Name) and node.id in self.bindings and node.id not in seen:
+            seen.add(node.id)
+            node = self.bindings[node.id]
+        return node
+
+    def text(self, node: ast.expr) -> str | None:
+        """The text that an expression is: a constant, a name of one, an f-string of such; None for all others."""
+        value = self.value(node)
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            return value.value
+        if isinstance(value, ast.JoinedStr):
+            parts = [self.text(v.value if isinstance(v, ast.FormattedValue) else v) for v in value.values]
+            return None if None in parts else "".join(part or "" for part in parts)
+        return None
+
+    def _bind(self) -> None:
+        stored: Counter[str] = Counter()
+        for node in ast.walk(self.tree):
+            stored.update(_stores(node))
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and isinstance(node.op, ast.Add):
+                stored[node.target.id] -= 1
+                self.added.setdefault(node.target.id, []).append(node.value)
+            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                self._call(node.value)
+            elif isinstance(node, ast.Assign):
+                self._keys(node)
+        for statement in self.tree.body:
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                target, value = statement.targets[0], statement.value
+            elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                target, value = statement.target, statement.value
+            else:
+                continue
+            if isinstance(target, ast.Name) and stored[target.id] == 1:
+                self.bindings[target.id] = value
+
+    def _keys(self, node: ast.Assign) -> None:
+        """Note ``X["key"] = value``."""
+        for target in node.targets:
+            if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                self.changing.add(target.value)
+                key = target.slice
+                label = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else "*"
+                self.keyed.setdefault(target.value.id, []).append((label, node.value))
+
+    def _call(self, call: ast.Call) -> None:
+        """Note ``X.append(value)``, and what is like it."""
+        function = call.func
+        if (
+            isinstance(function, ast.Attribute)
+            and isinstance(function.value, ast.Name)
+            and function.attr in _ADDING
+            and len(call.args) == 1
+        ):
+            self.changing.add(function.value)
+            self.added.setdefault(function.value.id, []).append(call.args[0])
+
+    def span(self, node: ast.expr) -> Span:
+        """Where an expression stands in the text."""
+        return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno or 1, node.end_col_offset or 0)
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a position of the syntax tree, whose columns count bytes of UTF-8."""
+        start = self.lines[line - 1]
+        text = self.source.text[start : start + column]
+        return start + (column if text.isascii() else len(text.encode()[:column].decode()))
+
+
+def _stores(node: ast.AST) -> dict[str, int]:
+    """The names that a node binds, and how often; those of another scope count twice."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+        return {node.id: 1}
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {node.name: 1}
+    if isinstance(node, ast.arg):
+        return {node.arg: 1}
+    if isinstance(node, ast.alias):
+        return {(node.asname or node.name).partition(".")[0]: 1}
+    if isinstance(node, (ast.Global, ast.Nonlocal)):
+        return dict.fromkeys(node.names, 2)
+    return {}
