@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -12,6 +12,7 @@ from wheel_checks.data import load
 from wheelproof.pins.documents.commands.dockerfile import dockerfile_commands
 from wheelproof.pins.documents.commands.shell import UNKNOWN, Command, Dialect, Values, Word, split
 
+_ALIKE = 12  # characters by which a word is found again
 DEEPEST = 4  # bash -c "bash -c '...'"
 # Commands that print or look for their words.
 _SAYING = frozenset(
@@ -115,8 +116,14 @@ def _quoted(words: tuple[Word, ...], variables: Values | None) -> Iterator[Comma
     for number, word in enumerate(words):
         several = number > 0 and any(c in word.text for c in " \t\n")
         if several and _HAS_INSTALL.search(word.text.replace("\n", " ")) and _is_script(words, number):
-            inside = word.raw.find(word.text[:20]) if word.text[:20] in word.raw else 0
-            yield from split(word.text, word.at + inside, variables, Dialect.SH)
+            for command in split(word.text, 0, variables, Dialect.SH):
+                yield replace(command, words=tuple(_placed(inner, word) for inner in command.words))
+
+
+def _placed(inner: Word, outer: Word) -> Word:
+    """A word of a script, where it stands in the word that the script is: behind quotes and escapes."""
+    found = outer.raw.find(inner.raw[:_ALIKE], inner.at)
+    return replace(inner, at=outer.at + (found if found >= 0 else inner.at))
 
 
 def _of_body(command: Command, dialect: Dialect, variables: Values | None) -> Iterator[Command]:

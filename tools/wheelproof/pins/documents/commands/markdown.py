@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from wheelproof.pins.documents.commands.cells import cell_script
 from wheelproof.pins.documents.commands.dockerfile import dockerfile_scripts
 from wheelproof.pins.documents.commands.document import document, of_scripts
-from wheelproof.pins.documents.commands.notebook import cell_script
 from wheelproof.pins.documents.commands.piece import Piece
 from wheelproof.pins.documents.commands.shell import Dialect
 from wheelproof.pins.documents.source import Source
@@ -16,11 +16,13 @@ from wheelproof.pins.model import Document
 _FENCE = re.compile(r"[ \t>]*(?:[-*+]|\d+[.)])?[ \t]*(`{3,}(?=[^`\n]*$)|~{3,})[ \t]*\{?\.?([\w+.#-]*)", re.MULTILINE)
 _DIRECTIVE = re.compile(r"([ \t]*)\.\. +(?:code-block|code|sourcecode|prompt)::[ \t]*(\w*)[ \t]*")
 _PROMPT = re.compile(
-    r"([ \t>]*)(?:\([\w.-]+\)[ \t]*)?(?:[\w.@~/:-]*[$%]|[\w.-]+@[\w.~/:-]+#|PS [^>\n]*>|[A-Z]:\\[^>\n]*>|>)[ \t]+(?=\S)"
+    r"([ \t>]*)(?:\([\w.-]+\)[ \t]*)?"
+    r"(?:[\w.@~/:-]*[ \t]?[$%]|[\w.-]+@[\w.~/:-]+#|PS [^>\n]*>|[A-Z]:\\[^>\n]*>|>)[ \t]+(?=\S)"
 )
 _LEAD = re.compile(r"[ \t]*>?[ \t]*")
 _INSTALLER = re.compile(
-    r"(?:!|%)?(?:sudo\s+)?(?:python[\d.]*\s+-m\s+)?(?:pip[\d.]*|uv|conda|mamba|poetry|pdm|pixi)\s+\S"
+    r"(?:!|%)?(?:[A-Za-z_]\w*=\S*\s+)*(?:cd\s+\S+\s*(?:&&|;)\s*)?(?:sudo\s+)?(?:python[\d.]*\s+-m\s+)?"
+    r"(?:pip[\d.]*|uv|conda|mamba|poetry|pdm|pixi)\s+\S"
 )
 _SHELL = {
     "bash",

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from wheel_checks.errors import FormatError
+from wheelproof.pins.documents.commands.cells import cell_script
 from wheelproof.pins.documents.commands.document import document, of_scripts
+from wheelproof.pins.documents.commands.markdown import markdown_scripts
 from wheelproof.pins.documents.commands.piece import Piece
 from wheelproof.pins.documents.source import Source
 from wheelproof.pins.model import Document
-
-_CELL_SHELL = re.compile(r"\s*%%(?:bash|sh|shell|script\s+(?:ba)?sh|system|sx|!)\b.*")
-_LINE = re.compile(
-    r"([ \t]*)(!!?|%(?:sx|system|!)?[ \t]*(?=(?:pip|conda|mamba|micromamba|uv|sx|system)\b)"
-    r"|(?=(?:pip|conda|mamba|uv)[ \t]+(?:install|pip|add)\b))"
-)
-_PYTHON_VALUE = re.compile(r"\{[^{}\n]*\}")
-_ASSIGNED = re.compile(r"[ \t]*[A-Za-z_]\w*[ \t]*=[ \t]*(?=!)", re.ASCII)
 
 
 def read(source: Source) -> Document:
@@ -58,6 +52,11 @@ def _scripts(source: Source) -> Iterator[Piece]:
         if cell.get("cell_type") == "code":
             text, moved = cell_script("".join(lines), anchors)
             yield Piece(text, moved)
+        elif cell.get("cell_type") == "markdown":
+            for piece in markdown_scripts("".join(lines)):
+                start = piece.anchors[0][0] + piece.anchors[0][1]
+                within = tuple((max(offset - start, 0), stands) for offset, stands in anchors if offset >= start)
+                yield replace(piece, anchors=within or ((0, at),))
 
 
 def _find(text: str, line: str, at: int) -> int:
@@ -69,29 +68,3 @@ def _find(text: str, line: str, at: int) -> int:
         if found >= 0:
             return found
     return -1
-
-
-def cell_script(text: str, anchors: list[tuple[int, int]]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """What a shell runs of a cell, all else blank; and where its lines stand, which keep their offsets."""
-    if _CELL_SHELL.match(text):
-        first, newline, rest = text.partition("\n")
-        return " " * len(first) + newline + rest, tuple(anchors)
-    kept: list[str] = []
-    continued = False
-    for line in text.splitlines(keepends=True):
-        match = _LINE.match(line)
-        assigned = _ASSIGNED.match(line)
-        if continued:
-            shown = line
-        elif assigned:
-            shown = " " * (assigned.end() + 1) + line[assigned.end() + 1 :]
-        elif match:
-            shown = " " * match.end() + line[match.end() :]
-        else:
-            shown = re.sub(r"[^\r\n]", " ", line)
-        runs = continued or match is not None or assigned is not None
-        if runs:
-            shown = _PYTHON_VALUE.sub(lambda found: "$" + "_" * (len(found[0]) - 1), shown)
-        kept.append(shown)
-        continued = runs and line.rstrip().endswith("\\") and not shown.lstrip().startswith("#")
-    return "".join(kept), tuple(anchors)

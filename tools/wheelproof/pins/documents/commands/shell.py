@@ -92,6 +92,7 @@ _TEMPLATE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _REFERENCE = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)+", re.ASCII)
 _LITERAL = re.compile(r"(==|!=)?\s*'((?:[^']|'')*)'\s*(==|!=)?")
 _SHOWN = re.compile(r"[<>]=|<[A-Za-z][\w .-]*>")
+_BRACES = re.compile(r"\$\{|\}")
 _RUN = re.compile(r"[\w./:@+=,~-]+", re.ASCII)
 _QUOTED_RUN = re.compile(r"[\w./:@+=,~ <>!;-]+", re.ASCII)
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(?:'([^']*)'|\"([^\"]*)\"|\\?([^\s;|&<>()'\"]+))")
@@ -294,10 +295,8 @@ class _Shell:
             parts.append(_braced(match, quoted=quoted))
             self.at = match.end()
         elif text.startswith("${", at):
-            end = text.find("}", at)
-            end = len(text) if end < 0 else end
             parts.append(_Part(UNKNOWN, quoted))
-            self.at = end + 1
+            self.at = _closing_brace(text, at)
         elif match := _NAME.match(text, at + 1):
             parts.append(_Part("", quoted, variable=match[0]))
             self.at = match.end()
@@ -520,6 +519,16 @@ def _closing(text: str, at: int) -> int:
             if not depth:
                 return at
         at += 1
+    return len(text)
+
+
+def _closing_brace(text: str, at: int) -> int:
+    """Behind the brace that closes the ``${`` at ``at``; further ones within are passed."""
+    depth = 0
+    for match in _BRACES.finditer(text, at):
+        depth += 1 if match[0] == "${" else -1
+        if depth == 0:
+            return match.end()
     return len(text)
 
 
