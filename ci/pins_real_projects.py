@@ -3,8 +3,10 @@
 Fetches them from the configured index into a scratch folder (``--folder`` keeps it), then per project: every file that
 requires something is rewritten and read again; the diff is summed up; look-alikes are counted before and after;
 ``pins restore`` must give every byte back. ``--metadata`` also has each build backend make the metadata before and
-after, without isolation, in an environment that holds what the original asks for to build (for vLLM: its torch, some
-gigabytes). Exits 1 when anything is not as it should be.
+after, without isolation, in an environment that holds what the original asks for to build but torch: its Requires-Dist
+must be the same without torch, torchvision and torchaudio. Without projects these are those of ``DECLARING``, whose
+setup.py or pyproject.toml says in 25 ways what they require. Exits 1 when anything is not as it should be, 3 when a
+project could not be had or its metadata not be made.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheelproof.pins import Policy, plan
+from wheelproof.pins.documents.names import project_of
 from wheelproof.pins.model import Plan
 from wheelproof.pins.rewrite.held import hold
 from wheelproof.pins.rewrite.planning import read_all
@@ -37,20 +40,26 @@ from wheelproof.pins.rewrite.replace import write
 from wheelproof.pins.rewrite.restoring import restore
 
 PROJECTS = ("vllm==0.33.0", "nemo-toolkit==3.0.0", "unsloth", "deepspeed", "xformers", "megatron-core")
+DECLARING = (
+    *("mosaicml", "diffusers", "verl", "transformers", "accelerate", "trl", "peft", "deepspeed", "pytorch-lightning"),
+    *("torchmetrics", "timm", "open-clip-torch", "sentence-transformers", "kornia", "lm-eval", "llmcompressor"),
+    *("compressed-tensors", "optimum", "datasets", "speechbrain", "ultralytics", "monai", "torch-geometric", "lightly"),
+    *("nemo-toolkit", "unsloth", "torchtune", "litgpt", "pyro-ppl", "botorch"),
+)
 CORE = Policy()
 
 
 def main() -> int:
     """Report on each project; 1 when one is not as it should be, 3 when one cannot be had."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("projects", nargs="*", default=PROJECTS, metavar="PROJECT[==VERSION]")
+    parser.add_argument("projects", nargs="*", metavar="PROJECT[==VERSION]")
     parser.add_argument("--folder", type=Path, help="where the projects are unpacked, and kept")
     parser.add_argument("--metadata", action="store_true", help="have the build backends make the metadata, too")
     parser.add_argument("--diff", action="store_true", help="show what changes")
     options = parser.parse_args()
     status = 0
     with _folder(options.folder) as folder:
-        for project in options.projects:
+        for project in options.projects or (DECLARING if options.metadata else PROJECTS):
             try:
                 root = fetch(project, folder)
             except WheelproofError as error:
@@ -59,7 +68,7 @@ def main() -> int:
                 continue
             faults = report(root, metadata=options.metadata, diff=options.diff)
             for fault in faults:
-                print(f"  FAULT: {fault}")
+                print(f"  FAULT: {fault}", flush=True)
             status = max(status, int(bool(faults)))
     return status
 
@@ -112,7 +121,8 @@ def report(root: Path, *, metadata: bool, diff: bool) -> list[str]:
     before = _contents(root)
     others = Counter(_requirements(root, wanted=False))
     python = _environment(root) if metadata else Path()
-    built = _metadata(root, python) if metadata else ""
+    built = _metadata(root, python) if metadata else ()
+    made = _contents(root)
     planned = plan([root], CORE)
     with hold(root.resolve(), journal) as tree:
         write(planned, tree)
@@ -127,16 +137,15 @@ def report(root: Path, *, metadata: bool, diff: bool) -> list[str]:
             if _parsed(before[str(path.relative_to(root))]):
                 faults.append(f"{path.name} does not parse any more: {error}")
     if metadata:
-        after = _metadata(root, python)
-        print(f"  metadata: before {built}; after {after}")
-        if built == "built" != after:
-            faults.append("the metadata could be built before, and cannot be any more")
+        faults += _compared(built, _metadata(root, python))
+        _without(root, made)
     if plan([root], CORE).changed:
         faults.append("a second run would change something")
     if journal.exists():
         with hold(root.resolve(), journal) as tree:
             restore(tree)
-    if not metadata and _contents(root) != before:
+    _without(root, before)
+    if _contents(root) != before:
         faults.append("restore did not give everything back")
     return faults
 
@@ -184,6 +193,7 @@ def _environment(root: Path) -> Path:
     config = root / "pyproject.toml"
     document = tomllib.loads(config.read_text(encoding="utf-8")) if config.exists() else {}
     requires = document.get("build-system", {}).get("requires", ["setuptools", "wheel"])
+    requires = [text for text in requires if not CORE.means(project_of(text))]
     uv = [sys.executable, "-m", "uv"]
     subprocess.run([*uv, "venv", "--quiet", "--clear", folder], check=True)
     install = [*uv, "pip", "install", "--quiet", "--python", folder, "build", "setuptools", "wheel", *requires]
@@ -191,20 +201,43 @@ def _environment(root: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def _metadata(root: Path, python: Path) -> str:
-    """Whether the build backend makes the metadata with what is in an environment; else why not."""
+def _metadata(root: Path, python: Path) -> tuple[str, ...] | str:
+    """Requires-Dist and Provides-Extra that the build backend makes with what is in an environment; else why not."""
     code = (
         "import sys; from build.util import project_wheel_metadata as metadata;"
-        "print(metadata(sys.argv[1], isolated=False)['Name'])"
+        "m = metadata(sys.argv[1], isolated=False);"
+        "print('\\n'.join('=' + k + ': ' + v for k in ('Requires-Dist', 'Provides-Extra') for v in m.get_all(k) or []))"
     )
     try:
         child = subprocess.run([python, "-c", code, root], capture_output=True, text=True, check=False, timeout=300)
     except subprocess.TimeoutExpired:
         return "took too long"
     if child.returncode == 0:
-        return "built"
+        return tuple(sorted(line for line in child.stdout.splitlines() if line.startswith("=")))
     words = [line.strip() for line in (child.stdout + child.stderr).splitlines() if "Error" in line]
     return f"failed ({words[-1][:100]})" if words else "failed"
+
+
+def _compared(before: tuple[str, ...] | str, after: tuple[str, ...] | str) -> Iterator[str]:
+    """What is wrong with the metadata after the rewriting; says how much of it there is."""
+    if isinstance(before, str):
+        print(f"  metadata: not made before the rewriting: {before}")
+        return
+    if isinstance(after, str):
+        yield f"the metadata could be made before, and cannot be any more: {after}"
+        return
+    lead = "=Requires-Dist: "
+    gone = [line for line in before if line.startswith(lead) and CORE.means(project_of(line.removeprefix(lead)))]
+    expected, actual = Counter(before) - Counter(gone), Counter(after)
+    print(f"  metadata: {len(before)} lines, {len(gone)} on torch; after {len(after)}")
+    yield from (f"the metadata still has {line[1:]}" for line in actual - expected)
+    yield from (f"the metadata lost {line[1:]}" for line in expected - actual)
+
+
+def _without(root: Path, known: dict[str, bytes]) -> None:
+    """Remove what a build backend left in the folder."""
+    for name in _contents(root).keys() - known.keys():
+        (root / name).unlink()
 
 
 if __name__ == "__main__":

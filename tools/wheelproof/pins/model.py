@@ -29,6 +29,7 @@ class Role(StrEnum):
     CONSTRAINT = "constraint"  # limits or overrides others, brings nothing itself
     GROUP = "group"  # a development or dependency group
     CONDA = "conda"  # conda's own packages
+    MATCHED = "match-runtime"  # what uv puts into a build environment in the version of the resolution
     COMMAND = "command"  # what an install command names: it is read, and never rewritten
 
 
@@ -214,6 +215,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Addition:
+    """Texts that an array of a TOML document gets: ``keys`` lead to it, and it is new where there was none."""
+
+    keys: KeyPath
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FilePlan:
     """What would happen to a file. ``path`` is as it was named, ``target`` the file itself, links followed."""
 
@@ -224,6 +233,7 @@ class FilePlan:
     edits: tuple[Edit, ...] = ()
     changes: tuple[Change, ...] = ()
     notices: tuple[Notice, ...] = ()
+    additions: tuple[Addition, ...] = ()
 
     @property
     def original(self) -> bytes:

@@ -60,7 +60,7 @@ class Policy:
     def wants(self, found: FoundRequirement) -> bool:
         """Whether a requirement is meant: by its name, and no guard that keeps torch away."""
         meant = self.means_conda(found.name) if found.role is Role.CONDA else self.means(found.name)
-        return meant and not found.is_guard
+        return meant and not found.is_guard and found.role is not Role.MATCHED
 
     def unmatched(self, names: Iterable[str]) -> list[str]:
         """The ``packages`` that none of these names matches."""

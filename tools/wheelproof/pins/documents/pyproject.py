@@ -18,6 +18,7 @@ UV = (
     Where("tool.uv.constraint-dependencies", Role.CONSTRAINT),
     Where("tool.uv.build-constraint-dependencies", Role.CONSTRAINT),
     Where("tool.uv.dev-dependencies", Role.GROUP),
+    Where("tool.uv.extra-build-dependencies.*", Role.MATCHED),
 )
 PLACES = (
     Where("build-system.requires", Role.BUILD),

@@ -14,6 +14,7 @@ from wheelproof.pins.documents.notices import of_requirement
 from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.toml_scan import Header, Kind, Statement, Value, scan
 from wheelproof.pins.model import (
+    Addition,
     Change,
     Document,
     Form,
@@ -75,9 +76,13 @@ def parse_toml(source: Source, text: str) -> dict[str, Any]:
         raise FormatError(f"{source.path} is not valid TOML: {str(error)[:200]}") from None
 
 
-def verify(before: dict[str, Any], after: dict[str, Any], changes: Iterable[Change]) -> str:
-    """Why ``after`` is not ``before`` with the changes and nothing else; "" when it is."""
+def verify(
+    before: dict[str, Any], after: dict[str, Any], changes: Iterable[Change], additions: Iterable[Addition] = ()
+) -> str:
+    """Why ``after`` is not ``before`` with the changes and additions and nothing else; "" when it is."""
     expected, actual = deepcopy(before), deepcopy(after)
+    for addition in additions:
+        _parent(expected, addition.keys).setdefault(addition.keys[-1], []).extend(addition.texts)
     paths = {change.found.keys: change.replacement for change in changes}
     for keys in sorted(paths, key=lambda keys: [(isinstance(part, int), str(part)) for part in keys]):
         if paths[keys] is not None:  # the same in both: it was meant to differ
@@ -162,7 +167,9 @@ class _Reader:
     def array(self, path: KeyPath, array: Value, where: Where) -> Iterator[FoundRequirement]:
         """The texts of an array; tables in it (``{include-group = "x"}``) are no requirements."""
         for index, (_, value) in enumerate(array.members):
-            if value.kind is Kind.STRING:
+            if where.role is Role.MATCHED:
+                yield from self.matched(path, array, index, value)
+            elif value.kind is Kind.STRING:
                 name = normalized(value.text) if where.form is Form.NAME else project_of(value.text.strip())
                 yield FoundRequirement(
                     name,
@@ -176,6 +183,20 @@ class _Reader:
                     keys=(*path, index),
                     single_quoted=self.text[value.start] == "'",
                 )
+
+    def matched(self, path: KeyPath, array: Value, index: int, value: Value) -> Iterator[FoundRequirement]:
+        """A table such as ``{ requirement = "torch", match-runtime = true }``."""
+        texts = {key[-1]: member.text for key, member in value.members}
+        if value.kind is Kind.TABLE and texts.get("match-runtime") == "true":
+            yield FoundRequirement(
+                project_of(texts.get("requirement", "")),
+                texts.get("requirement", ""),
+                Role.MATCHED,
+                self.place(value.start, path),
+                items=array.items,
+                index=index,
+                keys=(*path, index),
+            )
 
     def part(
         self,

@@ -28,6 +28,7 @@ from wheelproof.pins.model import (
 )
 from wheelproof.pins.policy import Mode, Policy
 from wheelproof.pins.rewrite.discovery import LINKED_FOLDER, find_files
+from wheelproof.pins.rewrite.matching import unmatched_builds
 from wheelproof.pins.rewrite.proof import prove
 from wheelproof.pins.rewrite.tree import Tree, tree_of
 from wheelproof.pins.rewrite.wording import replacement
@@ -146,11 +147,14 @@ def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
             if pinned and not policy.versions.get(found.name):
                 message = f"{found.name} is not installed, and nothing tells its version: {found.text} becomes {text}"
                 notices.append(Notice("not-installed", message, found.place))
+    matching = unmatched_builds(document, policy, changes)
+    changes += matching.changes
+    notices += matching.notices
     orphans = _orphan_indexes(document, policy, changes)
-    edits = _edits(document, changes, [index.span for index in orphans])
+    edits = _edits(document, changes, [index.span for index in orphans], matching.insertions)
     rewritten = apply(document.source.data, edits)
     told = (*notices, *_standing_notices(document, policy, changes, {index.place for index in orphans}))
-    file = FilePlan(path, real_path(path), document, rewritten, edits, tuple(changes), told)
+    file = FilePlan(path, real_path(path), document, rewritten, edits, tuple(changes), told, matching.additions)
     prove(file)
     return file
 
@@ -161,12 +165,14 @@ def _of_command(found: FoundRequirement) -> Notice:
     return Notice("install-command", message, found.place, about=(found.name,))
 
 
-def _edits(document: Document, changes: Iterable[Change], more: list[Span]) -> tuple[Edit, ...]:
-    """The edits for the changes, and for further spans that go, in order."""
+def _edits(
+    document: Document, changes: Iterable[Change], more: list[Span], insertions: Iterable[tuple[Span, str]]
+) -> tuple[Edit, ...]:
+    """The edits for the changes, for further spans that go, and for texts that come, in order."""
     source = document.source
     lists: dict[int, list[FoundRequirement]] = {}
     gone = list(more)
-    replaced: list[tuple[Span, str]] = []
+    replaced: list[tuple[Span, str]] = list(insertions)
     for change in changes:
         if change.replacement is not None:
             replaced += [(span, change.replacement) for span in change.found.values]
@@ -226,7 +232,10 @@ def _standing_notices(document: Document, policy: Policy, changes: list[Change],
     """The notices that hold: about a name that is meant, at a place that stays, after a change if they need one."""
     gone = gone | {change.found.place for change in changes}
     locked = document.kind == "lock"
+    matched = {change.found.name for change in changes if change.found.role is Role.MATCHED}
     for notice in document.notices:
+        if notice.code == "match-runtime" and matched & set(notice.about):
+            continue  # the entry goes
         meant = not notice.about or any(
             policy.means(name) or (locked and policy.means_conda(name)) for name in notice.about
         )

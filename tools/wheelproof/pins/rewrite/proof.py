@@ -61,7 +61,7 @@ def _values(file: FilePlan, after: Source) -> str:
     if kind in {"pyproject", "pixi", "hatch", "script", "uv.toml", "pipfile"}:
         texts = (metadata_of(source.text) if kind == "script" else source.text for source in (before, after))
         old, new = (parse_toml(before, text) for text in texts)
-        return verify(old, new, file.changes)
+        return verify(old, new, file.changes, file.additions)
     if kind == "tox" and before.path.suffix == ".toml":
         return verify(parse_toml(before, before.text), parse_toml(before, after.text), file.changes)
     if kind in ("setup.cfg", "tox"):
