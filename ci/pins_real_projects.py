@@ -122,7 +122,7 @@ def report(root: Path, *, metadata: bool, diff: bool) -> list[str]:
     others = Counter(_requirements(root, wanted=False))
     python = _environment(root) if metadata else Path()
     built = _metadata(root, python) if metadata else ()
-    made = _contents(root)
+    _reset(root, before)
     planned = plan([root], CORE)
     with hold(root.resolve(), journal) as tree:
         write(planned, tree)
@@ -137,14 +137,14 @@ def report(root: Path, *, metadata: bool, diff: bool) -> list[str]:
             if _parsed(before[str(path.relative_to(root))]):
                 faults.append(f"{path.name} does not parse any more: {error}")
     if metadata:
+        rewritten = _contents(root)
         faults += _compared(built, _metadata(root, python))
-        _without(root, made)
+        _reset(root, rewritten)
     if plan([root], CORE).changed:
         faults.append("a second run would change something")
     if journal.exists():
         with hold(root.resolve(), journal) as tree:
             restore(tree)
-    _without(root, before)
     if _contents(root) != before:
         faults.append("restore did not give everything back")
     return faults
@@ -234,10 +234,13 @@ def _compared(before: tuple[str, ...] | str, after: tuple[str, ...] | str) -> It
     yield from (f"the metadata lost {line[1:]}" for line in expected - actual)
 
 
-def _without(root: Path, known: dict[str, bytes]) -> None:
-    """Remove what a build backend left in the folder."""
-    for name in _contents(root).keys() - known.keys():
-        (root / name).unlink()
+def _reset(root: Path, known: dict[str, bytes]) -> None:
+    """Undo what a build backend did to the files of a folder."""
+    for name, data in _contents(root).items():
+        if name not in known:
+            (root / name).unlink()
+        elif data != known[name]:
+            (root / name).write_bytes(known[name])
 
 
 if __name__ == "__main__":

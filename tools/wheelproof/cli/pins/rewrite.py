@@ -6,11 +6,17 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from wheel_checks.errors import WheelproofError
 from wheel_checks.formats.secrets import redact_text
 from wheelproof.cli.options import open_output
 from wheelproof.cli.pins.notes import say_waiting, show_old_journals
 from wheelproof.cli.pins.options import add_name_options, policy_of
+
+if TYPE_CHECKING:  # not for --help
+    from wheelproof.pins.model import Plan
+    from wheelproof.pins.rewrite.effect import Effect
 
 CONFIGURABLE = False  # a file of the project must not decide what happens to its files
 
@@ -32,12 +38,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-vendored", action="store_true", help="pass over vendored projects and test data in folders"
     )
-    parser.add_argument("--python", metavar="PATH", default="", help="the environment for --mode pin-installed")
+    parser.add_argument("--python", metavar="PATH", default="", help="the environment with the installed torch")
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would happen as a unified diff; write nothing"
     )
     parser.add_argument(
         "--journal", metavar="FILE", help="where to note what was there (default: in the state folder, by tree)"
+    )
+    parser.add_argument(
+        "--resolve",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="have uv resolve what changes, before and after: does the installed torch stay? (default: where one is)",
     )
     parser.add_argument("--json", action="store_true", help="describe the plan as JSON")
     parser.add_argument("--color", action=argparse.BooleanOptionalAction, default=None, help="color the diff")
@@ -66,6 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     dry = arguments.dry_run or getattr(arguments, "summary", False)
     planned = plan(paths, policy, skip_vendored=arguments.skip_vendored)
+    found = _effects(arguments, planned)
     undo = ""
     if not dry:
         show_old_journals(paths, below=False)
@@ -87,12 +100,28 @@ def run(arguments: argparse.Namespace) -> int:
         color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     with open_output("-") as stream:
         if arguments.json:
-            stream.write(wording.plain_json(redact_text(as_json(planned, written=not dry))))
+            stream.write(wording.plain_json(redact_text(as_json(planned, written=not dry, effects=found))))
         else:
-            shown = as_text(planned, undo, written=not dry, diff=arguments.dry_run, color=color)
+            shown = as_text(planned, undo, written=not dry, diff=arguments.dry_run, color=color, effects=found)
             wording.write(stream, "" if arguments.quiet and not arguments.dry_run else redact_text(shown))
     if arguments.quiet and not arguments.json:
         from wheelproof.pins.rewrite.summary import warnings_of
 
         wording.write(sys.stderr, redact_text("".join(warnings_of(planned))))
     return 0
+
+
+def _effects(arguments: argparse.Namespace, planned: Plan) -> list[Effect]:
+    """What installs would do to the installed torch, before and after, unless that is not wanted or not to be had."""
+    from wheelproof.cli.options import note
+    from wheelproof.cli.pins.effects import resolved_effects
+
+    if arguments.resolve is False or not planned.changed:
+        return []
+    try:
+        return resolved_effects(planned, arguments.python)
+    except WheelproofError as error:
+        if arguments.resolve:
+            raise
+        note(f"not resolved: {error}", quiet=arguments.quiet)
+        return []

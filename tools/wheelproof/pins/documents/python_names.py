@@ -69,7 +69,13 @@ class Literals:
             elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
                 self._call(node.value)
             elif isinstance(node, ast.Assign):
-                self._keys(node)
+                for target in node.targets:
+                    self._key(target, node.value)
+            elif isinstance(node, ast.AugAssign):
+                self._key(node.target, node.value)
+        self._bind_top_level(stored)
+
+    def _bind_top_level(self, stored: Counter[str]) -> None:
         for statement in self.tree.body:
             if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
                 target, value = statement.targets[0], statement.value
@@ -80,26 +86,24 @@ class Literals:
             if isinstance(target, ast.Name) and stored[target.id] == 1:
                 self.bindings[target.id] = value
 
-    def _keys(self, node: ast.Assign) -> None:
-        """Note ``X["key"] = value``."""
-        for target in node.targets:
-            if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-                self.changing.add(target.value)
-                key = target.slice
-                label = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else "*"
-                self.keyed.setdefault(target.value.id, []).append((label, node.value))
+    def _key(self, target: ast.expr, value: ast.expr) -> None:
+        """Note ``X["key"] = value``, and what is added under a key."""
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            self.changing.add(target.value)
+            key = target.slice
+            label = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else "*"
+            self.keyed.setdefault(target.value.id, []).append((label, value))
 
     def _call(self, call: ast.Call) -> None:
         """Note ``X.append(value)``, and what is like it."""
         function = call.func
-        if (
-            isinstance(function, ast.Attribute)
-            and isinstance(function.value, ast.Name)
-            and function.attr in _ADDING
-            and len(call.args) == 1
-        ):
+        if not (isinstance(function, ast.Attribute) and function.attr in _ADDING and len(call.args) == 1):
+            return
+        if isinstance(function.value, ast.Name):
             self.changing.add(function.value)
             self.added.setdefault(function.value.id, []).append(call.args[0])
+        else:
+            self._key(function.value, call.args[0])
 
     def span(self, node: ast.expr) -> Span:
         """Where an expression stands in the text."""

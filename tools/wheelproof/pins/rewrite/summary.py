@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from wheel_checks.phrases import plural
 from wheel_checks.report.wording import neutral
 from wheelproof.pins.model import Change, FilePlan, Notice, Plan
 from wheelproof.pins.rewrite.diff import unified
+from wheelproof.pins.rewrite.effect import Effect
 
 SCHEMA = "wheelproof.pins-plan/1"
 _COLORS = {"-": "31", "+": "32", "@": "36"}
 
 
-def as_text(plan: Plan, undo: str, *, written: bool, diff: bool, color: bool) -> str:
-    """The summary, then each file with its changes (or the diff), then the warnings, then how to ``undo`` it."""
+def as_text(plan: Plan, undo: str, *, written: bool, diff: bool, color: bool, effects: Sequence[Effect] = ()) -> str:
+    """The summary, then each file with its changes (or the diff), then the warnings, then how to ``undo`` it.
+
+    Between them stand the ``effects``: what installs would do to the installed torch.
+    """
     lines = [_headline(plan, written=written)]
     for file in plan.changed:
         lines += _diff(file, color=color) if diff else _changes(file)
+    lines += (neutral(effect.sentence) for effect in effects)
     lines += (line.rstrip("\n") for line in warnings_of(plan))
     if written and plan.changed:
         lines.append(neutral(undo))
     return "".join(f"{line}\n" for line in lines)
 
 
-def as_json(plan: Plan, *, written: bool) -> str:
+def as_json(plan: Plan, *, written: bool, effects: Sequence[Effect] = ()) -> str:
     """The plan as JSON: spans count bytes, lines and columns from 1."""
     document = {
         "schema": SCHEMA,
@@ -34,6 +39,7 @@ def as_json(plan: Plan, *, written: bool) -> str:
         "files": [_file_json(file) for file in plan.files],
         "notices": [_notice_json(notice) for notice in plan.notices],
         "versions": dict(plan.versions),
+        "effects": [_effect_json(effect) for effect in effects],
     }
     return json.dumps(document, indent=2) + "\n"
 
@@ -107,6 +113,12 @@ def _file_json(file: FilePlan) -> dict[str, Any]:
         ],
         "notices": [_notice_json(notice) for notice in file.notices],
     }
+
+
+def _effect_json(effect: Effect) -> dict[str, Any]:
+    outcomes = {"before": effect.before, "after": effect.after}
+    found = {key: {"torch": str(outcome.fate), "message": outcome.told} for key, outcome in outcomes.items()}
+    return {"path": str(effect.path), **found}
 
 
 def _notice_json(notice: Notice) -> dict[str, Any]:

@@ -1,0 +1,79 @@
+"""Asks uv, as ``pins predict`` does, what an install would do before and after a rewriting."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # not for --help
+    from wheel_checks.model import Report
+    from wheelproof.pins.model import Plan
+    from wheelproof.pins.rewrite.effect import Effect, Outcome
+
+SECONDS = 60.0  # for each resolution
+
+
+def resolved_effects(planned: Plan, python: str) -> list[Effect]:
+    """The effects of a plan on the torch of an environment; none without one. Raises WheelproofError."""
+    from wheel_checks.errors import NotFoundError
+    from wheel_checks.sources.client import HttpClient
+    from wheel_checks.sources.environment import find_environment
+    from wheel_checks.sources.installer_config import configured_indexes
+    from wheel_checks.sources.simple_index import SimpleIndex
+    from wheel_checks.sources.uv.own_configuration import private_folder, write_private
+    from wheelproof.pins.installers import UV
+    from wheelproof.pins.predict.environment import read_packages, target_of
+    from wheelproof.pins.predict.prediction import Destination, PredictRequest, predict
+    from wheelproof.pins.rewrite.effect import effects
+    from wheelproof.wheels.asked import parse_asked
+
+    try:
+        environment = find_environment(python, variables=os.environ)
+    except NotFoundError:
+        return []
+    packages = read_packages(environment)
+    if "torch" not in packages or not environment.interpreter or not planned.changed:
+        return []
+    target = target_of(environment)
+    place = Destination(target, packages, str(Path(environment.interpreter).absolute()))
+    with HttpClient(None) as client, private_folder() as folder:
+        index = SimpleIndex(client, configured_indexes(os.environ, Path.cwd()))
+
+        numbers = count()
+
+        def ask(requirements: Sequence[str], constraints: Sequence[str]) -> Outcome:
+            place_of = folder / f"{next(numbers)}"
+            place_of.mkdir()
+            write_private(place_of / "constraints.txt", "".join(f"{line}\n" for line in constraints))
+            lines = [*requirements, "-c constraints.txt"]
+            file = write_private(place_of / "requirements.txt", "".join(f"{line}\n" for line in lines))
+            with contextlib.chdir(place_of):  # settings of the tree are in the lines, as they are or become
+                asked = parse_asked([], [file])
+                report = predict(PredictRequest(asked, place, (UV,), timeout=SECONDS), client, index)
+            return _outcome(report, str(packages["torch"].version))
+
+        return list(effects(planned, ask, [target]))
+
+
+def _outcome(report: Report, installed: str) -> Outcome:
+    """What a prediction says of torch."""
+    from wheel_checks.model import Outcome as Result
+    from wheelproof.pins.rewrite.effect import Fate, Outcome
+
+    for subject in report.subjects:
+        faults = [result for result in subject.results if result.outcome is Result.ERROR]
+        if faults:
+            return Outcome(Fate.UNKNOWN, faults[0].message)
+        for result in subject.results:
+            if result.outcome is Result.FAIL and result.rule == "PIN313":
+                return Outcome(Fate.CONFLICT, result.message)
+        if subject.facts.get("name") == "torch":
+            if subject.facts.get("fate") == "kept":
+                return Outcome(Fate.KEPT, f"an install keeps torch {installed}")
+            told = next((r.message for r in subject.results if r.outcome is Result.FAIL), subject.headline)
+            return Outcome(Fate.REPLACED, told)
+    return Outcome(Fate.UNKNOWN, "the prediction says nothing of torch")
