@@ -57,6 +57,15 @@ def verdict(folder: Path, targets: tuple[Target, ...] = EVERY_LINUX) -> str:
         ("pixi.toml", "[pypi-options.dependency-overrides]\ntorch = '==2.8'\n", "fail"),
         ("pixi.toml", "[target.win-64.pypi-dependencies]\ntorch = '==2.8'\n", "pass"),
         ("pyproject.toml", "[tool.poetry.dependencies]\ntorch = {version='2.8', platform='win32'}\n", "pass"),
+        ("uv.lock", '[[package]]\nname = "torch"\nversion = "2.11.0"\n', "fail"),
+        ("uv.lock", '[[package]]\nname = "torch"\nversion = "2.11.0+cu130"\n', "pass"),
+        (
+            "uv.lock",
+            '[[package]]\nname = "torch"\nversion = "2"\n[[package]]\nname = "torch"\nversion = "2.11.0+cu130"\n',
+            "pass",
+        ),
+        ("uv.lock", '[[package]]\nname = "torch"\nsource = { registry = "x" }\n', "pass"),
+        ("Dockerfile", "FROM x\nRUN pip install https://x.test/torch-${V}-cp312-cp312-linux_x86_64.whl\n", "fail"),
     ],
 )
 def test_verdicts(name: str, text: str, expected: str, tmp_path: Path) -> None:

@@ -71,6 +71,13 @@ CASES = [
     Case("PIN104", "a requirement of a file", pin("torch", kept=True)),
     Case("PIN105", "a lock file with torch", says("lock-file"), ("beware",), WARNING),
     Case("PIN105", "something else", says("dynamic")),
+    Case(
+        "PIN105",
+        "a lock file with another torch than the installed one",
+        pin("torch 2.7.0", "lock", installed="2.7.0+cu128"),
+        ("torch 2.7.0 is locked, and 2.7.0+cu128 is installed: an install of the lock file replaces it",),
+    ),
+    Case("PIN105", "a lock file with the installed torch", pin("torch 2.7.0+cu128", "lock", installed="x", kept=True)),
     Case("PIN106", "what a setup.py computes", says("dynamic"), ("beware",), WARNING, undecided=True),
     Case(
         "PIN106",

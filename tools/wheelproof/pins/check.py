@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.pins.facts import PinnedRequirement, PinNotice, RequirementFile
+from wheel_checks.facts.pins.facts import LOCK, PinnedRequirement, PinNotice, RequirementFile
 from wheel_checks.model import Location, Rule, Subject
 from wheel_checks.parsing import requirement_or_none, version_or_none
 from wheel_checks.phrases import plural
@@ -19,7 +19,7 @@ from wheel_checks.runner import run_rules
 from wheel_checks.targets.target import Target
 from wheelproof.pins.applicability import EVERY_LINUX, applies
 from wheelproof.pins.documents.constraints import as_pep508
-from wheelproof.pins.model import Document, FoundRequirement, Notice, Place
+from wheelproof.pins.model import Document, FoundRequirement, Notice, Place, Role
 from wheelproof.pins.policy import Policy
 from wheelproof.pins.rewrite.planning import names_in, outside_notice, read_all, unmatched
 from wheelproof.pins.rewrite.tree import tree_of
@@ -75,7 +75,7 @@ def check_files(
         count = len(facts.requirements)
         commands = f" of {plural(len(document.commands), 'install command')}" if document.commands else ""
         meant = "on torch or its companions" if policy.is_torch else "that are asked for"
-        headline = f"{len(document.requirements)} requirements{commands}, {count or 'none'} {meant}"
+        headline = f"{plural(len(document.requirements), 'requirement')}{commands}, {count or 'none'} {meant}"
         subjects.append(Subject(str(path), KIND, headline, told, results))
     asked_in_vain = list(unmatched(policy, names))
     if asked_in_vain:
@@ -99,10 +99,11 @@ def facts_of(
     targets: Sequence[Target] = EVERY_LINUX,
 ) -> RequirementFile:
     """The facts of one document, with every wanted requirement held against what is installed."""
-    meant = (found for found in document.requirements if policy.wants(found) and applies(found, targets))
-    wanted = tuple(_judged(found, installed) for found in meant)
+    meant = [found for found in document.requirements if policy.wants(found) and applies(found, targets)]
+    wanted = tuple(_judged(found, installed) for found in meant if found.role is not Role.LOCK)
+    wanted += tuple(_locked([found for found in meant if found.role is Role.LOCK], installed))
     notices = tuple(
-        PinNotice(notice.code, notice.message, _location(notice.place, path))
+        PinNotice(notice.code, notice.message, _location(notice.place, path), notice.about)
         for notice in document.notices
         if not notice.on_change
         and (not notice.about or any(policy.means(name) or policy.means_conda(name) for name in notice.about))
@@ -123,6 +124,17 @@ def _judged(found: FoundRequirement, installed: Mapping[str, str]) -> PinnedRequ
     role = str(found.role)
     certain = found.certain or found.reinstall or not version
     return PinnedRequirement(found.name, text, role, location, place.section, version, kept, reason, certain)
+
+
+def _locked(meant: Sequence[FoundRequirement], installed: Mapping[str, str]) -> Iterator[PinnedRequirement]:
+    """What a lock file holds of each name: it is kept when one of its forks holds exactly what is installed."""
+    for name in dict.fromkeys(found.name for found in meant):
+        forks = [found for found in meant if found.name == name]
+        versions = [found.text.partition("==")[2] for found in forks]
+        there = installed.get(name, "")
+        place = _location(forks[0].place, forks[0].place.path)
+        text = f"{name} {' or '.join(versions)}"
+        yield PinnedRequirement(name, text, LOCK, place, "", there, there in versions, f"{there} is none of them")
 
 
 def _survival(found: FoundRequirement, version: str) -> tuple[bool, str]:

@@ -30,6 +30,7 @@ class Role(StrEnum):
     GROUP = "group"  # a development or dependency group
     CONDA = "conda"  # conda's own packages
     MATCHED = "match-runtime"  # what uv puts into a build environment in the version of the resolution
+    LOCK = "lock"  # the version that a lock file holds; another fork of it may hold another
     COMMAND = "command"  # what an install command names: it is read, and never rewritten
 
 

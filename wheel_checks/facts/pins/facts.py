@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from wheel_checks.model import Location
 
 BUILD, CONDA = "build", "conda"  # roles that no installed torch takes part in
+LOCK = "lock"  # the version that a lock file holds
 COMMAND = "command"  # what an install command names
 
 
@@ -15,8 +16,8 @@ COMMAND = "command"  # what an install command names
 class PinnedRequirement:
     """A requirement on torch or one of its companions.
 
-    ``role`` is "runtime", "build", "constraint", "group", "command" or "conda"; ``section`` the key under which it
-    stands, or the command. ``installed`` is the version that it is held against, "" when none is known; ``kept``
+    ``role`` is "runtime", "build", "constraint", "group", "command", "lock" or "conda"; ``section`` the key under which
+    it stands, or the command. ``installed`` is the version that it is held against, "" when none is known; ``kept``
     whether an install keeps that (with none: whether any version will do), and ``reason`` why. It is not ``certain``
     where its version is only known when it runs.
     """
@@ -34,11 +35,15 @@ class PinnedRequirement:
 
 @dataclass(frozen=True, slots=True)
 class PinNotice:
-    """What else a file says of torch; ``code`` is that of the notices of ``wheelproof pins``."""
+    """What else a file says of torch; ``code`` is that of the notices of ``wheelproof pins``.
+
+    ``names`` are the packages that it is about.
+    """
 
     code: str
     message: str
     location: Location
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

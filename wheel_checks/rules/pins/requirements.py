@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from wheel_checks.commands import path, run
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.pins.facts import BUILD, COMMAND, CONDA, PinnedRequirement, RequirementFile
+from wheel_checks.facts.pins.facts import BUILD, COMMAND, CONDA, LOCK, PinnedRequirement, RequirementFile
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity
 from wheel_checks.registry import rules_of
 
@@ -39,7 +39,7 @@ def _evidence(found: PinnedRequirement) -> tuple[Evidence, ...]:
 def replaces(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """Every requirement that an install heeds keeps the installed version; without one, any version will do."""
     for found in file.requirements:
-        if found.role not in (BUILD, CONDA) and not found.kept:
+        if found.role not in (BUILD, CONDA, LOCK) and not found.kept:
             what = f"`{found.section} {found.text}`" if found.role == COMMAND else found.text
             told = f"{what} could replace the installed {found.name}: {found.reason}"
             fix = _BY_HAND if found.role == COMMAND else _fix(file)
@@ -75,7 +75,7 @@ def builds(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
 def companions(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """A requirement on a companion that any version satisfies is held against an installed one."""
     for found in file.requirements:
-        free = found.role not in (BUILD, CONDA) and found.kept and not found.installed
+        free = found.role not in (BUILD, CONDA, LOCK) and found.kept and not found.installed
         if found.name in _COMPANIONS and free:
             told = f"{found.text} takes the newest release, and the torch that it requires"
             yield Finding(told, _evidence(found), _fix(file), found.location)
@@ -102,14 +102,24 @@ def commands(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     "PIN105",
     "no lock file holds another torch",
     Severity.WARNING,
-    why="A lock file is installed as it is: `uv sync` replaces a build with a local version by the one that is locked.",
+    why="A lock file is installed as it is: `uv sync` replaces a build with a local version by the one that is locked, "
+    "also where both have the same public version.",
     example="`torch` 2.7.0 in uv.lock, and 2.7.0+cu128 in the environment",
     fix="Lock again after the rewriting, and sync with `--inexact`.",
 )
 def locks(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
-    """No lock file names torch."""
+    """A lock file holds what is installed, to the local version; where nothing tells that, it does not name torch."""
+    judged = {found.name for found in file.requirements if found.role == LOCK and found.installed}
+    for found in file.requirements:
+        if found.role == LOCK and found.installed and not found.kept:
+            told = (
+                f"{found.text} is locked, and {found.installed} is installed: an install of the lock file replaces it"
+            )
+            there = (Evidence("installed", f"{found.name} {found.installed}"),)
+            yield Finding(told, there, location=found.location, severity=Severity.ERROR)
     for notice in file.noticed("lock-file"):
-        yield Finding(notice.message, location=notice.location)
+        if not judged & set(notice.names):
+            yield Finding(notice.message, location=notice.location)
 
 
 @rule(

@@ -6,7 +6,7 @@ import re
 
 from wheelproof.pins.documents.names import normalized
 from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Document, Notice, Place
+from wheelproof.pins.model import Document, FoundRequirement, Notice, Place, Role
 
 _ADVICE = {
     "uv.lock": "`uv sync --inexact` with torch in exclude-dependencies, or `uv lock` after the rewriting",
@@ -16,18 +16,22 @@ _ADVICE = {
     "pylock": "make it again after the rewriting, or install with `--excludes`",
 }
 _NAME = re.compile(r"""^[ \t-]*name[ \t]*[=:][ \t]*["']?([A-Za-z0-9._-]+)""", re.MULTILINE)
+_VERSION = re.compile(r"""["']?[ \t]*\r?\n[ \t]*version[ \t]*[=:][ \t]*["']?([A-Za-z0-9.+!_-]+)""")  # on the next line
 _CONDA = re.compile(r"/((?:pytorch|torch)[a-z-]*)-\d")  # pixi.lock: conda's packages by URL
 MOST = 20  # names told of one file
 
 
 def read(source: Source) -> Document:
-    """A notice for every package that the file locks and that may be asked for."""
+    """A notice for every package that the file locks and that may be asked for, and the versions that it locks."""
     name = source.path.name
     advice = next((text for kind, text in _ADVICE.items() if kind in name), _ADVICE["pylock"])
     found: dict[str, int] = {}
+    versions: dict[str, list[str]] = {}
     for pattern in (_NAME, _CONDA):
         for match in pattern.finditer(source.text):
             found.setdefault(normalized(match[1]), match.start(1))
+            if version := _VERSION.match(source.text, match.end()):
+                versions.setdefault(normalized(match[1]), []).append(version[1])
     notices = tuple(
         Notice(
             "lock-file",
@@ -37,4 +41,9 @@ def read(source: Source) -> Document:
         )
         for package, offset in found.items()
     )
-    return Document("lock", source, notices=notices, rewritable=False)
+    requirements = tuple(
+        FoundRequirement(name, f"{name}=={version}", Role.LOCK, Place(source.path, *source.position(found[name])))
+        for name, locked in versions.items()
+        for version in dict.fromkeys(locked)
+    )
+    return Document("lock", source, requirements, notices, rewritable=False)

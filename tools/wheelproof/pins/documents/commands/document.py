@@ -122,7 +122,7 @@ def _requirement(source: Source, one: Found, word: Word) -> tuple[FoundRequireme
     if name and text:
         shown = text if known else text.replace(UNKNOWN, "…")
         conda = install.form == "conda"
-        certain = known and not _UNFINISHED.search(text)
+        certain = "://" in text or (known and not _UNFINISHED.search(text))
         return (
             FoundRequirement(
                 name,
