@@ -340,3 +340,78 @@ def test_index_options_that_serve_nobody(text: str, left: str | None) -> None:
 def test_the_wide_set_has_what_comes_with_torch() -> None:
     text = "nvidia-nccl-cu12\nnvidia-ml-py\ntriton\ntritonclient\ntorchcodec\ntorchao\n"
     assert after(REQUIREMENTS, text, names=NameSet.WIDE) == "nvidia-ml-py\ntritonclient\ntorchao\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x = ['torch', 'six']\nsetup(install_requires=x)\n", "x = ['six']\nsetup(install_requires=x)\n"),
+        (
+            "x = ['torch']\nx += ['torchvision', 'six']\nsetup(install_requires=x)\n",
+            "x = []\nx += ['six']\nsetup(install_requires=x)\n",
+        ),
+        ("x = ['torch']\nprint(x)\nsetup(install_requires=x)\n", None),
+        ("x = ['torch']\nx = ['six']\nsetup(install_requires=x)\n", None),
+        ("def f():\n    x = ['torch']\n    setup(install_requires=x)\n", None),
+        ("setup(install_requires=('torch', 'six'))\n", "setup(install_requires=('six',))\n"),
+        ("setup(install_requires=('torch', 'six',))\n", "setup(install_requires=('six',))\n"),
+        ("setup(install_requires=('six', 'torch'))\n", "setup(install_requires=('six',))\n"),
+        ("setup(install_requires=('six', 'torch', 'a'))\n", "setup(install_requires=('six', 'a'))\n"),
+        ("setup(install_requires=('torch',))\n", "setup(install_requires=())\n"),
+        ("setup(install_requires=['a'] + ['torch'])\n", "setup(install_requires=['a'] + [])\n"),
+        (
+            "e = {}\ne['a'] = ['torch', 'six']\ne['all'] = e['a'] + ['x']\nsetup(extras_require=e)\n",
+            "e = {}\ne['a'] = ['six']\ne['all'] = e['a'] + ['x']\nsetup(extras_require=e)\n",
+        ),
+        (
+            "d = {'torch': 'torch>=2', 'six': 'six'}\ndef f(*names):\n    return [d[name] for name in names]\n"
+            "setup(install_requires=[d['torch'], d['six']], extras_require={'x': f('torch', 'six')})\n",
+            "d = {'torch': 'torch>=2', 'six': 'six'}\ndef f(*names):\n    return [d[name] for name in names]\n"
+            "setup(install_requires=[d['six']], extras_require={'x': f('six')})\n",
+        ),
+        (
+            "def f():\n    return ['torch', 'six']\nsetup(install_requires=f())\n",
+            "def f():\n    return ['six']\nsetup(install_requires=f())\n",
+        ),
+        (
+            "setup(install_requires=[('torch>=2' if X else 'torch'), 'six'])\n",
+            "setup(install_requires=['six'])\n",
+        ),
+        ("setup(install_requires=['torch' if X else 'six'])\n", None),
+        ("k = dict(install_requires=['torch'])\nsetup(**k)\n", "k = dict(install_requires=[])\nsetup(**k)\n"),
+        ("T = 'torch'\nsetup(install_requires=[T, f'torch>={v}'])\n", None),
+    ],
+)
+def test_what_a_setup_py_receives(text: str, expected: str | None) -> None:
+    file = planned("setup.py", text)
+    assert file.rewritten.decode() == (text if expected is None else expected)
+    if expected is None:
+        assert "dynamic" in {notice.code for notice in file.notices}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        (
+            "pipfile",
+            '[packages]\ntorch = "*"\nsix = "*"\n[dev-packages]\ntorchvision = {version="1"}\n',
+            '[packages]\nsix = "*"\n[dev-packages]\n',
+        ),
+        (
+            "uv.toml",
+            "override-dependencies = ['torch==2']\n",
+            "override-dependencies = ['torch; sys_platform == \"never\"']\n",
+        ),
+        ("uv.toml", 'constraint-dependencies = ["torch<3", "six"]\n', 'constraint-dependencies = ["six"]\n'),
+        (
+            "pixi",
+            '[pypi-options.dependency-overrides]\ntorch = "==2"\nsix = "*"\n',
+            '[pypi-options.dependency-overrides]\nsix = "*"\n',
+        ),
+        ("tox", "[testenv]\ndeps =\n    torch\n    gpu: torchvision\n    six\n", "[testenv]\ndeps =\n    six\n"),
+        ("recipe", "requirements:\n  run:\n    - pytorch\n    - six\n", "requirements:\n  run:\n    - six\n"),
+        ("recipe", "{% set v = 1 %}\nrequirements:\n  run:\n    - pytorch {{ v }}\n", None),
+    ],
+)
+def test_other_formats(kind: str, text: str, expected: str | None) -> None:
+    assert after(kind, text, conda=True) == (text if expected is None else expected)

@@ -38,7 +38,7 @@ def test_the_build_takes_the_installed_torch_instead(table: str, becomes: str, t
 
 
 @pytest.mark.parametrize("table", ['[tool.uv]\nno-build-isolation-package = ["Flash_Attn"]\n', ""])
-def test_what_is_built_without_isolation_or_cannot_be_changed_is_told_of(table: str, tmp_path: Path) -> None:
+def test_what_is_built_without_isolation_or_cannot_be_changed_is_named(table: str, tmp_path: Path) -> None:
     text, codes = rewritten(HEAD + table + ENTRY, tmp_path)
     assert text == HEAD.replace('"torch==2.8.0", ', "") + table + ENTRY
     assert codes == ["match-runtime", "match-runtime"]

@@ -13,7 +13,7 @@ from wheelproof.pins.model import Form, FoundRequirement
 
 _PYTHONS = tuple((3, minor) for minor in range(8, 16))
 EVERY_LINUX = tuple(Target(python, machine, DEFAULT_GLIBC) for machine in OLDEST_GLIBC for python in _PYTHONS)
-"""What is judged where nobody names a target: Linux on both machines, with every Python."""
+"""What is judged where no target is named: Linux on both machines, with every Python."""
 
 _EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']|["']([^"']+)["']\s*(?:==|in)\s*extras?\b""")
 _IN_TABLE = re.compile(r"""\b(markers|platform|python)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*')""")

@@ -134,7 +134,7 @@ def _locked(meant: Sequence[FoundRequirement], installed: Mapping[str, str]) -> 
         there = installed.get(name, "")
         place = _location(forks[0].place, forks[0].place.path)
         text = f"{name} {' or '.join(versions)}"
-        yield PinnedRequirement(name, text, LOCK, place, "", there, there in versions, f"{there} is none of them")
+        yield PinnedRequirement(name, text, LOCK, place, "", there, there in versions, f"{there} is not among them")
 
 
 def _survival(found: FoundRequirement, version: str) -> tuple[bool, str]:

@@ -108,7 +108,7 @@ def commands(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     fix="Lock again after the rewriting, and sync with `--inexact`.",
 )
 def locks(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
-    """A lock file holds what is installed, to the local version; where nothing tells that, it does not name torch."""
+    """A lock file holds what is installed, to the local version; where that is not known, it does not name torch."""
     judged = {found.name for found in file.requirements if found.role == LOCK and found.installed}
     for found in file.requirements:
         if found.role == LOCK and found.installed and not found.kept:

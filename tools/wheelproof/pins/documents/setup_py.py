@@ -149,10 +149,23 @@ class _Reader(Literals):
             self.value_of(value.orelse, role, section)
         elif isinstance(value, ast.Constant) and isinstance(value.value, str):
             self.lines_of(value, role, section)
-        elif isinstance(value, ast.Call) and self.is_lookup(value):
-            self.elements(value.args, self.layout(value), role, section, table=True)
+        elif isinstance(value, ast.Call) and self.is_read_call(value, role, section):
+            pass
         elif not self.is_derived(value, section) and not self.reads_file(value, section):
             self.unread.append((section, value))
+
+    def is_read_call(self, call: ast.Call, role: Role, section: str) -> bool:
+        """Whether a call is of a function that returns a list, or looks one up; then that is read."""
+        name, returned = _name_of(call.func), self.returned(call)
+        if returned is not None and name not in self.behind:
+            self.behind.append(name)
+            self.value_of(returned, role, section)
+            self.behind.pop()
+            return True
+        if self.is_lookup(call):
+            self.elements(call.args, self.layout(call), role, section, table=True)
+            return True
+        return False
 
     def name(self, node: ast.Name, role: Role, section: str) -> None:
         """What a name stands for, and what is added to it."""
@@ -180,6 +193,14 @@ class _Reader(Literals):
 
     def is_bracketed(self, node: ast.expr) -> bool:
         return self.source.text[self.span(node)[0]] in "([{"
+
+    def returned(self, call: ast.Call) -> ast.expr | None:
+        """What a function of the module returns that has no arguments and does nothing else; None for any other."""
+        function = self.functions.get(_name_of(call.func))
+        if function is None or call.args or call.keywords or ast.unparse(function.args) or function.decorator_list:
+            return None
+        body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+        return body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
 
     def is_lookup(self, call: ast.Call) -> bool:
         """Whether a function only looks its arguments up: ``def f(*names): return [TABLE[name] for name in names]``."""
@@ -236,9 +257,24 @@ class _Reader(Literals):
             self.element(element, items, index, role, section, table=table)
 
     def element(
-        self, element: ast.expr, items: ItemList | None, index: int, role: Role, section: str, *, table: bool = False
+        self,
+        element: ast.expr,
+        items: ItemList | None,
+        index: int,
+        role: Role,
+        section: str,
+        *,
+        table: bool = False,
+        within: bool = False,
     ) -> None:
-        """One requirement: a text, a name of one, or what a table has under a name."""
+        """One requirement: a text, a name of one, what a table has under a name, or one of two for the same project."""
+        if isinstance(element, ast.IfExp):
+            both = [self.text(branch) for branch in (element.body, element.orelse)]
+            names = {project_of(text.strip()) for text in both if text is not None}
+            same = None not in both and len(names) == 1
+            for branch in (element.body, element.orelse):
+                self.element(branch, items if same else None, index, role, section, table=table, within=True)
+            return
         start, end = self.span(element)
         raw = self.source.text[start:end]
         text = self.text(element)
@@ -268,7 +304,7 @@ class _Reader(Literals):
                 shown,
                 role,
                 place,
-                values=((start + 1, end - 1),) if simple and items is not None else (),
+                values=((start + 1, end - 1),) if simple and items is not None and not within else (),
                 items=items if written else None,
                 index=index,
             )

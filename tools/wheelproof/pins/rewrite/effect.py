@@ -35,10 +35,10 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an install would do: ``told`` says it for people, with what demands it."""
+    """What an install would do: ``message`` says it for people, with what demands it."""
 
     fate: Fate
-    told: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,15 @@ class Effect:
     def sentence(self) -> str:
         """For people: what the rewriting brought about, and what would help where torch does not stay."""
         if self.after.fate is Fate.KEPT:
-            was = "" if self.before.fate is Fate.KEPT else f"; before: {self.before.told}"
-            return f"{self.path}: after the rewriting {self.after.told}{was}"
+            was = "" if self.before.fate is Fate.KEPT else f"; before: {self.before.message}"
+            return f"{self.path}: after the rewriting {self.after.message}{was}"
         if self.after.fate is Fate.UNKNOWN:
-            return f"{self.path}: what an install would do is not known: {self.after.told}"
+            return f"{self.path}: what an install would do is not known: {self.after.message}"
         lost = "; it was kept before" if self.before.fate is Fate.KEPT else ""
         help_ = (
             f"guard it: `{TORCH}; sys_platform == 'never'` in override-dependencies of uv, or `wheelproof pins guard`"
         )
-        return f"{self.path}: after the rewriting {self.after.told}{lost}; {help_}"
+        return f"{self.path}: after the rewriting {self.after.message}{lost}; {help_}"
 
 
 Ask = Callable[[Sequence[str], Sequence[str]], Outcome]

@@ -117,7 +117,7 @@ def _file_json(file: FilePlan) -> dict[str, Any]:
 
 def _effect_json(effect: Effect) -> dict[str, Any]:
     outcomes = {"before": effect.before, "after": effect.after}
-    found = {key: {"torch": str(outcome.fate), "message": outcome.told} for key, outcome in outcomes.items()}
+    found = {key: {"torch": str(outcome.fate), "message": outcome.message} for key, outcome in outcomes.items()}
     return {"path": str(effect.path), **found}
 
 

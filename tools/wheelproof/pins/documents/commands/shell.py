@@ -379,7 +379,7 @@ class _Shell:
         return self.text[start:], start
 
     def take_assignments(self, words: list[_Raw]) -> list[_Raw]:
-        """The words behind the assignments. Those of a command of its own, and of ``export``, count from here on."""
+        """The words behind the assignments, which count from here on where no word, or ``export``, is with them."""
         rest = list(words)
         declaring = bool(rest) and _plain(rest[0]) in _DECLARING
         if declaring:
