@@ -12,6 +12,7 @@ from wheel_checks.catalogue import get_rule
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.facts import LOCK, PinnedRequirement, PinNotice, RequirementFile
+from wheel_checks.facts.pins.families import families
 from wheel_checks.model import Location, Rule, Subject
 from wheel_checks.parsing import requirement_or_none, version_or_none
 from wheel_checks.phrases import plural
@@ -116,14 +117,26 @@ def _location(place: Place | None, path: Path) -> Location:
 
 
 def _judged(found: FoundRequirement, installed: Mapping[str, str]) -> PinnedRequirement:
-    version = installed.get(found.name, "")
+    name, version = found.name, installed.get(found.name, "")
     kept, reason = _survival(found, version)
+    other = "" if version or found.role is Role.CONDA else _other_anchor(name, installed)
+    if other:
+        name, version = other, installed[other]
+        kept, reason = False, f"{found.name} brings the same import package"
     text = " ".join(found.text.split())
     place = found.place
     location = _location(place, place.path)
     role = str(found.role)
     certain = found.certain or found.reinstall or not version
-    return PinnedRequirement(found.name, text, role, location, place.section, version, kept, reason, certain)
+    return PinnedRequirement(name, text, role, location, place.section, version, kept, reason, certain)
+
+
+def _other_anchor(name: str, installed: Mapping[str, str]) -> str:
+    """The installed distribution whose import package this one brings, too (tensorflow for tensorflow-cpu); or ""."""
+    for one in families():
+        if one.anchor and one.is_anchor(name):
+            return next((other for other in installed if other != name and one.is_anchor(other)), "")
+    return ""
 
 
 def _locked(meant: Sequence[FoundRequirement], installed: Mapping[str, str]) -> Iterator[PinnedRequirement]:
