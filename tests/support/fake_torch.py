@@ -29,7 +29,8 @@ _BACKEND = """
 import zipfile
 from importlib.metadata import version
 
-NAME, RECORDED = "extension-1.0-py3-none-any.whl", "extension-1.0.dist-info"
+PROJECT = "extension"
+NAME, RECORDED = f"{PROJECT}-1.0-py3-none-any.whl", f"{PROJECT}-1.0.dist-info"
 
 
 def get_requires_for_build_wheel(config_settings=None):
@@ -38,7 +39,7 @@ def get_requires_for_build_wheel(config_settings=None):
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     files = {
-        "METADATA": f"Metadata-Version: 2.1\\nName: extension\\nVersion: 1.0\\nSummary: {version('torch')}\\n",
+        "METADATA": f"Metadata-Version: 2.1\\nName: {PROJECT}\\nVersion: 1.0\\nSummary: {version('torch')}\\n",
         "WHEEL": "Wheel-Version: 1.0\\nGenerator: tests\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
     }
     files["RECORD"] = "".join(f"{RECORDED}/{name},,\\n" for name in (*files, "RECORD"))
@@ -64,17 +65,19 @@ def torch(version: str) -> WheelBuilder:
     return WheelBuilder("torch", version)
 
 
-def extension() -> bytes:
-    """The source archive of a package that is compiled against torch."""
+def extension(name: str = "extension", computed: str = "") -> bytes:
+    """The source archive of a package that is compiled against torch; a build computes the fields ``computed``."""
     stream = io.BytesIO()
+    dynamic = f"dynamic = [{computed}]\n" if computed else ""
     files = {
-        "pyproject.toml": _PYPROJECT,
-        "backend.py": _BACKEND,
-        "PKG-INFO": "Metadata-Version: 2.1\nName: extension\nVersion: 1.0\n",
+        "pyproject.toml": _PYPROJECT.replace("extension", name) + dynamic,
+        "backend.py": _BACKEND.replace("extension", name),
+        "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
     }
+    top = f"{name}-1.0"
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
-        for name, text in files.items():
-            member = tarfile.TarInfo(f"extension-1.0/{name}")
+        for path, text in files.items():
+            member = tarfile.TarInfo(f"{top}/{path}")
             member.size = len(text.encode())
             archive.addfile(member, io.BytesIO(text.encode()))
     return stream.getvalue()
@@ -95,6 +98,7 @@ def fill_index(folder: Path) -> None:
     for (name, version), requirement in requiring.items():
         WheelBuilder(name, version).metadata(requires=[requirement]).write(wheels)
     (wheels / "extension-1.0.tar.gz").write_bytes(extension())
+    (wheels / "computing-1.0.tar.gz").write_bytes(extension("computing", '"dependencies"'))
     for file in sorted(wheels.iterdir()):
         page = folder / "simple" / file.name.partition("-")[0].replace("_", "-") / "index.html"
         page.parent.mkdir(parents=True, exist_ok=True)

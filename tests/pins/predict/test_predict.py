@@ -131,14 +131,25 @@ def test_a_guard_makes_the_install_fail_and_nothing_is_lost(
 
 
 @pytest.mark.parametrize("installer", ["uv", "pip"])
-def test_nothing_is_built_to_find_out_unless_asked_for(predict: Callable[..., Any], installer: str) -> None:
-    undecided, report = predict("extension", installer=installer)
-    built, allowed = predict("--build", "extension", installer=installer)
+def test_nothing_is_built_to_find_out_unless_asked_for(
+    world: World, predict: Callable[..., Any], installer: str
+) -> None:
+    undecided, report = predict("computing", installer=installer)
+    built, allowed = predict("--build", "computing", installer=installer)
 
     assert (undecided, built) == (3, 0)
-    (result,) = report["subjects"][0]["results"]
-    assert result["message"] == "no wheel of extension fits, and nothing is built to find out"
+    (message,) = (r["message"] for r in report["subjects"][0]["results"] if r["outcome"] == "error")
+    assert message.startswith("computing 1.0 would be built from computing-1.0.tar.gz, which computes what it requires")
+    assert "--build" in message
     assert fate(allowed)["fate"] == "kept"
+    assert not world.version("computing")
+
+
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+def test_a_source_archive_that_lists_what_it_requires_is_decided(predict: Callable[..., Any], installer: str) -> None:
+    status, report = predict("extension", installer=installer)
+
+    assert (status, fate(report)["fate"]) == (0, "kept")
 
 
 FILES = simple_index(
@@ -182,10 +193,18 @@ def test_a_described_torch_that_fits_is_kept(wheelproof: Wheelproof) -> None:
 
 def test_a_first_torch_is_looked_into(wheelproof: Wheelproof) -> None:
     with RangeServer(FILES) as server:
-        status, words = described(wheelproof, server, "aarch64", "torchcodec==0.8")
+        status, words = described(wheelproof, server, "aarch64", "torchcodec==0.10")
 
     assert status == 0
     assert "torch 2.10.0 would be installed, CPU only (2.10.0+cpu) on aarch64" in words
+
+
+def test_a_companion_for_another_torch_than_the_one_that_comes(wheelproof: Wheelproof) -> None:
+    with RangeServer(FILES) as server:
+        status, words = described(wheelproof, server, "aarch64", "torchcodec==0.8")
+
+    assert status == 1
+    assert "torchcodec 0.8 goes with torch==2.9.*, and torch 2.10.0 would be there" in words
 
 
 @pytest.mark.parametrize(
@@ -194,7 +213,10 @@ def test_a_first_torch_is_looked_into(wheelproof: Wheelproof) -> None:
         (["vllm", "--installer", "pip", "--offline"], "pip cannot plan an install from its cache alone"),
         (["vllm", "--platform", "aarch64"], "what is installed there is not known"),
         (["vllm", "--installed", "2.7.0", "--platform", "all"], "one environment can be described at a time"),
-        (["vllm", "--installed", "2.7.0", "--installer", "pip"], "pip cannot tell what it would do elsewhere"),
+        (
+            ["vllm", "--installed", "2.7.0", "--installer", "pip", "--platform", "aarch64"],
+            "pip cannot tell what it would do elsewhere",
+        ),
         (["vllm", "--installed", "2.7.0", "--python", "/nowhere"], "describe two environments"),
         (["--installed", "2.7.0"], "nothing was asked for"),
         (["vllm=1", "--installed", "2.7.0"], "a requirement does not parse"),

@@ -1,8 +1,8 @@
 """Runs pip and uv as a user would, in the user's own configuration, and reads what their dry runs say.
 
 Neither reads a file of the current folder: uv gets the settings that are given, and pip is not taken from there.
-Nothing is built unless that is asked for, so no code of a package runs: wheels alone are considered, and an install
-that needs a source archive is undecided.
+Nothing is built unless that is asked for, so no code of a package runs: they see wheels alone, and the source archives
+that would be taken are found by :mod:`wheelproof.wheels.resolving`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -25,7 +25,8 @@ from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.process import LARGEST_OUTPUT, StartError
 from wheel_checks.sources.regular_file import read_start
 from wheel_checks.sources.scratch_folder import scratch_folder
-from wheel_checks.sources.uv.explanation import explain
+from wheel_checks.sources.uv.explanation import Demand, Explanation, explain
+from wheel_checks.sources.uv.resolver import NoSolutionError
 from wheel_checks.sources.uv_binary import Answer, run_installer, run_uv
 
 UV, PIP = "uv", "pip"
@@ -38,20 +39,31 @@ PIP_ALONE = (
 )
 _CHANGE = re.compile(r" ([-+~]) ([A-Za-z0-9._-]+)(?:==(\S+)| @ (\S+))?")  # uv: " + torch==2.8.0", " + torch @ URL"
 _UV_DONE = re.compile(r"^(?:Would |Checked |Audited )", re.MULTILINE)
+_PIP_DEMAND = re.compile(
+    r"(?:The user requested|(\S+) (\S+) depends on) (.+)"
+)  # pip, under "The conflict is caused by"
 _PIP_CONFLICT, _PIP_NOTHING = "ResolutionImpossible", re.compile(r"No matching distribution found for (\S+)")
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What an install would change: versions by normalised name. ``url`` tells where pip would take a file from.
+    """What an install would change: versions by normalised name. ``urls`` says where pip would take a file from.
 
     A package in both ``removed`` and ``installed`` is replaced. ``conflict`` says why nothing at all would be done.
+    ``requirements`` are those of what is installed, where the installer says them.
     """
 
     installed: Mapping[str, str]
     removed: Mapping[str, str]
     urls: Mapping[str, str]
     conflict: Conflict | None = None
+    requirements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def refused(explanation: Explanation) -> DryRun:
+    """The dry run of an install that the installer refuses."""
+    demands = tuple(map(str, explanation.demands))
+    return DryRun({}, {}, {}, Conflict(explanation.sentences, demands, explanation.hints))
 
 
 def run_pip(command: Sequence[str], variables: Mapping[str, str], timeout: float = DEFAULT_TIMEOUT) -> Answer:
@@ -73,20 +85,22 @@ def uv_dry_run(
 
     Its text is read: the JSON is a preview, and younger.
 
-    ``build`` lets uv build source archives, which runs their code. Raises SourceError when uv gives no answer.
+    ``build`` lets uv build source archives, which runs their code; without it uv passes over what has no wheel. Raises
+    NoSolutionError for requirements that cannot be met, SourceError when uv gives no answer.
     """
     options = ["--dry-run", *([] if build else ["--no-build"])]
-    done = run_uv(["pip", "install", *options, *arguments], variables, timeout)
+    return read_uv(run_uv(["pip", "install", *options, *arguments], variables, timeout))
+
+
+def read_uv(done: Answer) -> DryRun:
+    """What a dry run of uv says. Raises NoSolutionError, OfflineError, SourceError when it is no answer."""
     if done.status:
         explanation = explain(done.words)
         if explanation is None:
             raise _silent(UV, done)
         if any("not found in the cache" in sentence for sentence in explanation.sentences):
             raise OfflineError(f"{explanation}", hint="run once without --offline")
-        if explanation.unusable and not build:
-            raise _needs_build(", ".join(explanation.unusable))
-        demands = tuple(map(str, explanation.demands))
-        return DryRun({}, {}, {}, Conflict(explanation.sentences, demands, explanation.hints))
+        raise NoSolutionError(explanation)
     return parse_uv_changes(done.output + done.words)
 
 
@@ -124,8 +138,8 @@ def pip_dry_run(
     """What ``pip install ARGUMENTS`` would change in the environment of ``python``, which has ``packages``.
 
     The environment's own pip is asked when it has one, else that of this Python. ``build`` lets it build source
-    archives, which runs their code. Raises SourceError when pip gives no answer, FormatError for a report that cannot
-    be read.
+    archives, which runs their code; without it pip passes over what has no wheel. Raises NoSolutionError for
+    requirements that cannot be met, SourceError when pip gives no answer, FormatError for a report that cannot be read.
     """
     has_pip = "pip" in packages
     command = [python, "-c", PIP_ALONE] if has_pip else [sys.executable, "-c", PIP_ALONE, "--python", python]
@@ -139,11 +153,9 @@ def pip_dry_run(
             done = run_pip([part for part in lazily if part != "--use-feature=fast-deps"], variables, timeout)
         if done.status:
             nothing = _PIP_NOTHING.search(done.words)
-            if nothing and not build:  # pip does not tell of the source archives that it passes over
-                raise _needs_build(nothing[1])
             if not nothing and _PIP_CONFLICT not in done.words:
                 raise _silent(PIP, done)
-            return DryRun({}, {}, {}, Conflict(_pip_sentences(done.words)))
+            raise NoSolutionError(_pip_explanation(done.words, nothing[1] if nothing else ""))
         return parse_pip_report(read_start(report, LARGEST_OUTPUT), packages)
 
 
@@ -161,6 +173,7 @@ def parse_pip_report(data: bytes, packages: Mapping[str, str]) -> DryRun:
         raise FormatError("pip's report has no list named install", expected="an installation report of version 1")
     installed: dict[str, str] = {}
     urls: dict[str, str] = {}
+    requirements: dict[str, tuple[str, ...]] = {}
     for number, row in enumerate(rows):
         metadata = row.get("metadata") if isinstance(row, dict) else None
         name, version = (metadata.get(key) if isinstance(metadata, dict) else None for key in ("name", "version"))
@@ -168,11 +181,18 @@ def parse_pip_report(data: bytes, packages: Mapping[str, str]) -> DryRun:
             raise FormatError(f"install[{number}].metadata has no name and version", expected="two strings")
         normalised = str(canonicalize_name(name))
         installed[normalised] = version
+        rows_of = metadata.get("requires_dist", []) if isinstance(metadata, dict) else []
+        requirements[normalised] = tuple(filter(_is_text, rows_of)) if isinstance(rows_of, list) else ()
         source = row.get("download_info")
         url = source.get("url") if isinstance(source, dict) else None
         if isinstance(url, str):
             urls[normalised] = url
-    return DryRun(installed, {name: packages[name] for name in installed if name in packages}, urls)
+    removed = {name: packages[name] for name in installed if name in packages}
+    return DryRun(installed, removed, urls, requirements=requirements)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _version_of(url: str) -> str:
@@ -182,21 +202,23 @@ def _version_of(url: str) -> str:
         return ""
 
 
-def _pip_sentences(words: str) -> tuple[str, ...]:
+def _pip_explanation(words: str, nothing: str) -> Explanation:
+    """What pip says, as uv explains it. ``nothing`` is the requirement for which it finds no file."""
     lines = [line.removeprefix("ERROR: ").strip() for line in words.splitlines()]
-    return tuple(line for line in lines if line and not line.startswith(("WARNING", "To fix this", "[notice")))[:12]
+    sentences = [line for line in lines if line and not line.startswith(("WARNING", "To fix this", "[notice"))]
+    demands = [
+        Demand(f"{match[1]}=={match[2]}" if match[2] else "", match[3].partition(";")[0].strip())
+        for line in lines
+        if (match := _PIP_DEMAND.fullmatch(line))
+    ]
+    demands += [Demand("", nothing)] if nothing else []
+    name = re.match(r"[A-Za-z0-9._-]+", nothing)
+    return Explanation(tuple(sentences[:12]), tuple(dict.fromkeys(demands)), (name[0],) if name else ())
 
 
 def _silent(installer: str, done: Answer) -> SourceError:
     told = " ".join((done.words or done.output).split())[-600:]
     return SourceError(f"{installer} could not plan the install: {told or f'status {done.status}'}")
-
-
-def _needs_build(names: str) -> SourceError:
-    return SourceError(
-        f"no wheel of {names} fits, and nothing is built to find out",
-        hint="--build lets the installer build source archives, which runs their code",
-    )
 
 
 @contextlib.contextmanager

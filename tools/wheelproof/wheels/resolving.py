@@ -107,8 +107,10 @@ class ArchiveSearch:
         for constraint in active_with_extras(constraints, target.markers()):
             self.constraints.setdefault(canonicalize_name(constraint.name), []).append(constraint)
 
-    def settle(self) -> Settled:
+    def settle(self, *, compared: bool = True) -> Settled:
         """Resolve until every package is the newest that an installer would take.
+
+        ``compared`` also says which newer releases are refused, and where pip takes others.
 
         Raises what ``run`` raises, UndecidedConflictError, and SourceError when an index does not answer or the search
         does not end.
@@ -125,8 +127,11 @@ class ArchiveSearch:
                         raise self._conflict(error) from None
                 else:
                     if not self._resolved(resolution):
+                        settled = self._settled(resolution)
+                        if not compared:
+                            return settled
                         return replace(
-                            self._settled(resolution),
+                            settled,
                             refused=tuple(self._refused(resolution)),
                             pre_releases=tuple(self._pre_releases(resolution)),
                         )

@@ -147,7 +147,7 @@ class ArchiveFolder:
             archive = read_source_archive(source, name, version, file.file_name)
         finally:
             source.close()
-        archive = replace(archive, url=redact(file.url), size=file.size)
+        archive = replace(archive, url=redact(file.url), size=file.size, own_computed=archive.computed)
         elsewhere = self._wheel_elsewhere(name, Version(version))
         if elsewhere is None:
             return archive

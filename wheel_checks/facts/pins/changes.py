@@ -9,17 +9,36 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.stack.facts import Demand
+from wheel_checks.facts.stack.facts import Conflict, Demand
 from wheel_checks.model import Unavailable
 
 
 class Fate(StrEnum):
-    """What becomes of an installed package."""
+    """What becomes of an installed package.
+
+    Shadowed: it stays, and imports find another copy in front of it. Overwritten: another package installs the same
+    files. Broken: it stays, and something that it requires, or that it is built for, does not.
+    """
 
     KEPT = "kept"
     REPLACED = "replaced"
     REMOVED = "removed"
     ADDED = "added"
+    SHADOWED = "shadowed"
+    OVERWRITTEN = "overwritten"
+    BROKEN = "broken"
+
+
+LOST = (Fate.REPLACED, Fate.REMOVED, Fate.SHADOWED, Fate.OVERWRITTEN)
+
+
+class Role(StrEnum):
+    """What a package is to its family: the framework itself, built for one release of it, or loaded by it."""
+
+    ANCHOR = "framework"
+    COMPANION = "companion"
+    LIBRARY = "library"
+    NAMED = "named"  # by the user
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +64,9 @@ class PackageChange:
 
     ``machine`` is that of the target. ``accelerator`` is read from the wheel that would be taken, and is None when none
     would be taken. ``chain`` leads from what was asked for to the demand that makes the difference; it is empty when no
-    requirement asks for another version (``--upgrade`` alone does it).
+    requirement asks for another version (``--upgrade`` alone does it). ``place`` is the folder of the copy that shadows
+    this one, ``by`` the package that overwrites it. ``broken`` says what it requires and would not have, ``unfit`` with
+    what it would not fit, and ``open`` what is not known of it: sentences. ``culprits`` are the packages that break it.
     """
 
     name: str
@@ -53,19 +74,23 @@ class PackageChange:
     after: str
     installer: str
     machine: str
+    fate: Fate = Fate.KEPT
     accelerator: AcceleratorFacts | Unavailable | None = None
     file_name: str = ""
     chain: tuple[Demand, ...] = ()
     upgrade: bool = False
+    role: Role = Role.ANCHOR
+    place: str = ""
+    by: str = ""
+    broken: tuple[str, ...] = ()
+    unfit: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    culprits: tuple[str, ...] = ()
 
     @property
-    def fate(self) -> Fate:
-        """What becomes of it."""
-        if not self.after:
-            return Fate.REMOVED
-        if not self.before:
-            return Fate.ADDED
-        return Fate.KEPT if self.before == self.after and self.accelerator is None else Fate.REPLACED
+    def is_lost(self) -> bool:
+        """Whether imports would no longer find what is installed."""
+        return self.fate in LOST
 
     @property
     def build(self) -> str:
@@ -81,12 +106,26 @@ class PackageChange:
     @property
     def sentence(self) -> str:
         """For people: "torch 2.9.1+cu128 would be replaced by 2.10.0, CPU only (2.10.0+cpu) on aarch64"."""
-        if self.fate is Fate.KEPT:
-            return f"{self.name} {self.before} is kept"
-        if self.fate is Fate.REMOVED:
-            return f"{self.name} {self.before} would be removed"
-        build = f", {self.build}" if self.build else ""
-        if self.fate is Fate.ADDED:
-            return f"{self.name} {self.after} would be installed{build}"
+        was, build = f"{self.name} {self.before}", f", {self.build}" if self.build else ""
         same = " from the index" if self.before == self.after else ""
-        return f"{self.name} {self.before} would be replaced by {self.after}{same}{build}"
+        why = "; ".join((*self.broken, *self.unfit))
+        is_new, where = self.before != self.after, f", in {self.place}" if self.place else ""
+        return {
+            Fate.KEPT: f"{was} is kept",
+            Fate.BROKEN: f"{self.name} {self.after} would not fit: {why}"
+            if is_new
+            else f"{was} is kept, and would be broken: {why}",
+            Fate.REMOVED: f"{was} would be removed",
+            Fate.ADDED: f"{self.name} {self.after} would be installed{build}",
+            Fate.OVERWRITTEN: f"{was} would be overwritten by {self.by}, which installs the same files",
+            Fate.SHADOWED: f"{was} would be shadowed by {self.after}{build}{where}",
+            Fate.REPLACED: f"{was} would be replaced by {self.after}{same}{build}",
+        }[self.fate]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedInstall:
+    """One install as a whole. ``conflict`` says why nothing at all would be done, ``open`` what is not known of it."""
+
+    conflict: Conflict | None = None
+    open: tuple[str, ...] = ()

@@ -78,7 +78,8 @@ class SourceArchive:
     """A source archive of a release. ``url`` has no credentials; ``size`` is in bytes, None when no index states it.
 
     ``metadata_of`` names the wheel for another machine whose METADATA stands for the archive's, as in uv's resolutions;
-    "" when the archive's own is used. ``sources`` says what kinds of source it holds, as far as it was read, and
+    "" when the archive's own is used. ``own_computed`` says of the archive's own why a build may give another.
+    ``sources`` says what kinds of source it holds, as far as it was read, and
     ``imported`` which packages its setup.py imports although it does not say that its build requires them. ``is_pure``
     is True where all of it was read, and a build of it compiles nothing (see :func:`_builds_nothing`).
     """
@@ -91,6 +92,7 @@ class SourceArchive:
     metadata: StaticMetadata | Unavailable = field(default_factory=lambda: Unavailable("it was not read"))
     build: BuildSystem | Unavailable = field(default_factory=lambda: Unavailable("it was not read"))
     metadata_of: str = ""
+    own_computed: str = ""
     sources: tuple[str, ...] = ()
     imported: tuple[str, ...] = ()
     is_pure: bool = False

@@ -1,19 +1,20 @@
-"""Does an install keep the torch that works? PIN301 judges one requirement, PIN311 to PIN313 a planned install."""
+"""Does an install keep the framework that works? PIN301 judges one requirement, PIN311 to PIN316 a planned install."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from wheel_checks.commands import Command, NoCommand, package, run
 from wheel_checks.facts.accelerator.signals import GPU
+from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.pins.changes import Fate, PackageChange, Survival
-from wheel_checks.facts.stack.facts import Conflict
+from wheel_checks.facts.pins.changes import Fate, PackageChange, PlannedInstall, Role, Survival
 from wheel_checks.model import Audience, Evidence, Finding, Fix, Severity, Unavailable
 from wheel_checks.registry import rule
 from wheel_checks.rules.shared.accelerator import signals_shown
 
-TORCH = "torch"
+_GPU_BUILD = re.compile(r"\+.*(?:cu|rocm|xpu)\d*", re.IGNORECASE)
 
 
 @rule(
@@ -41,35 +42,44 @@ def survival(facts: Survival, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "PIN311",
-    "the install keeps the installed torch",
+    "the install keeps the installed framework",
     kind="planned-change",
     audience=Audience.INSTALLER,
     why="A package cannot name an index for its dependencies: whatever requires another torch gets the one of the "
-    "default index, and the CUDA build that worked is gone without a word.",
+    "default index, and the CUDA build that worked is gone without a word. Where torch lies outside the folder that "
+    "the installer writes into (system site-packages, a .pth file), a second copy in front of it has the same effect.",
     example="`vllm==0.19.0` on aarch64 with torch 2.9.1+cu128: replaced by 2.10.0, which is CPU only there",
     fix="Guard the environment with `wheelproof pins guard`, or take a release that allows the installed torch.",
 )
-def torch_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]:
-    """A torch that would be replaced or removed fails."""
-    if change.name == TORCH and change.fate in (Fate.REPLACED, Fate.REMOVED):
+def framework_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]:
+    """A torch, jax, tensorflow... that would be replaced, removed, shadowed or overwritten fails."""
+    if change.role in (Role.ANCHOR, Role.NAMED) and change.is_lost:
         yield Finding(_message(change), _evidence(change), _fix(change))
 
 
 @rule(
     "PIN312",
-    "the install keeps the packages that belong to the installed torch",
+    "the install keeps the packages that belong to the installed framework",
     Severity.WARNING,
     kind="planned-change",
     audience=Audience.INSTALLER,
     why="torchvision, torchaudio and torchcodec are compiled against one torch; torchcodec and torchao do not even say "
-    "so in their metadata, so no resolver keeps them in step.",
-    example="`torchcodec` replaced by a release for a later torch, while torch itself stays",
+    "so in their metadata, so no resolver keeps them in step. A build for another accelerator does not work with it.",
+    example="`torchvision` 0.22.0+cu128 replaced by 0.22.1, which is CPU only on aarch64, while torch itself stays",
     fix="Guard them as well, or install the releases that belong to the installed torch.",
 )
 def companions_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]:
-    """A companion of torch that would be replaced or removed fails."""
-    if change.name != TORCH and change.fate in (Fate.REPLACED, Fate.REMOVED):
-        yield Finding(_message(change), _evidence(change), _fix(change))
+    """A companion that would be replaced, removed, shadowed or overwritten fails: an error where it worked on a GPU and
+    what takes its place does not, or is not there.
+    """
+    if change.role is not Role.COMPANION or not change.is_lost:
+        return
+    is_gone = change.fate in (Fate.REMOVED, Fate.OVERWRITTEN)
+    facts = change.accelerator
+    was_for_gpu = bool(_GPU_BUILD.search(change.before))
+    is_for_gpu = isinstance(facts, AcceleratorFacts) and facts.accelerator in GPU
+    severity = Severity.ERROR if is_gone or (was_for_gpu and not is_for_gpu) else None
+    yield Finding(_message(change), _evidence(change), _fix(change), severity=severity)
 
 
 @rule(
@@ -83,12 +93,70 @@ def companions_kept(change: PackageChange, _: Expectations) -> Iterable[Finding]
     example="`torch==2.8.0` under the constraint `torch==2.7.0+cu128`",
     fix="Take a release whose requirements allow the installed torch.",
 )
-def can_be_done(conflict: Conflict | None, _: Expectations) -> Iterable[Finding]:
+def can_be_done(facts: PlannedInstall, _: Expectations) -> Iterable[Finding]:
     """An install that the installer refuses fails."""
+    conflict = facts.conflict
     if conflict is not None:
         evidence = tuple(Evidence("demand", demand) for demand in conflict.demands)
         told = "; ".join(conflict.sentences)
         yield Finding(f"the install would fail, and change nothing: {told}", evidence)
+
+
+@rule(
+    "PIN314",
+    "the packages that belong to a framework fit the one that is there after the install",
+    kind="planned-change",
+    audience=Audience.INSTALLER,
+    why="torchaudio from 2.11 on declares no torch at all, torchcodec and JAX's plug-ins no release of theirs: an "
+    "installer takes the newest, which does not load with an older framework, or is not used.",
+    example="`torchaudio` 2.11.0 with torch 2.7.0+cu128, which it does not require",
+    fix="Name the release that belongs to the installed framework.",
+)
+def companions_fit(change: PackageChange, _: Expectations) -> Iterable[Finding]:
+    """A companion that does not fit fails; one of which no table says so is undecided."""
+    if change.role is not Role.COMPANION:
+        return
+    if change.unfit or (change.broken and change.fate is Fate.BROKEN):
+        yield Finding(_message(change), _evidence(change))
+    for sentence in change.open:
+        yield Finding(f"{sentence}; its own documentation, or an import of it, would decide it", undecided=True)
+
+
+@rule(
+    "PIN315",
+    "the install leaves the framework the libraries that it requires",
+    kind="planned-change",
+    audience=Audience.INSTALLER,
+    why="Installers replace what others require without asking the installed framework: two frameworks that share "
+    "nvidia-cudnn-cu12, nvidia-nccl-cu12 or triton get the release of whoever came last. The framework stays, and "
+    "fails when it loads the library, or computes something else.",
+    example="`jax[cuda12]` replaces the nvidia-cudnn-cu12 that torch requires by its exact version",
+    fix="Install the other framework into a separate environment, or guard the libraries with torch.",
+)
+def framework_whole(change: PackageChange, _: Expectations) -> Iterable[Finding]:
+    """A framework that stays without something that it requires fails; undecided where its requirements are unknown."""
+    if change.role not in (Role.ANCHOR, Role.NAMED):
+        return
+    if change.fate is Fate.BROKEN:
+        yield Finding(_message(change), _evidence(change), _fix(change))
+    for sentence in change.open:
+        yield Finding(f"{sentence}; asking in the environment itself would decide it (--python)", undecided=True)
+
+
+@rule(
+    "PIN316",
+    "what the installer would do is known",
+    kind="planned-install",
+    audience=Audience.INSTALLER,
+    why="A source archive may compute what it requires when it is built, and a build runs its code. Until then it is "
+    "not known whether it demands another torch.",
+    example="a package without wheels whose PKG-INFO says `Dynamic: Requires-Dist`",
+    fix="Let the installer build it with `--build` where you trust it, or take a release that has a wheel.",
+)
+def plan_known(facts: PlannedInstall, _: Expectations) -> Iterable[Finding]:
+    """What is not known of the plan is undecided."""
+    for sentence in facts.open:
+        yield Finding(sentence, undecided=True)
 
 
 def _message(change: PackageChange) -> str:

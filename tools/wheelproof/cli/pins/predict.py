@@ -14,7 +14,7 @@ from wheelproof.cli.rights import SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
 
 if TYPE_CHECKING:  # not for --help
-    from wheelproof.pins.predict.prediction import Destination
+    from wheelproof.pins.predict.model import Destination
 
 _VERSION = re.compile(r"(?:cp)?3\.?\d{1,2}(?:\.\d{1,2})?t?")
 
@@ -41,6 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "NAME==VERSION",
         "what is installed there, as torch==2.11.0+cu130 (repeatable): no environment is read",
     )
+    add_list(
+        parser,
+        "--package",
+        "NAME",
+        "also keep this package, or those that match a glob, as 'nvidia-*' (repeatable)",
+    )
     parser.add_argument("-U", "--upgrade", action="store_true", help="as the installer's own --upgrade")
     parser.add_argument(
         "--build", action="store_true", help="let the installer build source archives, which runs their code"
@@ -53,8 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan the install, look at what it would take, and print the report. Raises WheelproofError."""
+    from wheel_checks.facts.pins.families import as_pattern
     from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV
-    from wheelproof.pins.predict.prediction import PredictRequest, predict
+    from wheelproof.pins.predict.model import PredictRequest
+    from wheelproof.pins.predict.prediction import predict
     from wheelproof.wheels.asked import parse_asked
 
     output = OutputOptions.from_arguments(arguments)
@@ -71,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.build,
         output,
         arguments.deadline or DEFAULT_TIMEOUT,
+        packages=tuple(map(as_pattern, arguments.package)),
     )
     with open_sources(arguments, output) as opened:
         report = predict(request, opened.client, opened.index)
@@ -79,11 +88,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _place(arguments: argparse.Namespace) -> Destination:
     """The environment that is there, or the one that is described by ``--installed``."""
-    from wheel_checks.facts.stack.facts import LinkedPackage
     from wheel_checks.sources.environment import find_environment
     from wheel_checks.targets.target import parse_targets
-    from wheelproof.pins.predict.environment import read_packages, target_of
-    from wheelproof.pins.predict.prediction import Destination
+    from wheelproof.pins.predict.environment import target_of
+    from wheelproof.pins.predict.import_order import read_interior
+    from wheelproof.pins.predict.model import Destination
     from wheelproof.pins.survival import parse_installed
 
     version = _VERSION.fullmatch(arguments.python) is not None
@@ -97,17 +106,17 @@ def _place(arguments: argparse.Namespace) -> Destination:
         )
         if len(targets) != 1:
             raise UsageError("one environment can be described at a time", expected="--platform x86_64 or aarch64")
-        named = dict(map(parse_installed, arguments.installed))
-        packages = {name: LinkedPackage(name, str(found)) for name, found in named.items()}
-        return Destination(targets[0], packages, described=True)
+        named = {name: str(found) for name, found in map(parse_installed, arguments.installed)}
+        return Destination.of(targets[0], named)
     if arguments.platform or version:
         raise UsageError(
-            "what is installed there is not known", expected="--installed torch==2.11.0+cu130 beside --platform"
+            "what is installed there is not known", expected="--installed torch==2.11.0+cu130 with --platform"
         )
     environment = find_environment(arguments.python, variables=os.environ)
     if not environment.interpreter:
         raise NotFoundError(f"{environment.path} has no interpreter", hint="describe it: --installed torch==VERSION")
-    return Destination(target_of(environment), read_packages(environment), environment.interpreter)
+    interior = read_interior(environment, os.environ)
+    return Destination(target_of(environment), interior, environment.interpreter)
 
 
 def _installer_options(arguments: argparse.Namespace) -> list[str]:

@@ -40,13 +40,18 @@ class DemandSearch:
         self._known: dict[str, LinkedPackage] = {}
 
     def chain(self, name: str, before: str) -> tuple[Demand, ...]:
-        """The demands that lead to the nearest one on ``name`` that ``before`` does not satisfy; () without one."""
+        """The demands that lead to the nearest one on ``name`` that ``before`` does not satisfy; () without one.
+
+        Without ``before`` any demand counts.
+        """
         while True:
             demands = find_demands(self._asked.known, list(self._known.values()), self._target)
             offending = [
                 demand
                 for demand in demands.get(name, ())
-                if demand.requirement.url or not demand.requirement.specifier.contains(before, prereleases=True)
+                if not before
+                or demand.requirement.url
+                or not demand.requirement.specifier.contains(before, prereleases=True)
             ]
             if offending:
                 labels = {package.label: package.name for package in self._known.values()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -11,7 +11,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheel_checks.errors import NotFoundError
+from wheel_checks.facts.pins.import_order import Copy
+from wheel_checks.facts.pins.outcome import extras_of
 from wheel_checks.facts.stack.facts import LinkedPackage
+from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.targets.target import DEFAULT_GLIBC, OLDEST_GLIBC, Target
 
@@ -67,15 +70,19 @@ def installed_version(name: str, python: str, variables: Mapping[str, str]) -> t
     return normalised, Version(package.version)
 
 
-def describe(folder: Path, packages: Mapping[str, str]) -> None:
-    """Write into ``folder`` the metadata of packages (name to version), so that an installer takes them as installed.
+def describe(folder: Path, packages: Iterable[Copy]) -> None:
+    """Write into ``folder`` the metadata of packages, so that an installer takes them as installed.
 
-    They have no files and no requirements: only what would happen to them can be asked.
+    They have no files: only what would happen to them can be asked.
     """
-    for name, version in packages.items():
-        record = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    for copy in packages:
+        record = folder / f"{copy.name.replace('-', '_')}-{copy.version}.dist-info"
         record.mkdir(parents=True)
-        files = {"METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "INSTALLER": "wheelproof\n"}
+        required = () if isinstance(copy.requirements, Unavailable) else copy.requirements
+        lines = ["Metadata-Version: 2.1", f"Name: {copy.name}", f"Version: {copy.version}"]
+        lines += [f"Provides-Extra: {extra}" for extra in extras_of(required)]
+        lines += [f"Requires-Dist: {requirement}" for requirement in required]
+        files = {"METADATA": "".join(f"{line}\n" for line in lines), "INSTALLER": "wheelproof\n"}
         rows = "".join(f"{record.name}/{file},,\n" for file in (*files, "RECORD"))
         for file, text in {**files, "RECORD": rows}.items():
             (record / file).write_text(text, encoding="utf-8")

@@ -1,0 +1,92 @@
+"""What is predicted: an install, the environment that it would go to, and how the installer is asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from wheel_checks.facts.pins.import_order import Copy, ImportOrder
+from wheel_checks.facts.stack.facts import LinkedPackage
+from wheel_checks.model import Unavailable
+from wheel_checks.targets.target import Target
+from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV
+from wheelproof.pins.predict.import_order import Interior
+from wheelproof.reporting import EVERY_RULE, Selection
+from wheelproof.wheels.asked import Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where the install would go. ``python`` is the interpreter of an environment, whose ``interior`` was read.
+
+    ``described`` is True when the packages were named, or are those after another install: no installer finds them.
+    """
+
+    target: Target
+    interior: Interior
+    python: str = ""
+    described: bool = False
+
+    @classmethod
+    def of(cls, target: Target, packages: Mapping[str, str]) -> Destination:
+        """An environment that is only described, by the versions of its packages."""
+        unknown = Unavailable("only its name and version are known")
+        copies = [Copy(name, version, 0, unknown) for name, version in packages.items()]
+        return cls(target, Interior(ImportOrder.of(("site-packages",), copies)), described=True)
+
+    @property
+    def order(self) -> ImportOrder:
+        """What imports find there."""
+        return self.interior.order
+
+    @property
+    def packages(self) -> dict[str, LinkedPackage]:
+        """What pip sees as installed: the copy of each package that imports find."""
+        return {name: _linked(copy) for name, copy in self.order.everything.items()}
+
+    @property
+    def own(self) -> dict[str, Copy]:
+        """What uv sees as installed: what is in the folders of the environment itself."""
+        rows = ((name, copy) for name, copies in self.order.copies.items() for copy in copies)
+        found: dict[str, Copy] = {}
+        for name, copy in rows:
+            if copy.folder in self.interior.own:
+                found.setdefault(name, copy)
+        return found
+
+    def seen_by(self, installer: str) -> dict[str, Copy]:
+        """The copies that an installer takes for installed."""
+        return self.own if installer == UV else self.order.everything
+
+    def after(self, order: ImportOrder) -> Destination:
+        """The environment after an install that is only planned."""
+        return replace(self, interior=replace(self.interior, order=order), described=True)
+
+
+def _linked(copy: Copy) -> LinkedPackage:
+    requirements = () if isinstance(copy.requirements, Unavailable) else copy.requirements
+    return LinkedPackage(copy.name, copy.version, requirements)
+
+
+@dataclass(frozen=True, slots=True)
+class PredictRequest:
+    """What would be installed where, and by which installers. ``options`` are passed on to them (indexes, --pre).
+
+    ``build`` lets them build source archives, which runs their code; else what a build computes is undecided.
+    ``packages`` are names and globs that are looked at besides the families. ``folder`` and ``to_user`` say where the
+    installer is asked to install (``--target``, ``--user``).
+    """
+
+    asked: Asked
+    place: Destination
+    installers: tuple[str, ...] = (UV, PIP)
+    options: tuple[str, ...] = ()
+    upgrade: bool = False
+    build: bool = False
+    selection: Selection = EVERY_RULE
+    timeout: float = DEFAULT_TIMEOUT
+    variables: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    packages: tuple[str, ...] = ()
+    to_user: bool = False
+    folder: str = ""

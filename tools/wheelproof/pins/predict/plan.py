@@ -1,0 +1,265 @@
+"""Asks an installer what it would do, source archives included, without building one.
+
+pip and uv see wheels alone (``--only-binary``, ``--no-build``), which changes what they choose. So the source archives
+that they would take are read, and stand among the wheels as empty ones with the same metadata, until nothing is missed
+(:mod:`wheelproof.wheels.resolving`). Only where a build would compute the metadata the answer stays open.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from wheel_checks.errors import SourceError, UsageError, WheelproofError
+from wheel_checks.formats.index_page import IndexFile
+from wheel_checks.formats.lock.model import LockedPackage
+from wheel_checks.formats.secrets import redact_text
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.installer_config import IndexConfig
+from wheel_checks.sources.requirement_files import is_built
+from wheel_checks.sources.simple_index import SimpleIndex
+from wheel_checks.sources.trust import UntrustedAddressError
+from wheel_checks.sources.uv.own_configuration import (
+    config_options,
+    pinning_project,
+    private_folder,
+    toml_text,
+    write_private,
+)
+from wheel_checks.sources.uv.resolver import NoSolutionError, Resolution, python_platform
+from wheel_checks.sources.uv.user_settings import uv_settings
+from wheel_checks.sources.uv_binary import run_uv
+from wheel_checks.targets.selection import choose
+from wheelproof.pins.installers import PIP, UV, DryRun, pip_dry_run, refused, uv_dry_run
+from wheelproof.pins.predict.environment import describe
+from wheelproof.pins.predict.model import Destination, PredictRequest
+from wheelproof.wheels.handing import Handed
+from wheelproof.wheels.indexes import KnownIndexes
+from wheelproof.wheels.resolving import ArchiveSearch, Settled, UndecidedConflictError
+
+HOW_TO_DECIDE = "--build lets the installer build it, which runs its code"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What an installer would do, and what is not known of it: ``open`` are sentences."""
+
+    dry: DryRun
+    open: tuple[str, ...] = ()
+
+
+def plan(installer: str, request: PredictRequest, handed: Handed, client: HttpClient, index: SimpleIndex) -> Planned:
+    """What one installer would do with what is ``handed`` to it. Raises SourceError when it gives no answer."""
+    with private_folder() as folder:
+        asking = _asking(installer, request, handed, folder)
+        if request.build or handed.hashes:  # with hashes no other file counts than those that are named
+            try:
+                return Planned(asking.ask((), ()))
+            except NoSolutionError as error:
+                open_ = () if request.build or not error.explanation.unusable else (_needs_build(error),)
+                return Planned(refused(error.explanation), open_)
+        return _with_archives(asking, handed, KnownIndexes(index), client)
+
+
+def _needs_build(error: NoSolutionError) -> str:
+    names = ", ".join(error.explanation.unusable)
+    return f"no wheel of {names} fits, and source archives with hashes are not read ({HOW_TO_DECIDE})"
+
+
+@dataclass(slots=True)
+class _Asking:
+    """An installer with everything but the wheels that stand for source archives; ``runs`` counts its runs."""
+
+    installer: str
+    request: PredictRequest
+    folder: Path
+    arguments: list[str]
+    there: list[str]
+    python: str = ""
+    runs: int = 0
+
+    def ask(self, places: Sequence[str], constraints: Sequence[str]) -> DryRun:
+        """Run it once. Raises NoSolutionError, SourceError."""
+        request, self.runs = self.request, self.runs + 1
+        more = [part for place in places for part in ("--find-links", place)]
+        if constraints:
+            text = "".join(f"{line}\n" for line in constraints)
+            more += ["-c", str(write_private(self.folder / f"more-{self.runs}.txt", text))]
+        asked = ["--", *request.asked.requirements] if request.asked.requirements else []
+        arguments = [*more, *self.arguments, *asked]
+        if self.installer == UV:
+            return uv_dry_run([*self.there, *arguments], request.variables, request.timeout, build=request.build)
+        packages = {name: copy.version for name, copy in request.place.seen_by(PIP).items()}
+        return pip_dry_run(arguments, packages, self.python, request.variables, request.timeout, build=request.build)
+
+
+def _asking(installer: str, request: PredictRequest, handed: Handed, folder: Path) -> _Asking:
+    arguments = [*request.options, *(["--upgrade"] if request.upgrade else [])]
+    arguments += _files(handed, folder, installer)
+    place = request.place
+    if installer == PIP:
+        arguments += ["--user"] * request.to_user
+        arguments += ["--target", str(folder / "target")] if request.folder else []
+        python = _described_python(place, folder) if place.described else place.python
+        return _Asking(installer, request, folder, arguments, [], python)
+    arguments = [*_settings(request, handed.config, folder), *arguments]
+    return _Asking(installer, request, folder, arguments, _uv_place(request, folder))
+
+
+def _uv_place(request: PredictRequest, folder: Path) -> list[str]:
+    """The options that show uv the environment."""
+    place = request.place
+    if request.folder:
+        (folder / "target").mkdir()
+        return ["--target", str(folder / "target"), "--python", place.python or sys.executable]
+    if not place.described:
+        return ["--python", place.python]
+    (folder / "there").mkdir()
+    describe(folder / "there", place.own.values())
+    there = ["--target", str(folder / "there"), "--python", place.python or sys.executable]
+    there += ["--python-version", ".".join(map(str, place.target.python))]
+    return [*there, "--python-platform", python_platform(place.target)]
+
+
+def _described_python(place: Destination, folder: Path) -> str:
+    """The interpreter of an empty environment that holds the metadata of what is described, for pip.
+
+    Raises UsageError for another platform or Python than are here: pip evaluates the markers of this machine
+    (pypa/pip issues 11664 and 10050).
+    """
+    here = (platform.machine(), sys.version_info[:2])
+    if not place.python and (place.target.machine, place.target.python) != here:
+        raise UsageError(
+            "pip cannot tell what it would do elsewhere: it evaluates the markers of this machine",
+            hint="use --installer uv",
+        )
+    venv = folder / "described"
+    made = run_uv(["venv", "--no-config", "--quiet", "--python", place.python or sys.executable, str(venv)], {}, 60)
+    if made.status:
+        raise SourceError(f"no environment could be made to ask pip in: {' '.join(made.words.split())[-300:]}")
+    (site,) = venv.glob("lib/python3*/site-packages")
+    describe(site, place.order.everything.values())
+    return str(venv / "bin" / "python")
+
+
+def _files(handed: Handed, folder: Path, installer: str) -> list[str]:
+    """The options that give an installer what the files of a tree ask for, in files that we write."""
+    of_files = handed.lines(pinned=installer == PIP)
+    options = ["-r", str(write_private(folder / "requirements.txt", of_files))] if of_files else []
+    if handed.constraints:
+        text = "".join(f"{line}\n" for line in handed.constraints)
+        options += ["-c", str(write_private(folder / "constraints.txt", text))]
+    if handed.pinned and installer == UV:
+        (folder / "pinned").mkdir()
+        text = pinning_project(handed.pinned_requirements, handed.pinned)
+        options += ["-r", str(write_private(folder / "pinned" / "pyproject.toml", text))]
+    return options
+
+
+def _settings(request: PredictRequest, config: IndexConfig, folder: Path) -> list[str]:
+    """The options that give uv the user's settings. Raises UntrustedAddressError for an index of a tree that counts."""
+    settings = uv_settings(request.variables, Path.cwd(), config.trust)
+    if settings.refused and "--no-index" not in request.options:
+        raise UntrustedAddressError(request.asked.label, settings.refused)
+    if settings.builds and not request.build:  # uv builds these in spite of --no-build
+        raise SourceError(
+            "no-binary in the settings of uv asks for builds, which run code", hint="--build lets uv build"
+        )
+    return config_options(folder, toml_text(settings.table))
+
+
+def refuse_builds(installer: str, request: PredictRequest, handed: Handed) -> None:
+    """Raises SourceError where the installer would build what is asked for, in spite of all options."""
+    texts = (*handed.requirements, *handed.constraints) if not request.build else ()
+    built = next(filter(is_built, texts), None)
+    if built is not None:
+        raise SourceError(
+            f"{installer} would build `{redact_text(built)}`, which runs its code", hint="--build lets it"
+        )
+
+
+def _with_archives(asking: _Asking, handed: Handed, indexes: KnownIndexes, client: HttpClient) -> Planned:
+    """The plan with the source archives that the installer would take."""
+    request, last = asking.request, DryRun({}, {}, {})
+    asked = [Requirement(text) for text in handed.requirements]
+    direct = {str(canonicalize_name(requirement.name)) for requirement in asked if requirement.url}
+
+    def run(places: tuple[str, ...], constraints: tuple[str, ...]) -> Resolution:
+        nonlocal last
+        last = asking.ask(places, constraints)
+        return Resolution(tuple(_locked(last, direct, search, indexes)))
+
+    search = ArchiveSearch(
+        run,
+        asked,
+        request.place.target,
+        indexes,
+        client,
+        constraints=map(Requirement, handed.constraints),
+        pre=handed.pre or "--pre" in request.options,
+        passed_over=handed.pinned,
+    )
+    try:
+        settled = search.settle(compared=False)
+    except UndecidedConflictError as error:
+        computed = tuple(f"{archive}: {archive.computed} ({HOW_TO_DECIDE})" for archive in error.computed)
+        return Planned(refused(error.explanation), computed)
+    except NoSolutionError as error:
+        unread = [
+            f"the source archive of {name} {version} could not be read: {reason} ({HOW_TO_DECIDE})"
+            for (name, version), reason in search.folder.failed.items()
+            if name in {canonicalize_name(other) for other in error.explanation.unusable}
+        ]
+        return Planned(refused(error.explanation), tuple(unread))
+    urls = {name: url for name, url in last.urls.items() if name not in settled.archives}  # not those of empty wheels
+    return Planned(replace(last, urls=urls), tuple(_open(asking.installer, last, settled)))
+
+
+def _open(installer: str, dry: DryRun, settled: Settled) -> Iterator[str]:
+    """What a plan leaves open: builds that compute metadata, archives that could not be read, an unfinished search."""
+    for name, archive in settled.archives.items():
+        computed = archive.own_computed if installer == PIP else archive.computed
+        if name in dry.installed and computed:
+            yield f"{archive}, which computes what it requires: {computed} ({HOW_TO_DECIDE})"
+    for name, reason in settled.failed.items():
+        if name in dry.installed:
+            yield f"a newer source archive of {name} could not be read: {reason} ({HOW_TO_DECIDE})"
+    if settled.unfinished:
+        yield settled.unfinished
+
+
+def _locked(
+    dry: DryRun, direct: Collection[str], search: ArchiveSearch, indexes: KnownIndexes
+) -> Iterator[LockedPackage]:
+    """The packages that an installer would install, each with its file: an archive's empty wheel, or one of an index.
+
+    Those that are asked for by their address are ``direct``.
+    """
+    for name, version in dry.installed.items():
+        try:
+            known = search.folder.archives.get((name, Version(version)))
+        except InvalidVersion:
+            continue
+        if known is not None:
+            stub = f"{name.replace('-', '_')}-{known[0].version}-py3-none-any.whl"
+            yield LockedPackage(name, version, (IndexFile(stub, (search.folder.folder / stub).as_uri()),))
+            continue
+        is_direct = name in direct
+        files = () if is_direct else _files_of(name, version, search, indexes)
+        yield LockedPackage(name, version, files, direct=is_direct)
+
+
+def _files_of(name: str, version: str, search: ArchiveSearch, indexes: KnownIndexes) -> tuple[IndexFile, ...]:
+    try:
+        listed = indexes.files(name)
+        choice = choose(Requirement(f"{name}=={version}"), listed, search.folder.target, pre=True)
+    except (WheelproofError, ValueError):
+        return ()
+    return (choice.chosen,) if choice.chosen else ()

@@ -1,0 +1,44 @@
+"""Does what is installed stay, whoever installs?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wheel_checks.model import Answer, CheckResult, Outcome, Severity, Subject, Verdict
+from wheel_checks.phrases import joined
+
+FRAMEWORK, NAMED = "framework", "named"  # roles
+_KEEPS = ("PIN311", "PIN314", "PIN315")
+
+
+def answer_prediction(subjects: Sequence[Subject]) -> Answer:
+    """One answer for all installs: what is lost comes before what is open, and that before what stays."""
+    before = [s for s in subjects if s.kind == "package" and s.facts.get("from")]
+    there = [s for s in before if s.facts.get("role") in (FRAMEWORK, NAMED)] or before
+    names = list(dict.fromkeys(f"{s.facts['name']} {s.facts['from']}" for s in there))
+    who = joined(names) or "what is installed"
+    verb = "stay" if len(names) > 1 else "stays"
+    results = [result for subject in subjects for result in subject.results]
+    errors = [r for r in results if _is_error(r)]
+    if errors:
+        failing = [s for s in subjects if s.facts.get("name") and any(map(_is_error, s.results))]
+        lost = list(dict.fromkeys(f"{s.facts['name']} {s.facts['from'] or s.facts['to']}" for s in failing))
+        reasons = tuple(dict.fromkeys(result.message for result in errors))
+        rules = tuple(dict.fromkeys(result.rule for result in errors))
+        verb = "do not stay as they are" if len(lost) > 1 else "does not stay as it is"
+        return Answer(Verdict.FAIL, f"{joined(lost) or who} {verb}", reasons=reasons, decided_by=rules)
+    undecided = [r for r in results if r.outcome is Outcome.ERROR]
+    if undecided or not there:
+        reasons = tuple(dict.fromkeys(result.message for result in undecided))
+        return Answer(
+            Verdict.UNDECIDED,
+            f"it is not proven that {who} {verb}",
+            reasons=reasons,
+            decided_by=tuple(dict.fromkeys(result.rule for result in undecided)),
+        )
+    installers = list(dict.fromkeys(str(s.facts["installer"]) for s in subjects if "installer" in s.facts))
+    return Answer(Verdict.PASS, f"{who} {verb} with {joined(installers)}", decided_by=_KEEPS)
+
+
+def _is_error(result: CheckResult) -> bool:
+    return result.outcome is Outcome.FAIL and result.severity is Severity.ERROR
