@@ -12,7 +12,7 @@ from wheel_checks.errors import UsageError
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.phrases import summarised
 from wheelproof.wheels.declared import read_declared
-from wheelproof.wheels.declared_model import NOTHING_CHOSEN, Chosen, Declared
+from wheelproof.wheels.declared_model import NOTHING_CHOSEN, Chosen, Declared, Typed, TypedKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Asked:
     """The requirements by themselves, and the files that hold more (requirements.txt, pyproject.toml).
 
     ``declared`` is what the files ask for, with all that they include: no installer reads a file of a tree itself.
-    ``chosen`` are the names of the extras and groups that were chosen.
+    ``chosen`` are the names of the extras and groups that were chosen, ``typed`` what else was named.
     """
 
     requirements: tuple[str, ...]
@@ -28,6 +28,7 @@ class Asked:
     parsed: tuple[Requirement, ...]
     declared: Declared
     chosen: tuple[str, ...] = ()
+    typed: tuple[str, ...] = ()
 
     @property
     def known(self) -> tuple[Requirement, ...]:
@@ -37,7 +38,7 @@ class Asked:
     @property
     def names(self) -> tuple[str, ...]:
         """What was asked for as it was written; of files their names, of URLs nothing secret."""
-        return (*map(redact_text, self.requirements), *(path.name for path in self.files))
+        return (*map(redact_text, self.requirements), *(path.name for path in self.files), *self.typed)
 
     @property
     def label(self) -> str:
@@ -50,10 +51,14 @@ def parse_asked(
     files: Sequence[Path],
     *,
     chosen: Chosen = NOTHING_CHOSEN,
+    typed: Sequence[Typed] = (),
+    folder: Path = Path(),
     example: str = "vllm==0.20.0 or -r requirements.txt",
     expected: str = "a requirement, or -r requirements.txt",
 ) -> Asked:
     """What the requirements and the files ask for, with the extras and groups that were ``chosen`` of projects.
+
+    ``typed`` is what else was named on the command line of an installer that runs in ``folder``.
 
     Raises UsageError for what is no requirement (of which ``example`` is one), when nothing is asked for (``expected``
     says what could be), and for a file that cannot be read.
@@ -63,6 +68,8 @@ def parse_asked(
     except InvalidRequirement as error:
         what = f"a requirement does not parse: {' '.join(str(error).split())}"
         raise UsageError(what, expected=f"for example {example}") from None
-    if not parsed and not files:
+    if not parsed and not files and not typed:
         raise UsageError("nothing was asked for", expected=expected)
-    return Asked(tuple(requirements), tuple(files), tuple(parsed), read_declared(files, chosen), chosen.names)
+    declared = read_declared(files, chosen, typed, folder)
+    names = tuple(one.text if one.kind is TypedKind.PROJECT else f"{one.kind.value} {one.text}" for one in typed)
+    return Asked(tuple(requirements), tuple(files), tuple(parsed), declared, chosen.names, names)

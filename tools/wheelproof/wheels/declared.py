@@ -10,21 +10,30 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from wheel_checks.errors import FormatError, SourceError, WheelproofError
+from wheel_checks.errors import FormatError, SourceError, UsageError, WheelproofError
 from wheel_checks.formats.requirements_lines import logical_lines, setting, split_options
 from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.regular_file import real_path
 from wheel_checks.sources.requirement_files import MOST, read_requirements_file
 from wheel_checks.sources.trust import REPOSITORY, Address, UntrustedAddressError, is_inside, tree_of
-from wheelproof.wheels.declared_model import NOTHING_CHOSEN, Chosen, Declared, Line, Project
-from wheelproof.wheels.declared_project import read_project
+from wheelproof.wheels.declared_model import (
+    NOTHING_CHOSEN,
+    Chosen,
+    Declared,
+    Line,
+    Project,
+    Typed,
+    TypedKind,
+)
+from wheelproof.wheels.declared_project import read_groups, read_project
 
 _HASH = re.compile(r"--hash[=\s]\s*(\S+)")
 _STATED = re.compile(r"(?:md5|sha1|sha224|sha256|sha384|sha512)=[0-9a-fA-F]{32,128}")
@@ -40,16 +49,21 @@ _IGNORED = {
 }
 
 
-def read_declared(paths: Sequence[Path], chosen: Chosen = NOTHING_CHOSEN) -> Declared:
+def read_declared(
+    paths: Sequence[Path], chosen: Chosen = NOTHING_CHOSEN, typed: Sequence[Typed] = (), folder: Path = Path()
+) -> Declared:
     """What ``paths`` (requirements files, pyproject.toml) and the files that they include ask for.
 
-    ``chosen`` are extras and groups of the projects among ``paths``. Included files, local wheels and projects count
-    only inside the tree of the file that the user named. Raises UsageError when one of ``paths`` cannot be read, and
-    for an extra or a group that its project does not have.
+    ``chosen`` are extras and groups of the projects among ``paths``. ``typed`` is what else the user named on the
+    command line of an installer that runs in ``folder``. Included files, local wheels and projects count only inside
+    the tree of the file that the user named. Raises UsageError when one of ``paths`` cannot be read, and for an extra
+    or a group that its project does not have.
     """
     reading = _Reading(chosen)
-    for path in paths:
-        reading.take(path, read_requirements_file(path), tree_of(path.parent), constraint=False)
+    front: list[Callable[[], None]] = [partial(reading.named, path, constraint=False) for path in paths]
+    front += [partial(reading.typed, one, folder) for one in typed]
+    for read in front:
+        read()
         while reading.front:
             reading.front.pop(0)()
     return reading.found
@@ -97,6 +111,35 @@ class _Reading:
         else:
             for line in logical_lines(text):
                 self._line(path, tree, line.text, line.number, constraint=constraint)
+
+    def named(self, path: Path, *, constraint: bool) -> None:
+        """Read a file that the user names. Raises UsageError when it cannot be read."""
+        self.take(path, read_requirements_file(path), tree_of(path.parent), constraint=constraint)
+
+    def typed(self, one: Typed, folder: Path) -> None:
+        """Read what the user typed. Raises UsageError for a file that cannot be read, and for an unknown group."""
+        where = one.text
+        if one.kind in (TypedKind.FILE, TypedKind.CONSTRAINTS):
+            self.named(folder / one.text, constraint=one.kind is TypedKind.CONSTRAINTS)
+        elif one.kind is TypedKind.GROUP:
+            file, colon, name = one.text.rpartition(":")
+            path = folder / (file if colon else "pyproject.toml")
+            text = read_requirements_file(path).decode("utf-8-sig", "replace")
+            found = read_groups(path, text, (name,))
+            self.found.faults += found.faults
+            for line, local in found.lines:
+                self._add(path.parent, tree_of(path.parent), line, local)
+        else:
+            matched = _LOCAL.fullmatch(one.text.partition("#")[0].strip())
+            named = matched["path"] if matched else one.text
+            place = path_of(named) if is_file_url(named) else folder / Path(named).expanduser()
+            if not place.exists():
+                raise UsageError(f"there is no {place}", expected="a folder with a project, or a wheel")
+            line = Line(_NONE, where, file=where)
+            try:
+                self._local(folder, tree_of(place if place.is_dir() else place.parent), one.text, "", line)
+            except (InvalidRequirement, FormatError, ValueError) as error:
+                self.found.faults.append(f"{where} is no project and no wheel: {error}")
 
     def _is_done(self, path: Path, how: object) -> bool:
         """Whether a file was read in this way, or is one too many; if not, it counts as read from now on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from packaging.markers import Marker
 from packaging.requirements import Requirement
@@ -59,6 +60,23 @@ class Chosen:
 
 
 NOTHING_CHOSEN = Chosen()
+
+
+class TypedKind(StrEnum):
+    """What a user names on the command line of an installer besides requirements."""
+
+    FILE = "-r"
+    CONSTRAINTS = "-c"
+    GROUP = "--group"
+    PROJECT = "."  # a folder, editable or not, or a wheel
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """One such name: ``requirements.txt``, ``dev`` or ``sub/pyproject.toml:dev``, ``./lib[extra]``."""
+
+    kind: TypedKind
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

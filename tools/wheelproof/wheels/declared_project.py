@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -66,9 +66,33 @@ def read_project(path: Path, text: str, chosen: Chosen, *, strict: bool = True) 
     if left_open & {"dependencies", *(["optional-dependencies"] if extras else [])}:
         found.is_open = True
         return found
-    sources, places = _uv_sources(document, path, extras, chosen.groups), Lines(text)
-    of_groups = _of_groups(path, document, chosen.groups)
-    for where, text_of in (*_texts(project, found.name, extras), *of_groups):
+    rows = (*_texts(project, found.name, extras), *_of_groups(path, document, chosen.groups))
+    _take(found, path, text, rows, _uv_sources(document, path, extras, chosen.groups))
+    return found
+
+
+def read_groups(path: Path, text: str, groups: Sequence[str]) -> ProjectRequirements:
+    """The requirements of dependency groups alone. Raises UsageError for a group that the file does not have."""
+    found = ProjectRequirements()
+    try:
+        document: Any = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found.faults.append(f"{path.name} is not valid TOML: {error}")
+        return found
+    _take(found, path, text, _of_groups(path, document, groups), _uv_sources(document, path, (), groups))
+    return found
+
+
+def _take(
+    found: ProjectRequirements,
+    path: Path,
+    text: str,
+    texts: Iterable[tuple[str, Any]],
+    sources: Mapping[str, list[tuple[UvSource, str]]],
+) -> None:
+    """Add the requirements in ``texts``, each with its key, to what was found in a file."""
+    places = Lines(text)
+    for where, text_of in texts:
         try:
             requirement = Requirement(text_of)
         except (InvalidRequirement, TypeError):
@@ -79,7 +103,6 @@ def read_project(path: Path, text: str, chosen: Chosen, *, strict: bool = True) 
         of_uv = tuple(source for source, place in rows if not place)
         line = Line(requirement, f"{path.name}, {where}", sources=of_uv)
         found.lines.append((replace(line, file=os.path.normpath(path), number=places.of(where, text_of)), local))
-    return found
 
 
 def _texts(project: Mapping[str, Any], name: str, extras: Sequence[str]) -> Iterator[tuple[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from wheelproof.cli.rights import SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
 
 if TYPE_CHECKING:  # not for --help
+    from wheelproof.pins.predict.command_line import Step
     from wheelproof.pins.predict.model import Destination
 
 _VERSION = re.compile(r"(?:cp)?3\.?\d{1,2}(?:\.\d{1,2})?t?")
@@ -21,7 +23,22 @@ _VERSION = re.compile(r"(?:cp)?3\.?\d{1,2}(?:\.\d{1,2})?t?")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof pins predict``."""
-    parser.add_argument("specs", nargs="*", metavar="SPEC", help="a requirement: vllm==0.20.0")
+    parser.add_argument(
+        "specs",
+        nargs="*",
+        metavar="TARGET",
+        help="a requirement (vllm==0.20.0), a project (.), a lock file, a Dockerfile, or a command of an installer: "
+        "uv add vllm, 'pip install -U vllm' in quotes, or behind --",
+    )
+    parser.add_argument(
+        "-e", "--editable", action="append", default=[], metavar="PATH", help="a project of this folder (repeatable)"
+    )
+    parser.add_argument(
+        "--group", action="append", default=[], metavar="GROUP", help="a group of [dependency-groups] (repeatable)"
+    )
+    parser.add_argument(
+        "--with", dest="with_", action="append", default=[], metavar="SPEC", help="as uv run --with (repeatable)"
+    )
     parser.add_argument(
         "-r", "--requirement", action="append", default=[], metavar="FILE", help="a file of requirements (repeatable)"
     )
@@ -61,17 +78,24 @@ def run(arguments: argparse.Namespace) -> int:
     """Plan the install, look at what it would take, and print the report. Raises WheelproofError."""
     from wheel_checks.facts.pins.families import as_pattern
     from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV
-    from wheelproof.pins.predict.model import PredictRequest
+    from wheelproof.pins.predict.model import NOTHING_ASKED, PredictRequest
     from wheelproof.pins.predict.prediction import predict
+    from wheelproof.pins.predict.targets import read_targets
     from wheelproof.wheels.asked import parse_asked
+    from wheelproof.wheels.declared_model import Typed, TypedKind
 
     output = OutputOptions.from_arguments(arguments)
-    place = _place(arguments)
+    folder = Path.cwd()
+    typed = [Typed(TypedKind.FILE, name) for name in arguments.requirement]
+    typed += [Typed(TypedKind.PROJECT, name) for name in arguments.editable]
+    typed += [Typed(TypedKind.GROUP, name) for name in arguments.group]
+    targets = read_targets(arguments.specs, folder, typed, arguments.with_)
+    place = _place(arguments, targets.steps)
     chosen = arguments.installer or ("uv" if place.described or output.offline else "both")
     if output.offline and chosen != "uv":
         raise UsageError("pip cannot plan an install from its cache alone", hint="use --installer uv with --offline")
     request = PredictRequest(
-        parse_asked(arguments.specs, [Path(name) for name in arguments.requirement]),
+        NOTHING_ASKED if targets.steps else parse_asked(targets.requirements, (), typed=targets.typed, folder=folder),
         place,
         {"uv": (UV,), "pip": (PIP,), "both": (UV, PIP)}[chosen],
         (*_installer_options(arguments), *(["--offline"] if output.offline else [])),
@@ -82,11 +106,11 @@ def run(arguments: argparse.Namespace) -> int:
         packages=tuple(map(as_pattern, arguments.package)),
     )
     with open_sources(arguments, output) as opened:
-        report = predict(request, opened.client, opened.index)
+        report = predict(request, opened.client, opened.index, targets.steps)
     return emit(report, output)
 
 
-def _place(arguments: argparse.Namespace) -> Destination:
+def _place(arguments: argparse.Namespace, steps: Sequence[Step]) -> Destination:
     """The environment that is there, or the one that is described by ``--installed``."""
     from wheel_checks.sources.environment import find_environment
     from wheel_checks.targets.target import parse_targets
@@ -112,11 +136,24 @@ def _place(arguments: argparse.Namespace) -> Destination:
         raise UsageError(
             "what is installed there is not known", expected="--installed torch==2.11.0+cu130 with --platform"
         )
-    environment = find_environment(arguments.python, variables=os.environ)
+    environment = find_environment(arguments.python or _of_project(steps), variables=os.environ)
     if not environment.interpreter:
         raise NotFoundError(f"{environment.path} has no interpreter", hint="describe it: --installed torch==VERSION")
     interior = read_interior(environment, os.environ)
     return Destination(target_of(environment), interior, environment.interpreter)
+
+
+def _of_project(steps: Sequence[Step]) -> str:
+    """The environment of the project that uv works on, when a command of it is asked about; "" for the active one."""
+    from wheelproof.pins.predict.command_line import Verb
+    from wheelproof.pins.predict.uv_project import find_project
+
+    first = next((step for step in steps if step.verb in (Verb.SYNC, Verb.ADD, Verb.RUN) and not step.unread), None)
+    if first is None or first.arguments[:1] == ("--no-sync",):
+        return ""
+    named = os.environ.get("UV_PROJECT_ENVIRONMENT", ".venv")
+    place = find_project(first.project) / named
+    return str(place) if place.is_dir() else ""
 
 
 def _installer_options(arguments: argparse.Namespace) -> list[str]:

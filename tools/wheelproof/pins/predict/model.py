@@ -8,12 +8,17 @@ from dataclasses import dataclass, field, replace
 
 from wheel_checks.facts.pins.import_order import Copy, ImportOrder
 from wheel_checks.facts.stack.facts import LinkedPackage
+from wheel_checks.formats.secrets import redact_text
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import Target
 from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV
+from wheelproof.pins.predict.command_line import Step
 from wheelproof.pins.predict.import_order import Interior
 from wheelproof.reporting import EVERY_RULE, Selection
 from wheelproof.wheels.asked import Asked
+from wheelproof.wheels.declared_model import Declared
+
+NOTHING_ASKED = Asked((), (), (), Declared())
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,18 @@ class Destination:
         """The copies that an installer takes for installed."""
         return self.own if installer == UV else self.order.everything
 
+    def behind(self, folder: str) -> Destination:
+        """The environment with another folder in front of it, into which installers write."""
+        copies = [replace(copy, folder=copy.folder + 1) for rows in self.order.copies.values() for copy in rows]
+        order = ImportOrder.of((folder, *self.order.folders), copies, self.order.loose)
+        return replace(self, interior=replace(self.interior, order=order, own=(0,)), described=True)
+
+    @property
+    def empty(self) -> Destination:
+        """The same without any package."""
+        order = ImportOrder(self.order.folders)
+        return replace(self, interior=replace(self.interior, order=order), described=True)
+
     def after(self, order: ImportOrder) -> Destination:
         """The environment after an install that is only planned."""
         return replace(self, interior=replace(self.interior, order=order), described=True)
@@ -75,7 +92,8 @@ class PredictRequest:
 
     ``build`` lets them build source archives, which runs their code; else what a build computes is undecided.
     ``packages`` are names and globs that are looked at besides the families. ``folder`` and ``to_user`` say where the
-    installer is asked to install (``--target``, ``--user``).
+    installer is asked to install (``--target``, ``--user``), ``wheels_only`` that it may not use source archives.
+    ``step`` is the command that the request is made of, None for requirements alone.
     """
 
     asked: Asked
@@ -90,3 +108,10 @@ class PredictRequest:
     packages: tuple[str, ...] = ()
     to_user: bool = False
     folder: str = ""
+    wheels_only: bool = False
+    step: Step | None = None
+
+    @property
+    def label(self) -> str:
+        """What is asked for, in words."""
+        return redact_text(self.step.text) if self.step else self.asked.label

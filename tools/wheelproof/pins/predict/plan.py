@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -59,13 +59,33 @@ def plan(installer: str, request: PredictRequest, handed: Handed, client: HttpCl
     """What one installer would do with what is ``handed`` to it. Raises SourceError when it gives no answer."""
     with private_folder() as folder:
         asking = _asking(installer, request, handed, folder)
-        if request.build or handed.hashes:  # with hashes no other file counts than those that are named
+        if (
+            request.build or request.wheels_only or handed.hashes
+        ):  # with hashes no other file counts than those that are named
             try:
                 return Planned(asking.ask((), ()))
             except NoSolutionError as error:
-                open_ = () if request.build or not error.explanation.unusable else (_needs_build(error),)
+                open_ = (
+                    ()
+                    if request.build or request.wheels_only or not error.explanation.unusable
+                    else (_needs_build(error),)
+                )
                 return Planned(refused(error.explanation), open_)
-        return _with_archives(asking, handed, KnownIndexes(index), client)
+        if not (request.asked.requirements or handed.requirements):
+            return Planned(DryRun({}, {}, {}))  # a project that requires nothing
+        asked = [Requirement(text) for text in handed.requirements]
+        constraints = [Requirement(text) for text in handed.constraints]
+        return settled_plan(
+            installer,
+            asking.ask,
+            asked,
+            request,
+            KnownIndexes(index),
+            client,
+            constraints=constraints,
+            pre=handed.pre,
+            passed_over=handed.pinned,
+        )
 
 
 def _needs_build(error: NoSolutionError) -> str:
@@ -185,15 +205,27 @@ def refuse_builds(installer: str, request: PredictRequest, handed: Handed) -> No
         )
 
 
-def _with_archives(asking: _Asking, handed: Handed, indexes: KnownIndexes, client: HttpClient) -> Planned:
-    """The plan with the source archives that the installer would take."""
-    request, last = asking.request, DryRun({}, {}, {})
-    asked = [Requirement(text) for text in handed.requirements]
+def settled_plan(
+    installer: str,
+    ask: Callable[[tuple[str, ...], tuple[str, ...]], DryRun],
+    asked: Sequence[Requirement],
+    request: PredictRequest,
+    indexes: KnownIndexes,
+    client: HttpClient,
+    *,
+    constraints: Iterable[Requirement] = (),
+    pre: bool = False,
+    passed_over: Iterable[str] = (),
+) -> Planned:
+    """The plan with the source archives that the installer would take. ``ask`` runs it with more places of wheels, and
+    more constraints.
+    """
+    last = DryRun({}, {}, {})
     direct = {str(canonicalize_name(requirement.name)) for requirement in asked if requirement.url}
 
-    def run(places: tuple[str, ...], constraints: tuple[str, ...]) -> Resolution:
+    def run(places: tuple[str, ...], more: tuple[str, ...]) -> Resolution:
         nonlocal last
-        last = asking.ask(places, constraints)
+        last = ask(places, more)
         return Resolution(tuple(_locked(last, direct, search, indexes)))
 
     search = ArchiveSearch(
@@ -202,9 +234,9 @@ def _with_archives(asking: _Asking, handed: Handed, indexes: KnownIndexes, clien
         request.place.target,
         indexes,
         client,
-        constraints=map(Requirement, handed.constraints),
-        pre=handed.pre or "--pre" in request.options,
-        passed_over=handed.pinned,
+        constraints=constraints,
+        pre=pre or "--pre" in request.options,
+        passed_over=passed_over,
     )
     try:
         settled = search.settle(compared=False)
@@ -219,7 +251,7 @@ def _with_archives(asking: _Asking, handed: Handed, indexes: KnownIndexes, clien
         ]
         return Planned(refused(error.explanation), tuple(unread))
     urls = {name: url for name, url in last.urls.items() if name not in settled.archives}  # not those of empty wheels
-    return Planned(replace(last, urls=urls), tuple(_open(asking.installer, last, settled)))
+    return Planned(replace(last, urls=urls), tuple(_open(installer, last, settled)))
 
 
 def _open(installer: str, dry: DryRun, settled: Settled) -> Iterator[str]:

@@ -1,0 +1,374 @@
+"""Reads the command lines of installers: what each asks for, and how.
+
+Only words that are known are understood. One that is not makes the step open: it could change everything.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from wheelproof.pins.installers import PIP, UV
+from wheelproof.wheels.declared_model import Typed, TypedKind
+
+POETRY, PDM = "poetry", "pdm"
+
+
+class Verb(StrEnum):
+    """What a step does."""
+
+    INSTALL = "install"
+    UNINSTALL = "uninstall"
+    SYNC = "sync"
+    ADD = "add"
+    RUN = "run"
+    LOCKED = "locked"  # installs what a lock file names
+    APART = "apart"  # in an environment that is made for it
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: ``text`` is how it was written, ``installers`` whose command it is, () for those that are asked.
+
+    ``requirements`` and ``typed`` are what it asks for, ``options`` what is passed on to the installer, and
+    ``arguments`` the words of a command of a project. ``unread`` says why the step is not understood.
+    """
+
+    text: str
+    verb: Verb = Verb.INSTALL
+    installers: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
+    typed: tuple[Typed, ...] = ()
+    options: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    with_: tuple[str, ...] = ()
+    upgrade: bool = False
+    pre: bool = False
+    to_user: bool = False
+    folder: str = ""
+    project: Path = field(default_factory=Path)
+    is_exact: bool = True
+    wheels_only: bool = False
+    unread: str = ""
+
+
+_PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[0-9.]*")
+_PIP = re.compile(r"(?:.*/)?pip[0-9.]*")
+_PROGRAMS = re.compile(r"(?:.*/)?(?:uv|uvx|pipx|poetry|pdm|conda|mamba|micromamba)")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+_OPERATORS = {"&&", "||", ";", "|", "&"}
+
+# Options that take a value, by what becomes of them.
+_TYPED = {
+    **dict.fromkeys(("-r", "--requirement", "--requirements"), TypedKind.FILE),
+    **dict.fromkeys(("-c", "--constraint", "--constraints"), TypedKind.CONSTRAINTS),
+    **dict.fromkeys(("-e", "--editable"), TypedKind.PROJECT),
+    "--group": TypedKind.GROUP,
+}
+_ADDRESSES = {"-i": "--index-url", "-f": "--find-links"}
+ADDRESS_OPTIONS = {"--index-url", "--extra-index-url", "--find-links", "--index", "--default-index"}
+_PASSED_WITH_VALUE = {
+    *ADDRESS_OPTIONS,
+    *("--index-strategy", "--upgrade-strategy", "--prerelease", "--resolution", "--exclude-newer", "--fork-strategy"),
+    *("-P", "--upgrade-package", "--reinstall-package", "--torch-backend", "--uploaded-prior-to", "--keyring-provider"),
+}
+_FILES_OF_UV = {"--overrides", "--override", "--excludes", "--exclude"}
+_PASSED = {"--no-index", "--no-deps", "--force-reinstall", "--reinstall", "-I", "--ignore-installed", "--no-sources"}
+_PASSED |= {"--strict", "--exact", "--break-system-packages"}
+_WITHOUT_EFFECT_WITH_VALUE = {
+    *("--cache-dir", "--log", "--timeout", "--retries", "--trusted-host", "--progress-bar", "--root-user-action"),
+    *("--link-mode", "--config-setting", "--config-settings", "-C", "--color", "--python", "-p", "--src", "--proxy"),
+    *("--cert", "--client-cert", "--allow-insecure-host", "--no-build-isolation-package", "--build-constraint", "-b"),
+    *("--build-constraints", "--exists-action", "--use-feature", "--global-option", "--default-timeout"),
+}
+_WITHOUT_EFFECT = {
+    *("-q", "--quiet", "-qq", "-v", "--verbose", "-vv", "-vvv", "--no-cache-dir", "--no-cache", "-n", "--system"),
+    *("--no-build-isolation", "--no-input", "--disable-pip-version-check", "--no-warn-script-location", "--compile"),
+    *("--no-compile", "--no-progress", "--compile-bytecode", "--no-python-version-warning", "--no-warn-conflicts"),
+    *("--prefer-binary", "--use-pep517", "--no-color", "--refresh", "--dry-run", "--check-build-dependencies"),
+    *("--native-tls", "--system-certs", "--yes", "-y", "--no-verify-hashes", "--debug"),
+}
+_FLAGS = {"-U", "--upgrade", "--pre", "--user"}
+_SHORT_VALUES = ("-r", "-c", "-e", "-i", "-f", "-t", "-P", "-p", "-b", "-C")
+
+
+def is_command(words: Sequence[str]) -> bool:
+    """Whether words begin as a command of an installer does."""
+    rest = _without_prefix(list(words))
+    return bool(rest) and bool(
+        _PIP.fullmatch(rest[0])
+        or _PROGRAMS.fullmatch(rest[0])
+        or (_PYTHON.fullmatch(rest[0]) and rest[1:2] == ["-m"] and rest[2:3] in (["pip"], ["uv"]))
+    )
+
+
+def split_commands(text: str) -> list[list[str]]:
+    """The commands of a line of shell, as words. Raises ValueError for a quote that is not closed."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    found: list[list[str]] = [[]]
+    for word in lexer:
+        if word in _OPERATORS or (word and set(word) <= set("();|&")):
+            found.append([])
+        else:
+            found[-1].append(word)
+    return [words for words in found if words]
+
+
+def read_command(words: Sequence[str], folder: Path) -> Step:
+    """The step that a command of an installer is; ``folder`` is where it runs."""
+    text = shlex.join(words)
+    rest = _without_prefix(list(words))
+    if _PYTHON.fullmatch(rest[0]):
+        rest = rest[2:]
+    program = "pip" if _PIP.fullmatch(rest[0]) else rest[0].rpartition("/")[2]
+    reading = _Reading(text, folder)
+    if program == "pip":
+        return reading.pip(_behind_globals(rest[1:]), PIP)
+    if program == "uv":
+        return reading.uv(_behind_globals(rest[1:]))
+    if program in (POETRY, PDM):
+        return reading.of_lock(program, rest[1:])
+    if program in ("uvx", "pipx"):
+        return Step(text, Verb.APART)
+    return Step(text, unread=f"{program} cannot be asked what it would do without doing it")
+
+
+def _without_prefix(words: list[str]) -> list[str]:
+    """The words behind assignments, sudo, env and the like."""
+    while words and (_VARIABLE.match(words[0]) or words[0] in ("sudo", "env", "command", "exec", "time", "-E", "!")):
+        words = words[1:]
+    return words
+
+
+def _behind_globals(words: list[str]) -> list[str]:
+    """The words behind the options of the program itself."""
+    while words and words[0].startswith("-"):
+        takes = words[0] in _WITHOUT_EFFECT_WITH_VALUE | {"--directory", "--project", "--config-file"}
+        words = words[2 if takes else 1 :]
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    text: str
+    folder: Path
+
+    def uv(self, words: list[str]) -> Step:
+        verb = words[0] if words else ""
+        if verb == "pip":
+            return self.pip(words[1:], UV)
+        if verb in ("sync", "add", "remove", "run"):
+            return self._of_project(verb, words[1:])
+        if verb == "tool":
+            return Step(self.text, Verb.APART)
+        if verb in ("lock", "export", "venv", "cache", "python", "build", "publish", "init", "version", "tree", "self"):
+            return Step(self.text, Verb.NOTHING)
+        return Step(self.text, unread=f"`uv {verb}` is not known")
+
+    def pip(self, words: list[str], installer: str) -> Step:
+        verb = words[0] if words else ""
+        if verb in ("install", "sync"):
+            step = self._install(words[1:], installer)
+            return (
+                replace(
+                    step, verb=Verb.SYNC, unread=step.unread or "`uv pip sync` uninstalls what its files do not name"
+                )
+                if verb == "sync"
+                else step
+            )
+        if verb == "uninstall":
+            names = tuple(word for word in words[1:] if not word.startswith("-"))
+            files = any(word in _TYPED for word in words[1:])
+            unread = "what it uninstalls stands in a file" if files else ""
+            return Step(self.text, Verb.UNINSTALL, (installer,), names, unread=unread)
+        if verb in (
+            "download",
+            "wheel",
+            "list",
+            "show",
+            "freeze",
+            "check",
+            "config",
+            "cache",
+            "compile",
+            "index",
+            "tree",
+        ):
+            return Step(self.text, Verb.NOTHING)
+        return Step(self.text, unread=f"`{installer} {verb}` is not known")
+
+    def _install(self, words: list[str], installer: str) -> Step:
+        step = Step(self.text, Verb.INSTALL, (installer,), project=self.folder)
+        for option, value in _options(words):
+            step = self._option(step, option, value)
+        return step
+
+    def _option(self, step: Step, option: str, value: str) -> Step:
+        if not option:
+            return _operand(step, value)
+        if option in _TYPED:
+            return replace(step, typed=(*step.typed, Typed(_TYPED[option], value)))
+        if option in _FLAGS:
+            return replace(
+                step,
+                upgrade=step.upgrade or option in ("-U", "--upgrade"),
+                pre=step.pre or option == "--pre",
+                to_user=step.to_user or option == "--user",
+            )
+        if option in ("-t", "--target"):
+            return replace(step, folder=str((self.folder / value).absolute()))
+        if option in ("--only-binary", "--no-build"):
+            unread = "" if value in ("", ":all:", ":none:") else f"its option {option} {value} is not known"
+            return replace(step, wheels_only=value in ("", ":all:"), unread=step.unread or unread)
+        passed = _passed(option, value, self.folder)
+        unread = "" if passed is not None else f"its option {option} is not known"
+        return replace(step, options=(*step.options, *(passed or ())), unread=step.unread or unread)
+
+    def _of_project(self, verb: str, words: list[str]) -> Step:
+        kinds = {"sync": Verb.SYNC, "run": Verb.RUN, "add": Verb.ADD, "remove": Verb.ADD}
+        step = Step(self.text, kinds[verb], (UV,), project=self.folder, is_exact=verb not in ("run", "add"))
+        kept: list[str] = []
+        if verb == "run":
+            return self._run(step, words)
+        dropped = {"--no-sync", "--locked", "--frozen", "--dry-run"}
+        if verb in ("add", "remove"):
+            if "--no-sync" in words:
+                return replace(step, verb=Verb.NOTHING)
+            return replace(step, arguments=(verb, *(word for word in words if word not in dropped)))
+        for word in words:
+            if word == "--inexact":
+                step = replace(step, is_exact=False)
+            else:
+                kept.append(word)
+        return replace(step, arguments=tuple(kept))
+
+    def _run(self, step: Step, words: list[str]) -> Step:
+        kept: list[str] = []
+        with_: list[str] = []
+        at = 0
+        while at < len(words) and words[at].startswith("-") and words[at] != "--":
+            option, equals, value = words[at].partition("=")
+            takes = option in _RUN_WITH_VALUE
+            if takes and not equals:
+                value = words[at + 1] if at + 1 < len(words) else ""
+            if option in ("--with", "-w"):
+                with_ += _separated(value)
+            elif option in ("--with-requirements", "--with-editable"):
+                step = replace(step, unread=f"what {option} names is not read")
+            elif option == "--isolated":
+                return replace(step, verb=Verb.APART)
+            elif option == "--no-sync":
+                step = replace(step, arguments=("--no-sync",))
+            elif option == "--exact":
+                step = replace(step, is_exact=True)
+            elif option not in ("-m", "--module", "-s", "--script", "--gui-script"):
+                kept += [option, value] if takes else [option]
+            at += 2 if takes and not equals else 1
+        return replace(step, with_=tuple(with_), arguments=(*step.arguments, *kept))
+
+    def of_lock(self, program: str, words: list[str]) -> Step:
+        """A command of poetry or pdm: what installs a lock is known from the lock; what resolves is not."""
+        words = _behind_globals(words)
+        verb = words[0] if words else ""
+        name = f"{program}.lock"
+        if (program, verb) in ((POETRY, "install"), (POETRY, "sync"), (PDM, "install"), (PDM, "sync")):
+            is_exact = (verb == "sync" and program == POETRY) or "--sync" in words or "--clean" in words
+            unknown = [
+                w
+                for w in words[1:]
+                if w
+                not in (
+                    "--sync",
+                    "--clean",
+                    "--no-root",
+                    "--no-interaction",
+                    "-n",
+                    "-q",
+                    "--no-self",
+                    "--frozen-lockfile",
+                    "--check",
+                    "--no-editable",
+                    "--no-ansi",
+                    "-v",
+                )
+            ]
+            unread = f"its option {unknown[0]} is not known" if unknown else ""
+            return Step(
+                self.text, Verb.LOCKED, (program,), project=self.folder / name, is_exact=is_exact, unread=unread
+            )
+        if verb in ("add", "update", "remove", "lock") or not verb:
+            hint = f"`{program} {verb} --dry-run` resolves with {program} itself, and may build"
+            return Step(
+                self.text,
+                Verb.NOTHING if verb == "lock" else Verb.ADD,
+                (program,),
+                unread="" if verb == "lock" else hint,
+            )
+        if verb in ("run", "config", "self", "env", "show", "check", "export", "build", "publish", "shell"):
+            return Step(self.text, Verb.NOTHING)
+        return Step(self.text, unread=f"`{program} {verb}` is not known")
+
+
+_RUN_WITH_VALUE = {
+    *("--with", "-w", "--with-requirements", "--with-editable", "--extra", "--group", "--no-group", "--only-group"),
+    *("--package", "--python", "-p", "--env-file", "--no-extra", "--directory", "--project", *_PASSED_WITH_VALUE),
+    *_WITHOUT_EFFECT_WITH_VALUE,
+}
+
+
+def _passed(option: str, value: str, folder: Path) -> tuple[str, ...] | None:
+    """The words that give an option to the installer; None for one that is not known."""
+    if option in _WITHOUT_EFFECT or option in _WITHOUT_EFFECT_WITH_VALUE:
+        return ()
+    if option in _PASSED_WITH_VALUE:
+        return (option, value)
+    if option in _FILES_OF_UV:
+        return (option, str((folder / value).absolute()))
+    return (option,) if option in _PASSED else None
+
+
+def _operand(step: Step, value: str) -> Step:
+    try:
+        Requirement(value)
+    except InvalidRequirement:
+        return replace(step, typed=(*step.typed, Typed(TypedKind.PROJECT, value)))
+    return replace(step, requirements=(*step.requirements, value))
+
+
+def _options(words: list[str]) -> Iterator[tuple[str, str]]:
+    """Options with their values, and operands as values of ""."""
+    taking = {*_TYPED, *_PASSED_WITH_VALUE, *_FILES_OF_UV, *_WITHOUT_EFFECT_WITH_VALUE, *_ADDRESSES}
+    taking |= {"-t", "--target", "--only-binary", "--no-binary", "--prefix", "--root", "--platform", "--python-version"}
+    taking |= {"--python-platform", "--extra", "--abi", "--implementation"}
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "--":
+            yield from (("", rest) for rest in words[at:])
+            return
+        if not word.startswith("-") or word == "-":
+            yield "", word
+            continue
+        option, equals, value = word.partition("=")
+        if not word.startswith("--") and word[:2] in _SHORT_VALUES and len(word) > 2:
+            option, equals, value = word[:2], "=", word[2:].removeprefix("=")
+        option = _ADDRESSES.get(option, option)
+        if option in taking and not equals:
+            value = words[at] if at < len(words) else ""
+            at += 1
+        yield option, value
+
+
+def _separated(value: str) -> list[str]:
+    """The requirements of ``--with``, separated by commas; those within brackets and versions separate nothing."""
+    parts = re.split(r",(?=\s*[A-Za-z0-9])(?![^\[]*\])", value)
+    return [part.strip() for part in parts if part.strip()]

@@ -1,0 +1,104 @@
+"""What the words of ``wheelproof pins predict`` stand for: requirements, projects, files, commands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from wheel_checks.errors import UsageError
+from wheel_checks.formats.lock.model import PDM, POETRY, PYLOCK, UV
+from wheel_checks.formats.lock.reading import format_by_name, is_lock_name
+from wheelproof.pins.installers import UV as UV_INSTALLER
+from wheelproof.pins.predict.command_line import Step, Verb, is_command, read_command, split_commands
+from wheelproof.pins.predict.images import is_image_file, steps_of_image
+from wheelproof.wheels.declared_model import Typed, TypedKind
+
+EXAMPLES = "vllm==0.20.0, -r requirements.txt, `.`, uv.lock, Dockerfile or 'uv add vllm'"
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Either ``steps``, or what installers are asked to install: ``requirements`` and what else was ``typed``."""
+
+    requirements: tuple[str, ...] = ()
+    typed: tuple[Typed, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+def read_targets(words: Sequence[str], folder: Path, typed: Sequence[Typed] = (), with_: Sequence[str] = ()) -> Targets:
+    """What the words stand for; ``typed`` and ``with_`` are options of the same command.
+
+    Raises UsageError for a word that means nothing, and for commands next to anything else.
+    """
+    steps: list[Step] = []
+    requirements: list[str] = []
+    named = list(typed)
+    if with_:
+        run = Step(f"uv run {shlex.join([part for text in with_ for part in ('--with', text)])}", Verb.RUN)
+        steps.append(replace(run, installers=(UV_INSTALLER,), with_=tuple(with_), project=folder, is_exact=False))
+    if is_command(words):
+        steps.append(read_command(words, folder))
+        words = ()
+    for word in words:
+        found = list(_steps(word, folder))
+        if found:
+            steps += found
+        elif _is_place(word, folder):
+            named.append(Typed(TypedKind.PROJECT, word))
+        else:
+            requirements.append(word)
+    if steps and (requirements or named):
+        raise UsageError(
+            f"{steps[0].text!r} stands next to {(*requirements, *(one.text for one in named))[0]!r}",
+            expected="commands, lock files and Dockerfiles alone, or requirements and projects",
+        )
+    if with_ and not _has_project(folder):
+        steps = [replace(step, arguments=("--no-sync",)) for step in steps]
+    return Targets(tuple(requirements), tuple(named), tuple(steps))
+
+
+def _has_project(folder: Path) -> bool:
+    return any((place / "pyproject.toml").is_file() for place in (folder.absolute(), *folder.absolute().parents))
+
+
+def _steps(word: str, folder: Path) -> Iterator[Step]:
+    """The steps that one word stands for: a line of shell, a lock file, a Dockerfile. None for any other."""
+    path = folder / word
+    if any(character.isspace() for character in word.strip()):
+        try:
+            commands = split_commands(word)
+        except ValueError as error:
+            raise UsageError(f"{word!r} cannot be split into words: {error}") from None
+        if any(map(is_command, commands)):
+            yield from (read_command(command, folder) for command in commands if is_command(command))
+    elif is_lock_name(path.name) and path.is_file():
+        yield _of_lock(word, path)
+    elif is_image_file(path):
+        yield from steps_of_image(path)
+
+
+def _of_lock(word: str, path: Path) -> Step:
+    kind = format_by_name(path.name)
+    if kind == UV:
+        return Step(f"uv sync with {word}", Verb.SYNC, (UV_INSTALLER,), project=path.parent)
+    if kind in (POETRY, PDM):
+        return Step(f"{kind} install with {word}", Verb.LOCKED, (kind,), project=path, is_exact=False)
+    if kind == PYLOCK:
+        return Step(f"install -r {word}", Verb.LOCKED, project=path, is_exact=False)
+    return Step(word, unread=f"what an install of {path.name} keeps is not known: it is conda's")
+
+
+def _is_place(word: str, folder: Path) -> bool:
+    """Whether a word names a folder with a project, or a wheel, as pip and uv decide it."""
+    try:
+        if Requirement(word).url is None:
+            return False
+    except InvalidRequirement:
+        pass
+    bare = word.partition("[")[0]
+    looks = bare in (".", "..") or "/" in bare or bare.endswith(".whl")
+    return "://" not in word and looks and (folder / bare).exists()

@@ -1,0 +1,203 @@
+"""Asks uv what ``uv sync``, ``uv add``, ``uv remove`` and ``uv run`` would do to the environment of a project.
+
+uv has a dry run of ``uv sync``, which writes nothing. With a lock that is up to date it runs offline, so nothing that
+the project names is contacted; where uv would lock anew, it may only ask indexes that are trusted. ``uv add`` and
+``uv remove`` have no dry run: they edit a copy of pyproject.toml, next to links to the rest of the project.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from wheel_checks.errors import SourceError, UsageError
+from wheel_checks.facts.stack.facts import Conflict
+from wheel_checks.formats.secrets import redact_text
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.file_urls import is_file_url
+from wheel_checks.sources.requirement_files import read_requirements_file
+from wheel_checks.sources.simple_index import SimpleIndex
+from wheel_checks.sources.trust import Address, Trust, UntrustedAddressError
+from wheel_checks.sources.uv.own_configuration import config_options, private_folder, toml_text
+from wheel_checks.sources.uv.resolver import NoSolutionError
+from wheel_checks.sources.uv.user_settings import uv_settings
+from wheel_checks.sources.uv_binary import Answer, run_uv
+from wheelproof.pins.installers import UV, DryRun, read_uv, refused
+from wheelproof.pins.predict.command_line import Step, Verb
+from wheelproof.pins.predict.model import PredictRequest
+from wheelproof.pins.predict.plan import Planned, settled_plan
+from wheelproof.wheels.indexes import KnownIndexes
+
+_STALE = re.compile(r"needs to be updated|Unable to find lockfile|Failed to parse `?uv\.lock|lockfile.*(?:not|missing)")
+_NEEDS_MORE = re.compile(r"offline|Network connectivity is disabled|not found in the cache", re.IGNORECASE)
+_REPLACES = re.compile(r"Would (?:replace|remove|create) (?:existing )?(?:project|virtual|script) environment")
+_NOT_LINKED = {"pyproject.toml", "uv.lock", "uv.toml", ".venv", ".git"}
+
+
+def find_project(folder: Path) -> Path:
+    """The folder of the project that uv finds from here. Raises UsageError when there is none."""
+    for place in (folder.absolute(), *folder.absolute().parents):
+        if (place / "pyproject.toml").is_file():
+            return place
+    raise UsageError(f"there is no pyproject.toml in {folder.absolute()} or above", expected="a project of uv")
+
+
+def plan_project(step: Step, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> Planned:
+    """What a step does to the environment. Raises SourceError when uv gives no answer."""
+    if request.place.described:
+        raise SourceError(
+            f"`{redact_text(step.text)}` needs an environment: uv cannot be asked about one that is only described",
+            hint="--python names an environment",
+        )
+    project = find_project(step.project)
+    with private_folder() as folder:
+        if step.verb is Verb.ADD:
+            project = _edited(step, project, folder, request)
+        return _Sync(step, project, folder, request, client, index).plan()
+
+
+class _Sync:
+    def __init__(
+        self,
+        step: Step,
+        project: Path,
+        folder: Path,
+        request: PredictRequest,
+        client: HttpClient,
+        index: SimpleIndex,
+    ) -> None:
+        self._step, self._project, self._request, self._client, self._index = step, project, request, client, index
+        self._document = _read_toml(project / "pyproject.toml")
+        settings = uv_settings(request.variables, project, index.config.trust)
+        self._refused = settings.refused
+        self._options = config_options(folder, toml_text(settings.table))[1:]  # its files of versions are the project's
+
+    def plan(self) -> Planned:
+        """What uv would do: offline by an up-to-date lock, else as it would lock."""
+        words = list(self._step.arguments) if self._step.verb is not Verb.ADD else []
+        if words[:1] == ["--no-sync"]:
+            return Planned(DryRun({}, {}, {}))
+        words += [] if self._step.is_exact else ["--inexact"]
+        own = [part for name in _local_packages(self._project) for part in ("--no-build-package", name)]
+        stated = {"--locked", "--frozen"} & {*words}
+        done = self._run([*words, *own, *([] if stated else ["--locked"]), "--offline"])
+        if done.status == 0:
+            return Planned(self._read(done))
+        if "--frozen" in stated or ("--locked" in stated and _STALE.search(done.words)):
+            sentence = " ".join(done.words.split())[-300:]
+            return Planned(DryRun({}, {}, {}, Conflict((sentence,))))
+        if not _STALE.search(done.words) and not _NEEDS_MORE.search(done.words):
+            raise SourceError(f"uv could not plan the sync: {' '.join(done.words.split())[-600:]}")
+        return self._locking(words)
+
+    def _locking(self, words: list[str]) -> Planned:
+        """As uv would lock: indexes are asked, those that are trusted."""
+        refused_ = [*self._refused, *_untrusted(self._document, self._project, self._index.config.trust)]
+        if refused_:
+            raise UntrustedAddressError(self._step.text, refused_)
+        options = [*self._request.options, *words]
+        if self._request.build:
+            try:
+                return Planned(self._read(self._run(options)))
+            except NoSolutionError as error:
+                return Planned(refused(error.explanation))
+
+        def ask(places: tuple[str, ...], _: tuple[str, ...]) -> DryRun:
+            more = [part for place in places for part in ("--find-links", place)]
+            return self._read(self._run([*options, *more, "--no-build"]))
+
+        asked = list(_requirements(self._document, self._step))
+        return settled_plan(UV, ask, asked, self._request, KnownIndexes(self._index), self._client)
+
+    def _run(self, words: list[str]) -> Answer:
+        environment = self._request.place.interior.prefix
+        variables = {k: v for k, v in self._request.variables.items() if k not in ("VIRTUAL_ENV", "UV_PROJECT")}
+        variables["UV_PROJECT_ENVIRONMENT"] = environment
+        return run_uv(
+            ["sync", "--dry-run", "--project", str(self._project), *self._options, *words],
+            variables,
+            self._request.timeout,
+        )
+
+    def _read(self, done: Answer) -> DryRun:
+        """Raises NoSolutionError, SourceError."""
+        dry = read_uv(done)
+        if _REPLACES.search(done.words):
+            removed = {name: copy.version for name, copy in self._request.place.own.items()}
+            return DryRun(dry.installed, removed, dry.urls)
+        return dry
+
+
+def _edited(step: Step, project: Path, folder: Path, request: PredictRequest) -> Path:
+    """A copy of the project as ``uv add`` or ``uv remove`` leaves it. Raises SourceError when uv refuses."""
+    copy = folder / "project"
+    copy.mkdir()
+    for name in ("pyproject.toml", "uv.lock"):
+        if (project / name).is_file():
+            (copy / name).write_bytes(read_requirements_file(project / name))
+    for entry in project.iterdir():
+        if entry.name not in _NOT_LINKED:
+            (copy / entry.name).symlink_to(entry)
+    words = [*step.arguments, "--frozen", "--offline", "--no-config", "--project", str(copy)]
+    done = run_uv(words, {k: v for k, v in request.variables.items() if k != "VIRTUAL_ENV"}, request.timeout)
+    if done.status:
+        raise SourceError(f"uv could not edit a copy of the project: {' '.join(done.words.split())[-300:]}")
+    return copy
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(read_requirements_file(path).decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{path} is not valid TOML: {error}") from error
+
+
+def _table(document: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    value: Any = document
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _local_packages(project: Path) -> Iterator[str]:
+    """The packages of the lock that uv would build to read their metadata: projects of the tree, and repositories."""
+    lock = project / "uv.lock"
+    if not lock.is_file():
+        return
+    packages = _read_toml(lock).get("package", [])
+    for package in packages if isinstance(packages, list) else []:
+        source = package.get("source") if isinstance(package, Mapping) else None
+        if isinstance(source, Mapping) and "registry" not in source and isinstance(package.get("name"), str):
+            yield package["name"]
+
+
+def _requirements(document: Mapping[str, Any], step: Step) -> Iterator[Requirement]:
+    """The requirements of a project and of its groups, as far as they parse: to look for source archives."""
+    project, groups = _table(document, "project"), _table(document, "dependency-groups")
+    lists = [project.get("dependencies"), *_table(document, "project", "optional-dependencies").values()]
+    for texts in [*lists, *groups.values(), list(step.requirements)]:
+        for text in texts if isinstance(texts, list) else []:
+            try:
+                yield Requirement(text) if isinstance(text, str) else Requirement("")
+            except InvalidRequirement:
+                continue
+
+
+def _untrusted(document: Mapping[str, Any], project: Path, trust: Trust) -> Iterator[Address]:
+    """The addresses of a project that uv would contact to lock it, and that nobody but the project names."""
+    where = f"{project.name}/pyproject.toml"
+    listed = _table(document, "tool", "uv").get("index", [])
+    urls = [(row.get("url"), "index") for row in listed if isinstance(row, Mapping)] if isinstance(listed, list) else []
+    for value in _table(document, "tool", "uv", "sources").values():
+        rows = value if isinstance(value, list) else [value]
+        urls += [(row.get(key), key) for row in rows if isinstance(row, Mapping) for key in ("url", "git")]
+    for requirement in _requirements(document, Step("")):
+        urls.append((requirement.url, "requirement"))
+    for url, kind in urls:
+        if isinstance(url, str) and url and "://" in url and not is_file_url(url) and trust.allowed(url) is None:
+            yield Address(url, where, kind)
