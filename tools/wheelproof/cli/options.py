@@ -26,6 +26,8 @@ class CommandParser(argparse.ArgumentParser):
     """
 
     configurable = True
+    programs: frozenset[str] = frozenset()
+    """Programs whose command lines are arguments: their options are theirs, as if they stood behind ``--``."""
 
     def __init__(self, *, prog: str, description: str) -> None:
         super().__init__(prog=prog, description=description, allow_abbrev=False)
@@ -50,7 +52,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """As ``parse_args`` does, but an unknown option is an error that suggests the nearest one."""
-        namespace, unknown = self.parse_known_args(arguments)
+        namespace, unknown = self.parse_known_args(self._separated(arguments))
         if unknown:
             flag = unknown[0].partition("=")[0]
             nearest = get_close_matches(flag, self._option_string_actions, n=1)
@@ -58,6 +60,15 @@ class CommandParser(argparse.ArgumentParser):
             kind = "option" if flag.startswith("-") else "argument"
             raise UsageError(f"`{self.prog}` does not know the {kind} {flag}", hint=hint)
         return namespace
+
+    def _separated(self, arguments: Sequence[str]) -> list[str]:
+        """The arguments with ``--`` in front of the command line of another program."""
+        at = 0
+        while at < len(arguments) and arguments[at].startswith("-") and arguments[at] != "--":
+            action = self._option_string_actions.get(arguments[at])
+            at += 2 if action is not None and action.nargs is None else 1
+        is_program = at < len(arguments) and arguments[at].rpartition("/")[2] in self.programs
+        return [*arguments[:at], *(["--"] if is_program else []), *arguments[at:]]
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError where argparse would print and exit."""

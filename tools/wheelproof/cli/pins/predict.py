@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import NotFoundError, UsageError
-from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit
+from wheelproof.cli.options import CommandParser, OutputOptions, add_list, add_output_options, emit
 from wheelproof.cli.rights import SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
 
@@ -18,17 +18,20 @@ if TYPE_CHECKING:  # not for --help
     from wheelproof.pins.predict.command_line import Step
     from wheelproof.pins.predict.model import Destination
 
+PROGRAMS = ("pip", "pip3", "python", "python3", "uv", "uvx", "poetry", "pdm", "pipx")
 _VERSION = re.compile(r"(?:cp)?3\.?\d{1,2}(?:\.\d{1,2})?t?")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``wheelproof pins predict``."""
+    if isinstance(parser, CommandParser):
+        parser.programs = frozenset(PROGRAMS)
     parser.add_argument(
         "specs",
         nargs="*",
         metavar="TARGET",
         help="a requirement (vllm==0.20.0), a project (.), a lock file, a Dockerfile, or a command of an installer: "
-        "uv add vllm, 'pip install -U vllm' in quotes, or behind --",
+        "uv add vllm, pip install -U vllm, or lines of shell in quotes",
     )
     parser.add_argument(
         "-e", "--editable", action="append", default=[], metavar="PATH", help="a project of this folder (repeatable)"

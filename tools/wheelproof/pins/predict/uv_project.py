@@ -8,11 +8,11 @@ the project names is contacted; where uv would lock anew, it may only ask indexe
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheel_checks.errors import SourceError, UsageError
@@ -31,6 +31,7 @@ from wheelproof.pins.installers import UV, DryRun, read_uv, refused
 from wheelproof.pins.predict.command_line import Step, Verb
 from wheelproof.pins.predict.model import PredictRequest
 from wheelproof.pins.predict.plan import Planned, settled_plan
+from wheelproof.pins.predict.uv_lock import Dynamic, dynamic_of, is_up_to_date, local_projects, read_toml, table
 from wheelproof.wheels.indexes import KnownIndexes
 
 _STALE = re.compile(r"needs to be updated|Unable to find lockfile|Failed to parse `?uv\.lock|lockfile.*(?:not|missing)")
@@ -56,9 +57,17 @@ def plan_project(step: Step, request: PredictRequest, client: HttpClient, index:
         )
     project = find_project(step.project)
     with private_folder() as folder:
+        is_copy = step.verb is Verb.ADD or dynamic_of(project) is Dynamic.VERSION
+        is_current = is_copy and step.verb is not Verb.ADD and _is_current(project)
+        if is_copy and not is_current:
+            project = _copied(project, folder)
         if step.verb is Verb.ADD:
-            project = _edited(step, project, folder, request)
-        return _Sync(step, project, folder, request, client, index).plan()
+            _edit(step, project, request)
+        return _Sync(step, project, folder, request, client, index, is_copy=is_copy and not is_current).plan()
+
+
+def _is_current(project: Path) -> bool:
+    return all(is_up_to_date(folder, entry) for folder, entry in local_projects(project).items())
 
 
 class _Sync:
@@ -70,9 +79,15 @@ class _Sync:
         request: PredictRequest,
         client: HttpClient,
         index: SimpleIndex,
+        *,
+        is_copy: bool,
     ) -> None:
         self._step, self._project, self._request, self._client, self._index = step, project, request, client, index
-        self._document = _read_toml(project / "pyproject.toml")
+        self._document, self._local, self._is_copy = (
+            read_toml(project / "pyproject.toml"),
+            local_projects(project),
+            is_copy,
+        )
         settings = uv_settings(request.variables, project, index.config.trust)
         self._refused = settings.refused
         self._options = config_options(folder, toml_text(settings.table))[1:]  # its files of versions are the project's
@@ -83,29 +98,39 @@ class _Sync:
         if words[:1] == ["--no-sync"]:
             return Planned(DryRun({}, {}, {}))
         words += [] if self._step.is_exact else ["--inexact"]
-        own = [part for name in _local_packages(self._project) for part in ("--no-build-package", name)]
-        stated = {"--locked", "--frozen"} & {*words}
-        done = self._run([*words, *own, *([] if stated else ["--locked"]), "--offline"])
+        computed = max(map(dynamic_of, self._local))
+        if "--frozen" in words:
+            return Planned(self._read(self._run([*words, "--offline"])))
+        if computed is Dynamic.NOTHING:
+            return self._checked(words)
+        if all(is_up_to_date(folder, entry) for folder, entry in self._local.items()):
+            kept = [word for word in words if word != "--locked"]
+            return Planned(self._read(self._run([*kept, "--frozen", "--offline"])))  # which builds nothing
+        return self._locking(words)
+
+    def _checked(self, words: list[str]) -> Planned:
+        """Uv itself looks whether the lock is up to date: of projects without dynamic fields it builds none."""
+        done = self._run([*words, *([] if "--locked" in words else ["--locked"]), "--offline"])
         if done.status == 0:
             return Planned(self._read(done))
-        if "--frozen" in stated or ("--locked" in stated and _STALE.search(done.words)):
-            sentence = " ".join(done.words.split())[-300:]
-            return Planned(DryRun({}, {}, {}, Conflict((sentence,))))
         if not _STALE.search(done.words) and not _NEEDS_MORE.search(done.words):
             raise SourceError(f"uv could not plan the sync: {' '.join(done.words.split())[-600:]}")
+        if "--locked" in words:
+            return Planned(DryRun({}, {}, {}, Conflict((" ".join(done.words.split())[-300:],))))
         return self._locking(words)
 
     def _locking(self, words: list[str]) -> Planned:
         """As uv would lock: indexes are asked, those that are trusted."""
-        refused_ = [*self._refused, *_untrusted(self._document, self._project, self._index.config.trust)]
-        if refused_:
-            raise UntrustedAddressError(self._step.text, refused_)
+        untrusted = [*self._refused, *_untrusted(self._document, self._project, self._index.config.trust)]
+        if untrusted:
+            raise UntrustedAddressError(self._step.text, untrusted)
         options = [*self._request.options, *words]
         if self._request.build:
             try:
                 return Planned(self._read(self._run(options)))
             except NoSolutionError as error:
                 return Planned(refused(error.explanation))
+        self._refuse_builds()
 
         def ask(places: tuple[str, ...], _: tuple[str, ...]) -> DryRun:
             more = [part for place in places for part in ("--find-links", place)]
@@ -113,6 +138,18 @@ class _Sync:
 
         asked = list(_requirements(self._document, self._step))
         return settled_plan(UV, ask, asked, self._request, KnownIndexes(self._index), self._client)
+
+    def _refuse_builds(self) -> None:
+        """Give the project a version where it computes one. Raises SourceError where uv would build in earnest."""
+        for folder in self._local:
+            computed = dynamic_of(folder)
+            is_root = folder == self._project.resolve() or folder == self._project
+            if computed is Dynamic.REQUIREMENTS or (computed is Dynamic.VERSION and not (is_root and self._is_copy)):
+                what = "what it requires" if computed is Dynamic.REQUIREMENTS else "its version"
+                raise SourceError(
+                    f"uv.lock is not up to date, and to lock {folder.name} uv would build it: it computes {what}",
+                    hint="--build lets uv build it, which runs its code; `uv lock` beforehand makes it unnecessary",
+                )
 
     def _run(self, words: list[str]) -> Answer:
         environment = self._request.place.interior.prefix
@@ -133,8 +170,8 @@ class _Sync:
         return dry
 
 
-def _edited(step: Step, project: Path, folder: Path, request: PredictRequest) -> Path:
-    """A copy of the project as ``uv add`` or ``uv remove`` leaves it. Raises SourceError when uv refuses."""
+def _copied(project: Path, folder: Path) -> Path:
+    """A copy of the project next to links to its folders, with a version where it would compute one."""
     copy = folder / "project"
     copy.mkdir()
     for name in ("pyproject.toml", "uv.lock"):
@@ -143,43 +180,28 @@ def _edited(step: Step, project: Path, folder: Path, request: PredictRequest) ->
     for entry in project.iterdir():
         if entry.name not in _NOT_LINKED:
             (copy / entry.name).symlink_to(entry)
+    if dynamic_of(copy) is Dynamic.VERSION:
+        document = tomlkit.parse((copy / "pyproject.toml").read_text(encoding="utf-8-sig"))
+        table_ = document["project"]
+        if isinstance(table_, dict):
+            table_["version"] = "0"
+            table_["dynamic"] = [name for name in table_.get("dynamic", []) if name != "version"]
+        (copy / "pyproject.toml").write_text(tomlkit.dumps(document), encoding="utf-8")
+    return copy
+
+
+def _edit(step: Step, copy: Path, request: PredictRequest) -> None:
+    """Edit a copy of the project as ``uv add`` or ``uv remove`` does. Raises SourceError when uv refuses."""
     words = [*step.arguments, "--frozen", "--offline", "--no-config", "--project", str(copy)]
     done = run_uv(words, {k: v for k, v in request.variables.items() if k != "VIRTUAL_ENV"}, request.timeout)
     if done.status:
         raise SourceError(f"uv could not edit a copy of the project: {' '.join(done.words.split())[-300:]}")
-    return copy
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(read_requirements_file(path).decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} is not valid TOML: {error}") from error
-
-
-def _table(document: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    value: Any = document
-    for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
-
-
-def _local_packages(project: Path) -> Iterator[str]:
-    """The packages of the lock that uv would build to read their metadata: projects of the tree, and repositories."""
-    lock = project / "uv.lock"
-    if not lock.is_file():
-        return
-    packages = _read_toml(lock).get("package", [])
-    for package in packages if isinstance(packages, list) else []:
-        source = package.get("source") if isinstance(package, Mapping) else None
-        if isinstance(source, Mapping) and "registry" not in source and isinstance(package.get("name"), str):
-            yield package["name"]
 
 
 def _requirements(document: Mapping[str, Any], step: Step) -> Iterator[Requirement]:
     """The requirements of a project and of its groups, as far as they parse: to look for source archives."""
-    project, groups = _table(document, "project"), _table(document, "dependency-groups")
-    lists = [project.get("dependencies"), *_table(document, "project", "optional-dependencies").values()]
+    project, groups = table(document, "project"), table(document, "dependency-groups")
+    lists = [project.get("dependencies"), *table(document, "project", "optional-dependencies").values()]
     for texts in [*lists, *groups.values(), list(step.requirements)]:
         for text in texts if isinstance(texts, list) else []:
             try:
@@ -191,9 +213,9 @@ def _requirements(document: Mapping[str, Any], step: Step) -> Iterator[Requireme
 def _untrusted(document: Mapping[str, Any], project: Path, trust: Trust) -> Iterator[Address]:
     """The addresses of a project that uv would contact to lock it, and that nobody but the project names."""
     where = f"{project.name}/pyproject.toml"
-    listed = _table(document, "tool", "uv").get("index", [])
+    listed = table(document, "tool", "uv").get("index", [])
     urls = [(row.get("url"), "index") for row in listed if isinstance(row, Mapping)] if isinstance(listed, list) else []
-    for value in _table(document, "tool", "uv", "sources").values():
+    for value in table(document, "tool", "uv", "sources").values():
         rows = value if isinstance(value, list) else [value]
         urls += [(row.get(key), key) for row in rows if isinstance(row, Mapping) for key in ("url", "git")]
     for requirement in _requirements(document, Step("")):
