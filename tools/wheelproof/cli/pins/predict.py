@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheel_checks.errors import NotFoundError, UsageError
+from wheel_checks.errors import UsageError
 from wheelproof.cli.options import CommandParser, OutputOptions, add_list, add_output_options, emit
 from wheelproof.cli.rights import SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
@@ -81,6 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Plan the install, look at what it would take, and print the report. Raises WheelproofError."""
     from wheel_checks.facts.pins.families import as_pattern
     from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV
+    from wheelproof.pins.predict.images import FROM
     from wheelproof.pins.predict.model import NOTHING_ASKED, PredictRequest
     from wheelproof.pins.predict.prediction import predict
     from wheelproof.pins.predict.targets import read_targets
@@ -94,6 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     typed += [Typed(TypedKind.GROUP, name) for name in arguments.group]
     targets = read_targets(arguments.specs, folder, typed, arguments.with_)
     place = _place(arguments, targets.steps)
+    steps = [step for step in targets.steps if not (arguments.installed and step.text.startswith(f"{FROM} "))]
     chosen = arguments.installer or ("uv" if place.described or output.offline else "both")
     if output.offline and chosen != "uv":
         raise UsageError("pip cannot plan an install from its cache alone", hint="use --installer uv with --offline")
@@ -109,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
         packages=tuple(map(as_pattern, arguments.package)),
     )
     with open_sources(arguments, output) as opened:
-        report = predict(request, opened.client, opened.index, targets.steps)
+        report = predict(request, opened.client, opened.index, steps)
     return emit(report, output)
 
 
@@ -118,7 +121,7 @@ def _place(arguments: argparse.Namespace, steps: Sequence[Step]) -> Destination:
     from wheel_checks.sources.environment import find_environment
     from wheel_checks.targets.target import parse_targets
     from wheelproof.pins.predict.environment import target_of
-    from wheelproof.pins.predict.import_order import read_interior
+    from wheelproof.pins.predict.import_order import interior_of, read_interior
     from wheelproof.pins.predict.model import Destination
     from wheelproof.pins.survival import parse_installed
 
@@ -135,13 +138,15 @@ def _place(arguments: argparse.Namespace, steps: Sequence[Step]) -> Destination:
             raise UsageError("one environment can be described at a time", expected="--platform x86_64 or aarch64")
         named = {name: str(found) for name, found in map(parse_installed, arguments.installed)}
         return Destination.of(targets[0], named)
+    if any(not step.trusted for step in steps) and not arguments.python:
+        return Destination.of(parse_targets([arguments.platform or platform.machine()], ())[0], {})
     if arguments.platform or version:
         raise UsageError(
             "what is installed there is not known", expected="--installed torch==2.11.0+cu130 with --platform"
         )
     environment = find_environment(arguments.python or _of_project(steps), variables=os.environ)
-    if not environment.interpreter:
-        raise NotFoundError(f"{environment.path} has no interpreter", hint="describe it: --installed torch==VERSION")
+    if not environment.interpreter:  # a folder made by --target, or that of another machine
+        return Destination(target_of(environment), interior_of(environment), described=True)
     interior = read_interior(environment, os.environ)
     return Destination(target_of(environment), interior, environment.interpreter)
 

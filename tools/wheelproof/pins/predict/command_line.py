@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -38,7 +38,8 @@ class Step:
     """One step: ``text`` is how it was written, ``installers`` whose command it is, () for those that are asked.
 
     ``requirements`` and ``typed`` are what it asks for, ``options`` what is passed on to the installer, and
-    ``arguments`` the words of a command of a project. ``unread`` says why the step is not understood.
+    ``arguments`` the words of a command of a project. ``unread`` says why the step is not understood. ``variables`` are
+    those of a Dockerfile. What a file of a tree says is not ``trusted``: it changes no index that is contacted.
     """
 
     text: str
@@ -57,6 +58,8 @@ class Step:
     is_exact: bool = True
     wheels_only: bool = False
     unread: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    trusted: bool = True
 
 
 _PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[0-9.]*")

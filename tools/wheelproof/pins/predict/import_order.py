@@ -98,6 +98,12 @@ def read_interior(environment: Environment, variables: Mapping[str, str]) -> Int
     )
 
 
+def interior_of(environment: Environment) -> Interior:
+    """The interior of an environment without an interpreter, in the order that its files say."""
+    folders = tuple(entry.path for entry in environment.entries)
+    return Interior(ImportOrder.of(folders, _copies(folders)))
+
+
 def position_of(folder: str, folders: Sequence[str]) -> int | None:
     """Where imports search a folder; None when they do not."""
     real = os.path.realpath(folder)

@@ -19,11 +19,14 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.pins.changes import PlannedInstall
 from wheel_checks.facts.pins.outcome import Watch
 from wheel_checks.facts.stack.facts import Conflict
+from wheel_checks.formats.secrets import redact_text
 from wheel_checks.model import Outcome, Report, Subject
+from wheel_checks.phrases import joined
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheelproof.pins.installers import DryRun
+from wheelproof.pins.predict.addresses import passed_variables, step_config, unknown_variables
 from wheelproof.pins.predict.command_line import Step, Verb
 from wheelproof.pins.predict.effect import Effect
 from wheelproof.pins.predict.locked import plan_lock
@@ -110,22 +113,34 @@ def judge(installer: str, request: PredictRequest, client: HttpClient, index: Si
     """What one installer would do. Raises WheelproofError when it gives no answer."""
     request = replace(request, timeout=client.time_left(request.timeout))
     step = request.step
-    if step is not None and step.unread:
-        return Predicted(
-            _subjects(installer, request, Planned(DryRun({}, {}, {}), (step.unread,)), None), request.place
-        )
+    unread = _why_unread(step) if step is not None else ""
+    if unread:
+        subjects = _subjects(installer, request, Planned(DryRun({}, {}, {}), (unread,)), None)
+        return Predicted(subjects, request.place)
     if step is not None and step.verb in (Verb.NOTHING, Verb.APART):
         nothing = DryRun({}, {}, {})
         effect = Effect(installer, nothing, request, client, index)
         return Predicted(_subjects(installer, request, Planned(nothing), effect), request.place)
     if step is not None:
         request = _of_step(request, step)
+        config, options = step_config(step, index.config)
+        index, request = SimpleIndex(client, config), replace(request, options=(*options, *request.options))
     planned, index = _planned(installer, request, client, index)
     effect = Effect(installer, planned.dry, request, client, index)
     subjects = _subjects(installer, request, planned, effect)
     if step is not None and step.with_:
         return _overlaid(installer, request, client, index, subjects)
     return Predicted(subjects, request.place.after(effect.order))
+
+
+def _why_unread(step: Step) -> str:
+    """Why it is not known what a step does; "" when it is."""
+    if step.unread:
+        return f"`{redact_text(step.text)}`: {step.unread}"
+    unknown = unknown_variables(step)
+    return (
+        f"what {joined(unknown)} of the Dockerfile means for `{redact_text(step.text)}` is not known" if unknown else ""
+    )
 
 
 def _of_step(request: PredictRequest, step: Step) -> PredictRequest:
@@ -141,6 +156,7 @@ def _of_step(request: PredictRequest, step: Step) -> PredictRequest:
         to_user=step.to_user,
         folder=step.folder,
         wheels_only=step.wheels_only,
+        variables={**request.variables, **passed_variables(step)},
     )
 
 

@@ -1,0 +1,83 @@
+"""The indexes that a command names: those of the user count, those of a file of the tree where they are trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from wheel_checks.formats.secrets import redact_text
+from wheel_checks.sources.file_urls import is_file_url
+from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
+from wheel_checks.sources.trust import Address, UntrustedAddressError
+from wheelproof.pins.predict.command_line import ADDRESS_OPTIONS, Step
+
+_MAIN = {"--index-url", "--default-index", "PIP_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX"}
+_LINKS = {"--find-links", "PIP_FIND_LINKS", "UV_FIND_LINKS"}
+_MORE = {"--extra-index-url", "--index", "PIP_EXTRA_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_INDEX"}
+_PASSED = {"PIP_PRE", "PIP_UPGRADE_STRATEGY", "UV_PRERELEASE", "UV_RESOLUTION", "PIP_NO_DEPS", "UV_INDEX_STRATEGY"}
+_WITHOUT_EFFECT = {
+    *("PIP_NO_CACHE_DIR", "PIP_BREAK_SYSTEM_PACKAGES", "PIP_ROOT_USER_ACTION", "PIP_DISABLE_PIP_VERSION_CHECK"),
+    *("PIP_CACHE_DIR", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES", "PIP_PROGRESS_BAR", "PIP_NO_COLOR", "PIP_NO_INPUT"),
+    *("UV_SYSTEM_PYTHON", "UV_LINK_MODE", "UV_COMPILE_BYTECODE", "UV_NO_CACHE", "UV_HTTP_TIMEOUT", "UV_CACHE_DIR"),
+    *("UV_BREAK_SYSTEM_PACKAGES", "UV_NO_PROGRESS", "UV_PYTHON_DOWNLOADS", "UV_PYTHON", "UV_VERSION", "PIP_VERSION"),
+    *("UV_PROJECT_ENVIRONMENT", "UV_TOOL_DIR", "UV_TOOL_BIN_DIR", "UV_INSTALL_DIR", "UV_PYTHON_INSTALL_DIR"),
+    *("UV_CONCURRENT_DOWNLOADS", "PIP_TRUSTED_HOST", "PIP_NO_BUILD_ISOLATION", "UV_NO_BUILD_ISOLATION", "VIRTUAL_ENV"),
+    *("PYTHONUSERBASE", "PIP_CONSTRAINT_NONE"),
+}
+
+
+def unknown_variables(step: Step) -> tuple[str, ...]:
+    """The variables of a Dockerfile whose effect on its installs is not known here."""
+    known = {*_MAIN, *_LINKS, *_MORE, *_PASSED, *_WITHOUT_EFFECT}
+    return tuple(sorted(name for name in step.variables if name not in known))
+
+
+def passed_variables(step: Step) -> dict[str, str]:
+    """The variables of a Dockerfile that reach the installer."""
+    return {name: value for name, value in step.variables.items() if name in _PASSED}
+
+
+def step_config(step: Step, config: IndexConfig) -> tuple[IndexConfig, tuple[str, ...]]:
+    """The indexes of a step, and the options that give the installer those of its variables.
+
+    Raises UntrustedAddressError for one that only a file of the tree names.
+    """
+    pairs = list(_of_options(step.options))
+    more = [(name, value) for name, values in _addresses(step.variables).items() for value in values]
+    refused: list[Address] = []
+    main, extra, links = "", list[str](), list[str]()
+    for name, value in (*more, *pairs):
+        url = value.partition("=")[2] if name in ("--index", "UV_INDEX") and "=" in value.partition("://")[0] else value
+        if not step.trusted and not is_file_url(url) and config.trust.allowed(url) is None:
+            refused.append(Address(url, redact_text(step.text)[:80], "find-links page" if name in _LINKS else "index"))
+        elif name in _MAIN:
+            main = url
+        elif name in _LINKS:
+            links.append(url if "://" in url else Path(url).absolute().as_uri())
+        else:
+            extra.append(url)
+    if refused:
+        raise UntrustedAddressError(redact_text(step.text)[:80], refused)
+    if "--no-index" in step.options:
+        return replace(config, indexes=(), find_links=(*config.find_links, *links)), _as_options(more)
+    is_first = config.strategy == FIRST_INDEX
+    known = config.indexes[-1:] if is_first else config.indexes[:1]
+    others = config.indexes[:-1] if is_first else config.indexes[1:]
+    first = (main,) if main else known
+    indexes = (*extra, *others, *first) if is_first else (*first, *extra, *others)
+    changed = replace(config, indexes=tuple(dict.fromkeys(indexes)), find_links=(*config.find_links, *links))
+    return changed, _as_options(more)
+
+
+def _of_options(options: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(name, options[at + 1]) for at, name in enumerate(options[:-1]) if name in ADDRESS_OPTIONS]
+
+
+def _addresses(variables: Mapping[str, str]) -> dict[str, list[str]]:
+    return {name: variables[name].split() for name in variables if name in {*_MAIN, *_LINKS, *_MORE}}
+
+
+def _as_options(pairs: list[tuple[str, str]]) -> tuple[str, ...]:
+    kinds = {name: "--index-url" if name in _MAIN else "--find-links" for name in {*_MAIN, *_LINKS}}
+    return tuple(part for name, value in pairs for part in (kinds.get(name, "--extra-index-url"), value))
