@@ -19,6 +19,7 @@ import io
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -33,10 +34,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+import pip  # noqa: E402
 from packaging.requirements import Requirement  # noqa: E402  # from the folder above
 from packaging.utils import canonicalize_name  # noqa: E402
 from uv import find_uv_bin  # noqa: E402
 
+from tests.support.base_python import copy_python  # noqa: E402
 from tests.support.sdists import SourceBuilder  # noqa: E402
 from tests.support.wheels import WheelBuilder  # noqa: E402
 from wheelproof.cli.main import main as wheelproof  # noqa: E402
@@ -46,6 +49,7 @@ ENVIRONMENTS = ("plain", "system", "pth", "locked", "aarch64")
 INSTALLERS = ("uv", "pip")
 INSTALLED = {"torch": "2.9.1+cu128", "torchvision": "0.24.1+cu128", "torchaudio": "2.9.1+cu128"}
 SHOWN = ("predicted", "happened", "prediction", "install")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 TIMEOUT = 300.0  # seconds of one command
 
 # What the interpreter of the environment imports, and which requirements of the frameworks do not hold: the truth.
@@ -205,7 +209,7 @@ def create(root: Path, packages: Sequence[Package]) -> World:
             f"{name}/_C.cpython-{sys.version_info[0]}{sys.version_info[1]}-aarch64-linux-gnu.so"  # tells the platform
         )
         wheel(base, version).add(module, "").write(own)
-    _copy_python(world.base)
+    copy_python(world.base)
     world.variables = {
         "HOME": str(root / "home"),
         "PATH": os.pathsep.join(
@@ -229,21 +233,6 @@ def create(root: Path, packages: Sequence[Package]) -> World:
     for environment in ENVIRONMENTS:
         _template(world, environment)
     return world
-
-
-def _copy_python(base: Path) -> None:
-    """A base installation whose standard library is links to the real one."""
-    real = Path(os.path.realpath(sys.executable))
-    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    (base / "bin").mkdir(parents=True)
-    shutil.copy(real, base / "bin" / version)
-    (base / "bin" / "python3").symlink_to(version)
-    library = base / "lib" / version
-    library.mkdir(parents=True)
-    for entry in Path(os.__file__).parent.iterdir():
-        if entry.name != "site-packages":
-            (library / entry.name).symlink_to(entry)
-    (library / "site-packages").mkdir()
 
 
 def run(world: World, *command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -286,6 +275,8 @@ def _template(world: World, kind: str) -> None:
     shared = ["--system-site-packages"] if kind == "system" else []
     _require(run(world, python, "-m", "venv", "--without-pip", *shared, str(place / "env")))
     inside = str(place / "env" / "bin" / "python3")
+    for entry in Path(pip.__file__).parent.parent.glob("pip*"):  # as links: each cell is a copy
+        (site_packages(place / "env") / entry.name).symlink_to(entry)
     if target is not None:
         _require(run(world, uv, "pip", "install", "--python", inside, "--target", str(target), *own))
         (site_packages(place / "env") / "aside.pth").write_text(f"{target}\n")
@@ -413,8 +404,7 @@ def predict(world: World, cell: Cell, place: Path) -> tuple[str, str]:
         os.chdir(here)
     verdict = {0: "pass", 1: "fail", 3: "undecided"}.get(status, f"status {status}")
     try:
-        said = json.loads(out.getvalue())["answers"][0]
-        return verdict, " ".join([said["sentence"], *said["reasons"][:1]])
+        return verdict, str(json.loads(out.getvalue())["summary"]["answers"][0]["text"])
     except (ValueError, KeyError, IndexError):
         return verdict, " ".join(err.getvalue().split())[-300:]
 
@@ -428,7 +418,7 @@ def install(world: World, cell: Cell, place: Path) -> subprocess.CompletedProces
         return run(world, uv, "pip", "install", "--python", base, *options, cell.package)
     asked = ["-r", "requirements.txt", cell.package] if cell.environment == "locked" else [cell.package]
     if cell.installer == "pip":
-        return run(world, sys.executable, "-m", "pip", "--python", python, "install", *asked, cwd=place)
+        return run(world, python, "-m", "pip", "install", *asked, cwd=place)
     if cell.environment == "locked":
         world.variables["UV_PROJECT_ENVIRONMENT"] = str(place / "env")
         try:
@@ -481,6 +471,8 @@ def main() -> int:
         asked = arguments.only.split(",")
     elif arguments.sample:
         asked = random.Random(arguments.seed).sample(asked, arguments.sample)  # noqa: S311  # a sample, no secret
+    edges = requirements_of(packages)
+    asked = sorted(asked, key=lambda text: len(closure(text, edges)))
     done = _known(arguments.results)
     results: list[Result] = [result for cell, result in done.items() if cell.package in asked]
     with tempfile.TemporaryDirectory(prefix="predict-") as folder:
@@ -525,9 +517,26 @@ def _known(path: Path | None) -> dict[Cell, Result]:
     return {Cell(*row[:3]): Result(Cell(*row[:3]), *row[3:]) for row in rows}
 
 
-def requirement_names(package: Package) -> set[str]:
-    """The packages that a release requires, extras included."""
-    return {str(canonicalize_name(Requirement(text).name)) for text in package.requires}
+def requirements_of(packages: Sequence[Package]) -> dict[str, set[str]]:
+    """The names that each package requires in any version, extras included."""
+    edges: dict[str, set[str]] = {}
+    for package in packages:
+        names = (text.partition(";")[0].strip() for text in package.requires)
+        found = {str(canonicalize_name(match[0])) for name in names if (match := _NAME.match(name))}
+        edges.setdefault(package.name, set()).update(found)
+    return edges
+
+
+def closure(text: str, edges: Mapping[str, set[str]]) -> set[str]:
+    """The packages that a requirement may lead to: how much a cell takes."""
+    found: set[str] = set()
+    front = [str(canonicalize_name(Requirement(text).name))]
+    while front:
+        name = front.pop()
+        if name not in found:
+            found.add(name)
+            front += edges.get(name, ())
+    return found
 
 
 if __name__ == "__main__":

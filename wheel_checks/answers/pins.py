@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wheel_checks.model import Answer, CheckResult, Outcome, Severity, Subject, Verdict
-from wheel_checks.phrases import joined
+from wheel_checks.phrases import joined, plural
 
 FRAMEWORK, NAMED = "framework", "named"  # roles
 _KEEPS = ("PIN311", "PIN314", "PIN315")
@@ -21,12 +21,10 @@ def answer_prediction(subjects: Sequence[Subject]) -> Answer:
     results = [result for subject in subjects for result in subject.results]
     errors = [r for r in results if _is_error(r)]
     if errors:
-        failing = [s for s in subjects if s.facts.get("name") and any(map(_is_error, s.results))]
-        lost = list(dict.fromkeys(f"{s.facts['name']} {s.facts['from'] or s.facts['to']}" for s in failing))
         reasons = tuple(dict.fromkeys(result.message for result in errors))
         rules = tuple(dict.fromkeys(result.rule for result in errors))
-        verb = "do not stay as they are" if len(lost) > 1 else "does not stay as it is"
-        return Answer(Verdict.FAIL, f"{joined(lost) or who} {verb}", reasons=reasons, decided_by=rules)
+        more = f" (and {plural(len(reasons) - 1, 'more finding')})" if len(reasons) > 1 else ""
+        return Answer(Verdict.FAIL, reasons[0] + more, decided_by=rules)
     undecided = [r for r in results if r.outcome is Outcome.ERROR]
     if undecided or not there:
         reasons = tuple(dict.fromkeys(result.message for result in undecided))

@@ -93,7 +93,10 @@ CASES = [
         "PIN311",
         "a second copy in front of a torch of the base installation",
         lambda: change("torch", "2.9.1+cu128", "2.10.0", CUDA, fate=Fate.SHADOWED, place="/venv/site-packages"),
-        ("torch 2.9.1+cu128 would be shadowed by 2.10.0, CUDA 13.0 on aarch64, in /venv/site-packages",),
+        (
+            "torch 2.9.1+cu128 would be shadowed by 2.10.0, CUDA 13.0 on aarch64, in /venv/site-packages; "
+            "uv does not see the one that is there, or may not change it",
+        ),
     ),
     Case(
         "PIN311",

@@ -164,6 +164,8 @@ def _message(change: PackageChange) -> str:
     if change.chain:
         last = change.chain[-1]
         return f"{told}; demanded by {last.by or 'you'} ({last.text})"
+    if change.fate is Fate.SHADOWED:
+        return f"{told}; {change.installer} does not see the one that is there, or may not change it"
     return f"{told}; no requirement demands it: --upgrade does" if change.upgrade else told
 
 

@@ -23,6 +23,7 @@ from wheel_checks.sources.file_urls import is_file_url
 from wheel_checks.sources.requirement_files import read_requirements_file
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheel_checks.sources.trust import Address, Trust, UntrustedAddressError
+from wheel_checks.sources.uv.explanation import explain
 from wheel_checks.sources.uv.own_configuration import config_options, private_folder, toml_text
 from wheel_checks.sources.uv.resolver import NoSolutionError
 from wheel_checks.sources.uv.user_settings import uv_settings
@@ -113,7 +114,8 @@ class _Sync:
         done = self._run([*words, *([] if "--locked" in words else ["--locked"]), "--offline"])
         if done.status == 0:
             return Planned(self._read(done))
-        if not _STALE.search(done.words) and not _NEEDS_MORE.search(done.words):
+        is_stale = _STALE.search(done.words) or _NEEDS_MORE.search(done.words) or explain(done.words)
+        if not is_stale:
             raise SourceError(f"uv could not plan the sync: {' '.join(done.words.split())[-600:]}")
         if "--locked" in words:
             return Planned(DryRun({}, {}, {}, Conflict((" ".join(done.words.split())[-300:],))))
