@@ -88,7 +88,10 @@ for root in json.loads(sys.argv[1]):
         found[root] = [module.__version__, module.__file__]
     except ImportError:
         found[root] = None
-print(json.dumps({"imports": found, "unmet": sorted(unmet), "versions": versions}))
+import pathlib
+beside = pathlib.Path(sys.modules["torch"].__file__).parent.parent if "torch" in sys.modules else pathlib.Path("/")
+files = {str(path.relative_to(beside)): path.read_text() for path in sorted(beside.glob("nvidia/*/lib/version"))}
+print(json.dumps({"imports": found, "unmet": sorted(unmet), "files": files}))
 """
 
 
@@ -376,6 +379,9 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
         if old != new:
             return f"{name} {'shadowed' if new and old[1] != new[1] else 'replaced' if new else 'removed'}"
     unmet = [row for row in after["unmet"] if row not in before["unmet"]]
+    changed = [path for path, text in before["files"].items() if after["files"].get(path) != text]
+    if changed and not unmet:
+        return f"torch broken: {changed[0]} is another"
     return f"{unmet[0][0]} broken: {unmet[0][1]} requires {unmet[0][2]}" if unmet else "kept"
 
 

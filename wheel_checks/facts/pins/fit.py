@@ -44,8 +44,8 @@ def fit(name: str, version: str, other: str) -> Fit:
     if name in ("torchvision", "torchaudio"):
         return _by_releases(name, companion, base)
     row = _row(name)
-    if row is None:
-        return Fit(of, None)
+    if row is None or row.get("any"):
+        return Fit(of, True if row else None)
     if row.get("same_release"):
         ours, theirs = _NUMBERS.match(str(companion)), _NUMBERS.match(str(base))
         numbers = ours[0] if ours else version
