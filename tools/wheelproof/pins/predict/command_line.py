@@ -66,7 +66,6 @@ _PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[0-9.]*")
 _PIP = re.compile(r"(?:.*/)?pip[0-9.]*")
 _PROGRAMS = re.compile(r"(?:.*/)?(?:uv|uvx|pipx|poetry|pdm|conda|mamba|micromamba)")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
-_OPERATORS = {"&&", "||", ";", "|", "&"}
 
 # Options that take a value, by what becomes of them.
 _TYPED = {
@@ -110,19 +109,6 @@ def is_command(words: Sequence[str]) -> bool:
         or _PROGRAMS.fullmatch(rest[0])
         or (_PYTHON.fullmatch(rest[0]) and rest[1:2] == ["-m"] and rest[2:3] in (["pip"], ["uv"]))
     )
-
-
-def split_commands(text: str) -> list[list[str]]:
-    """The commands of a line of shell, as words. Raises ValueError for a quote that is not closed."""
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    found: list[list[str]] = [[]]
-    for word in lexer:
-        if word in _OPERATORS or (word and set(word) <= set("();|&")):
-            found.append([])
-        else:
-            found[-1].append(word)
-    return [words for words in found if words]
 
 
 def read_command(words: Sequence[str], folder: Path) -> Step:

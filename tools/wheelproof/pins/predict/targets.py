@@ -13,8 +13,8 @@ from wheel_checks.errors import UsageError
 from wheel_checks.formats.lock.model import PDM, POETRY, PYLOCK, UV
 from wheel_checks.formats.lock.reading import format_by_name, is_lock_name
 from wheelproof.pins.installers import UV as UV_INSTALLER
-from wheelproof.pins.predict.command_line import Step, Verb, is_command, read_command, split_commands
-from wheelproof.pins.predict.images import is_image_file, steps_of_image
+from wheelproof.pins.predict.command_line import Step, Verb, is_command, read_command
+from wheelproof.pins.predict.images import is_image_file, steps_of_image, steps_of_script
 from wheelproof.wheels.declared_model import Typed, TypedKind
 
 EXAMPLES = "vllm==0.20.0, -r requirements.txt, `.`, uv.lock, Dockerfile or 'uv add vllm'"
@@ -69,12 +69,7 @@ def _steps(word: str, folder: Path) -> Iterator[Step]:
     """The steps that one word stands for: a line of shell, a lock file, a Dockerfile. None for any other."""
     path = folder / word
     if any(character.isspace() for character in word.strip()):
-        try:
-            commands = split_commands(word)
-        except ValueError as error:
-            raise UsageError(f"{word!r} cannot be split into words: {error}") from None
-        if any(map(is_command, commands)):
-            yield from (read_command(command, folder) for command in commands if is_command(command))
+        yield from steps_of_script(word, folder, trusted=True)
     elif is_lock_name(path.name) and path.is_file():
         yield _of_lock(word, path)
     elif is_image_file(path):

@@ -18,18 +18,23 @@ _RUNNING = {"RUN", "CMD", "ENTRYPOINT"}
 
 def dockerfile_scripts(text: str, base: int = 0) -> Iterator[Piece]:
     """A script per instruction that runs something; each stands at its place, ``base`` characters later."""
+    yield from (piece for word, piece in dockerfile_pieces(text, base) if word in _RUNNING)
+
+
+def dockerfile_pieces(text: str, base: int = 0) -> Iterator[tuple[str, Piece]]:
+    """Each FROM, and each instruction that runs something, with what stands behind it."""
     escape = "`" if _ESCAPE.match(text) else "\\"
     dialect = Dialect.POWERSHELL if escape == "`" else Dialect.SH
     variables: dict[str, tuple[str, ...]] = {}
     for word, start, body in _instructions(text, escape):
         if word in ("ARG", "ENV"):
             variables = _set(word, body, variables)
-        elif word in _RUNNING:
+        elif word == "FROM" or word in _RUNNING:
             exec_form = _exec_form(body)
             if exec_form is not None:
-                yield Piece(exec_form, ((0, base + start),), variables, Dialect.WORDS)
+                yield word, Piece(exec_form, ((0, base + start),), variables, Dialect.WORDS)
             else:
-                yield Piece(body, ((0, base + start),), variables, dialect)
+                yield word, Piece(body, ((0, base + start),), variables, dialect)
 
 
 def _instructions(text: str, escape: str) -> Iterator[tuple[str, int, str]]:
