@@ -157,10 +157,12 @@ def _of_project(steps: Sequence[Step]) -> str:
     from wheelproof.pins.predict.uv_project import find_project
 
     first = next((step for step in steps if step.verb in (Verb.SYNC, Verb.ADD, Verb.RUN) and not step.unread), None)
-    if first is None or first.arguments[:1] == ("--no-sync",):
+    if first is None:
         return ""
-    named = os.environ.get("UV_PROJECT_ENVIRONMENT", ".venv")
-    place = find_project(first.project) / named
+    try:
+        place = find_project(first.project) / os.environ.get("UV_PROJECT_ENVIRONMENT", ".venv")
+    except UsageError:  # uv run works without a project
+        return ""
     return str(place) if place.is_dir() else ""
 
 

@@ -56,13 +56,7 @@ def read_targets(words: Sequence[str], folder: Path, typed: Sequence[Typed] = ()
             f"{steps[0].text!r} stands next to {(*requirements, *(one.text for one in named))[0]!r}",
             expected="commands, lock files and Dockerfiles alone, or requirements and projects",
         )
-    if with_ and not _has_project(folder):
-        steps = [replace(step, arguments=("--no-sync",)) for step in steps]
     return Targets(tuple(requirements), tuple(named), tuple(steps))
-
-
-def _has_project(folder: Path) -> bool:
-    return any((place / "pyproject.toml").is_file() for place in (folder.absolute(), *folder.absolute().parents))
 
 
 def _steps(word: str, folder: Path) -> Iterator[Step]:

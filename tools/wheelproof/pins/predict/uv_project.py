@@ -43,14 +43,21 @@ _NOT_LINKED = {"pyproject.toml", "uv.lock", "uv.toml", ".venv", ".git"}
 
 def find_project(folder: Path) -> Path:
     """The folder of the project that uv finds from here. Raises UsageError when there is none."""
-    for place in (folder.absolute(), *folder.absolute().parents):
+    for place in _upwards(folder):
         if (place / "pyproject.toml").is_file():
             return place
     raise UsageError(f"there is no pyproject.toml in {folder.absolute()} or above", expected="a project of uv")
 
 
+def _upwards(folder: Path) -> tuple[Path, ...]:
+    return folder.absolute(), *folder.absolute().parents
+
+
 def plan_project(step: Step, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> Planned:
     """What a step does to the environment. Raises SourceError when uv gives no answer."""
+    has_project = any((place / "pyproject.toml").is_file() for place in _upwards(step.project))
+    if step.verb is Verb.RUN and (step.arguments[:1] == ("--no-sync",) or not has_project):
+        return Planned(DryRun({}, {}, {}))
     if request.place.described:
         raise SourceError(
             f"`{redact_text(step.text)}` needs an environment: uv cannot be asked about one that is only described",
@@ -96,8 +103,6 @@ class _Sync:
     def plan(self) -> Planned:
         """What uv would do: offline by an up-to-date lock, else as it would lock."""
         words = list(self._step.arguments) if self._step.verb is not Verb.ADD else []
-        if words[:1] == ["--no-sync"]:
-            return Planned(DryRun({}, {}, {}))
         words += [] if self._step.is_exact else ["--inexact"]
         computed = max(map(dynamic_of, self._local))
         if "--frozen" in words:
@@ -195,7 +200,9 @@ def _copied(project: Path, folder: Path) -> Path:
 def _edit(step: Step, copy: Path, request: PredictRequest) -> None:
     """Edit a copy of the project as ``uv add`` or ``uv remove`` does. Raises SourceError when uv refuses."""
     words = [*step.arguments, "--frozen", "--offline", "--no-config", "--project", str(copy)]
-    done = run_uv(words, {k: v for k, v in request.variables.items() if k != "VIRTUAL_ENV"}, request.timeout)
+    own = ("VIRTUAL_ENV", "UV_INDEX", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_FIND_LINKS")
+    variables = {name: value for name, value in request.variables.items() if name not in own}  # uv would write these
+    done = run_uv(words, variables, request.timeout)
     if done.status:
         raise SourceError(f"uv could not edit a copy of the project: {' '.join(done.words.split())[-300:]}")
 

@@ -1,0 +1,254 @@
+"""What ``pins predict`` is asked about: projects, groups, commands of installers, lock files and Dockerfiles."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from uv import find_uv_bin
+
+from tests.conftest import Wheelproof
+from tests.support.fake_torch import INSTALLED, World
+
+Predict = Callable[..., tuple[int, str]]
+PROJECT = """\
+[project]
+name = "product"
+version = "1.0"
+requires-python = ">=3.11"
+dependencies = ["needs-any"]
+
+[dependency-groups]
+new = ["needs-2-8"]
+
+[tool.uv]
+package = false
+default-groups = []
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """The environment, with this process started in its project and with its variables."""
+    world = World.create(tmp_path / "world")
+    for name, value in world.variables.items():
+        if name != "PATH":
+            monkeypatch.setenv(name, value)
+    return world
+
+
+@pytest.fixture
+def here(world: World, wheelproof: Wheelproof, monkeypatch: pytest.MonkeyPatch) -> Wheelproof:
+    """wheelproof, started in the project of the world."""
+    monkeypatch.chdir(world.project)
+    return wheelproof
+
+
+@pytest.fixture
+def predict(world: World, here: Wheelproof) -> Predict:
+    """Predict in the environment; the exit code, and the first line of the report."""
+
+    def run(*arguments: str, python: str = "", installer: str = "uv") -> tuple[int, str]:
+        options = ("--python", python or str(world.python), "--installer", installer, "--format", "json")
+        done = here("pins", "predict", *options, *arguments)
+        if not done.out:
+            return done.status, done.err
+        report: dict[str, Any] = json.loads(done.out)
+        messages = [result["message"] for subject in report["subjects"] for result in subject["results"]]
+        return done.status, "\n".join([report["summary"]["answers"][0]["text"], *messages])
+
+    return run
+
+
+def write(world: World, **files: str) -> None:
+    for name, text in files.items():
+        (world.project / name.replace("_toml", ".toml")).write_text(text)
+
+
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+@pytest.mark.parametrize("asked", [["."], ["-e", "."], ["./"]])
+def test_a_project(world: World, predict: Predict, asked: list[str], installer: str) -> None:
+    write(world, pyproject_toml=PROJECT)
+    kept = predict(*asked, installer=installer)
+    write(world, pyproject_toml=PROJECT.replace("needs-any", "needs-2-8"))
+    lost = predict(*asked, installer=installer)
+
+    assert (kept[0], lost[0]) == (0, 1), (kept, lost)
+    assert "demanded by needs-2-8 1.0 (torch==2.8.0)" in lost[1]
+
+
+def test_a_project_that_only_a_build_knows(world: World, predict: Predict) -> None:
+    write(world, pyproject_toml=PROJECT.replace('dependencies = ["needs-any"]', 'dynamic = ["dependencies"]'))
+
+    status, words = predict(".")
+
+    assert status == 3
+    assert "known only by building the project" in words
+
+
+@pytest.mark.parametrize(
+    "asked", [["--group", "new"], ["--group", "pyproject.toml:new"], ["pip", "install", "--group", "new"]]
+)
+def test_a_group_is_asked_for_by_itself(world: World, predict: Predict, asked: list[str]) -> None:
+    write(world, pyproject_toml=PROJECT.replace("needs-any", "no-such-package"))
+
+    status, words = predict(*asked)
+
+    assert status == 1, words
+    assert "needs-2-8 1.0 (torch==2.8.0)" in words
+
+
+def locked(world: World, text: str = PROJECT) -> None:
+    write(world, pyproject_toml=text)
+    done = world.run(find_uv_bin(), "lock", "--python", str(world.python))
+    assert done.status == 0, done.words
+
+
+def test_uv_sync_takes_the_torch_of_the_lock(world: World, predict: Predict) -> None:
+    locked(world)
+
+    for asked in (["uv", "sync"], ["uv", "sync", "--inexact"], ["uv.lock"], ["uv", "run", "pytest", "-q"]):
+        status, words = predict(*asked)
+        assert status == 1, (asked, words)
+        assert f"torch {INSTALLED} would be replaced by 2.8.0" in words
+
+
+def test_uv_sync_with_an_exclude_uninstalls_unless_it_is_inexact(world: World, predict: Predict) -> None:
+    locked(world, PROJECT + 'exclude-dependencies = ["torch"]\n')
+
+    exact, words = predict("uv", "sync")
+    inexact, _ = predict("uv", "sync", "--inexact")
+
+    assert (exact, inexact) == (1, 0)
+    assert f"torch {INSTALLED} would be removed" in words
+
+
+def test_uv_add_leaves_the_project_as_it_is(world: World, predict: Predict) -> None:
+    locked(world, PROJECT + 'exclude-dependencies = ["torch"]\n')
+    before = {path: path.read_bytes() for path in world.project.iterdir() if path.is_file()}
+
+    status, words = predict("uv", "add", "needs-2-8")
+
+    assert status == 0, words
+    assert {path: path.read_bytes() for path in world.project.iterdir() if path.is_file()} == before
+
+
+def test_a_project_whose_version_is_dynamic_is_not_built(world: World, predict: Predict, tmp_path: Path) -> None:
+    marker = tmp_path / "was-built"
+    backend = f"open({str(marker)!r}, 'w').close()\ndef build_editable(*_): raise SystemExit\n"
+    text = PROJECT.replace('version = "1.0"', 'dynamic = ["version"]').replace("package = false\n", "")
+    text += '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    locked(world, text.replace('dynamic = ["version"]', 'version = "1.0"'))
+    write(world, pyproject_toml=text)
+    (world.project / "backend.py").write_text(backend)
+
+    current, _ = predict("uv", "sync")
+    write(world, pyproject_toml=text.replace("needs-any", "needs-2-8"))
+    stale, words = predict("uv", "sync")
+
+    assert not marker.exists()
+    assert (current, stale) == (1, 1), words
+
+
+def test_what_uv_run_puts_in_front(world: World, predict: Predict) -> None:
+    shadowed, words = predict("--with", "needs-2-8")
+    world.shell("uv pip install --no-deps needs-any")
+    satisfied, _ = predict("uv", "run", "--no-sync", "--with", "needs-any", "python")
+
+    assert (shadowed, satisfied) == (1, 0)
+    assert f"torch {INSTALLED} would be shadowed by 2.8.0" in words
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "said"),
+    [
+        ("pip install -U torch", 1, "--upgrade does"),
+        ("pip install needs-any", 0, "stays"),
+        ("pip install --no-deps needs-2-8", 0, "stays"),
+        ("pip uninstall -y torch", 1, "would be removed"),
+        ("python3 -m pip install needs-2-8", 1, "torch==2.8.0"),
+        ("uv pip install needs-2-8", 1, "torch==2.8.0"),
+        ("uvx needs-2-8", 0, "stays"),
+        ("uv tool install needs-2-8", 0, "stays"),
+        ("uv pip install --frobnicate torch", 3, "--frobnicate is not known"),
+        ("poetry add torch", 3, "resolves with poetry itself"),
+        ("pip install needs-any && uv pip install needs-2-8", 1, "needs-2-8 1.0 (torch==2.8.0)"),
+        ("if true; then pip install needs-2-8; fi", 3, "it runs under a condition"),
+        ("pip install $UNKNOWN", 3, "a value in it is not known"),
+    ],
+)
+def test_a_line_of_shell(predict: Predict, command: str, status: int, said: str) -> None:
+    found, words = predict(command)
+
+    assert found == status, words
+    assert said in words
+
+
+def test_words_of_a_command_need_no_quotes(predict: Predict) -> None:
+    assert predict("pip", "install", "-U", "torch")[0] == 1
+
+
+def test_commands_stand_alone(predict: Predict) -> None:
+    status, words = predict("uv add x", "vllm")
+
+    assert status == 2
+    assert "stands next to" in words
+
+
+def test_a_dockerfile_keeps_what_its_own_lines_installed(world: World, here: Wheelproof) -> None:
+    write(
+        world,
+        Dockerfile="ARG TORCH=2.7.0\nFROM python:3.11 AS base\nRUN pip install torch==$TORCH\n"
+        "FROM base\nCOPY requirements.txt /app/\n"
+        "RUN --mount=type=cache,target=/x pip install -r /app/requirements.txt\n",
+    )
+    (world.project / "requirements.txt").write_text("needs-any\n")
+    kept = here("pins", "predict", "Dockerfile")
+    (world.project / "requirements.txt").write_text("needs-2-8\n")
+    lost = here("pins", "predict", "Dockerfile")
+
+    assert (kept.status, lost.status) == (0, 1), kept.out + lost.out
+    assert "torch 2.7.0 would be replaced by 2.8.0" in lost.out
+
+
+def test_an_image_of_which_nothing_is_known(world: World, here: Wheelproof) -> None:
+    write(world, Dockerfile="FROM nvcr.io/nvidia/pytorch:25.03-py3\nRUN pip install needs-2-8\n")
+
+    unknown = here("pins", "predict", "Dockerfile")
+    described = here("pins", "predict", "Dockerfile", "--installed", "torch==2.7.0a0+ecf3bae40a.nv25.3")
+
+    assert (unknown.status, described.status) == (3, 1)
+    assert "describe it with --installed" in unknown.out
+
+
+def test_an_index_that_only_a_dockerfile_names_is_not_contacted(world: World, here: Wheelproof) -> None:
+    write(world, Dockerfile="FROM python:3.11\nRUN pip install --index-url https://index.example/simple torch\n")
+
+    run = here("pins", "predict", "Dockerfile")
+
+    assert run.status == 3
+    assert "index.example" in run.out
+    assert "--trust-index" in run.out
+
+
+def test_a_lock_of_poetry_compares_whole_versions(world: World, predict: Predict) -> None:
+    (world.project / "poetry.lock").write_text(
+        '[[package]]\nname = "torch"\nversion = "2.7.0"\noptional = false\npython-versions = "*"\ngroups = ["main"]\n'
+        'files = []\n\n[metadata]\nlock-version = "2.1"\npython-versions = ">=3.11"\ncontent-hash = "x"\n'
+    )
+
+    status, words = predict("poetry", "install")
+
+    assert status == 1, words
+    assert f"torch {INSTALLED} would be replaced by 2.7.0" in words
+
+
+def test_a_folder_is_no_copy_of_the_environment(world: World, predict: Predict) -> None:
+    status, words = predict("pip", "install", "--target", str(world.root / "elsewhere"), "torch")
+
+    assert status == 0, words
+    shutil.rmtree(world.root / "elsewhere", ignore_errors=True)
