@@ -49,6 +49,7 @@ ENVIRONMENTS = ("plain", "system", "pth", "locked", "aarch64")
 INSTALLERS = ("uv", "pip")
 INSTALLED = {"torch": "2.9.1+cu128", "torchvision": "0.24.1+cu128", "torchaudio": "2.9.1+cu128"}
 SHOWN = ("predicted", "happened", "prediction", "install")
+_LIBRARY = re.compile(r"nvidia-([a-z-]+?)(?:-cu(\d+))?")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 TIMEOUT = 300.0  # seconds of one command
 
@@ -149,9 +150,9 @@ def wheel(package: Package, version: str = "") -> WheelBuilder:
     builder = WheelBuilder(name, version)
     fields = [f"Provides-Extra: {extra}" for extra in package.extras]
     builder.metadata(*fields, requires=package.requires, name=package.name)
-    parts = package.name.split("-")
-    if parts[0] == "nvidia" and len(parts) > 1:
-        builder.add(f"nvidia/{parts[1]}/lib/version", version)
+    if match := _LIBRARY.fullmatch(package.name):  # where the real ones lie (data/accelerators.toml, same_paths)
+        is_shared = match[2] == "12" or match[1] in ("cudnn", "dali", "nccl", "nvcomp", "nvshmem")
+        builder.add(f"nvidia/{match[1]}/lib/version" if is_shared else f"nvidia/cu13/{match[1]}/version", version)
     return builder.add(f"{name}/__init__.py", f"__version__ = {version!r}\n")
 
 

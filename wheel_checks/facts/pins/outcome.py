@@ -246,7 +246,7 @@ def _fits(
         return (), ()  # it does not fit what is there: the install is not to blame
     judged = fit(name, ours.version, theirs.version)
     if judged.fits is False:
-        return (f"{ours.label} goes with {judged.expected}, and {theirs.label} would be there",), ()
+        return (f"{ours.label} does not go with {theirs.label}: {judged.expected}",), ()
     is_silent = any(matches(name, one.silent) for one in families())
     if judged.fits is None and is_silent and not (other in changes and changes[other].is_lost):
         return (), (f"no table says whether {ours.label} fits {theirs.label}",)
