@@ -23,14 +23,17 @@ _WITHOUT_EFFECT = {
     *("UV_BREAK_SYSTEM_PACKAGES", "UV_NO_PROGRESS", "UV_PYTHON_DOWNLOADS", "UV_PYTHON", "UV_VERSION", "PIP_VERSION"),
     *("UV_PROJECT_ENVIRONMENT", "UV_TOOL_DIR", "UV_TOOL_BIN_DIR", "UV_INSTALL_DIR", "UV_PYTHON_INSTALL_DIR"),
     *("UV_CONCURRENT_DOWNLOADS", "PIP_TRUSTED_HOST", "PIP_NO_BUILD_ISOLATION", "UV_NO_BUILD_ISOLATION", "VIRTUAL_ENV"),
-    *("PYTHONUSERBASE", "PIP_CONSTRAINT_NONE"),
+    *("PYTHONUSERBASE", "PIP_BUILD_CONSTRAINT", "UV_BUILD_CONSTRAINT"),
 }
 
 
 def unknown_variables(step: Step) -> tuple[str, ...]:
     """The variables of a Dockerfile whose effect on its installs is not known here."""
     known = {*_MAIN, *_LINKS, *_MORE, *_PASSED, *_WITHOUT_EFFECT}
-    return tuple(sorted(name for name in step.variables if name not in known))
+    others = {"PIP": "UV_", "UV": "PIP_"}  # variables of one installer mean nothing to the other
+    installer = step.installers[0].upper() if step.installers else ""
+    foreign = others.get(installer, "-")
+    return tuple(sorted(n for n in step.variables if n not in known and not n.startswith(foreign)))
 
 
 def passed_variables(step: Step) -> dict[str, str]:

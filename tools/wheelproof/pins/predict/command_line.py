@@ -39,7 +39,8 @@ class Step:
 
     ``requirements`` and ``typed`` are what it asks for, ``options`` what is passed on to the installer, and
     ``arguments`` the words of a command of a project. ``unread`` says why the step is not understood. ``variables`` are
-    those of a Dockerfile. What a file of a tree says is not ``trusted``: it changes no index that is contacted.
+    those of a Dockerfile; ``program`` is the folder of a pip that is named by its whole path. What a file of a tree
+    says is not ``trusted``: it changes no index that is contacted.
     """
 
     text: str
@@ -59,6 +60,7 @@ class Step:
     wheels_only: bool = False
     unread: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
+    program: str = ""
     trusted: bool = True
 
 
@@ -81,12 +83,13 @@ _PASSED_WITH_VALUE = {
     *("--index-strategy", "--upgrade-strategy", "--prerelease", "--resolution", "--exclude-newer", "--fork-strategy"),
     *("-P", "--upgrade-package", "--reinstall-package", "--torch-backend", "--uploaded-prior-to", "--keyring-provider"),
 }
+_OF_A_PLACE = {"--python", "-p", "--directory", "--project"}
 _FILES_OF_UV = {"--overrides", "--override", "--excludes", "--exclude"}
 _PASSED = {"--no-index", "--no-deps", "--force-reinstall", "--reinstall", "-I", "--ignore-installed", "--no-sources"}
 _PASSED |= {"--strict", "--exact", "--break-system-packages"}
 _WITHOUT_EFFECT_WITH_VALUE = {
     *("--cache-dir", "--log", "--timeout", "--retries", "--trusted-host", "--progress-bar", "--root-user-action"),
-    *("--link-mode", "--config-setting", "--config-settings", "-C", "--color", "--python", "-p", "--src", "--proxy"),
+    *("--link-mode", "--config-setting", "--config-settings", "-C", "--color", "--src", "--proxy"),
     *("--cert", "--client-cert", "--allow-insecure-host", "--no-build-isolation-package", "--build-constraint", "-b"),
     *("--build-constraints", "--exists-action", "--use-feature", "--global-option", "--default-timeout"),
 }
@@ -115,19 +118,25 @@ def read_command(words: Sequence[str], folder: Path) -> Step:
     """The step that a command of an installer is; ``folder`` is where it runs."""
     text = shlex.join(words)
     rest = _without_prefix(list(words))
+    place = rest[0].rpartition("/")[0] if rest[0].startswith("/") else ""
     if _PYTHON.fullmatch(rest[0]):
         rest = rest[2:]
     program = "pip" if _PIP.fullmatch(rest[0]) else rest[0].rpartition("/")[2]
-    reading = _Reading(text, folder)
-    if program == "pip":
-        return reading.pip(_behind_globals(rest[1:]), PIP)
-    if program == "uv":
-        return reading.uv(_behind_globals(rest[1:]))
-    if program in (POETRY, PDM):
-        return reading.of_lock(program, rest[1:])
     if program in ("uvx", "pipx"):
         return Step(text, Verb.APART)
-    return Step(text, unread=f"{program} cannot be asked what it would do without doing it")
+    if program not in ("pip", "uv", POETRY, PDM):
+        return Step(text, unread=f"{program} cannot be asked what it would do without doing it")
+    behind, folder, other = _behind_globals(rest[1:], folder)
+    reading = _Reading(text, folder)
+    if program == "pip":
+        step = reading.pip(behind, PIP)
+    else:
+        step = reading.uv(behind) if program == "uv" else reading.of_lock(program, behind)
+    step = replace(step, program=place if program == "pip" else "")
+    return replace(step, unread=step.unread or _ELSEWHERE.format(other)) if other else step
+
+
+_ELSEWHERE = "it works on another environment (--python {0}): name that one to wheelproof as well"
 
 
 def _without_prefix(words: list[str]) -> list[str]:
@@ -137,12 +146,20 @@ def _without_prefix(words: list[str]) -> list[str]:
     return words
 
 
-def _behind_globals(words: list[str]) -> list[str]:
-    """The words behind the options of the program itself."""
+def _behind_globals(words: list[str], folder: Path) -> tuple[list[str], Path, str]:
+    """The words behind the options of the program itself, the folder it works in, and the environment it works on."""
+    other = ""
     while words and words[0].startswith("-"):
-        takes = words[0] in _WITHOUT_EFFECT_WITH_VALUE | {"--directory", "--project", "--config-file"}
-        words = words[2 if takes else 1 :]
-    return words
+        option, equals, value = words[0].partition("=")
+        takes = option in _WITHOUT_EFFECT_WITH_VALUE | _OF_A_PLACE | {"--config-file", "-C"}
+        if takes and not equals:
+            value = words[1] if len(words) > 1 else ""
+        if option in ("--directory", "--project", "-C"):
+            folder = folder / value
+        elif option in _OF_A_PLACE:
+            other = value
+        words = words[2 if takes and not equals else 1 :]
+    return words, folder, other
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +236,7 @@ class _Reading:
             return replace(step, wheels_only=value in ("", ":all:"), unread=step.unread or unread)
         passed = _passed(option, value, self.folder)
         unread = "" if passed is not None else f"its option {option} is not known"
+        unread = _ELSEWHERE.format(value) if option in ("--python", "-p") else unread
         return replace(step, options=(*step.options, *(passed or ())), unread=step.unread or unread)
 
     def _of_project(self, verb: str, words: list[str]) -> Step:
@@ -265,7 +283,6 @@ class _Reading:
 
     def of_lock(self, program: str, words: list[str]) -> Step:
         """A command of poetry or pdm: what installs a lock is known from the lock; what resolves is not."""
-        words = _behind_globals(words)
         verb = words[0] if words else ""
         name = f"{program}.lock"
         if (program, verb) in ((POETRY, "install"), (POETRY, "sync"), (PDM, "install"), (PDM, "sync")):
@@ -335,7 +352,18 @@ def _operand(step: Step, value: str) -> Step:
 def _options(words: list[str]) -> Iterator[tuple[str, str]]:
     """Options with their values, and operands as values of ""."""
     taking = {*_TYPED, *_PASSED_WITH_VALUE, *_FILES_OF_UV, *_WITHOUT_EFFECT_WITH_VALUE, *_ADDRESSES}
-    taking |= {"-t", "--target", "--only-binary", "--no-binary", "--prefix", "--root", "--platform", "--python-version"}
+    taking |= {
+        "--python",
+        "-p",
+        "-t",
+        "--target",
+        "--only-binary",
+        "--no-binary",
+        "--prefix",
+        "--root",
+        "--platform",
+        "--python-version",
+    }
     taking |= {"--python-platform", "--extra", "--abi", "--implementation"}
     at = 0
     while at < len(words):

@@ -106,7 +106,18 @@ def steps_of_script(
             unread = "a value in it is not known" if any(UNKNOWN in word for word in words) else step.unread
             unread = "it runs under a condition" if is_conditional else unread
             typed = step.typed if trusted else tuple(_in_context(one, folder) for one in step.typed)
-            yield replace(step, typed=typed, variables=of_installers, trusted=trusted, unread=unread)
+            yield _constrained(replace(step, typed=typed, trusted=trusted, unread=unread), of_installers, folder)
+
+
+def _constrained(step: Step, variables: dict[str, str], folder: Path) -> Step:
+    """A step with the constraints that a variable of the image names, where they are a file of the context."""
+    installer = step.installers[0].upper() if step.installers else ""
+    named = variables.get(f"{installer}_CONSTRAINT", "")
+    found = _in_context(Typed(TypedKind.CONSTRAINTS, named), folder) if named else None
+    if found is None or not (folder / found.text).is_file():
+        return replace(step, variables=variables)
+    rest = {name: value for name, value in variables.items() if name != f"{installer}_CONSTRAINT"}
+    return replace(step, typed=(*step.typed, found) if step.verb is Verb.INSTALL else step.typed, variables=rest)
 
 
 def _given_script(words: Sequence[str]) -> str:

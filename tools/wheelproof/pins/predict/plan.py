@@ -122,7 +122,8 @@ class _Asking:
 
 def _asking(installer: str, request: PredictRequest, handed: Handed, folder: Path) -> _Asking:
     arguments = [*request.options, *(["--upgrade"] if request.upgrade else [])]
-    arguments += _files(handed, folder, installer)
+    typed_constraints = any(name.startswith("-c ") for name in request.asked.typed)
+    arguments += _files(handed, folder, installer, typed_constraints=typed_constraints)
     place = request.place
     if installer == PIP:
         arguments += ["--user"] * request.to_user
@@ -169,13 +170,18 @@ def _described_python(place: Destination, folder: Path) -> str:
     return str(venv / "bin" / "python")
 
 
-def _files(handed: Handed, folder: Path, installer: str) -> list[str]:
+def _files(handed: Handed, folder: Path, installer: str, *, typed_constraints: bool) -> list[str]:
     """The options that give an installer what the files of a tree ask for, in files that we write."""
     of_files = handed.lines(pinned=installer == PIP)
-    options = ["-r", str(write_private(folder / "requirements.txt", of_files))] if of_files else []
+    options: list[str] = []
     if handed.constraints:
         text = "".join(f"{line}\n" for line in handed.constraints)
-        options += ["-c", str(write_private(folder / "constraints.txt", text))]
+        constraints = str(write_private(folder / "constraints.txt", text))
+        if typed_constraints:  # in uv they take the place of UV_CONSTRAINT, as those within a file do not
+            options += ["-c", constraints]
+        else:
+            of_files = f"-c {constraints}\n{of_files}"
+    options += ["-r", str(write_private(folder / "requirements.txt", of_files))] if of_files else []
     if handed.pinned and installer == UV:
         (folder / "pinned").mkdir()
         text = pinning_project(handed.pinned_requirements, handed.pinned)

@@ -8,8 +8,10 @@ is uninstalled; what imports find afterwards follows from their order (:mod:`whe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
@@ -24,8 +26,9 @@ from wheel_checks.model import Outcome, Report, Subject
 from wheel_checks.phrases import joined
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.installer_files import TRUE, pip_sections
 from wheel_checks.sources.simple_index import SimpleIndex
-from wheelproof.pins.installers import DryRun
+from wheelproof.pins.installers import PIP, DryRun
 from wheelproof.pins.predict.addresses import passed_variables, step_config, unknown_variables
 from wheelproof.pins.predict.command_line import Step, Verb
 from wheelproof.pins.predict.effect import Effect
@@ -71,7 +74,12 @@ def _in_order(
     steps: Sequence[Step], request: PredictRequest, client: HttpClient, index: SimpleIndex
 ) -> Iterator[Subject]:
     """The subjects of steps, each in the environment that those before it leave."""
+    programs = list(dict.fromkeys(step.program for step in steps if step.program))
+    own = request.place.interior.prefix or (programs[0].removesuffix("/bin") if programs else "")
     for step in steps:
+        if step.program and os.path.realpath(step.program.removesuffix("/bin")) != os.path.realpath(own):
+            what = f"it works on another environment ({step.program}): ask about that one by itself (--python)"
+            step = replace(step, unread=step.unread or what)  # noqa: PLW2901  # the step as it is understood
         for installer in step.installers or request.installers[:1]:
             predicted = _judged(installer, replace(request, step=step), client, index)
             yield from predicted.subjects
@@ -112,6 +120,8 @@ def _without_a_framework(subjects: Sequence[Subject], request: PredictRequest) -
 def judge(installer: str, request: PredictRequest, client: HttpClient, index: SimpleIndex) -> Predicted:
     """What one installer would do. Raises WheelproofError when it gives no answer."""
     request = replace(request, timeout=client.time_left(request.timeout))
+    if installer == PIP:
+        request = _configured(request)
     step = request.step
     unread = _why_unread(step) if step is not None else ""
     if unread:
@@ -143,6 +153,24 @@ def _why_unread(step: Step) -> str:
     )
 
 
+def _configured(request: PredictRequest) -> PredictRequest:
+    """The request with where pip is configured to install. Raises SourceError for a place that is not followed."""
+    values = {
+        key: pair[0]
+        for section in pip_sections(request.variables, Path.cwd()).values()
+        for key, pair in section.items()
+    }
+    named = {key: request.variables.get(f"PIP_{key.upper()}") or values.get(key, "") for key in _PLACES_OF_PIP}
+    for key in ("prefix", "root"):
+        if named[key]:
+            raise SourceError(f"pip is configured to install into {named[key]} (--{key}), which is not followed")
+    to_user = request.to_user or named["user"].strip().lower() in TRUE
+    return replace(request, to_user=to_user, folder=request.folder or named["target"])
+
+
+_PLACES_OF_PIP = ("prefix", "root", "user", "target")
+
+
 def _of_step(request: PredictRequest, step: Step) -> PredictRequest:
     """The request that a step is."""
     empty = step.verb in (Verb.UNINSTALL, Verb.SYNC, Verb.ADD, Verb.RUN, Verb.LOCKED)
@@ -153,8 +181,8 @@ def _of_step(request: PredictRequest, step: Step) -> PredictRequest:
         asked=asked,
         options=options,
         upgrade=request.upgrade or step.upgrade,
-        to_user=step.to_user,
-        folder=step.folder,
+        to_user=request.to_user or step.to_user,
+        folder=step.folder or request.folder,
         wheels_only=step.wheels_only,
         variables={**request.variables, **passed_variables(step)},
     )
