@@ -26,8 +26,10 @@ def resolved_effects(planned: Plan, python: str) -> list[Effect]:
     from wheel_checks.sources.simple_index import SimpleIndex
     from wheel_checks.sources.uv.own_configuration import private_folder, write_private
     from wheelproof.pins.installers import UV
-    from wheelproof.pins.predict.environment import read_packages, target_of
-    from wheelproof.pins.predict.prediction import Destination, PredictRequest, predict
+    from wheelproof.pins.predict.environment import target_of
+    from wheelproof.pins.predict.import_order import read_interior
+    from wheelproof.pins.predict.model import Destination, PredictRequest
+    from wheelproof.pins.predict.prediction import predict
     from wheelproof.pins.rewrite.effect import effects
     from wheelproof.wheels.asked import parse_asked
 
@@ -35,11 +37,13 @@ def resolved_effects(planned: Plan, python: str) -> list[Effect]:
         environment = find_environment(python, variables=os.environ)
     except NotFoundError:
         return []
-    packages = read_packages(environment)
-    if "torch" not in packages or not environment.interpreter or not planned.changed:
+    if not environment.interpreter or not planned.changed:
         return []
     target = target_of(environment)
-    place = Destination(target, packages, str(Path(environment.interpreter).absolute()))
+    place = Destination(target, read_interior(environment, os.environ), str(Path(environment.interpreter).absolute()))
+    packages = place.packages
+    if "torch" not in packages:
+        return []
     with HttpClient(None) as client, private_folder() as folder:
         index = SimpleIndex(client, configured_indexes(os.environ, Path.cwd()))
 
