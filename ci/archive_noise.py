@@ -34,7 +34,7 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import configured_indexes
 from wheel_checks.sources.simple_index import SimpleIndex
 
-RULES = [f"WHL{number:03}" for number in (*range(1, 8), *range(9, 20), 101, 106, 107, 120, 125)]
+RULES = [f"WHL{number:03}" for number in (*range(1, 8), *range(9, 21), 101, 106, 107, 120, 125)]
 
 
 def smallest_read_whole(names: Sequence[str], most: int, jobs: int = 6) -> Iterator[WheelFacts]:
