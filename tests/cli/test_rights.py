@@ -46,7 +46,7 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
         f"platform require-attestations {INDEXES}",
     ),
     "diff": (dict.fromkeys(("platform", "python", "variant", "all-files", "pre", "depth"), SETS), INDEXES),
-    "pins check": ({"installed": SETS, "set": RAISES}, "python package skip-vendored"),
+    "pins check": ({"installed": SETS, "set": RAISES}, "python package skip-vendored platform family"),
     "pins explain": ({}, "installed python"),
     "pins guard": (
         {},
