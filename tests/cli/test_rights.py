@@ -53,7 +53,10 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
         "directory python installed on-conflict extension check installer project install uninstall yes user family "
         "package",
     ),
-    "pins predict": ({"pre": SETS}, f"requirement python installer platform installed upgrade build {INDEXES}"),
+    "pins predict": (
+        {"pre": SETS},
+        f"requirement python installer platform installed upgrade build editable group with package {INDEXES}",
+    ),
     "doctor": ({}, "python expect root host timeout full fix yes save-facts facts"),
     "explain": ({}, ""),
     "smoke": ({}, "device level only compile-only target seed plot python deadline"),
