@@ -99,7 +99,21 @@ def versioned(*defined: str) -> WheelFacts:
     return linked(built, nccl)
 
 
+def with_extras(*required: str) -> WheelFacts:
+    """A wheel without libraries that was asked for with extras, which require these."""
+    facts = linked(WheelBuilder("demo", "1.0").add("demo/__init__.py"))
+    return replace(facts, links=replace(need(facts.links), not_judged=required))
+
+
 CASES = [
+    Case(
+        "WHL521",
+        "extras of a wheel without libraries",
+        lambda: with_extras("demo-core==1.0"),
+        ("the wheel has no libraries, and nothing was read of what its extras bring: demo-core==1.0",),
+        undecided=True,
+    ),
+    Case("WHL521", "a wheel without libraries", with_extras),
     Case(
         "WHL521",
         "a library in a wheel of the stack that no search path leads to, and that torch does not load",

@@ -82,7 +82,8 @@ class LinkFacts:
     ``roles`` say of the wheel's own files which of them its import loads, ``opened`` are files of
     others that it opens for certain, ``opens_unknown`` is the line that opens a library by a path that is not known (""
     for none), ``cuda`` is the CUDA of the closure ("13").
-    ``wrong_metadata`` is METADATA that was served with another hash than was stated.
+    ``wrong_metadata`` is METADATA that was served with another hash than was stated. ``not_judged`` are requirements of
+    the extras that were asked for with a wheel that has no libraries: nothing of them was read.
     """
 
     closure: Closure
@@ -101,6 +102,7 @@ class LinkFacts:
     symbols: SymbolFacts | Unavailable = NOT_LOOKED_UP
     without_init: frozenset[str] = frozenset()
     opens_unknown: str = ""
+    not_judged: tuple[str, ...] = ()
 
     def loaded(self, sms: Sequence[int] = ()) -> Loaded:
         """What the import of the wheel loads on GPUs of these architectures."""

@@ -24,7 +24,14 @@ from wheel_checks.facts.wheel.contents import ELFS, WHOLE_ELFS
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.module_sources import joined, kept_module_sources, packages_of
 from wheel_checks.facts.wheel.neighbours import TORCH, Neighbour, Outline, Outlines
-from wheel_checks.facts.wheel.resolution import Pins, is_pinned, metadata_reader, resolve_pins, with_extras
+from wheel_checks.facts.wheel.resolution import (
+    Pins,
+    active_with_extras,
+    is_pinned,
+    metadata_reader,
+    resolve_pins,
+    with_extras,
+)
 from wheel_checks.formats.digests import WrongHash
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
@@ -151,7 +158,7 @@ class Dependencies:
             return self._link_beside(own, wheel.target, place, taken)
         alone = link(own, (), wheel.target, absent=_NOT_ASKED, how="no requirement was needed")
         if not _statuses(alone) & {Status.MISSING, Status.OPTIONAL}:
-            return alone
+            return alone if own.files else replace(alone, not_judged=self._of_extras(wheel, extras))
         pins = self._pins(requirements, wheel.target)
         choices = [package.choice for package in pins.packages]
         linked = self._link(own, choices, wheel.target, pins, _PINS)
@@ -159,6 +166,15 @@ class Dependencies:
             choices = self._resolved(requirements, wheel.target)
             linked = self._link(own, choices, wheel.target, pins, _RESOLVED)
         return self._with_symbols(linked, place, choices, wheel.target)
+
+    def _of_extras(self, wheel: WheelFacts, extras: Collection[str]) -> tuple[str, ...]:
+        """The requirements that these extras add, as they stand in METADATA."""
+        if isinstance(wheel.metadata, Unavailable) or wheel.target is None:
+            return ()
+        markers, requirements = wheel.target.markers(), wheel.metadata.requirements
+        plain = active_with_extras(requirements, markers)
+        active = active_with_extras(requirements, markers, extras)
+        return tuple(str(one).partition(";")[0].strip() for one in active if one not in plain)
 
     def _with_symbols(
         self, linked: LinkFacts, place: Neighbour | None, choices: Sequence[Choice], target: Target

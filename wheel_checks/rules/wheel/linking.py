@@ -181,6 +181,17 @@ def _nothing_loads(links: LinkFacts, loaded: Loaded, read: Evidence) -> Iterable
     yield Finding(message, evidence, fix, Location(needs[0].elf), undecided=True)
 
 
+def _extras_not_judged(links: LinkFacts) -> Iterable[Finding]:
+    """The undecided finding about a wheel without libraries that was asked for with extras."""
+    if links.not_judged:
+        yield Finding(
+            f"the wheel has no libraries, and nothing was read of what its extras bring: {_shown(links.not_judged)}",
+            tuple(Evidence("required", one, "METADATA") for one in links.not_judged[:_MOST_ROWS]),
+            Fix("Judge them together: `wheelproof stack` takes the same requirement, with --depth links."),
+            undecided=True,
+        )
+
+
 @rule(
     "WHL521",
     "every library that is needed comes with the wheels, the driver or the system",
@@ -196,7 +207,8 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     undecided where the host may have it installed, where the name is uncertain (a warning in another wheel), where the
     source does not show whether a file is loaded, or which libraries it opens first. One warning for all files that the
     import does not load: optional modules, leftovers, and modules of other packages, where these alone are a note.
-    Nothing for alternatives of which another one is taken.
+    Nothing for alternatives of which another one is taken. Undecided for extras of a wheel without libraries, since
+    nothing of what they bring is read.
     """
     links = need(wheel.links)
     loaded = links.loaded([gpu.sm for gpu in expectations.gpus if gpu.sm])
@@ -249,6 +261,7 @@ def missing(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
         yield Finding(told, (*rows[:_MOST_ROWS], read, *why), fix, undecided=True)
     if by_name:
         yield _not_needed(wheel, links, by_name, (read, *why))
+    yield from _extras_not_judged(links)
 
 
 @rule(
