@@ -112,3 +112,12 @@ def test_markers(platform: str, python: str, marker: str, expected: bool) -> Non
     text = f"torch==2.8 ; {marker}\n"
     (found,) = read_source(Source(Path("requirements.txt"), text.encode(), text), "requirements").requirements
     assert applies(found, parse_targets([platform], [python], systems=True)) is expected
+
+
+def test_what_uv_and_conda_take_for_files_is_read_as_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "1"\ndependencies = ["torch>=2"]\n')
+    (tmp_path / "environment.yml").write_text("dependencies:\n- pip:\n  - torch>=2\n")
+    (tmp_path / "a.sh").write_text("uv pip install -r pyproject.toml\nconda env create -f environment.yml\n")
+    assert verdict(tmp_path) == "pass"
+    (tmp_path / "environment.yml").write_text("dependencies:\n- pip:\n  - torch==2.8\n")
+    assert verdict(tmp_path) == "fail"

@@ -60,12 +60,22 @@ SHELL = [
     ("pip_install torch", ["torch"]),
     ("pip install git+https://github.com/pytorch/vision@v0.2", ["git+https://github.com/pytorch/vision@v0.2"]),
     ("pip install dist/torch-*.whl ./x.whl", ["dist/torch-*.whl"]),
+    ("Run pip install torch first", []),
+    ("pip install torch, six", ["torch", "six"]),
+    ("conda env create -f environment.yml", []),
 ]
 
 
 @pytest.mark.parametrize(("line", "expected"), SHELL)
 def test_a_shell_script(line: str, expected: list[str]) -> None:
     assert found("x.sh", f"#!/bin/sh\n{line}\n") == expected
+
+
+def test_powershell_and_batch() -> None:
+    assert found("x.ps1", "& .venv\\Scripts\\pip.exe install `\n  torch==2.7\n") == ["torch==2.7"]
+    assert found("x.bat", "call venv\\Scripts\\pip install ^\r\n torch==2.7 %MORE%\r\nREM pip install six\r\n") == [
+        "torch==2.7"
+    ]
 
 
 def test_what_is_only_known_when_it_runs_is_reported() -> None:

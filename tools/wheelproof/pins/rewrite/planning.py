@@ -10,7 +10,7 @@ from wheel_checks.errors import NotFoundError, SourceError, WheelproofError
 from wheel_checks.facts.pins.families import TORCH, family
 from wheel_checks.sources.regular_file import real_path
 from wheelproof.pins.documents.items import remove_items
-from wheelproof.pins.documents.reading import read_document
+from wheelproof.pins.documents.reading import kind_of, read_document
 from wheelproof.pins.model import (
     Change,
     Document,
@@ -116,10 +116,15 @@ def read_all(
                 on_error(path, error)
             continue
         waiting[:0] = [
-            *((file, "requirements", constraint, True) for file in document.includes),
+            *((file, _kind_of_included(file), constraint, True) for file in document.includes),
             *((file, "requirements", True, True) for file in document.constraint_files),
         ]
         yield path, document
+
+
+def _kind_of_included(path: Path) -> str:
+    """What ``-r`` names is a requirements file of any name; uv also takes projects and scripts."""
+    return (kind_of(path) if path.suffix in (".toml", ".cfg", ".py") else "") or "requirements"
 
 
 def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:

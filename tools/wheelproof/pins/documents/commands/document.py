@@ -101,7 +101,9 @@ class _Gathered:
         return requirement.name if requirement else ""
 
     def file(self, one: Found, word: Word, *, constraint: bool) -> None:
-        """Add a file that a command reads, or that it is not there."""
+        """Add a file that a command reads, or that it is not there. Those of conda are known by their names."""
+        if one.install.form == "conda":
+            return
         named = _file(self.source.path, word.text)
         if named is not None:
             self.files[constraint].append(named)
@@ -114,7 +116,7 @@ class _Gathered:
 
 def _requirement(source: Source, one: Found, word: Word) -> tuple[FoundRequirement | None, Notice | None]:
     """The requirement that a word is; else what cannot be said of it; neither for a project by its path."""
-    install, text = one.install, word.text.strip()
+    install, text = one.install, word.text.strip().rstrip(",")
     offset = min(one.place(word), len(source.text))
     place = Place(source.path, *source.position(offset), install.tool)
     known = UNKNOWN not in text

@@ -60,6 +60,7 @@ _HAS_INSTALL = re.compile(
 _SHELLS = re.compile(r"(?:.*/)?(?:ba|z|k|da|a)?sh(?:\.exe)?|pwsh|powershell|ssh|su|eval|RUN|wsl|xargs")
 _OPERATOR = re.compile(r"(?:[<>]=|==|~=|!=)")
 _ENDINGS = (">=", "==", "~=", "<=", "!=")
+_PROSE = re.compile(r"[A-Z][a-z]+[,:.]?")  # "Run pip install torch": a sentence
 _PIP_VARIABLE = re.compile(r"\$[({]{0,2}\w*pip\w*\b", re.IGNORECASE)
 _UV_VARIABLE = re.compile(r"\$[({]{0,2}\w*\buv\b\w*", re.IGNORECASE)
 _DOCKERFILE = re.compile(r"[Dd]ockerfile[\w.-]*$")
@@ -103,7 +104,7 @@ def installs(command: Command, dialect: Dialect = Dialect.SH, variables: Values 
 def _installs(command: Command, dialect: Dialect, variables: Values | None, depth: int) -> Iterator[Install]:
     words = command.words
     first = words[0].text.rpartition("/")[2] if words else ""
-    if first in _SAYING and not _writes_script(command):
+    if (first in _SAYING or _PROSE.fullmatch(first)) and not _writes_script(command):
         return
     yield from _of_words(words)
     if depth < DEEPEST:
@@ -205,7 +206,7 @@ def _row(row: dict[str, Any]) -> _Row:
 
 
 def _is_program(pattern: re.Pattern[str], word: Word) -> bool:
-    if pattern.fullmatch(word.text):
+    if pattern.fullmatch(word.text.replace("\\", "/")):
         return True
     if UNKNOWN not in word.text:
         return False
