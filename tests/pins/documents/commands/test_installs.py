@@ -166,7 +166,18 @@ def test_a_workflow() -> None:
     assert [notice.code for notice in document.notices] == ["dynamic"]
 
 
+def test_the_default_shell_of_a_workflow() -> None:
+    text = (
+        "defaults: {run: {shell: pwsh}}\njobs:\n  a:\n    steps:\n"
+        "    - run: |\n        pip install `\n          torch==2.7\n"
+    )
+    assert found(".github/workflows/x.yml", text) == ["torch==2.7"]
+    assert found(".github/workflows/x.yml", text.replace("pwsh", "python")) == []
+
+
 def test_gitlab_and_others() -> None:
+    job = "x:\n  variables: {V: '2.7'}\n  script: pip install torch==$V\ny:\n  script: pip install six==$V\n"
+    assert found(".gitlab-ci.yml", job) == ["torch==2.7", "six==…"]
     text = "variables: {V: '2.7'}\nx:\n  before_script:\n    - pip install torch==$V\n  script: ['pip install six']\n"
     assert found(".gitlab-ci.yml", text) == ["torch==2.7", "six"]
     assert found("k8s/job.yaml", "command: [pip, install, 'torch>=2']\n") == ["torch>=2"]

@@ -91,18 +91,15 @@ def _compose(text: str) -> list[yaml.Node]:
 def _scripts(text: str, root: yaml.Node) -> Iterator[Piece]:
     values = list(_values(root, (), {}, 0, [0]))
     shared = _variables(root, jobs=False)
-    of_job: dict[str, dict[str, tuple[str, ...]]] = {}
+    of_job: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {}
     for value in values:
         key = value.keys[-1] if value.keys else ""
-        if key in _WORDS or (key == "default" and "inputs" in value.keys):
+        job = value.keys[: 2 if value.keys[:1] == ("jobs",) else 1]
+        shell = value.siblings.get("shell", "") or _default_shell(root, job) if key == "run" else ""
+        if _runs_nothing(value, key) or shell in ("python", "perl", "node"):
             continue
-        if "env" in value.keys[-2:-1] and not key.upper().startswith(("CIBW_", "BEFORE", "INSTALL")):
-            continue
-        if value.siblings.get("shell", "") in ("python", "perl", "node") and key == "run":
-            continue
-        job = value.keys[1] if len(value.keys) > 1 and value.keys[0] == "jobs" else ""
         if job not in of_job:
-            of_job[job] = _merged(shared, _variables(_child(root, "jobs", job), jobs=True) if job else {})
+            of_job[job] = {**shared, **_variables(_child(root, *job), jobs=True)} if len(value.keys) > 1 else shared
         step = {name: (known,) for name, known in value.siblings.items() if name.startswith("env.")}
         variables = of_job[job] | {name.removeprefix("env."): known for name, known in step.items()} | step
         script_text, anchors = _placed(text, value.node)
@@ -111,11 +108,25 @@ def _scripts(text: str, root: yaml.Node) -> Iterator[Piece]:
             script_text, anchors = lead + script_text, ((0, anchors[0][1]), (len(lead), anchors[0][1]))
         elif not (_INSTALLS.search(" ".join(script_text.split())) or _PIP_IN.search(script_text)):
             continue
-        dialect = _SHELLS.get(
-            value.siblings.get("shell", "") or ("pwsh" if key in ("pwsh", "powershell") else ""), Dialect.SH
-        )
+        dialect = _SHELLS.get(shell or ("pwsh" if key in ("pwsh", "powershell") else ""), Dialect.SH)
         yield Piece(script_text, anchors, variables, dialect)
     yield from _lists(root, shared)
+
+
+def _runs_nothing(value: _Value, key: str) -> bool:
+    """Whether a text is a name or a variable, which is not run; some variables are commands."""
+    if "env" in value.keys[-2:-1] and not key.upper().startswith(("CIBW_", "BEFORE", "INSTALL")):
+        return True
+    return key in _WORDS or (key == "default" and "inputs" in value.keys)
+
+
+def _default_shell(root: yaml.Node, job: tuple[str, ...]) -> str:
+    """The shell of ``defaults``, of the job or of the workflow."""
+    for owner in (_child(root, *job), root):
+        found = _child(owner, "defaults", "run", "shell")
+        if isinstance(found, yaml.ScalarNode):
+            return str(found.value)
+    return ""
 
 
 _PIP_IN = re.compile(r"\bpip\b|\buv\b", re.IGNORECASE)
@@ -252,11 +263,6 @@ def _matrix(node: yaml.Node | None, put: Callable[..., None]) -> None:
                 prefix = "matrix" if key.value == "include" else f"matrix.{key.value}"
                 for name, text in _texts(item).items():
                     put(f"{prefix}.{name}", UNKNOWN if "${{" in text else text)
-
-
-def _merged(a: dict[str, tuple[str, ...]], b: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Both; what the job defines hides what the document does."""
-    return {**a, **b}
 
 
 def _placed(text: str, node: yaml.ScalarNode) -> tuple[str, tuple[tuple[int, int], ...]]:
