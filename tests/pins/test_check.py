@@ -82,6 +82,11 @@ def test_a_setup_py_that_reads_a_file_is_what_the_file_says(tmp_path: Path) -> N
     assert verdict(tmp_path) == "pass"
     (tmp_path / "deps/core.txt").write_text("torch==2.8\n")
     assert verdict(tmp_path) == "fail"
+    (tmp_path / "setup.py").write_text(
+        "from setuptools import setup\ndef read():\n    return open('deps/core.txt').read().split()\n"
+        "setup(install_requires=read())\n"
+    )
+    assert verdict(tmp_path) == "fail"
 
 
 def test_a_file_that_a_command_names_is_read_where_it_lies_in_the_tree(tmp_path: Path) -> None:

@@ -238,16 +238,15 @@ class _Reader(Literals):
         return bool(names)
 
     def reads_file(self, value: ast.expr, section: str) -> bool:
-        """Whether an expression reads a requirements file that is there: that is read instead."""
-        for node in ast.walk(value):
-            texts = [node.value] if isinstance(node, ast.Constant) else []
-            for text in texts:
-                if isinstance(text, str) and _FILE.fullmatch(text):
-                    path = self.source.path.parent / text
-                    if path.is_file():
-                        self.files.append(path)
-                        self.reading.append((section, value, text))
-                        return True
+        """Whether an expression, or a function that it calls, names a file of requirements that is there."""
+        called = {_name_of(node.func) for node in ast.walk(value) if isinstance(node, ast.Call)}
+        bodies = [self.functions[name] for name in called if name in self.functions]
+        for node in (inner for outer in (value, *bodies) for inner in ast.walk(outer)):
+            text = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(text, str) and _FILE.fullmatch(text) and (self.source.path.parent / text).is_file():
+                self.files.append(self.source.path.parent / text)
+                self.reading.append((section, value, text))
+                return True
         return False
 
     def elements(
