@@ -57,6 +57,10 @@ def verdict(folder: Path, targets: tuple[Target, ...] = EVERY_LINUX) -> str:
         ("pixi.toml", "[pypi-options.dependency-overrides]\ntorch = '==2.8'\n", "fail"),
         ("pixi.toml", "[target.win-64.pypi-dependencies]\ntorch = '==2.8'\n", "pass"),
         ("pyproject.toml", "[tool.poetry.dependencies]\ntorch = {version='2.8', platform='win32'}\n", "pass"),
+        ("pyproject.toml", "[tool.cibuildwheel]\nbefore-build = 'pip install torch==2.8'\n", "fail"),
+        ("pyproject.toml", "[tool.hatch.envs.a.scripts]\nx = ['pip install torch==2.8']\n", "fail"),
+        ("pyproject.toml", "[project]\nname = 'x'\ndescription = 'pip install torch==2.8'\n", "pass"),
+        ("pixi.toml", "[tasks]\na = {cmd = 'pip install torch==2.8'}\n", "fail"),
         ("uv.lock", '[[package]]\nname = "torch"\nversion = "2.11.0"\n', "fail"),
         ("uv.lock", '[[package]]\nname = "torch"\nversion = "2.11.0+cu130"\n', "pass"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.toml_requirements import Where, read_toml
+from wheelproof.pins.documents.toml_scripts import with_scripts
 from wheelproof.pins.model import Document, Form, Role
 
 _PREFIXES = ("", "feature.*.", "target.*.", "feature.*.target.*.")
@@ -27,4 +28,4 @@ PLACES = (
 
 def read(source: Source) -> Document:
     """The requirements of a pixi.toml. Raises FormatError when it is not valid TOML."""
-    return read_toml(source, PLACES, "pixi")
+    return with_scripts(source, read_toml(source, PLACES, "pixi"))

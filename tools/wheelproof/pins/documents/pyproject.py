@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from wheelproof.pins.documents import hatch, pixi, tox
 from wheelproof.pins.documents.names import normalized, project_of
 from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.toml_requirements import Where, notices_about, parse_toml, read_toml
+from wheelproof.pins.documents.toml_scripts import with_scripts
 from wheelproof.pins.model import Document, Form, Notice, Role
 
 UV = (
@@ -47,22 +48,31 @@ def read(source: Source) -> Document:
     tool = data.get("tool")
     uv = tool.get("uv") if isinstance(tool, dict) else None
     notices = [*document.notices, *uv_notices(source, uv)]
-    return replace(document, notices=tuple(notices), includes=tuple(_setuptools_files(source, data)))
+    whole = replace(document, notices=tuple(notices), includes=tuple(_setuptools_files(source, data)))
+    return with_scripts(source, whole)
 
 
 def _setuptools_files(source: Source, data: dict[str, Any]) -> Iterator[Path]:
-    """The files that setuptools reads dependencies from (``tool.setuptools.dynamic``), whatever their names."""
-    found: Any = data
-    for key in ("tool", "setuptools", "dynamic"):
-        found = found.get(key) if isinstance(found, dict) else None
-    if not isinstance(found, dict):
-        return
-    extras = found.get("optional-dependencies")
-    for entry in (found.get("dependencies"), *(extras.values() if isinstance(extras, dict) else ())):
-        files = entry.get("file") if isinstance(entry, dict) else None
+    """The files that setuptools or a plug-in of hatch reads dependencies from, whatever their names."""
+    for files in (*_dynamic(data, ("setuptools", "dynamic"), "file"), *_dynamic(data, _HATCH_FILES, "files")):
         for name in [files] if isinstance(files, str) else files if isinstance(files, list) else ():
             if isinstance(name, str):
                 yield source.path.parent / name
+
+
+# Of the plug-in hatch-requirements-txt.
+_HATCH_FILES = ("hatch", "metadata", "hooks", "requirements_txt")
+
+
+def _dynamic(data: dict[str, Any], keys: Sequence[str], name: str) -> Iterator[Any]:
+    """The values of ``name`` for the dependencies and for each extra."""
+    found: Any = data.get("tool")
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    if isinstance(found, dict):
+        extras = found.get("optional-dependencies")
+        entries = [found, found.get("dependencies"), *(extras.values() if isinstance(extras, dict) else ())]
+        yield from (entry.get(name) for entry in entries if isinstance(entry, dict))
 
 
 def uv_notices(source: Source, uv: Any) -> Iterator[Notice]:
