@@ -4,9 +4,9 @@ Fetches them from the configured index into a scratch folder (``--folder`` keeps
 requires something is rewritten and read again; the diff is summed up; look-alikes are counted before and after;
 ``pins restore`` must give every byte back. ``--metadata`` also has each build backend make the metadata before and
 after, without isolation, in an environment that holds what the original asks for to build but torch: its Requires-Dist
-must be the same without torch, torchvision and torchaudio. Without projects these are those of ``DECLARING``, whose
-setup.py or pyproject.toml says in 25 ways what they require. Exits 1 when anything is not as it should be, 3 when a
-project could not be had or its metadata not be made.
+must be the same without torch, torchvision and torchaudio. Without projects these are those of ``DECLARING``: 28 that
+require torch, by setup.py, setup.cfg or pyproject.toml, and need none to make their metadata. Exits 1 when anything is
+not as it should be, 3 when a project could not be had.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from wheelproof.pins.rewrite.restoring import restore
 PROJECTS = ("vllm==0.33.0", "nemo-toolkit==3.0.0", "unsloth", "deepspeed", "xformers", "megatron-core")
 DECLARING = (
     *("mosaicml", "diffusers", "verl", "transformers", "accelerate", "trl", "peft", "deepspeed", "pytorch-lightning"),
-    *("torchmetrics", "timm", "open-clip-torch", "sentence-transformers", "kornia", "lm-eval", "llmcompressor"),
-    *("compressed-tensors", "optimum", "datasets", "speechbrain", "ultralytics", "monai", "torch-geometric", "lightly"),
-    *("nemo-toolkit", "unsloth", "torchtune", "litgpt", "pyro-ppl", "botorch"),
+    *("lightning", "torchmetrics", "timm", "open-clip-torch", "sentence-transformers", "kornia", "lm-eval", "litgpt"),
+    *("llmcompressor", "compressed-tensors", "optimum", "datasets", "speechbrain", "ultralytics", "lightly", "unsloth"),
+    *("pyro-ppl", "botorch", "gpytorch"),
 )
 CORE = Policy()
 
