@@ -49,3 +49,12 @@ def test_nothing_happens_where_torch_stays(tmp_path: Path) -> None:
     assert 'match-runtime = true }, "six"' in rewritten(text, tmp_path, Policy(Mode.UNPIN))[0]
     without = text.replace('"torch==2.8.0", ', "")
     assert rewritten(without, tmp_path)[0] == without
+
+
+def test_a_guard_beside_a_uv_toml_counts_for_nothing(tmp_path: Path) -> None:
+    text = '[tool.uv]\noverride-dependencies = ["torch==2.8.0"]\n'
+    assert rewritten(text, tmp_path) == (text.replace("torch==2.8.0", "torch; sys_platform == 'never'"), [])
+    (tmp_path / "uv.toml").write_text('override-dependencies = ["torch==2.8.0"]\n')
+    first, second = plan([tmp_path], Policy()).files
+    assert [notice.code for notice in first.notices] == ["uv-toml"]
+    assert second.rewritten.decode() == "override-dependencies = [\"torch; sys_platform == 'never'\"]\n"

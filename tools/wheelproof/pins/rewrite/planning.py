@@ -31,7 +31,7 @@ from wheelproof.pins.rewrite.discovery import LINKED_FOLDER, find_files
 from wheelproof.pins.rewrite.matching import unmatched_builds
 from wheelproof.pins.rewrite.proof import prove
 from wheelproof.pins.rewrite.tree import Tree, tree_of
-from wheelproof.pins.rewrite.wording import replacement
+from wheelproof.pins.rewrite.wording import is_override, replacement
 
 
 def plan(paths: Sequence[Path], policy: Policy, *, skip_vendored: bool = False) -> Plan:
@@ -249,6 +249,10 @@ def _standing_notices(document: Document, policy: Policy, changes: list[Change],
         serves_still = notice.code == "index-kept" and policy.mode is not Mode.DROP
         if meant and notice.place not in gone and (changes or not notice.on_change) and not serves_still:
             yield notice
+    guarded = next((c.found.place for c in changes if c.replacement and is_override(c.found)), None)
+    if guarded and document.kind == "pyproject" and (document.source.path.parent / "uv.toml").is_file():
+        message = "uv reads uv.toml of this folder instead of [tool.uv]: the guard counts only there"
+        yield Notice("uv-toml", message, guarded)
     for section, code, message in _AFTER_CHANGE:
         place = next((c.found.place for c in changes if c.found.place.section.startswith(section)), None)
         if place is not None:
