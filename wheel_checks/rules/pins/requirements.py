@@ -23,7 +23,8 @@ _BY_HAND = Fix("Take it out of the command, or guard the environment before it (
 
 
 def _evidence(found: PinnedRequirement) -> tuple[Evidence, ...]:
-    section = (Evidence("section", found.section),) if found.section else ()
+    label = "command" if found.role == COMMAND else "section"
+    section = (Evidence(label, found.section),) if found.section else ()
     installed = (Evidence("installed", f"{found.name} {found.installed}"),) if found.installed else ()
     return (Evidence("requirement", found.text), *section, *installed)
 
