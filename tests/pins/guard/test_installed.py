@@ -239,3 +239,20 @@ def test_files_that_are_links_into_a_cache(world: GuardedWorld) -> None:
     assert world.is_intact
     world.check(str(world.uv), "cache", "clean", "--quiet", "--cache-dir", str(cache))
     assert world.guard("--check").status == (0 if world.is_intact else 1)
+
+
+@pytest.mark.parametrize(
+    "command", ["pip install impostor", "uv pip install impostor", "pip install --ignore-installed torch==2.7.0"]
+)
+def test_a_module_that_hides_what_is_held_elsewhere(world: GuardedWorld, command: str) -> None:
+    outer = world.root / "outer"
+    outer.mkdir()
+    for path in [*world.site.glob("torch*"), *world.site.glob("triton*"), *world.site.glob("nvidia*")]:
+        path.rename(outer / path.name)
+    (world.site / "outer.pth").write_text(f"{outer}\n")
+    assert world.torch == TORCH
+    assert world.install_guard().status == 0
+    done = world.shell(command)
+    assert done.status != 0
+    assert world.torch == TORCH
+    assert "hides that of torch" in done.words or "(constraint) torch" in done.words, done.words

@@ -87,9 +87,9 @@ def _install(arguments: argparse.Namespace, output: OutputOptions) -> int:
 
     if arguments.installed:
         raise UsageError("--installed describes an environment that is not here; --install needs one: --python PATH")
-    place, sites = environment.place_of(arguments.python, os.environ)
+    place, found = environment.place_of(arguments.python, os.environ)
     settings = environment.families_held([*arguments.family, *arguments.package], _extensions(arguments))
-    plan = environment.make_plan(place, sites, settings, os.environ, user=arguments.user)
+    plan = environment.make_plan(place, found, settings, os.environ, user=arguments.user)
     _print(output, environment.describe_plan(plan))
     _ask(arguments, "Install it?")
     environment.install(plan)

@@ -15,7 +15,7 @@ from wheel_checks.process import StartError, run
 from wheel_checks.sources.environment import find_environment
 from wheelproof.pins.guard.inside import installing, layout, receipt, uv_front
 from wheelproof.pins.guard.inside.guarded import load
-from wheelproof.pins.guard.inside.held import installed
+from wheelproof.pins.guard.inside.held import installed, sites_of
 from wheelproof.pins.guard.inside.layout import Place
 from wheelproof.pins.guard.inside.main import ASK
 
@@ -58,8 +58,8 @@ def _all_closures() -> Iterator[str]:
     yield from dict.fromkeys((*family("nvidia").core, *family("nvidia").wide, *family(TORCH).closure))
 
 
-def place_of(python: str, variables: Mapping[str, str]) -> tuple[Place, list[str]]:
-    """The environment at ``python`` (the active one for ""), and the folders from which its Python imports.
+def place_of(python: str, variables: Mapping[str, str]) -> tuple[Place, dict[str, Any]]:
+    """The environment at ``python`` (the active one for ""), and what its Python says of where it imports from.
 
     Raises NotFoundError when there is none, SourceError when its Python does not start.
     """
@@ -73,28 +73,29 @@ def place_of(python: str, variables: Mapping[str, str]) -> tuple[Place, list[str
     except StartError as error:
         raise SourceError(f"{environment.interpreter} cannot be started: {error}") from error
     try:
-        prefix, sites = json.loads(ended.output.decode().splitlines()[-1])
-    except (ValueError, IndexError):
+        found: dict[str, Any] = json.loads(ended.output.decode().splitlines()[-1])
+        prefix = found.pop("prefix")
+    except (ValueError, IndexError, KeyError):
         said = ended.errors.decode(errors="replace").strip().splitlines()
         raise SourceError(f"{environment.interpreter} does not start: {said[-1] if said else ended.status}") from None
-    return Place(prefix, environment.interpreter), sites
+    return Place(prefix, environment.interpreter), found
 
 
 def make_plan(
-    place: Place, sites: Sequence[str], settings: Mapping[str, Any], variables: Mapping[str, str], *, user: bool
+    place: Place, found: Mapping[str, Any], settings: Mapping[str, Any], variables: Mapping[str, str], *, user: bool
 ) -> installing.Plan:
     """What installing would write. Raises SourceError where that cannot work, NotFoundError for no torch."""
     uv = uv_front.find_uv(load(place.prefix), variables)
     home = variables.get("XDG_CONFIG_HOME") or f"{variables.get('HOME', '')}/.config"
     user_file = str(Path(home) / "uv" / "uv.toml") if user else ""
-    there = installed(sites)
+    there = installed(sites_of(found))
     anchors = [name for one in settings["families"] for name in one["anchors"]]
     if anchors == [TORCH] and TORCH not in there:
         others = [one.name for one in families_of(there)]
         hint = f"--package {others[0]}" if others else "name another environment: --python PATH"
         raise NotFoundError(f"there is no torch in {place.prefix}", hint=hint)
     with _as_errors():
-        return installing.plan(place, {**settings, "sites": list(sites), "uv": uv}, variables, user_file)
+        return installing.plan(place, {**settings, **found, "uv": uv}, variables, user_file)
 
 
 def install(plan: installing.Plan) -> None:

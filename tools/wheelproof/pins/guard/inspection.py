@@ -34,7 +34,7 @@ def inspect_environment(
     running = guarded.load(prefix) if isinstance(found, InstalledGuard) else None
     if not isinstance(found, InstalledGuard) or running is None:
         return EnvironmentGuard(prefix, python, found, tuple(_without_guard(environment, installer)))
-    sites = running.settings["sites"]
+    sites = running.sites
     damages = compare(guarded.known(running), guarded.needed_of(running), sites)
     ways = tuple(_open(found, prefix, variables, installer))
     held = {**guarded.needed_of(running), **running.packages}

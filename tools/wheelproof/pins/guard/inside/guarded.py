@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import layout, receipt
-from .held import Distribution, find_held, installed
+from .held import Distribution, every, find_held, installed, sites_of
 from .installing import refresh
 from .layout import Place
-from .tripwire import Damage, Seen, Stash, compare, look
+from .tripwire import Damage, Seen, Stash, compare, look, remove_hiding
 
 BROKEN = 1  # the exit status of a command that broke what is held, and of one that is refused for that
 
@@ -34,6 +34,11 @@ class Guard:
     def constraints(self) -> str:
         """The file of constraints."""
         return self.place.file(layout.CONSTRAINTS)
+
+    @property
+    def sites(self) -> list[str]:
+        """The folders from which the environment imports, for this user."""
+        return sites_of(self.settings)
 
     @property
     def names(self) -> list[str]:
@@ -100,7 +105,7 @@ def watched(guard: Guard, command: Sequence[str], variables: Mapping[str, str], 
         return run(command, variables)
     try:
         with _locked(guard.place.file("lock")) as may_write:
-            damages = compare(known(guard), needed_of(guard), guard.settings["sites"])
+            damages = compare(known(guard), needed_of(guard), guard.sites)
             if damages:
                 say(f"nothing was done: {damages[0].what} around the guard")
                 say(f"to put it back: {put_back_command(guard, damages)}")
@@ -115,9 +120,10 @@ def watched(guard: Guard, command: Sequence[str], variables: Mapping[str, str], 
 def _run_and_compare(
     guard: Guard, command: Sequence[str], variables: Mapping[str, str], shown: str, *, may_write: bool
 ) -> int:
-    sites = guard.settings["sites"]
+    sites = guard.sites
     held = find_held(installed(sites), guard.settings["families"])
-    before, needed = look(held), dict(held.needed)
+    before, needed = look(held, sites), dict(held.needed)
+    there = {one.folder for one in every(sites)}
     stash = Stash(guard.place.file(f"stash-{os.getpid()}"))
     kept = may_write and stash.fill(needed.values())
     try:
@@ -125,7 +131,9 @@ def _run_and_compare(
         versions = {name: one.version for name, one in needed.items()}
         damages = compare(before, versions, sites)
         if damages:
-            damages = _repair(guard, damages, before, needed, stash if kept else None, shown)
+            say(f"`{shown}` broke what is held: {'; '.join(damage.what for damage in damages[:5])}")
+            remove_hiding(before, there, sites)
+            damages = _repair(guard, damages, before, needed, stash if kept else None)
             status = status or BROKEN
         for line in refresh(guard.place, accept=not damages) if may_write else ():
             say(line)
@@ -140,12 +148,10 @@ def _repair(
     before: Mapping[str, Seen],
     needed: Mapping[str, Distribution],
     stash: Stash | None,
-    shown: str,
 ) -> list[Damage]:
-    """Say what broke and which command did it, and put it back: from the links, else from the cache; what is left."""
-    sites = guard.settings["sites"]
+    """Put back what a command broke, from the links, else from the cache, and say so; what is left."""
+    sites = guard.sites
     versions = {name: one.version for name, one in needed.items()}
-    say(f"`{shown}` broke what is held: {'; '.join(damage.what for damage in damages[:5])}")
     if stash is not None:
         with contextlib.suppress(OSError):
             stash.put_back(before, needed, sites)
@@ -192,6 +198,7 @@ def known(guard: Guard) -> dict[str, Seen]:
             one["site"],
             one["record"],
             {path: tuple(status) for path, status in one["files"].items()},
+            hidden=one.get("hidden", ""),
         )
         for name, one in state.get("packages", {}).items()
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,9 +40,18 @@ def name_of(requirement: str) -> str:
     return normalized(found[1]) if found else ""
 
 
-def installed(sites: Sequence[str]) -> dict[str, Distribution]:
-    """Every distribution by its normalized name; of two the one that imports find first."""
-    found: dict[str, Distribution] = {}
+def sites_of(settings: Mapping[str, Any]) -> list[str]:
+    """The folders from which the environment imports, that of this user among them where it has one: the first."""
+    sites = list(settings["sites"])
+    if not settings.get("user_site"):
+        return sites
+    base = os.environ.get("PYTHONUSERBASE") or os.path.join(os.path.expanduser("~"), ".local")
+    own = os.path.join(base, "lib", settings["user_site"], "site-packages")
+    return [own, *(site for site in sites if site != own)]
+
+
+def every(sites: Sequence[str]) -> Iterator[Distribution]:
+    """Every distribution, those that are hidden by another included, in the order of imports."""
     for site in sites:
         try:
             names = sorted(os.listdir(site))
@@ -51,11 +60,14 @@ def installed(sites: Sequence[str]) -> dict[str, Distribution]:
         for name in names:
             matched = _FOLDER.fullmatch(name)
             if matched:
-                folder = os.path.join(site, name)
-                found.setdefault(
-                    normalized(matched["name"]),
-                    Distribution(normalized(matched["name"]), matched["version"], folder, site),
-                )
+                yield Distribution(normalized(matched["name"]), matched["version"], os.path.join(site, name), site)
+
+
+def installed(sites: Sequence[str]) -> dict[str, Distribution]:
+    """Every distribution by its normalized name; of two the one that imports find first."""
+    found: dict[str, Distribution] = {}
+    for one in every(sites):
+        found.setdefault(one.name, one)
     return found
 
 

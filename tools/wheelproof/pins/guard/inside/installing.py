@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import layout, pip_conf, receipt
-from .held import Distribution, Held, find_held, installed, version_of
+from .held import Distribution, Held, find_held, installed, sites_of, version_of
 from .layout import Place
 from .receipt import Entry, Receipt
 from .tripwire import look, status_of
@@ -56,7 +56,7 @@ def plan(place: Place, settings: Mapping[str, Any], variables: Mapping[str, str]
 
     ``user_file`` is the user's uv.toml, when it is to be written, too. Raises InstallError where that cannot work.
     """
-    distributions = installed(settings["sites"])
+    distributions = installed(sites_of(settings))
     held = find_held(distributions, settings["families"])
     if not held.pinned:
         names = ", ".join(family["name"] for family in settings["families"])
@@ -69,12 +69,12 @@ def plan(place: Place, settings: Mapping[str, Any], variables: Mapping[str, str]
     steps = [*_texts(place, held, settings), *_program(place), *pip_steps, *_fronts(place, distributions, settings)]
     if user_file:
         steps.append(_user_step(user_file, old, held))
-    return Plan(place, held, settings, steps, [*pip_notes, *_damaged_before(held)])
+    return Plan(place, held, settings, steps, [*pip_notes, *_damaged_before(held, sites_of(settings))])
 
 
-def _damaged_before(held: Held) -> list[str]:
+def _damaged_before(held: Held, sites: Sequence[str]) -> list[str]:
     """What is not as RECORD says already, by the sizes of files: the guard holds it as it is."""
-    notes = []
+    notes = [f"{seen.hidden}: remove it first, or it stays" for seen in look(held, sites).values() if seen.hidden]
     for name, one in sorted(held.pinned.items()):
         for row in _rows(one.record):
             size = row[2] if len(row) > 2 else ""
@@ -103,13 +103,13 @@ def apply(plan: Plan) -> Receipt:
             _save(place, packages, entries, made)
     except OSError as error:
         raise InstallError(f"{error.filename or place.share} cannot be written: {error.strerror}") from error
-    remember(place, plan.held)
+    remember(place, plan.held, sites_of(plan.settings))
     return _save(place, packages, entries, made)
 
 
-def remember(place: Place, held: Held) -> None:
+def remember(place: Place, held: Held, sites: Sequence[str]) -> None:
     """Write down how what is held looks now: what the tripwire and the next check compare with."""
-    seen = look(held)
+    seen = look(held, sites)
     state = {
         "packages": {
             name: {
@@ -117,6 +117,7 @@ def remember(place: Place, held: Held) -> None:
                 "folder": one.folder,
                 "site": one.site,
                 "record": one.record,
+                "hidden": one.hidden,
                 "files": one.files,
             }
             for name, one in seen.items()
@@ -137,7 +138,7 @@ def refresh(place: Place, *, accept: bool) -> list[str]:
     old = receipt.read(place.file(layout.RECEIPT))
     if old is None or not settings:
         return []
-    distributions = installed(settings["sites"])
+    distributions = installed(sites_of(settings))
     held = find_held(distributions, settings["families"])
     entries = {entry.path: entry for entry in old.files}
     said = []
@@ -153,7 +154,7 @@ def refresh(place: Place, *, accept: bool) -> list[str]:
             if step.role == "front":
                 said.append(f"put the front program {step.path} in the place of the new {os.path.basename(step.path)}")
     if accept:
-        remember(place, held)
+        remember(place, held, sites_of(settings))
         _save(place, {name: version_of(one) for name, one in held.pinned.items()}, entries, old.made)
     else:
         _save(place, old.packages, entries, old.made)

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from . import layout, pip_front, uv_front
 from .guarded import BROKEN, Guard, load, run, say, watched
@@ -17,7 +18,10 @@ from .layout import Place
 from .pip_front import Prepared
 
 _RUNNING = "_PIP_RUNNING_IN_SUBPROCESS"  # pip sets it for a pip that it started by --python
-ASK = "import json, sys; print(json.dumps([sys.prefix, [p for p in sys.path if p]]))"
+ASK = (
+    "import json, site, sys; user = 'python%d.%d' % sys.version_info[:2] if site.ENABLE_USER_SITE else ''; "
+    "print(json.dumps({'prefix': sys.prefix, 'sites': [p for p in sys.path if p], 'user_site': user}))"
+)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -149,7 +153,7 @@ def _accept(_: Sequence[str]) -> int:
     guard = _own()
     if guard is None:
         return _lost("guard")
-    if not find_held(installed(guard.settings["sites"]), guard.settings["families"]).pinned:
+    if not find_held(installed(guard.sites), guard.settings["families"]).pinned:
         say(f"nothing that could be held is installed in {guard.place.prefix}")
         return BROKEN
     for line in refresh(guard.place, accept=True):
@@ -159,14 +163,14 @@ def _accept(_: Sequence[str]) -> int:
     return 0
 
 
-def describe(python: str) -> tuple[str, list[str]]:
+def describe(python: str) -> dict[str, Any]:
     """The prefix of an interpreter, and the folders from which it imports. Raises InstallError."""
     done = subprocess.run([python, "-E", "-c", ASK], cwd="/", capture_output=True, check=False)
     if done.returncode:
         words = done.stderr.decode(errors="replace").strip().splitlines()
         raise InstallError(f"{python} does not start: {words[-1] if words else done.returncode}")
-    prefix, sites = json.loads(done.stdout.decode().splitlines()[-1])
-    return prefix, sites
+    found: dict[str, Any] = json.loads(done.stdout.decode().splitlines()[-1])
+    return found
 
 
 def _install(arguments: Sequence[str]) -> int:
@@ -174,9 +178,10 @@ def _install(arguments: Sequence[str]) -> int:
     with open(arguments[0], encoding="utf-8") as file:
         settings = json.load(file)
     try:
-        prefix, sites = describe(sys.executable)
+        found = describe(sys.executable)
+        prefix = found.pop("prefix")
         uv = uv_front.find_uv(load(prefix), os.environ)
-        planned = plan(Place(prefix, sys.executable), {**settings, "sites": sites, "uv": uv}, os.environ)
+        planned = plan(Place(prefix, sys.executable), {**settings, **found, "uv": uv}, os.environ)
         made = apply(planned)
     except InstallError as error:
         say(str(error))

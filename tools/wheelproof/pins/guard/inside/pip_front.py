@@ -97,11 +97,7 @@ def prepare(guard: Guard, arguments: Sequence[str], variables: Mapping[str, str]
     if command not in ("install", "wheel"):
         return Prepared(arguments, variables)
     places = values_of(rest, *_ELSEWHERE)
-    if (
-        command == "install"
-        and places
-        and not any(is_of(path, guard.place.prefix, guard.settings["sites"]) for path in places)
-    ):
+    if command == "install" and places and not any(is_of(path, guard.place.prefix, guard.sites) for path in places):
         other = {**variables, "PIP_CONSTRAINT": variables.get("PIP_CONSTRAINT") or os.devnull}
         return Prepared(arguments, other, f"installs into {places[-1]}, which is not held")
     added: list[str] = []
@@ -151,6 +147,6 @@ def names_in_files(paths: Sequence[str]) -> set[str]:
 
 
 def _version_of_pip(guard: Guard) -> tuple[int, ...]:
-    found = installed(guard.settings["sites"]).get("pip")
+    found = installed(guard.sites).get("pip")
     parts = found.version.split(".")[:2] if found else []
     return tuple(int(part) for part in parts if part.isdigit())

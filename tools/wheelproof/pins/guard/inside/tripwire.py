@@ -7,15 +7,16 @@ put back; after it these links are removed. On an overlay file system, where a l
 from __future__ import annotations
 
 import base64
+import contextlib
 import csv
 import functools
 import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from .held import Distribution, Held, installed, version_of
+from .held import Distribution, Held, every, installed, version_of
 
 _BOOKKEEPING = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json")
 
@@ -33,6 +34,7 @@ class Seen:
     record: str  # the digest of its rows
     files: Mapping[str, Status]
     digests: Mapping[str, str] = field(default_factory=dict)
+    hidden: str = ""  # what an earlier folder has under its name, in a sentence
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,15 @@ class Damage:
     what: str
 
 
-def look(held: Held) -> dict[str, Seen]:
+def look(held: Held, sites: Sequence[str]) -> dict[str, Seen]:
     """The pinned distributions as they are now."""
     found = {}
     for name, one in held.pinned.items():
         digests = read_rows(one)
         statuses = ((path, status_of(path)) for path in digests)
         files = {path: status for path, status in statuses if status is not None}
-        found[name] = Seen(version_of(one), one.folder, one.site, digest_of_rows(one), files, digests)
+        seen = Seen(version_of(one), one.folder, one.site, digest_of_rows(one), files, digests)
+        found[name] = replace(seen, hidden=_hidden(name, seen, sites))
     return found
 
 
@@ -105,7 +108,7 @@ def compare(before: Mapping[str, Seen], needed: Mapping[str, str], sites: Sequen
     now = installed(sites)
     damages = []
     for name, seen in before.items():
-        what = _damage(name, seen, now)
+        what = _damage(name, seen, now) or _newly_hidden(name, seen, sites)
         if what:
             damages.append(Damage(name, what))
     for name, version in needed.items():
@@ -136,6 +139,61 @@ def _damage(name: str, seen: Seen, now: Mapping[str, Distribution]) -> str:
     by = f" by {owners[0]} {version_of(now[owners[0]])}" if owners else ""
     gone = "removed" if status_of(changed[0]) is None else "overwritten"
     return f"{shown}{more} of {name} {seen.version} was {gone}{by}"
+
+
+def _newly_hidden(name: str, seen: Seen, sites: Sequence[str]) -> str:
+    hidden = _hidden(name, seen, sites)
+    return hidden if hidden != seen.hidden else ""
+
+
+def _hidden(name: str, seen: Seen, sites: Sequence[str]) -> str:
+    """What imports would find in the place of a distribution's modules, whoever installed it; "" for nothing."""
+    places = hiding(seen, sites)
+    return f"{places[0]} hides that of {name} {seen.version}" if places else ""
+
+
+def hiding(seen: Seen, sites: Sequence[str]) -> list[str]:
+    """The paths of modules in folders before that of a distribution which have the names of its own."""
+    earlier = sites[: sites.index(seen.site)] if seen.site in sites else []
+    earlier = [site for site in earlier if os.path.isdir(site)]
+    if not earlier:
+        return []
+    own = {name for path in seen.files for name in [_module(path, seen)] if name}
+    found = [os.path.join(site, f"{name}{end}") for site in earlier for name in sorted(own) for end in ("", ".py")]
+    return [path for path in found if os.path.exists(path)]
+
+
+def _module(path: str, seen: Seen) -> str:
+    """The module or package to which a file belongs, as a path without suffix; that below a namespace package."""
+    inside = path[len(seen.site) + 1 :].split(os.sep) if path.startswith(f"{seen.site}{os.sep}") else [""]
+    top = inside[0]
+    if not top or top.endswith((".dist-info", ".data")):
+        return ""
+    if len(inside) == 1:
+        return top[:-3] if top.endswith(".py") else ""
+    if len(inside) == 2 or os.path.join(seen.site, top, "__init__.py") in seen.files:
+        return top
+    return os.path.join(top, inside[1])
+
+
+def remove_hiding(before: Mapping[str, Seen], there: set[str], sites: Sequence[str]) -> None:
+    """Remove the distributions that were not ``there`` before and hide modules of what is held."""
+    paths = [path for seen in before.values() for path in hiding(seen, sites)]
+    for one in every(sites) if paths else ():
+        owned = read_rows(one)
+        if one.folder not in there and any(
+            row == path or row.startswith(f"{path}/") for row in owned for path in paths
+        ):
+            with contextlib.suppress(OSError):
+                _remove(one, set())
+                for path in paths:
+                    _remove_empty(path)
+
+
+def _remove_empty(path: str) -> None:
+    """Remove a folder that holds nothing but empty folders and bytecode: it would still be a namespace package."""
+    if os.path.isdir(path) and all(name.endswith(".pyc") for _, _, names in os.walk(path) for name in names):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_recorded(path: str, digest: str) -> bool:

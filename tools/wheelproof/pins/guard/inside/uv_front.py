@@ -355,7 +355,7 @@ def _guard_of_pip(uv: str, arguments: Sequence[str], folder: str, variables: Map
     if (
         guard is not None
         and places
-        and not any(is_of(os.path.join(folder, path), guard.place.prefix, guard.settings["sites"]) for path in places)
+        and not any(is_of(os.path.join(folder, path), guard.place.prefix, guard.sites) for path in places)
     ):
         return None
     return guard
