@@ -199,7 +199,7 @@ UV_WAYS = (
     Way("uv, a companion's newest release", "uv pip install -U torchvision"),
     Way("uv, by --python", "cd / && uv pip install --python $VIRTUAL_ENV/bin/python torch==2.8.0"),
     Way("uv, not activated", "env -u VIRTUAL_ENV uv pip install torch==2.8.0"),
-    Way("env -i uv", "env -i .venv/bin/uv pip install --default-index $UV_DEFAULT_INDEX torch==2.8.0"),
+    Way("env -i uv", "env -i .venv/bin/uv pip install --default-index $UV_DEFAULT_INDEX torch==2.8.0", uv_inside=True),
     Way("uv --directory", "cd / && env -u VIRTUAL_ENV uv --directory $OLDPWD pip install torch==2.8.0"),
     Way("uv, into the folder", f"uv pip install --target .venv/lib/python{PYTHON}/site-packages torch==2.8.0"),
     Way("uv, into the prefix", "uv pip install --prefix .venv torch==2.8.0"),
