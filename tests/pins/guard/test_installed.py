@@ -256,3 +256,36 @@ def test_a_module_that_hides_what_is_held_elsewhere(world: GuardedWorld, command
     assert done.status != 0
     assert world.torch == TORCH
     assert "hides that of torch" in done.words or "(constraint) torch" in done.words, done.words
+
+
+def test_the_user_level_is_asked_for_and_restored(world: GuardedWorld) -> None:
+    config = world.home / ".config" / "uv" / "uv.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("# mine\noffline = true\n[pip]\nstrict = true")
+    before = world.tree()
+    assert world.install_guard("--user").status == 0
+    outside = world.run(str(world.uv), "pip", "install", "torch==2.8.0")  # not the front program
+    assert (outside.status != 0, world.is_intact) == (True, True)
+    assert world.guard("--uninstall", "--yes").status == 0
+    assert world.tree() == before
+
+
+def test_the_files_hold_the_closure(world: GuardedWorld) -> None:
+    folder = world.root / "torch-guard"
+    assert world.guard("--quiet", "--directory", str(folder)).status == 0
+    names = [line.partition("==")[0] for line in (folder / "constraints.txt").read_text().splitlines()[1:]]
+    assert names[0] == "torch"
+    assert set(names) == {"torch", "torchvision", "triton", "nvidia-cudnn-cu12", "nvidia-nccl-cu12"}
+
+
+def test_an_image_needs_the_files_alone(world: GuardedWorld) -> None:
+    folder = world.root / "torch-guard"
+    world.guard("--quiet", "--directory", str(folder))
+    before = world.tree()
+    program = [str(world.python), "-B", f"{folder}/program"]
+    done = world.run(*program, "install", f"{folder}/settings.json")
+    assert done.status == 0, done.words
+    assert world.shell("python -m pip install torch==2.8.0").status != 0
+    assert world.guard("--check").status == 0
+    done = world.run(str(world.python), "-B", f"{world.venv}/share/torch-guard/program", "uninstall")
+    assert (done.status, world.tree()) == (0, before)

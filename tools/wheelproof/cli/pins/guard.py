@@ -88,7 +88,7 @@ def _install(arguments: argparse.Namespace, output: OutputOptions) -> int:
     if arguments.installed:
         raise UsageError("--installed describes an environment that is not here; --install needs one: --python PATH")
     place, found = environment.place_of(arguments.python, os.environ)
-    settings = environment.families_held([*arguments.family, *arguments.package], _extensions(arguments))
+    settings = environment.families_held(_families(arguments), _extensions(arguments))
     plan = environment.make_plan(place, found, settings, os.environ, user=arguments.user)
     _print(output, environment.describe_plan(plan))
     _ask(arguments, "Install it?")
@@ -131,10 +131,11 @@ def _print(output: OutputOptions, text: str) -> None:
 
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
-    """Torch and its companions, as they are installed or described, torch first."""
+    """What is to be held, as it is installed or described: torch first, its companions, its closure."""
     from wheel_checks.facts.pins.receipt import InstalledGuard, read_installed_guard
     from wheel_checks.sources.environment import find_environment
-    from wheelproof.pins.predict.environment import WATCHED, read_packages
+    from wheelproof.pins.guard.environment import held_in
+    from wheelproof.pins.predict.environment import read_packages
     from wheelproof.pins.survival import parse_installed
 
     if arguments.installed:
@@ -142,8 +143,12 @@ def _installed(arguments: argparse.Namespace) -> dict[str, str]:
     environment = find_environment(arguments.python, variables=os.environ)
     packages = read_packages(environment)
     guard = read_installed_guard(environment.tree, environment.path)
-    names = list(guard.packages) if isinstance(guard, InstalledGuard) else WATCHED
+    names = list(guard.packages) if isinstance(guard, InstalledGuard) else held_in(environment, _families(arguments))
     return {name: packages[name].version for name in names if name in packages}
+
+
+def _families(arguments: argparse.Namespace) -> list[str]:
+    return [*arguments.family, *arguments.package]
 
 
 def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
@@ -155,7 +160,7 @@ def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
     extensions = _extensions(arguments)
     keep_going = arguments.on_conflict == "keep"
     guard = Guard(_installed(arguments), folder, read_uv(os.environ), extensions, keep_going)
-    write_files(folder, guard_files(guard, families_held([*arguments.family, *arguments.package], extensions)))
+    write_files(folder, guard_files(guard, families_held(_families(arguments), extensions)))
     for below, files in program_files().items():
         write_files(folder / below, files)
     _print(output, instructions(guard))

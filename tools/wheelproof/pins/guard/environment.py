@@ -12,10 +12,10 @@ from typing import Any
 from wheel_checks.errors import NotFoundError, SourceError, UsageError
 from wheel_checks.facts.pins.families import TORCH, as_pattern, families_of, family
 from wheel_checks.process import StartError, run
-from wheel_checks.sources.environment import find_environment
+from wheel_checks.sources.environment import Environment, find_environment
 from wheelproof.pins.guard.inside import installing, layout, receipt, uv_front
 from wheelproof.pins.guard.inside.guarded import load
-from wheelproof.pins.guard.inside.held import installed, sites_of
+from wheelproof.pins.guard.inside.held import find_held, installed, sites_of
 from wheelproof.pins.guard.inside.layout import Place
 from wheelproof.pins.guard.inside.main import ASK
 
@@ -28,6 +28,14 @@ def families_held(packages: Sequence[str], extensions: Sequence[str]) -> dict[st
     ``packages`` are names of families, of packages, or globs; none means torch.
     """
     return {"families": [_family(name) for name in packages or (TORCH,)], "extensions": list(extensions)}
+
+
+def held_in(environment: Environment, packages: Sequence[str]) -> list[str]:
+    """The names of what a guard would hold in an environment, the anchors of its families first."""
+    families = families_held(packages, ())["families"]
+    held = find_held(installed([entry.path for entry in environment.entries]), families).pinned
+    anchors = [name for one in families for name in one["anchors"] if name in held]
+    return list(dict.fromkeys((*anchors, *held)))
 
 
 def _family(name: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ TORCH = "torch"
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What is guarded: ``installed`` versions by name, torch among them, in which ``folder`` the files lie.
+    """What is guarded: ``installed`` versions by name, the anchor first, in which ``folder`` the files lie.
 
     ``keep_going`` makes uv drop requirements that contradict the installed versions, instead of failing.
     ``extensions`` are the packages that are built without isolation.
@@ -59,7 +59,7 @@ def guard_files(guard: Guard, settings: Mapping[str, Any]) -> dict[str, str]:
     Raises UsageError when torch is not among what is installed, and for a folder whose path holds white space: pip and
     uv split the variables that name the files there.
     """
-    if TORCH not in guard.installed:
+    if not guard.installed:
         raise UsageError("there is no torch to guard", expected="an environment with torch, or --installed 2.7.0+cu128")
     if any(char.isspace() for char in str(guard.folder)):
         raise UsageError(
@@ -115,14 +115,15 @@ def _missing(guard: Guard) -> dict[str, str]:
 
     Without their local version, which the default index lacks.
     """
-    if not guard.keep_going:
+    if not guard.keep_going or TORCH not in guard.installed:
         return {}
     return {name: version.partition("+")[0] for name, version in companions_of(guard.installed[TORCH]).items()}
 
 
 def variables(guard: Guard, folder: str) -> dict[str, str]:
     """The environment variables of the guard, when its files lie in ``folder``."""
-    cache = f"{folder}/cache/torch-{guard.installed[TORCH]}"
+    anchor = TORCH if TORCH in guard.installed else next(iter(guard.installed))
+    cache = f"{folder}/cache/{anchor}-{guard.installed[anchor]}"
     constraints = f"{folder}/{CONSTRAINTS}"
     found = {"UV_CONSTRAINT": constraints, "UV_BUILD_CONSTRAINT": constraints, "UV_CACHE_DIR": f"{cache}/uv"}
     if guard.keep_going:
