@@ -289,3 +289,16 @@ def test_an_image_needs_the_files_alone(world: GuardedWorld) -> None:
     assert world.guard("--check").status == 0
     done = world.run(str(world.python), "-B", f"{world.venv}/share/torch-guard/program", "uninstall")
     assert (done.status, world.tree()) == (0, before)
+
+
+def test_a_path_with_white_space(tmp_path: Path, index: Index) -> None:
+    world = GuardedWorld.create(tmp_path / "my environments", index)
+    before = world.tree()
+    assert world.install_guard().status == 0
+    for command in ("python -m pip install torch==2.8.0", "uv pip install -U torch==2.8.0", "pip install needs-2-8"):
+        done = world.shell(command)
+        assert "torch-guard: torch 2.7.0+cu128" in done.words
+        assert (done.status != 0, world.is_intact) == (True, True), done.words
+    assert world.guard("--check").status == 0
+    assert world.guard("--uninstall", "--yes").status == 0
+    assert world.tree() == before

@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import Any
 
 from wheel_checks.data import load
@@ -195,7 +196,7 @@ class _Judge:
         python = parser.get("global", "python", fallback="")
         constraints = parser.get("install", "constraint", fallback="").split()
         path = f"{self._folder}/constraints.txt"
-        names = any(word in (path, f"file://{path.replace(' ', '%20')}") for word in constraints)
+        names = any(word in (path, PurePosixPath(path).as_uri()) for word in constraints)
         own = any(one.role == "hook" for one in self._receipt.files)
         hooks = python == f"{self._folder}/pip-python" or (bool(python) and not own)
         return entry.path == f"{self._receipt.prefix}/pip.conf" and names and hooks

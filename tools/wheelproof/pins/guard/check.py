@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import FormatError, SourceError, UsageError
 from wheel_checks.facts.pins.guard import GuardFacts, GuardSetting, Kind
 from wheel_checks.sources.environment import Environment
+from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.regular_file import read_whole
 from wheel_checks.sources.uv_binary import run_uv
 from wheelproof.pins.documents import requirements
@@ -188,12 +189,12 @@ def _pip_settings(pip: Sequence[str], variables: Mapping[str, str]) -> Iterator[
 
 
 def _of_file(kind: Kind, origin: str, name: str) -> GuardSetting:
-    path = Path(name)
     try:
+        path = path_of(name) if is_file_url(name) else Path(name)  # how pip takes one with white space
         source = decode(path, read_whole(path, _LARGEST))
     except OSError as error:
         return GuardSetting(kind, origin, path=name, fault=str(error.strerror or error))
-    except FormatError as error:
+    except (FormatError, SourceError) as error:
         return GuardSetting(kind, origin, path=name, fault=error.what)
     if kind is Kind.EXCLUDE:
         texts = [line.partition("#")[0].strip() for line in source.text.splitlines()]
