@@ -129,8 +129,7 @@ def _damage(name: str, seen: Seen, now: Mapping[str, Distribution]) -> str:
     digests = read_rows(current)
     if digest_of_rows(current) != seen.record:
         return f"{name} {seen.version} was replaced by another build of the same version"
-    changed = [path for path, status in seen.files.items() if status_of(path) != status]
-    changed = [path for path in changed if not _is_recorded(path, digests.get(path, ""))]
+    changed = [path for path in _touched(seen) if not _is_recorded(path, digests.get(path, ""))]
     if not changed:
         return ""
     shown = os.path.relpath(changed[0], seen.site)
@@ -139,6 +138,24 @@ def _damage(name: str, seen: Seen, now: Mapping[str, Distribution]) -> str:
     by = f" by {owners[0]} {version_of(now[owners[0]])}" if owners else ""
     gone = "removed" if status_of(changed[0]) is None else "overwritten"
     return f"{shown}{more} of {name} {seen.version} was {gone}{by}"
+
+
+def _touched(seen: Seen) -> list[str]:
+    """The files of another status than before, whose content is then compared with RECORD.
+
+    Where every inode is another one, the environment was copied, or its image came from elsewhere: there the size and
+    the time to the second decide, which an archive of a layer keeps. Else 3 GB would be read before each command.
+    """
+    now = {path: status_of(path) for path in seen.files}
+    touched = [path for path, status in seen.files.items() if now[path] != status]
+    found = [(seen.files[path], current) for path in touched if (current := now[path]) is not None]
+    if len(touched) < len(seen.files) or any(then[2] == current[2] for then, current in found):
+        return touched
+    return [path for path in touched if _to_the_second(now[path]) != _to_the_second(seen.files[path])]
+
+
+def _to_the_second(status: Status | None) -> tuple[int, int] | None:
+    return None if status is None else (status[0], status[1] // 10**9)
 
 
 def _newly_hidden(name: str, seen: Seen, sites: Sequence[str]) -> str:
