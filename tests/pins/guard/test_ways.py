@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,17 @@ def test_another_family_is_judged_by_what_its_guard_holds(world: GuardedWorld) -
     assert set(subjects[0]["facts"]["installed"]) == {"jax", "nvidia-nccl-cu12"}
     assert world.shell("pip uninstall -y nvidia-nccl-cu12").status != 0
     assert world.shell("uv pip install needs-nccl").status != 0
+
+
+@pytest.mark.skipif(bool(shutil.which("uv", path="/usr/local/bin:/usr/bin:/bin")), reason="the system has a uv")
+def test_a_uv_that_came_after_the_guard(world: GuardedWorld) -> None:
+    path = world.variables["PATH"]
+    world.variables["PATH"] = f"{world.venv}/bin:/usr/bin:/bin"  # no uv
+    assert world.install_guard().status == 0
+    assert not (world.venv / "bin/uv").exists()
+    assert check(world)[0] == 0
+    world.variables["PATH"] = path
+    status, failed, _ = check(world)
+    assert (status, "uv was installed after the guard" in failed["PIN210"][0]) == (1, True)
+    assert world.install_guard().status == 0
+    assert check(world)[0] == 0

@@ -104,7 +104,7 @@ def _open_uv(files: Mapping[str, GuardFile], prefix: str, variables: Mapping[str
     if not path:
         if Path(own).exists() and not layout.is_front(own):
             yield OpenWay("uv", f"{own} came after the guard")
-        elif _is_active(prefix, variables) and shutil.which("uv", path=variables.get("PATH", "")):
+        elif shutil.which("uv", path=variables.get("PATH", "")):
             yield OpenWay("uv", "uv was installed after the guard")
         return
     if files[path].state is not FileState.INTACT:
