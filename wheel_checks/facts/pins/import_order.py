@@ -21,7 +21,8 @@ class Copy:
     """One copy of a distribution. ``folder`` is the position of its folder in the import order.
 
     ``requirements`` is Unavailable for a package of which only name and version are known. ``modules`` are the import
-    names that it brings; ``is_new`` says that an install puts it there.
+    names that it brings; ``is_new`` says that an install puts it there. Where the requirements are not known,
+    ``may_require`` are the packages that some build of this release requires, None when that is not known either.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Copy:
     requirements: tuple[Requirement, ...] | Unavailable = ()
     modules: frozenset[str] = frozenset()
     is_new: bool = False
+    may_require: frozenset[str] | None = None
 
     @property
     def label(self) -> str:

@@ -127,7 +127,8 @@ class _Judging:
             return
         closure = [pattern for one in self.watch.families if one.is_anchor(change.name) for pattern in one.closure]
         for other, changed in sorted(self.changes.items()):
-            if changed.fate is not Fate.KEPT and matches(other, closure):
+            may = copy.may_require is None or other in copy.may_require
+            if changed.fate is not Fate.KEPT and matches(other, closure) and may:
                 yield f"{changed.sentence}: what {copy.label} requires is not known"
 
 

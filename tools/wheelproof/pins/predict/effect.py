@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
-from wheel_checks.facts.pins.changes import Fate, PackageChange
+from wheel_checks.facts.pins.changes import Fate, PackageChange, Role
 from wheel_checks.facts.pins.import_order import Copy, ImportOrder
 from wheel_checks.facts.pins.outcome import Watch, changes_between
 from wheel_checks.facts.stack.facts import Demand
@@ -121,19 +123,47 @@ class Effect:
 
     def changes(self) -> list[PackageChange]:
         """What becomes of each watched package, with the wheel and the demand behind a change."""
+        before = self._with_names(self._place.order)
         found = changes_between(
-            self._place.order, self.order, self.watch, self._target.markers(), self.installer, self._target.machine
+            before, self.order, self.watch, self._target.markers(), self.installer, self._target.machine
         )
         search = DemandSearch(
             self.request.asked, self._place.packages, self.dry.installed, self._target, self._client, self._index
         )
         return [self._explained(change, search, found) for change in found]
 
+    def _with_names(self, order: ImportOrder) -> ImportOrder:
+        """The order with what the builds of a described framework on the index require, where that matters."""
+        copies = dict(order.copies)
+        is_news = any(self.watch.role(name) is Role.LIBRARY for name in self.dry.installed)
+        for name, rows in order.copies.items():
+            if is_news and isinstance(rows[0].requirements, Unavailable) and self.watch.role(name) is Role.ANCHOR:
+                copies[name] = (replace(rows[0], may_require=self._names_of(rows[0])), *rows[1:])
+                if self.order.copies.get(name) == rows:
+                    self.order = replace(self.order, copies={**self.order.copies, name: copies[name]})
+        return replace(order, copies=copies)
+
+    def _names_of(self, copy: Copy) -> frozenset[str] | None:
+        """The packages that a build of this release on the index requires, on any machine; None when none is found."""
+        found: set[str] = set()
+        release = Version(copy.version).public
+        for machine in ("x86_64", "aarch64"):
+            target = replace(self._target, machine=machine)
+            try:
+                choice = choose(Requirement(f"{copy.name}=={release}"), self._index.files(copy.name).files, target)
+                if choice.chosen is None:
+                    return None
+                requirements = metadata_reader(self._client)(choice.chosen).requirements
+            except (WheelproofError, ValueError):
+                return None
+            found |= {str(canonicalize_name(requirement.name)) for requirement in requirements}
+        return frozenset(found)
+
     def _explained(self, change: PackageChange, search: DemandSearch, others: Sequence[PackageChange]) -> PackageChange:
         name = change.name
         taken = name in self.dry.installed and change.fate not in (Fate.KEPT, Fate.REMOVED, Fate.OVERWRITTEN)
         file_name, build = "", None
-        if taken:
+        if taken and change.role is not Role.LIBRARY:
             file_name, build = self._taken(name)
         culprit = next((other for other in change.culprits if other in self.dry.installed), "")
         chain: tuple[Demand, ...] = ()
