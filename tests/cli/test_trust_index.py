@@ -330,6 +330,12 @@ def test_predicting_executes_nothing_of_a_tree(
     ("command", "status"),
     [
         (("pins", "predict", "needs-any", "--installer", "both"), 0),
+        (("pins", "predict", "."), 3),
+        (("pins", "predict", "-e", "."), 3),
+        (("pins", "predict", "uv", "sync"), 3),
+        (("pins", "predict", "uv", "add", "needs-any"), 3),
+        (("pins", "predict", "uv", "run", "--with", "needs-any", "python"), 3),
+        (("pins", "predict", "pip install ./ && uv pip install -e ."), 3),
         (("pins", "guard", "--check"), 1),
         (("pins", "check"), 0),
         ((*STACK, "needs-any", "--no-index"), 1),
