@@ -81,6 +81,19 @@ def test_a_project(world: World, predict: Predict, asked: list[str], installer: 
     assert "demanded by needs-2-8 1.0 (torch==2.8.0)" in lost[1]
 
 
+def test_a_project_whose_dependencies_stand_in_a_file(world: World, predict: Predict) -> None:
+    text = PROJECT.replace('dependencies = ["needs-any"]', 'dynamic = ["dependencies"]')
+    text += '[tool.setuptools.dynamic]\ndependencies = { file = ["core.txt"] }\n'
+    text += '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
+    write(world, pyproject_toml=text)
+    (world.project / "core.txt").write_text("# pinned\nneeds-2-8\n")
+    lost = predict(".")
+    (world.project / "setup.py").write_text("import setuptools\nsetuptools.setup()\n")
+    undecided = predict(".")
+
+    assert (lost[0], undecided[0]) == (1, 3), (lost, undecided)
+
+
 def test_a_project_that_only_a_build_knows(world: World, predict: Predict) -> None:
     write(world, pyproject_toml=PROJECT.replace('dependencies = ["needs-any"]', 'dynamic = ["dependencies"]'))
 

@@ -269,6 +269,8 @@ class _Reading:
         self.found.faults += project.faults
         if project.is_open:
             self._built(asked_at or path.name)
+        for name in project.files:
+            self._include(path, tree, name, f"{path.name}, tool.setuptools.dynamic", constraint=False)
         for line, local in project.lines:
             try:
                 self._add(path.parent, tree, line, local)

@@ -27,12 +27,14 @@ _NAMED = 20  # extras or groups in one sentence
 class ProjectRequirements:
     """``name`` is "" when the file does not say it. ``is_open``: only a build would say what is required.
 
-    ``lines`` are requirements, each with the local path that it stands for, "" for none.
+    ``lines`` are requirements, each with the local path that it stands for, "" for none. ``files`` hold them instead,
+    where setuptools reads them from files.
     """
 
     name: str = ""
     version: str = ""
     is_open: bool = False
+    files: tuple[str, ...] = ()
     lines: list[tuple[Line, str]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -64,11 +66,30 @@ def read_project(path: Path, text: str, chosen: Chosen, *, strict: bool = True) 
     extras = _extras(path, project, chosen, strict=strict)
     left_open = {str(key) for key in dynamic} if isinstance(dynamic, list) else set()
     if left_open & {"dependencies", *(["optional-dependencies"] if extras else [])}:
-        found.is_open = True
+        found.files = _dynamic_files(document, path.parent) if not extras and not chosen.groups else ()
+        found.is_open = not found.files
         return found
     rows = (*_texts(project, found.name, extras), *_of_groups(path, document, chosen.groups))
     _take(found, path, text, rows, _uv_sources(document, path, extras, chosen.groups))
     return found
+
+
+def _dynamic_files(document: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
+    """The files from which setuptools reads the dependencies; () where a build may do more.
+
+    A setup.py may compute others.
+    """
+    value: Any = document
+    for key in ("tool", "setuptools", "dynamic", "dependencies"):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    build = document.get("build-system")
+    backend = build.get("build-backend", "") if isinstance(build, Mapping) else ""
+    named = value.get("file") if isinstance(value, Mapping) else None
+    names = [named] if isinstance(named, str) else named
+    is_plain = backend == "setuptools.build_meta" and not (folder / "setup.py").exists()
+    if not is_plain or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return ()
+    return tuple(names)
 
 
 def read_groups(path: Path, text: str, groups: Sequence[str]) -> ProjectRequirements:
