@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from packaging.requirements import Requirement  # noqa: E402  # from the folder above
+from packaging.utils import canonicalize_name  # noqa: E402
 
 from wheel_checks.facts.wheel.resolution import metadata_reader  # noqa: E402
 from wheel_checks.sources.client import HttpClient  # noqa: E402
@@ -45,9 +46,12 @@ def main() -> int:
                 print(f"{requirement}: {choice.explanation}")
                 wrong += 1
                 continue
-            found = {(one.name, str(one.specifier)) for one in metadata_reader(client)(choice.chosen).requirements}
+            found = {
+                (canonicalize_name(one.name), str(one.specifier))
+                for one in metadata_reader(client)(choice.chosen).requirements
+            }
             stated = [Requirement(text) for text in row.get("requires", ())]  # uv writes markers in its own way
-            missing = [str(one) for one in stated if (one.name, str(one.specifier)) not in found]
+            missing = [str(one) for one in stated if (canonicalize_name(one.name), str(one.specifier)) not in found]
             print(f"{requirement}: {'differs: ' + '; '.join(missing) if missing else 'the same'}")
             wrong += bool(missing)
     return int(wrong > 0)
