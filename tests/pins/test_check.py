@@ -130,3 +130,14 @@ def test_what_uv_and_conda_take_for_files_is_read_as_what_it_is(tmp_path: Path) 
     assert verdict(tmp_path) == "pass"
     (tmp_path / "environment.yml").write_text("dependencies:\n- pip:\n  - torch==2.8\n")
     assert verdict(tmp_path) == "fail"
+
+
+def test_no_rewriting_is_advised_for_what_stands_in_a_command(tmp_path: Path) -> None:
+    file = tmp_path / "Dockerfile"
+    file.write_text("FROM x\nRUN pip install torchvision\n")
+    rules = [rule for rule in all_rules() if rule.kind == KIND]
+    (subject,) = check_files([file], Policy(), {"torch": "2.11.0+cu130"}, rules).subjects
+    commands = [step for result in subject.results if result.fix for step in result.fix.commands]
+
+    assert {result.rule for result in subject.results if result.outcome is Outcome.FAIL} == {"PIN103", "PIN104"}
+    assert commands == []

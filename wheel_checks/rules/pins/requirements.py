@@ -15,11 +15,14 @@ rule = rules_of(KIND, Audience.INSTALLER)
 _COMPANIONS = ("torchvision", "torchaudio")  # each release requires one release of torch
 
 
-def _fix(file: RequirementFile) -> Fix:
-    return Fix("Take it out, and install torch first.", (run("wheelproof", "pins", "rewrite", path(file.path)),))
-
-
 _BY_HAND = Fix("Take it out of the command, or guard the environment before it (`wheelproof pins guard`).")
+
+
+def _fix(file: RequirementFile, found: PinnedRequirement) -> Fix:
+    """A rewriting, which leaves commands as they are."""
+    if found.role == COMMAND:
+        return _BY_HAND
+    return Fix("Take it out, and install torch first.", (run("wheelproof", "pins", "rewrite", path(file.path)),))
 
 
 def _evidence(found: PinnedRequirement) -> tuple[Evidence, ...]:
@@ -43,8 +46,7 @@ def replaces(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
         if found.role not in (BUILD, CONDA, LOCK) and not found.kept:
             what = f"`{found.section} {found.text}`" if found.role == COMMAND else found.text
             told = f"{what} could replace the installed {found.name}: {found.reason}"
-            fix = _BY_HAND if found.role == COMMAND else _fix(file)
-            yield Finding(told, _evidence(found), fix, found.location, undecided=not found.certain)
+            yield Finding(told, _evidence(found), _fix(file, found), found.location, undecided=not found.certain)
 
 
 @rule(
@@ -61,7 +63,7 @@ def builds(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     for found in file.requirements:
         if found.role == BUILD:
             told = f"{found.text} is installed anew for every build, whatever is there"
-            yield Finding(told, _evidence(found), _fix(file), found.location)
+            yield Finding(told, _evidence(found), _fix(file, found), found.location)
 
 
 @rule(
@@ -79,7 +81,7 @@ def companions(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
         free = found.role not in (BUILD, CONDA, LOCK) and found.kept and not found.installed
         if found.name in _COMPANIONS and free:
             told = f"{found.text} takes the newest release, and the torch that it requires"
-            yield Finding(told, _evidence(found), _fix(file), found.location)
+            yield Finding(told, _evidence(found), _fix(file, found), found.location)
 
 
 @rule(
