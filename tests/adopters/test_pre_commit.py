@@ -24,9 +24,9 @@ requirements/base.txt requirements/base.in requirements/gpu/base.in reqs/a.txt c
 pyproject.toml cpu.pyproject.toml pyproject-cpu.toml pixi.toml hatch.toml my.hatch.toml setup.py setup.cfg setup.py.in
 a/setup.py.txt environment.yml environment-dev.yaml conda.yml dev-environment.yml conda-environment.yml uv.lock
 poetry.lock pdm.lock pixi.lock pylock.toml pylock.dev.toml Dockerfile docker/Dockerfile.cuda a/cuda.Dockerfile
-Containerfile install.sh a/b.bash Makefile GNUmakefile Makefile.in a/build.mk justfile noxfile.py tox.ini uv.toml Pipfile
-meta.yaml docs/README.rst INSTALL.md a/installation.md notebooks/a.ipynb .gitlab-ci.yml action.yml .github/ISSUE_TEMPLATE/a.yml
-.github/actions/a/action.yaml .circleci/config.yml setup.bat
+Containerfile install.sh a/b.bash Makefile GNUmakefile Makefile.in a/build.mk justfile noxfile.py tox.ini
+uv.toml Pipfile meta.yaml docs/README.rst INSTALL.md a/installation.md notebooks/a.ipynb .gitlab-ci.yml action.yml
+.github/ISSUE_TEMPLATE/a.yml .github/actions/a/action.yaml .circleci/config.yml setup.bat
 README.md notes.txt CMakeLists.txt MANIFEST.in version.in config.in a/b/requirements/c/d/e.txt Dockerfile.md
 Dockerfile-notes.rst docker-compose.yml ruff.toml package.json my-requirements.md environment.py requirements.py
 uv.lock.bak requirements.txt.bak setup.cfg.md data.lock .github/workflows/ci.yml myDockerfile requirements2.txt

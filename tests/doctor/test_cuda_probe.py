@@ -20,7 +20,7 @@ from wheel_checks import process
 from wheel_checks.facts.host.error_codes import error_name, error_text
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
-from wheel_checks.facts.host.probes import CRASHED, HUNG, CudaProbe
+from wheel_checks.facts.host.probes import CRASHED, HUNG, CudaProbe, TorchProbe
 from wheel_checks.facts.host.visible import read_selection
 from wheel_checks.model import Unavailable
 from wheel_checks.process import end_all
@@ -133,10 +133,12 @@ def test_a_library_of_something_else(tmp_path: Path) -> None:
     assert "cuDriverGetVersion" in answer.fault
 
 
-def test_without_a_gpu_and_a_driver_there_is_nothing_to_ask(tmp_path: Path) -> None:
+def test_without_a_gpu_and_a_driver_there_is_nothing_to_ask_but_torch(tmp_path: Path) -> None:
     answers = probe(variables(tmp_path), gpu=False)
 
-    assert [type(answer) for answer in (answers.nvml, answers.cuda, answers.torch, answers.kernel)] == [Unavailable] * 4
+    assert [type(answer) for answer in (answers.nvml, answers.cuda, answers.kernel)] == [Unavailable] * 3
+    assert isinstance(answers.torch, TorchProbe)
+    assert not answers.torch.imported
 
 
 def test_a_gpu_without_a_driver_is_an_answer(tmp_path: Path) -> None:
@@ -201,7 +203,7 @@ def test_after_an_interruption_nothing_more_is_started(driver: Path) -> None:
     assert not isinstance(answers[0].cuda, Unavailable)
     assert answers[0].cuda.end.signal == "SIGKILL"
     assert answers[0].counterfactuals == ()
-    assert isinstance(answers[0].torch, Unavailable)
+    assert not isinstance(answers[0].torch, TorchProbe) or answers[0].torch.end.signal == "SIGKILL"
 
 
 def test_nothing_of_another_root_is_run(driver: Path) -> None:

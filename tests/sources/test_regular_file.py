@@ -24,6 +24,7 @@ EXCEPTIONS = {
     "tools/wheelproof/cli/main.py": "writes to /dev/null",
     "tools/wheelproof/doctor/inside/cuda.py": "runs in another Python: /proc/self/maps",
     "tools/wheelproof/doctor/inside/nvml.py": "runs in another Python: /proc/self/maps",
+    "tools/wheelproof/doctor/inside/torch_import.py": "runs in another Python: /proc/self/environ, and regular files",
     "tools/wheelproof/doctor/probes/driver.py": "/dev/kmsg, a device that is read without waiting",
     "tools/wheelproof/doctor/probes/nodes.py": "opens devices to see whether it may, without waiting",
     "tools/wheelproof/matrix/executors/docker/first_process.py": "runs in another Python: /dev/null",

@@ -103,7 +103,7 @@ def origin_of(variable: str) -> str:
             files += sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".pth"))
         except OSError:
             continue
-    for file in files:
+    for file in filter(os.path.isfile, files):  # a pipe of that name would never end
         try:
             with open(file, "rb") as opened:
                 if variable.encode() in opened.read(1 << 20):

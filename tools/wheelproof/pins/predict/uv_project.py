@@ -188,7 +188,7 @@ def _copied(project: Path, folder: Path) -> Path:
         if entry.name not in _NOT_LINKED:
             (copy / entry.name).symlink_to(entry)
     if dynamic_of(copy) is Dynamic.VERSION:
-        document = tomlkit.parse((copy / "pyproject.toml").read_text(encoding="utf-8-sig"))
+        document = tomlkit.parse(read_requirements_file(copy / "pyproject.toml").decode("utf-8-sig"))
         table_ = document["project"]
         if isinstance(table_, dict):
             table_["version"] = "0"
