@@ -127,6 +127,20 @@ def quantised(values: torch.Tensor, inputs: Inputs, least: float, *, ue8m0: bool
     return {"codes": codes, "scales": scales.T if inputs["column_major"] else scales}
 
 
+def given_scales(inputs: Inputs, expected: Tensors, written: Tensors) -> dict[str, torch.Tensor]:
+    """The quotients by the scales that were written, which the check of the scales judges."""
+    codes, by, own = expected["codes"], expected["scales"], written["scales"]
+    if inputs["column_major"]:
+        by, own = by.T, own.T
+    ratio = _reciprocal(own) / _reciprocal(by)
+    quotients = codes.reshape(*own.shape, -1) * ratio[..., None] if codes.numel() else codes
+    return {"codes": quotients.reshape(codes.shape).clamp(-448.0, 448.0)}
+
+
+def _reciprocal(scales: torch.Tensor) -> torch.Tensor:
+    return (1 / scales.double()).float().double()
+
+
 def work(inputs: Inputs, outputs: Tensors) -> Work:
     """Each input once and each output once; what is updated in place counts twice."""
     size = sum(value.nbytes for value in inputs.values() if isinstance(value, torch.Tensor))

@@ -73,6 +73,15 @@ def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -
     return Case(name, shape, level, where)
 
 
+def big(name: str, **shape: Any) -> Case:
+    """A case for a GPU that is large or long: beyond 2^15 rows or programs. compute-sanitizer would take minutes.
+
+    There is a smaller case for which Triton compiles the same (integers that are 1, or multiples of 16, are compiled
+    for), so that nothing is compiled beforehand for this one.
+    """
+    return Case(name, shape, checked=False)
+
+
 def here(name: str, level: Any = "full", **shape: Any) -> Case:
     """A case for every device: small, and in float32 or float16."""
     return Case(name, shape, level, EVERYWHERE)
@@ -138,6 +147,8 @@ class Kernel:
     - ``reference(inputs)``: the same function in plain, high-precision torch: what each output, and each input in
       ``modifies``, should hold.
     - ``checks``: how each of those is compared. ``modifies``: inputs that are written in place.
+    - ``given(inputs, reference, written)``: those of the reference that depend on another result, which is judged by
+      itself, as they should be with that result as it was written: codes with the scale that they have.
     - ``matrix_instructions``: its speed depends on tensor cores, so they must be in the machine code.
     - ``spills``: bytes of register spills that are accepted, by target (``sm_90``); 0 where nothing is said.
     """
@@ -153,5 +164,6 @@ class Kernel:
     mutants: tuple[Mutant, ...]
     speeds: tuple[Speed, ...] = ()
     modifies: tuple[str, ...] = ()
+    given: Callable[[Inputs, Tensors, Tensors], Tensors] | None = None
     matrix_instructions: bool = False
     spills: Mapping[str, int] = field(default_factory=dict)
