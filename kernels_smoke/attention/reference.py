@@ -6,6 +6,8 @@ import math
 
 import torch
 
+SCORES = 2**28  # at once, of all heads
+
 
 def paged_attention(
     query: torch.Tensor,
@@ -31,10 +33,13 @@ def paged_attention(
             for cache in (key_cache, value_cache)
         )
         visible = torch.arange(length, device=query.device)
-        for first in range(begin, end, 1024):  # so that the scores of a long prompt fit the memory
-            tokens = torch.arange(first, min(first + 1024, end), device=query.device)
-            scores = torch.einsum("thd,phd->htp", query[tokens].double(), keys) * scale
-            sees = visible[None, :] <= (length - (end - begin) + tokens - begin)[:, None]
-            weights = scores.masked_fill(~sees, float("-inf")).softmax(dim=-1)
-            result[tokens] = torch.einsum("htp,phd->thd", weights, values)
+        at_once = max(SCORES // (heads * length), 1)
+        for first in range(begin, end, at_once):  # so that the scores of a long prompt fit the memory
+            last = min(first + at_once, end)
+            seen = length - (end - last)  # by the last of these tokens: what is behind it, none of them sees
+            tokens = torch.arange(first, last, device=query.device)
+            scores = torch.einsum("thd,phd->htp", query[tokens].double(), keys[:seen]) * scale
+            sees = visible[None, :seen] <= (length - (end - begin) + tokens - begin)[:, None]
+            weights = scores.masked_fill_(~sees, float("-inf")).softmax(dim=-1)
+            result[tokens] = torch.einsum("htp,phd->thd", weights, values[:seen])
     return result

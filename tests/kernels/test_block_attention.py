@@ -71,6 +71,28 @@ def test_lengths_that_are_none_are_refused(cumulative_lengths: torch.Tensor, mes
 
 @pytest.mark.skipif(DEVICE != "cpu", reason="finite differences need float32, which the interpreter computes")
 @pytest.mark.filterwarnings("ignore:Input #")  # gradcheck would like float64
+def test_the_reference_of_the_gradients_is_what_autograd_makes_of_the_reference() -> None:
+    lengths = (1, 70, 0, 3, 64, 130)
+    generator = torch.Generator().manual_seed(1)
+    q, k, v, dout = (torch.randn(sum(lengths), 2, 8, dtype=torch.float64, generator=generator) for _ in range(4))
+    leaves = [tensor.clone().requires_grad_() for tensor in (q, k, v)]
+    out = reference.attention(leaves[0], leaves[1], leaves[2], lengths, 0.3)
+    wanted = torch.autograd.grad(out, leaves, dout)
+    for one, other in zip(reference.gradients(q, k, v, dout, lengths, 0.3), wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_the_reference_by_blocks_sees_its_own_block_and_no_other() -> None:
+    lengths = (70, 3)
+    generator = torch.Generator().manual_seed(2)
+    q, k, v = (torch.randn(73, 2, 8, dtype=torch.float64, generator=generator) for _ in range(3))
+    wanted = []
+    for begin, end in ((0, 64), (64, 70), (70, 73)):
+        scores = torch.einsum("qhd,khd->hqk", q[begin:end], k[begin:end]) * 0.3
+        wanted.append(torch.einsum("hqk,khd->qhd", scores.softmax(dim=-1), v[begin:end]))
+    torch.testing.assert_close(reference.attention(q, k, v, lengths, 0.3), torch.cat(wanted))
+
+
 @pytest.mark.parametrize("rotary", ["", "halves", "interleaved"])
 def test_gradients_are_those_of_finite_differences(rotary: str) -> None:
     inputs = [tensor.requires_grad_() for tensor in drawn(67, count=3)]

@@ -10,8 +10,11 @@ import torch
 
 from kernels_smoke.delta_net import gated_delta_rule_chunk as module
 from kernels_smoke.delta_net import reference
+from kernels_smoke.delta_net.cases_chunk import draw_inputs
+from kernels_smoke.delta_net.cases_shared import ARGUMENTS
 from kernels_smoke.delta_net.gated_delta_rule_chunk import gated_delta_rule_chunk
 from kernels_smoke.delta_net.gated_delta_rule_decode import gated_delta_rule_decode
+from kernels_smoke.suite.correctness.draw import Draw
 from tests.kernels.support import DEVICE, error
 
 KEY_HEADS, VALUE_HEADS, SIZE = 1, 2, 16
@@ -193,3 +196,16 @@ def test_what_decoding_refuses(change: dict[str, torch.Tensor], message: str) ->
     arguments |= {name: value.to(DEVICE) for name, value in change.items()}
     with pytest.raises(ValueError, match=message):
         gated_delta_rule_decode(**heads(3), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "more"),
+    [((130, 0, 64, 1, 65), {}), ((300,), {"normalize": False, "common": 1.0, "forgetting": 3.0})],
+    ids=["sequences", "keys half alike"],
+)
+def test_the_reference_by_chunks_is_the_reference_token_by_token(lengths: tuple[int, ...], more: Any) -> None:
+    inputs = draw_inputs(Draw(3, "cpu"), lengths=lengths, depth=16, width=32, **more)
+    bounds = [0, *torch.tensor(lengths).cumsum(0).tolist()]
+    given = {name: inputs[name] for name in ARGUMENTS} | {"bounds": bounds, "initial_state": inputs["initial_state"]}
+    for one, other in zip(reference.prefill(**given), reference.prefill_by_chunks(**given), strict=True):
+        assert float((one - other).norm() / one.norm()) < 1e-12
