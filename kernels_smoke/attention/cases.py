@@ -15,7 +15,7 @@ from kernels_smoke.attention.cases_inputs import ARGUMENTS, METADATA, draw_input
 from kernels_smoke.attention.cases_speed import SPEEDS
 from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import FP16, FP32, POISON
-from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Tensors, case, here
+from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Tensors, big, case, here
 
 TILED_SOFTMAX = "kernels_smoke.attention.tiled_softmax"
 
@@ -113,6 +113,8 @@ CASES = (
     ),
     case("values of 1e4", batch=MIXED, values=1e4, variant="static"),
     case("one long sequence, decoding", batch=((1, 20011),), longest=True),
+    big("positions up to 140,000", batch=((1, 140_001), (3, 70_000), (40, 33_333), (1, 5))),
+    big("pages above 2^16", batch=MANY, heads=(8, 2), variant="static", spare=140_000),
     case("five queries for a head of keys, 80 wide", "deep", batch=MIXED, heads=(10, 2), head_dim=80),
     case("heads of 256, float16", "deep", batch=MIXED, heads=(8, 4), head_dim=256, dtype=FP16),
     case("heads of 64, one for each head of keys", "deep", batch=MIXED, heads=(4, 4), head_dim=64),

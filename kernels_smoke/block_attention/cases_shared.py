@@ -10,7 +10,7 @@ import torch
 
 from kernels_smoke.block_attention.blocks import list_blocks
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Mutant, case
+from kernels_smoke.suite.model import EVERYWHERE, Case, Inputs, Mutant, big, case
 
 BLOCKS_MODULE = "kernels_smoke.block_attention.blocks"
 
@@ -151,6 +151,8 @@ COMMON_CASES = (
     case("jagged sequences, head of 64", lengths=MANY, heads=3, head_dim=64),
     case("blocks of 64 and no other", lengths=(64,) * 40, heads=2, head_dim=128),
     case("sequences of one token", lengths=(1,) * 40, heads=2, head_dim=128),
+    big("40,000 sequences of one token", lengths=(1,) * 40_000, heads=2, head_dim=128),
+    big("300,000 tokens, jagged", lengths=MANY * 34, heads=4, head_dim=128),
     case("heads apart, unaligned", lengths=JAGGED, heads=2, head_dim=64, head_stride=67, out_stride=65),
     case("scores of 6.7e7, many equal", lengths=MANY, heads=2, head_dim=128, extreme=True),
     case("values of 1e4", lengths=MANY, heads=2, head_dim=128, values=1e4),

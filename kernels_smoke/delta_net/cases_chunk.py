@@ -13,9 +13,11 @@ from kernels_smoke.delta_net import reference
 from kernels_smoke.delta_net.cases_shared import ARGUMENTS, COMMON_MUTANTS, FAINT, FAR, STRIDES, TINY, draw_heads, small
 from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case
 
 CHUNK = 64  # tokens, in the counting of operations
+MANY = 2000  # tokens, from which the reference goes by chunks
+MOST_DECAY = -100.0  # that it can
 
 
 def draw_inputs(
@@ -73,8 +75,10 @@ def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> object:
 
 
 def expected(inputs: Inputs) -> Tensors:
-    """Output and final states, token by token in float64."""
-    out, states = reference.prefill(
+    """Output and final states in float64: token by token, or by chunks where that would take seconds."""
+    tokens, log_decay = len(inputs["v"]), inputs["log_decay"]
+    prefill = reference.prefill_by_chunks if tokens > MANY and log_decay.min() > MOST_DECAY else reference.prefill
+    out, states = prefill(
         **{name: inputs[name] for name in ARGUMENTS},
         bounds=[0, *accumulate(inputs["lengths"])],
         initial_state=inputs["initial_state"],
@@ -118,6 +122,9 @@ KERNEL = Kernel(
         case("one sequence, 16 and 32 heads", lengths=(1000,), **QWEN),
         case("the same in a batch, with initial states", lengths=(130, 0, 0, 500, 1), heads=(16, 32), packed=True),
         case("16 and 32 heads, float16", "deep", lengths=(300,), **{**QWEN, "dtype": FP16}),
+        big("sequences of 4,500 and 9,001, with initial states", lengths=(4500, 9001)),
+        big("40,001 tokens", lengths=(40_001,), **QWEN),
+        big("530 sequences", lengths=tuple(number % 37 for number in range(530)), heads=(16, 32), packed=True),
         case("no token", lengths=(0, 0)),
         case("no sequence", lengths=()),
         case("one token", "deep", lengths=(1,), batch=False),

@@ -13,7 +13,7 @@ from kernels_smoke.delta_net import reference
 from kernels_smoke.delta_net.cases_shared import ARGUMENTS, COMMON_MUTANTS, FAINT, FAR, STRIDES, TINY, draw_heads, small
 from kernels_smoke.suite.correctness.compare import Exact, Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, big, case
 
 
 def draw_inputs(
@@ -138,6 +138,8 @@ KERNEL = Kernel(
         ),
         case("depth 64, width 32", requests=7, rows=14, depth=64, width=32),
         case("depth 16, width 128", requests=7, rows=14, depth=16),
+        big("4,100 requests", requests=4100, rows=4100, in_place=True),
+        big("rows from 1,500 on", requests=700, rows=1600, heads=(16, 32), packed=True),
         case("values of 1e4", requests=7, rows=14, scale=1e4),
         case("all forgotten", requests=7, rows=14, forgetting=100.0),
         case("gates in bfloat16", requests=7, rows=14, gate_dtype=BF16, gate_stride=9),

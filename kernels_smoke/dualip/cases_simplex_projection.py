@@ -10,7 +10,7 @@ from kernels_smoke.dualip import reference
 from kernels_smoke.dualip.cases_shared import draw_segments, found, placed
 from kernels_smoke.suite.correctness.compare import Absolute
 from kernels_smoke.suite.correctness.draw import Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case, here
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, big, case, here
 
 SEGMENTS = "kernels_smoke.dualip.segments"
 
@@ -92,6 +92,7 @@ KERNEL = Kernel(
     checks={"out": Absolute(1e-6)},
     cases=(
         case("10,000 of 0 to 32", "quick", count=10_000, low=0, high=32),
+        big("100,000 of 0 to 32", count=100_000, low=0, high=32),
         case("3,000 of 0 to 300", count=3000, low=0, high=300),
         case("100 of 1 to 9, one of 16,384", count=100, low=1, high=9, long=16384, scale=0.2),
         case("10,000 of 5 to 20, values of 1e4", count=10_000, low=5, high=20, scale=1e4),

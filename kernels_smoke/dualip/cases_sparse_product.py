@@ -12,7 +12,7 @@ from kernels_smoke.dualip.cases_simplex_projection import SEGMENTS
 from kernels_smoke.dualip.sparse_product import Compressed
 from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case, here
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, big, case, here
 
 
 def draw_inputs(
@@ -77,6 +77,7 @@ KERNEL = Kernel(
         case("10,000 of 0 to 32", "quick", count=10_000, low=0, high=32, width=500),
         case("300 of 0 to 3,000", count=300, low=0, high=3000, width=100_000),
         case("10,000 of 1, one of 100,000", count=10_000, low=1, high=1, width=10_000, long=100_000),
+        big("100,000 of 0 to 40, 2,000,000 columns", count=100_000, low=0, high=40, width=2_000_000),
         case("values of 1e4", count=1000, low=0, high=40, width=7, scale=1e4),
         case("offsets of 64 bits", count=1000, low=0, high=40, width=77, offsets=torch.int64),
         case("more than 2^31 bytes", "deep", count=1000, low=600_000, high=600_000, width=1_000_000),

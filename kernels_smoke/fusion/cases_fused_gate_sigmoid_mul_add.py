@@ -10,7 +10,7 @@ from kernels_smoke.fusion import reference
 from kernels_smoke.fusion.cases_shared import FAR, WIDTHS, large
 from kernels_smoke.suite.correctness.compare import Rounded
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, case, here
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, Work, big, case, here
 
 
 def draw_inputs(
@@ -48,6 +48,7 @@ CASES = (
     case("4096 wide", "quick", rows=257, width=4096),
     here("fp16, 127 wide, strided rows", "quick", rows=5, width=127, dtype=FP16, padding=(16, 32, 48)),
     *(case(f"{width} wide", rows=7, width=width) for width in WIDTHS),
+    big("70,001 rows", rows=70_001, width=1025),
     case("as wide as is allowed", rows=3, width=16384),
     case("several tiles of narrow rows", rows=1025, width=128),
     case("strided rows", rows=7, width=1000, padding=(24, 40, 8)),

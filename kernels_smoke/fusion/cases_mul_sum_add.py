@@ -11,7 +11,7 @@ from kernels_smoke.fusion import reference
 from kernels_smoke.fusion.cases_shared import FAR, WIDTHS, large
 from kernels_smoke.suite.correctness.compare import Rounded
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, here
 
 
 def draw_inputs(
@@ -67,6 +67,7 @@ KERNEL = Kernel(
         case("a million", "quick", rows=1024, width=1024),
         here("fp32, 127 wide, strided rows", "quick", rows=11, width=127, row_stride=144),
         *(case(f"{width} wide", rows=7, width=width) for width in WIDTHS),
+        big("70,001 rows", rows=70_001, width=1025),
         case("no row", rows=0, width=128),
         case("bf16, one row", rows=1, width=4096, dtype=BF16),
         case("several steps", rows=33, width=50_001),

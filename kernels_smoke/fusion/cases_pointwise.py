@@ -11,7 +11,7 @@ from kernels_smoke.fusion import reference
 from kernels_smoke.fusion.cases_shared import FAR, MANY, POINTWISE_MUTANTS, WIDTHS, InChunks
 from kernels_smoke.suite.correctness.compare import Rounded
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, here
 
 
 def work(inputs: Inputs, outputs: Tensors) -> Work:
@@ -61,6 +61,7 @@ MUL_ADD_SIGMOID = Kernel(
         here("fp16, 127 wide, strided rows", "quick", rows=7, width=127, dtype=FP16, row_stride=160),
         *(case(f"{width} wide", rows=7, width=width) for width in WIDTHS),
         case("strided rows", rows=7, width=1000, row_stride=1024, out_stride=1008),
+        big("70,001 strided rows", rows=70_001, width=1000, row_stride=1024, out_stride=1008),
         case("no row", rows=0, width=128),
         case("values of 1e4", rows=7, width=4096, scale=1e4),
         case("values of 1e18", rows=7, width=4096, scale=1e18),
@@ -147,6 +148,7 @@ SIN_AND_COS = Kernel(
         here("fp32, up to 1e4", "quick", rows=3, width=1025, largest=1e4),
         *(case(f"{width} wide", rows=7, width=width, largest=1e4) for width in WIDTHS),
         case("strided rows", rows=7, width=1000, row_stride=1024, out_stride=1008),
+        big("70,001 strided rows", rows=70_001, width=1000, row_stride=1024, out_stride=1008),
         case("no row", rows=0, width=128),
         case("bf16", rows=64, width=4096, dtype=BF16, scale=10.0),
         case("bf16 of any size", rows=64, width=4096, dtype=BF16, largest=3e38),

@@ -11,7 +11,7 @@ import torch
 from kernels_smoke.matmul import reference
 from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
+from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, here
 
 FP8 = torch.float8_e4m3fn
 TILES = "kernels_smoke.matmul.tiles"
@@ -123,6 +123,7 @@ COMMON_CASES = (
     case("odd widths: pointers", m=127, n=300, k=1025),
     case("strided rows", m=300, n=130, k=500, a_stride=512, b_stride=528),
     case("strided rows: pointers", m=300, n=130, k=500, a_stride=517, b_stride=523),
+    big("300 x 528, K 8,208", m=300, n=528, k=8208),
     case("near-max values", m=130, n=256, k=1024, values=300.0),
     case("scales of 1e4", m=130, n=256, k=1024, scales=1e4),
     case("a row beyond 2^31 elements", "deep", m=3, n=130, k=512, a_stride=2**30 + 512),
@@ -168,6 +169,7 @@ KERNEL = Kernel(
         case("16 rows", "quick", m=16, n=500, k=1040),
         *(case(f"{m} rows", m=m, n=528, k=512) for m in (1, 7, 17, 40, 64, 65)),
         case("tiles for every multiprocessor", m=1100, n=6200, k=528),
+        big("33,001 x 1032, K 528", m=33_001, n=1032, k=528),
         case("the same, float16 out, bias", m=1100, n=6200, k=528, out_dtype=FP16, bias=FP16),
         case("the same, bfloat16 in", m=1100, n=6200, k=528, dtype=BF16),
         case("the same, whole numbers, float32 out", m=1100, n=6200, k=528, values=2, whole=True, out_dtype=FP32),

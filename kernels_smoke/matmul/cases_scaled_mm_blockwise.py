@@ -10,7 +10,7 @@ from kernels_smoke.matmul import reference
 from kernels_smoke.matmul.cases_scaled_mm import COMMON_CASES, COMMON_MUTANTS, draw_operands, outputs, small, work
 from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, case
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Speed, Tensors, big, case
 
 
 def draw_inputs(
@@ -59,6 +59,7 @@ KERNEL = Kernel(
         *COMMON_CASES,
         *(case(f"{m} rows", m=m, n=528, k=512) for m in (1, 7, 17, 65)),
         case("tiles for every multiprocessor", m=1100, n=3200, k=528),
+        big("33,001 x 1040, K 528", m=33_001, n=1040, k=528),
         case("the same, float16 out", m=1100, n=3200, k=528, out_dtype=FP16),
         case("the same, bfloat16 in", m=1100, n=3200, k=528, dtype=BF16),
         case("the same, float16 in, float32 out", m=1100, n=3200, k=528, dtype=FP16, out_dtype=FP32),

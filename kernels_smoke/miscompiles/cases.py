@@ -11,7 +11,7 @@ import torch
 from kernels_smoke.miscompiles import reference
 from kernels_smoke.suite.correctness.compare import Near
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Tensors, case, here
+from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Tensors, big, case, here
 
 
 def small(name: str, level: Any = "full", **shape: Any) -> Case:
@@ -19,9 +19,18 @@ def small(name: str, level: Any = "full", **shape: Any) -> Case:
     return here(name, level, **{"dtype": FP16, **shape})
 
 
-def draw_matrices(draw: Draw, *, m: int, n: int, k: int, dtype: torch.dtype = BF16, scale: float = 1.0) -> Inputs:
-    """Draw a and c [m, k], b and d [k, n]: the two products are of one size, so that neither hides the other."""
+def draw_matrices(
+    draw: Draw, *, m: int, n: int, k: int, dtype: torch.dtype = BF16, scale: float = 1.0, whole: bool = False
+) -> Inputs:
+    """Draw a and c [m, k], b and d [k, n]: the two products are of one size, so that neither hides the other.
+
+    ``whole``: of whole numbers from -2 to 2, whose sums float32 holds: tensor cores, which round each partial sum
+    towards zero, would be some 4e-5 off after 16,384 others.
+    """
     shapes = {"a": (m, k), "b": (k, n), "c": (m, k), "d": (k, n)}
+    if whole:
+        drawn = {name: draw.integers(*shape, low=-2, high=3, dtype=FP32) for name, shape in shapes.items()}
+        return {name: draw.place(values.to(dtype), name=name) for name, values in drawn.items()}
     return {name: draw.normal(*shape, dtype=dtype, scale=scale, name=name) for name, shape in shapes.items()}
 
 
@@ -78,6 +87,8 @@ CHAINED_DOTS = Kernel(
     cases=(
         case("256 x 256, K 512", "quick", m=256, n=256, k=512),
         case("one step", m=64, n=64, k=64),
+        big("12,032 x 12,032", m=12_032, n=12_032, k=64),
+        big("whole numbers, K 16,384", m=64, n=64, k=16_384, whole=True),
         case("odd widths", m=127, n=300, k=1025),
         case("one element", m=1, n=1, k=1),
         case("no row", m=0, n=64, k=64),
@@ -121,6 +132,7 @@ DECAYED_ACCUMULATOR = Kernel(
             for warps in (4, 8)
         ),
         case("depth 64, 300 tokens, width 65", heads=3, tokens=300, width=65, depth=64, delta=True),
+        big("9,216 tokens", heads=64, tokens=9216, width=128),
         case("one token", heads=1, tokens=1, width=1, depth=16, delta=True),
         case("no token", heads=2, tokens=0, width=32, delta=True),
         case("no head", heads=0, tokens=64, width=32),

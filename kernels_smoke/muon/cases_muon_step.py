@@ -67,6 +67,7 @@ KERNEL = Kernel(
     checks={"weight": Near(bfloat16=1.9e-2, float32=6e-3), "momentum": Near(bfloat16=5e-3)},
     cases=(
         case("256 x 640, bfloat16", 256, 640, level="quick", dtype=BF16),
+        case("256 x 16,384, bfloat16", 256, 16_384, dtype=BF16, steps=1, checked=False),
         case("640 x 256, float32 by float16", 640, 256, iterate=FP16),
         case("4 of 300 x 128, bfloat16", 4, 300, 128, dtype=BF16),
         small("33 x 20, float32 by float16", 33, 20, level="quick", dtype=FP32, iterate=FP16, steps=2),

@@ -10,7 +10,7 @@ import torch
 from kernels_smoke.norm.reference import add_rms_norm
 from kernels_smoke.suite.correctness.compare import Exact, Rounded
 from kernels_smoke.suite.correctness.draw import BF16, FP16, FP32, Draw
-from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, case, here
+from kernels_smoke.suite.model import Inputs, Kernel, Mutant, Output, Speed, Tensors, Work, big, case, here
 
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
 LAYOUT = ("out_stride", "sum_stride", "in_place", "own")  # of the inputs: what says how to call, and no argument
@@ -100,6 +100,7 @@ CASES = (
     case("values of 1e4", rows=7, width=4096, scale=1e4),
     case("values of 1e17, whose squares float32 just holds", rows=7, width=4096, largest=1e17),
     case("rows as wide as is allowed", rows=3, width=16384),
+    big("70,001 rows", rows=70_001, width=1025),
     case("in place", rows=33, width=4096, in_place=True),
     here("fp32, 512 wide", rows=5, width=512, dtype=FP32, row_stride=528),
     here("fp32, 127 wide", rows=5, width=127, dtype=FP32, out_stride=130),

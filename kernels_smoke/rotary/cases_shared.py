@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from kernels_smoke.suite.correctness.draw import FP16, FP32, Draw
-from kernels_smoke.suite.model import Mutant, case, here
+from kernels_smoke.suite.model import Mutant, big, case, here
 
 EPSILON = 1e-5  # not the default, so that it shows whether it is passed on
 BASE = 10_000.0  # of the rotary embedding's frequencies
@@ -103,6 +103,7 @@ COMMON_CASES = (
     case("head of 300", tokens=7, **sizes(2, 1, 300, 150)),
     case("head of 1024", tokens=7, **sizes(2, 1, 1024, 64)),
     case("no token", tokens=0, **QWEN),
+    big("33,001 tokens, positions up to 140,000", tokens=33_001, **QWEN, positions=140_001),
     case("one token", tokens=1, **QWEN),
     case("values of 1e4", tokens=7, **QWEN, scale=1e4),
     case("values of 1e17, whose squares float32 just holds", tokens=7, **QWEN, largest=1e17),
