@@ -18,6 +18,7 @@ from kernels_smoke.suite.error_texts import CRASHES, NOT_ON_THIS_GPU
 from kernels_smoke.suite.model import Emit, Kernel, Level, Speed, Work, includes
 from kernels_smoke.suite.speed.calibration import monitor
 from kernels_smoke.suite.speed.gpu_state import Monitor, describe, explain
+from kernels_smoke.suite.speed.timed import Judged, judge_timed
 from kernels_smoke.suite.speed.timing import InputSet, Timing, input_sets, measure
 
 # What a measurement may be above the bar: clocks, temperature and neighbours differ from machine to machine.
@@ -69,6 +70,7 @@ def run(
         "bytes": 0,
         "flops": 0,
         "unit": "bf16",
+        "outputs": {},
         "evidence": {},
     }
     try:
@@ -85,14 +87,21 @@ def _timed(
     if work.flops and not calibration[work.unit]:
         return {"outcome": "skip", "message": NO_FP8}
     module = importlib.import_module(kernel.module)
+    judged = judge_timed(kernel, module, sets)
+    if judged.message:
+        return _wrong(judged)
     ours = [functools.partial(kernel.launch, module, each.inputs, each.outputs) for each in sets]
     timing = measure(ours, device=device)
+    judged.message = judged.after()
+    if judged.message:
+        return _wrong(judged)
     floor, bound = floor_of(work, calibration)
     facts: dict[str, Any] = {
         "floor_microseconds": round(floor, 3),
         "bytes": work.bytes,
         "flops": work.flops,
         "unit": work.unit,
+        "outputs": judged.outputs,
     }
     reference = floor
     notes = [timing.note]
@@ -108,6 +117,11 @@ def _timed(
         again = measure(ours, device=device, while_running=lambda: state.update(gpu.read()))
         timing = min(timing, again, key=lambda each: each.microseconds)
     return facts | verdict(speed, timing, reference, bound, state) | _evidence(state, notes)
+
+
+def _wrong(judged: Judged) -> dict[str, Any]:
+    message = f"what is timed is wrong, so its speed is not reported: {judged.message}"
+    return {"outcome": "wrong", "message": message, "outputs": judged.outputs}
 
 
 def _peer(speed: Speed, sets: Sequence[InputSet], device: str) -> Timing | str:
@@ -189,8 +203,9 @@ def _out_of_memory(kernel: Kernel, speed: Speed) -> str:
     free, total = torch.cuda.mem_get_info()
     usable = free + torch.cuda.memory_reserved()
     return (
-        f"the GPU's memory does not suffice: inputs and outputs have {wanted:,} bytes, drawing them takes up to three "
-        f"times as much, and {usable:,} of {total:,} are to be had; other processes have the rest (see nvidia-smi)"
+        f"the GPU's memory does not suffice: inputs and outputs have {wanted:,} bytes, drawing and judging them takes "
+        f"up to ten times as much, and {usable:,} of {total:,} are to be had; other processes have the rest (see "
+        "nvidia-smi)"
     )
 
 

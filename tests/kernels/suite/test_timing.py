@@ -182,7 +182,7 @@ def launch(module, inputs, outputs):
 
 WORK = Work(bytes=100_000_000)  # 100 us at 1 TB/s
 drawn = lambda draw: {"x": draw.empty(4, dtype=torch.float32)}
-kernel = Kernel("k", "json", drawn, lambda given: {}, launch, None, {}, (), ())
+kernel = Kernel("k", "json", drawn, lambda given: {}, launch, lambda given: {}, {}, (), ())
 timed = Speed("big", {}, bar=1.1, work=work)
 speed.measure = measure
 
@@ -294,6 +294,125 @@ answer(records)
     assert plan == {"kind": "plan", "items": [["b", "big"]]}
     assert begin == {"kind": "begin", "kernel": "b", "case": "big"}
     assert (record["kind"], record["kernel"], record["outcome"]) == ("speed", "b", "pass")
+
+
+# What is timed is judged
+
+JUDGED = """
+import types, torch
+from kernels_smoke.suite.correctness.compare import Exact
+from kernels_smoke.suite.model import Kernel
+from kernels_smoke.suite.speed.timed import judge_timed
+from kernels_smoke.suite.speed.timing import input_sets
+
+launches = []
+
+def launch(module, inputs, outputs):
+    launches.append(0)
+    wrong(len(launches), inputs, outputs)
+
+def right(inputs, outputs):
+    outputs["out"].copy_(inputs["x"] + inputs["total"])
+    inputs["total"] += inputs["x"]
+
+def wrong(number, inputs, outputs):
+    right(inputs, outputs)
+
+kernel = Kernel(
+    "adds", "json",
+    lambda draw, rows: {
+        name: draw.normal(rows, 8, dtype=torch.float32, name=name) for name in ("x", "total")
+    },
+    lambda inputs: {"out": (tuple(inputs["x"].shape), torch.float32)},
+    launch,
+    lambda inputs: {"out": inputs["x"] + inputs["total"], "total": inputs["x"] + inputs["total"]},
+    {"out": Exact(), "total": Exact()}, (), (), modifies=("total",),
+)
+
+def tried(rows=100, sets=3):
+    judged = judge_timed(kernel, None, input_sets(kernel, {"rows": rows}, device="cpu", seed=1, most=sets))
+    answer([judged.message, judged.message or judged.after(), len(launches)])
+"""
+
+
+@pytest.mark.kernels
+def test_a_timed_shape_is_judged_in_place_and_launched_often_from_the_same_values() -> None:
+    message, after, launches = found(JUDGED + "tried()")
+    assert (message, after) == ("", "")
+    assert 5 <= launches <= 65
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("inputs['total'][90:] = 0", "total: 80 of 800 elements differ"),  # a row
+        ("outputs['out'][:, 7:] += 1e-3", "out: 100 of 800 elements differ"),  # one element of each
+        ("outputs['out'][99] = float('nan') if number == 3 else outputs['out'][99]", "out: launch 3, on equal inputs,"),
+        ("outputs['out'][5, 5] += 1e-6 if number == 2 else 0", "out: launch 2, on equal inputs, wrote other bits"),
+    ],
+)
+def test_what_is_wrong_in_a_timed_shape_is_named(wrong: str, says: str) -> None:
+    script = f"def wrong(number, inputs, outputs):\n    right(inputs, outputs)\n    {wrong}\ntried()"
+    assert found(JUDGED + script)[0].startswith(says)
+
+
+@pytest.mark.kernels
+def test_a_launch_that_does_nothing_leaves_poison() -> None:
+    script = "def wrong(number, inputs, outputs):\n    if number % 4: right(inputs, outputs)\ntried()"
+    assert found(JUDGED + script)[0].startswith("total: launch 4, on equal inputs, wrote other bits")
+
+
+@pytest.mark.kernels
+def test_what_the_timed_launches_wrote_is_compared_too() -> None:
+    script = """
+import dataclasses
+kernel = dataclasses.replace(
+    kernel, modifies=(), checks={"out": Exact()}, reference=lambda inputs: {"out": 2 * inputs["x"]},
+    launch=lambda module, inputs, outputs: outputs["out"].copy_(2 * inputs["x"]),
+)
+sets = input_sets(kernel, {"rows": 10}, device="cpu", seed=1, most=3)
+judged = judge_timed(kernel, None, sets)
+before = judged.after()
+sets[2].outputs["out"][3, 3] += 1
+answer([judged.message, before, judged.after()])
+"""
+    message, before, after = found(JUDGED + script)
+    assert (message, before) == ("", "")
+    assert after.startswith("out: the timed launches on set 2 of 3 wrote other bits than the first launch, in ")
+
+
+@pytest.mark.kernels
+def test_a_large_result_is_judged_in_parts_and_the_part_is_named() -> None:
+    script = """
+from kernels_smoke.suite.speed import timed
+timed.PART = 100
+def wrong(number, inputs, outputs):
+    right(inputs, outputs)
+    outputs['out'][50] += 1
+tried()
+"""
+    assert found(JUDGED + script)[0].startswith("out: 8 of 104 elements differ (of those from 39 to 51)")
+
+
+@pytest.mark.kernels
+def test_a_wrong_timed_run_is_wrong_and_has_no_speed() -> None:
+    script = """
+kernel = dataclasses.replace(
+    kernel, outputs=lambda given: {"out": ((4,), torch.float32)},
+    reference=lambda given: {"out": torch.ones(4)}, checks={"out": Exact()},
+    launch=lambda module, inputs, outputs: outputs["out"].zero_(),
+)
+from kernels_smoke.suite.correctness.compare import Exact
+kernel = dataclasses.replace(kernel, checks={"out": Exact()})
+times[:] = [50.0]
+run()
+"""
+    script = script.replace('checks={"out": Exact()},\n    launch', "checks={},\n    launch")
+    record = found(SPEED + script)
+    assert (record["outcome"], record["microseconds"], record["bar_met"]) == ("wrong", None, None)
+    assert record["message"] == "what is timed is wrong, so its speed is not reported: out: 4 of 4 elements differ"
+    assert record["outputs"]["out"]["error"] == 4.0
 
 
 # The state of the GPU

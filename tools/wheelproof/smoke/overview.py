@@ -74,7 +74,8 @@ def _run_phrase(document: SmokeDocument, kernels: Sequence[KernelFacts]) -> str:
     tried = [kernel for kernel in kernels if not all(case.ending is Ending.SKIP for case in kernel.cases)]
     if not tried:
         return document.message or "nothing was checked"
-    correct = [kernel for kernel in tried if all(case.ending in _GOOD for case in kernel.cases)]
+    wrong = {speed.kernel for speed in document.speeds if speed.ending is Ending.WRONG}  # in the shapes that are timed
+    correct = [k for k in tried if k.name not in wrong and all(case.ending in _GOOD for case in k.cases)]
     phrase = f"{plural(len(tried), 'kernel')} correct"
     if len(correct) < len(tried):
         phrase = f"{len(correct)} of {phrase}"

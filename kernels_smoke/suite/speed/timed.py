@@ -1,0 +1,113 @@
+"""What is timed, judged: in the very shapes and memory in which it is timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from kernels_smoke.suite.correctness.draw import POISON
+from kernels_smoke.suite.correctness.judge import compared, same_bits, written_by
+from kernels_smoke.suite.model import Kernel, Tensors
+from kernels_smoke.suite.speed.timing import InputSet
+
+PART = 2**25  # elements of a result that are judged at once: float64 copies of them take a few gigabytes
+LAUNCHES = (4, 64)  # at least and at most, whose results must have the same bits
+SECONDS = 0.02  # that all but the least number of launches take together, with their comparisons
+
+
+@dataclass
+class Judged:
+    """What the first launch wrote, judged by the checks of the kernel; every other launch is held to its bits.
+
+    ``message`` says what is wrong, and ``outputs`` what the checks measured.
+    """
+
+    kernel: Kernel
+    module: ModuleType
+    sets: Sequence[InputSet]
+    before: dict[str, torch.Tensor]  # the inputs that are modified, as they were drawn
+    wrote: dict[str, torch.Tensor]
+    outputs: dict[str, dict[str, Any]]
+    message: str
+
+    def after(self) -> str:
+        """What is wrong with what the timed launches left; empty when every set has the bits of the first launch.
+
+        What was modified in place is not what it was, so such a kernel is launched once more instead.
+        """
+        if self.before:
+            return self._repeated(self.sets[:1], "behind the timed launches")
+        for number, each in enumerate(self.sets):
+            if message := self._differing(each.outputs, f"the timed launches on set {number} of {len(self.sets)}"):
+                return message
+        return ""
+
+    def restore(self) -> None:
+        """Give the sets the values back that they had before all launches."""
+        for each in self.sets:
+            for name, value in self.before.items():
+                each.inputs[name].copy_(value)
+
+    def launch(self, each: InputSet) -> dict[str, torch.Tensor]:
+        """Launch once, from what was drawn and into poison, and return all that was written."""
+        for name, value in self.before.items():
+            each.inputs[name].copy_(value)
+        for output in each.outputs.values():
+            if output.numel():
+                (output if output.ndim else output.reshape(1)).view(torch.uint8).fill_(POISON)
+        self.kernel.launch(self.module, each.inputs, each.outputs)
+        return written_by(self.kernel, each.inputs, each.outputs)
+
+    def repeat(self) -> str:
+        """Launch on every set, and again on all of them while there is time; what is wrong when bits differ."""
+        until = time.monotonic() + SECONDS
+        for number in range(1, max(LAUNCHES[1], len(self.sets))):
+            if number >= max(LAUNCHES[0], len(self.sets)) and time.monotonic() > until:
+                break
+            each = self.sets[number % len(self.sets)]
+            if message := self._repeated([each], f"launch {number + 1}, on equal inputs,"):
+                return message
+        return ""
+
+    def _repeated(self, sets: Sequence[InputSet], what: str) -> str:
+        for each in sets:
+            if message := self._differing(self.launch(each), what):
+                return message
+        return ""
+
+    def _differing(self, written: Tensors, what: str) -> str:
+        for name, tensor in written.items():
+            if not same_bits(tensor, self.wrote[name]):
+                count = int((bits(tensor) != bits(self.wrote[name])).sum())
+                return f"{name}: {what} wrote other bits than the first launch, in {count} bytes"
+        return ""
+
+
+def judge_timed(kernel: Kernel, module: ModuleType, sets: Sequence[InputSet]) -> Judged:
+    """Launch ``kernel`` on ``sets``, which hold equal inputs, and judge all that it writes there.
+
+    The first launch is compared with the reference, every element of it, in parts of ``PART`` elements. Those on the
+    other sets, and some more on the same, must write the same bits: all kernels here promise that, having no atomics.
+    """
+    first = sets[0]
+    before = {name: first.inputs[name].clone() for name in kernel.modifies}
+    reference = kernel.reference(first.inputs)
+    judged = Judged(kernel, module, sets, before, {}, {}, "")
+    written = judged.launch(first)
+    judged.outputs = compared(kernel, first.inputs, reference, written, elements=PART)
+    del reference
+    judged.wrote = {name: tensor.clone() for name, tensor in written.items()}
+    faults = [f"{name}: {result['message']}" for name, result in judged.outputs.items() if result["message"]]
+    judged.message = "; ".join(faults) or judged.repeat()
+    judged.restore()
+    return judged
+
+
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements' bytes, one after another."""
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
