@@ -23,6 +23,7 @@ class Document:
     speeds: Records = field(default_factory=list)
     compiled: Records = field(default_factory=list)
     mutants: Records = field(default_factory=list)
+    left_out: Records = field(default_factory=list)
     calibration: dict[str, Any] | None = None
     heard: Callable[[dict[str, Any]], None] = lambda _record: None
     clock: Callable[[], float] = lambda: 0.0  # seconds since the run began
@@ -37,6 +38,7 @@ class Document:
             "speed": self.speeds,
             "compiled": self.compiled,
             "mutant": self.mutants,
+            "left_out": self.left_out,
         }
         if record["kind"] == "calibration":
             self.calibration = {name: value for name, value in record.items() if name not in {"kind", "at"}}

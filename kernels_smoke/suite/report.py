@@ -23,6 +23,7 @@ def text(document: Record) -> str:
         _compiled(document),
         _mutants(document),
         _skips(document),
+        _left_out(document),
         _replay(document),
     ]
     report = "\n".join(part for part in parts if part) + "\n"
@@ -120,6 +121,22 @@ def _skips(document: Record) -> str:
             if record["outcome"] == "skip":
                 skipped.setdefault(record["message"], []).append(record.get("name") or record["kernel"])
     return "\n".join(f"skipped: {', '.join(dict.fromkeys(names))}: {why}" for why, names in skipped.items())
+
+
+def _left_out(document: Record) -> str:
+    """What this level does not run, by the level that does."""
+    lines = []
+    records = document.get("left_out") or []
+    for level in dict.fromkeys(record["level"] for record in records):
+        some = [record for record in records if record["level"] == level]
+        cases = [record for record in some if record["cases"]]
+        whole = [record["kernel"] for record in some if not record["cases"]]
+        said = [f"all of {', '.join(whole)}"] if whole else []
+        if cases:
+            count = sum(len(record["cases"]) for record in cases)
+            said.append(f"{count} {'case' if count == 1 else 'cases'} of {len(cases)} of the kernels above")
+        lines.append(f"left out at level {document['level']}, run by --level {level}: {'; '.join(said)}")
+    return "\n".join(lines)
 
 
 def _replay(document: Record) -> str:

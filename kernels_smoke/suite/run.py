@@ -62,6 +62,9 @@ def run(options: Options, heard: Callable[[dict[str, Any]], None] = lambda _reco
         and options.level == "quick"
         and not (options.only or options.compile_only or options.mutants)
     ):
+        document.left_out += [
+            {"kernel": entry.name, "cases": [], "level": "full"} for entry in entries if not entry.quick
+        ]
         entries = tuple(entry for entry in entries if entry.quick)
     facts: dict[str, Any] = {"torch": None, "triton": None, "driver": None, "gpus": []}
     document.clock = lambda: time.monotonic() - start_time
@@ -90,6 +93,7 @@ def run(options: Options, heard: Callable[[dict[str, Any]], None] = lambda _reco
         "speeds": document.speeds,
         "compiled": document.compiled,
         "mutants": document.mutants,
+        "left_out": document.left_out,
     }
 
 

@@ -27,11 +27,23 @@ def cases(
     """
     subjects = [registry.load(registry.entry(name)) for name in kernels]
     items = [(kernel, case) for kernel in subjects for case in kernel.cases if runs(case, device, level)]
+    for kernel in subjects if not skip else ():  # a child that goes on behind another has nothing new to say
+        for left in left_out(kernel, device, level):
+            emit(left)
     for kernel, case in planned(emit, items, skip):
         record = {"kind": "case", "kernel": kernel.name, "case": case.name, **run(kernel, case, device, seed)}
         emit(record)
         if record["outcome"] == "crash":
             return
+
+
+def left_out(kernel: Kernel, device: Where, level: Level) -> Iterator[dict[str, Any]]:
+    """Records of the cases of ``kernel`` that a GPU can run and this level does not, by what runs them."""
+    left = [case for case in kernel.cases if device in case.where and not runs(case, device, level)]
+    for needed in LEVELS:
+        names = [case.name for case in left if next(each for each in LEVELS if runs(case, device, each)) == needed]
+        if names:
+            yield {"kind": "left_out", "kernel": kernel.name, "cases": names, "level": needed}
 
 
 def mutants(
