@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +107,14 @@ def test_another_family_is_judged_by_what_its_guard_holds(world: GuardedWorld) -
     assert world.shell("uv pip install needs-nccl").status != 0
 
 
-@pytest.mark.skipif(bool(shutil.which("uv", path="/usr/local/bin:/usr/bin:/bin")), reason="the system has a uv")
-def test_a_uv_that_came_after_the_guard(world: GuardedWorld) -> None:
+def test_a_uv_that_came_after_the_guard(world: GuardedWorld, tmp_path: Path) -> None:
     path = world.variables["PATH"]
-    world.variables["PATH"] = f"{world.venv}/bin:/usr/bin:/bin"  # no uv
+    system = tmp_path / "system"  # its programs without a uv
+    system.mkdir()
+    for program in Path("/usr/bin").iterdir():
+        if not program.name.startswith("uv"):
+            (system / program.name).symlink_to(program)
+    world.variables["PATH"] = f"{world.venv}/bin:{system}"
     assert world.install_guard().status == 0
     assert not (world.venv / "bin/uv").exists()
     assert check(world)[0] == 0
