@@ -190,7 +190,7 @@ def run(folder: Path, level: str, seed: int) -> dict[str, Any]:
 
 
 def caught_by(report: Mapping[str, Any], fault: Fault) -> str:
-    """The first record of the kernel that is bad; empty when there is none."""
+    """The first record of the kernel that is bad; empty when all are good."""
     for record in bad_records(report):
         if record["kernel"] == fault.kernel:
             return f"{record['case']}: {record['message']}"[:160]

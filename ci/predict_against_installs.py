@@ -90,8 +90,8 @@ for root in json.loads(sys.argv[1]):
     except ImportError:
         found[root] = None
 import pathlib
-beside = pathlib.Path(sys.modules["torch"].__file__).parent.parent if "torch" in sys.modules else pathlib.Path("/")
-files = {str(path.relative_to(beside)): path.read_text() for path in sorted(beside.glob("nvidia/*/lib/version"))}
+parent = pathlib.Path(sys.modules["torch"].__file__).parent.parent if "torch" in sys.modules else pathlib.Path("/")
+files = {str(path.relative_to(parent)): path.read_text() for path in sorted(parent.glob("nvidia/*/lib/version"))}
 print(json.dumps({"imports": found, "unmet": sorted(unmet), "files": files}))
 """
 
@@ -211,7 +211,7 @@ def create(root: Path, packages: Sequence[Package]) -> World:
     for name, version in INSTALLED.items():
         base = next(p for p in packages if p.name == name and p.version == version.partition("+")[0])
         module = (
-            f"{name}/_C.cpython-{sys.version_info[0]}{sys.version_info[1]}-aarch64-linux-gnu.so"  # tells the platform
+            f"{name}/_C.cpython-{sys.version_info[0]}{sys.version_info[1]}-aarch64-linux-gnu.so"  # shows the platform
         )
         wheel(base, version).add(module, "").write(own)
     copy_python(world.base)

@@ -76,7 +76,7 @@ def prefill_by_chunks(
 
     With the sum g of decays since a chunk began, and the state S there, the deltas D of its tokens are those of
     ``(I + tril(beta exp(g_i - g_j) k_i k_j, -1)) D = beta (V - exp(g) K S)`` (Yang et al. 2024, section 3.2). It is for
-    decays that are not beyond 100 or so: sums of greater ones lose what is small beside them.
+    decays that are not beyond 100 or so: sums of greater ones lose small terms.
     """
     q, k = prepared(q, k, v.shape[1], scale=scale, normalize=normalize)
     v, log_decay, beta = v.double(), log_decay.double(), beta.double()

@@ -357,7 +357,7 @@ THREADS = [tag.replace("cp313-cp313", "cp313-cp313t") for tag in NATIVE[3:]]
 
 
 @pytest.mark.parametrize(
-    ("index", "requires", "status", "told"),
+    ("index", "requires", "status", "expected"),
     [
         (
             dependency("1.0", "py3-none-any"),
@@ -390,12 +390,12 @@ THREADS = [tag.replace("cp313-cp313", "cp313-cp313t") for tag in NATIVE[3:]]
     ids=["version", "nothing", "no Windows", "no free threads", "an older one with free threads", "marker", "circle"],
 )
 def test_what_the_wheels_require_is_resolved_for_every_cell(
-    tmp_path: Path, wheelproof: Wheelproof, index: list[WheelBuilder], requires: str, status: int, told: str
+    tmp_path: Path, wheelproof: Wheelproof, index: list[WheelBuilder], requires: str, status: int, expected: str
 ) -> None:
     folder = demo(tmp_path / "dist", requires)
     with RangeServer(simple_index(*index)) as server:
         run = release(wheelproof, folder, "--index-url", server.url("/simple"), expect=DEMO)
-    assert told in run.out
+    assert expected in run.out
     assert run.status == status
 
 
@@ -416,7 +416,7 @@ OTHER_PLATFORMS = ("musllinux_1_2_x86_64", "win32", "macosx_10_13_universal2")
 
 
 @pytest.mark.parametrize(
-    ("tags", "told"),
+    ("tags", "expected"),
     [
         (("musllinux_1_2_x86_64", "win32", "macosx_11_0_arm64", "macosx_10_13_x86_64"), "may be uploaded"),
         (("musllinux_1_1_x86_64", "win32", "macosx_11_0_universal2"), "may be uploaded"),
@@ -432,19 +432,19 @@ OTHER_PLATFORMS = ("musllinux_1_2_x86_64", "win32", "macosx_10_13_universal2")
     ],
 )
 def test_requirements_are_resolved_for_musl_and_for_both_machines_of_a_universal_wheel(
-    tmp_path: Path, wheelproof: Wheelproof, tags: tuple[str, ...], told: str
+    tmp_path: Path, wheelproof: Wheelproof, tags: tuple[str, ...], expected: str
 ) -> None:
     for platform in OTHER_PLATFORMS:
         WheelBuilder(tags=f"cp312-cp312-{platform}").metadata(requires=["dep"]).write(tmp_path)
     index = dependency("1.0", *(f"cp312-cp312-{platform}" for platform in tags))
     with RangeServer(simple_index(*index)) as server:
         run = release(wheelproof, tmp_path, "--index-url", server.url("/simple"), expect=OTHERS)
-    assert told in run.out, run.out
-    assert run.status == (0 if told == "may be uploaded" else 1)
+    assert expected in run.out, run.out
+    assert run.status == (0 if expected == "may be uploaded" else 1)
 
 
 @pytest.mark.parametrize(
-    ("requires", "told"),
+    ("requires", "expected"),
     [
         (('dep; extra == "fast"', 'dep<2; extra == "old"'), ""),
         (('dep==2; extra == "fast"', 'dep<2; extra == "old"'), ""),  # they contradict each other, and may
@@ -458,7 +458,7 @@ def test_requirements_are_resolved_for_musl_and_for_both_machines_of_a_universal
     ],
 )
 def test_an_extra_that_cannot_be_installed_is_a_warning(
-    tmp_path: Path, wheelproof: Wheelproof, requires: tuple[str, ...], told: str
+    tmp_path: Path, wheelproof: Wheelproof, requires: tuple[str, ...], expected: str
 ) -> None:
     platform = "manylinux_2_28_x86_64"
     built = WheelBuilder(tags=f"cp312-cp312-{platform}")
@@ -471,8 +471,8 @@ def test_an_extra_that_cannot_be_installed_is_a_warning(
     found = [result for subject in report_of(run)["subjects"] for result in subject["results"]]
     warnings = [r["message"] for r in found if r["rule"] == "REL113" and r["outcome"] == "fail"]
     assert run.status == 0
-    assert any(told in message for message in warnings) == bool(told)
-    assert bool(warnings) == bool(told)
+    assert any(expected in message for message in warnings) == bool(expected)
+    assert bool(warnings) == bool(expected)
 
 
 def test_the_platforms_that_are_named_are_judged_alone(tmp_path: Path, wheelproof: Wheelproof) -> None:

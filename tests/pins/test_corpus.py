@@ -64,10 +64,10 @@ def test_what_was_rewritten_stays_as_it_is(name: str, names: NameSet) -> None:
 
 @pytest.mark.parametrize("case", [case for case in MANIFEST if case["warn"]], ids=lambda case: str(case["name"]))
 def test_every_file_gives_its_warnings(case: dict[str, object]) -> None:
-    told = {notice.code for notice in planned(str(case["name"]), NameSet.CORE, conda=False).notices}
+    warned = {notice.code for notice in planned(str(case["name"]), NameSet.CORE, conda=False).notices}
 
     assert isinstance(case["warn"], list)
-    assert {CODES[warning] for warning in case["warn"]} <= told
+    assert {CODES[warning] for warning in case["warn"]} <= warned
 
 
 @pytest.mark.parametrize("names", list(NameSet))
@@ -94,11 +94,11 @@ def test_what_an_installer_would_see(case: dict[str, object], names: NameSet, tm
     shutil.copytree(source, project) if source.is_dir() else shutil.copy(source, project)
 
     planned_ = plan([project], Policy(names=names))
-    told = {notice.code for file in planned_.files for notice in file.notices}
+    warned = {notice.code for file in planned_.files for notice in file.notices}
     for file in planned_.files:
         file.path.write_bytes(file.rewritten)
 
     expected = BY_EFFECT / f"expected-{names}" / name
     assert contents(project) == contents(expected) if source.is_dir() else project.read_bytes() == expected.read_bytes()
-    assert set(case["warn"] if isinstance(case["warn"], list) else ()) <= told
+    assert set(case["warn"] if isinstance(case["warn"], list) else ()) <= warned
     assert not plan([project], Policy(names=names)).changed

@@ -7,14 +7,16 @@ from tests.support.smoke import document
 
 
 def test_the_report_counts_what_a_level_leaves_out_and_names_the_level_that_runs_it() -> None:
-    told = document(verdict="pass", level="quick") | {
+    report = document(verdict="pass", level="quick") | {
         "left_out": [
             {"kernel": "muon_step", "cases": [], "level": "full"},
             {"kernel": "scaled_mm", "cases": ["one", "two"], "level": "full"},
             {"kernel": "scaled_mm", "cases": ["three"], "level": "deep"},
         ]
     }
-    lines = [line for line in text({"mutants": [], "compiled": [], **told}).splitlines() if line.startswith("left out")]
+    lines = [
+        line for line in text({"mutants": [], "compiled": [], **report}).splitlines() if line.startswith("left out")
+    ]
     assert lines == [
         "left out at level quick, run by --level full: all of muon_step; 2 cases of 1 of the kernels above",
         "left out at level quick, run by --level deep: 1 case of 1 of the kernels above",

@@ -161,7 +161,7 @@ def predict(wheelproof: Wheelproof, index: Path, environment: Path, *arguments: 
 
 
 def environment(folder: Path, packages: dict[tuple[str, str], tuple[str, ...]]) -> Path:
-    """A flat folder with these packages, as ``--target`` makes it; an extension module tells its platform."""
+    """A flat folder with these packages, as ``--target`` makes it; an extension module shows its platform."""
     installed = Installed(folder)
     for (name, version), requires in packages.items():
         installed.install(wheel(name, version, requires))

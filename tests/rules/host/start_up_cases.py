@@ -91,7 +91,7 @@ CASES = [
         ("torch imports /mine/types.py in place of Python's own module",),
     ),
     Case("DOC225", "a file of a name that torch does not import", lambda: here("sunau.py")),
-    Case("DOC225", "a file of PYTHONPATH with a name of its own", lambda: of_pythonpath("/mine/mytypes.py")),
+    Case("DOC225", "a file of PYTHONPATH with another name", lambda: of_pythonpath("/mine/mytypes.py")),
     Case("DOC225", "a standard module in its place", lambda: of_pythonpath("/usr/lib/python3.12/types.py")),
     # B26
     Case(
@@ -127,7 +127,7 @@ CASES = [
         ("torch is built for _C.cpython-311-x86_64-linux-gnu.so, and Python 3.12.3 imports none of these",),
     ),
     Case("DOC228", "the module of this Python", lambda: extensions("_C.cpython-312-x86_64-linux-gnu.so")),
-    Case("DOC228", "there is none", extensions),
+    Case("DOC228", "no extension module was found", extensions),
     # B29
     Case(
         "DOC229",

@@ -16,7 +16,7 @@ SAYS = ("torch is not installed for /opt/env/bin/python",)
 
 
 def without_torch(facts: HostFacts) -> HostFacts:
-    return replaced(replace(facts, torch=Unavailable("there is none")), "installed", torch=None)
+    return replaced(replace(facts, torch=Unavailable("no torch was found")), "installed", torch=None)
 
 
 CASES = [

@@ -37,7 +37,7 @@ CASES = [
     Case("PIN211", "one that is gone", lambda: facts(guard(FileState.MISSING)), ("/venv/bin/pip is missing",)),
     Case(
         "PIN211",
-        "a receipt that is none",
+        "a receipt that cannot be read",
         lambda: facts(Unavailable("the receipt is empty")),
         ("the receipt is empty",),
     ),

@@ -61,7 +61,7 @@ CASES = [
     ),
     Case(
         "PIN104",
-        "an install command that keeps torch, and takes any where there is none",
+        "an install command that keeps an installed torch, and installs any torch where it is missing",
         pin("torch", "command", section="pip install", kept=True),
         ("`pip install torch` installs torch by name",),
         WARNING,

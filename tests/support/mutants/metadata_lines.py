@@ -1,4 +1,4 @@
-"""Lines of METADATA that are put together of parts, so that combinations arise which nobody thought of."""
+"""Lines of METADATA that are put together of parts, so that unforeseen combinations arise."""
 
 from __future__ import annotations
 

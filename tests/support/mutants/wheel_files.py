@@ -123,7 +123,7 @@ EGG_INFOS = {
     "sound": b"Metadata-Version: 1.1\nName: other\nVersion: 2.0\n",
     "without a version": b"Metadata-Version: 1.1\nName: other\n",
     "without a name": b"Metadata-Version: 1.1\nVersion: 2.0\n",
-    "of a version that is none": b"Metadata-Version: 1.1\nName: other\nVersion: two\n",
+    "of an invalid version": b"Metadata-Version: 1.1\nName: other\nVersion: two\n",
     "in Latin-1": b"Metadata-Version: 1.1\nName: other\nVersion: 2.0\nAuthor: \xe9\n",
     "of nothing": b"",
 }

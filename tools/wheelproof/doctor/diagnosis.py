@@ -93,7 +93,7 @@ def diagnose(
 
 
 def observed_symptoms(facts: HostFacts, expected: HostExpectation | None = None) -> tuple[str, ...]:
-    """The symptoms that are faults on this host: without a GPU, a torch for the CPU is none, unless one is expected."""
+    """The symptoms that are faults here: a CPU build of torch is one where a GPU is there, or expected."""
     seen = symptoms(facts)
     of_a_gpu = may_have_gpu(facts) if expected is None else expected.accelerator != CPU
     return seen if of_a_gpu else tuple(name for name in seen if not matches(name, OF_A_GPU))

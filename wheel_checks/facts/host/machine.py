@@ -70,7 +70,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``shm_bytes`` is the size of /dev/shm (0: there is none), ``memlock_bytes`` None for no limit.
+    """``shm_bytes`` is the size of /dev/shm (0 when it is missing), ``memlock_bytes`` None for no limit.
 
     ``address_space_bytes`` is how much a process may map (``ulimit -v``), and ``address_space_hard`` how far its user
     may raise that; None for no limit.

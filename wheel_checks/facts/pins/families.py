@@ -56,7 +56,7 @@ def families() -> tuple[Family, ...]:
 
 
 def family(name: str) -> Family:
-    """The family of that name, or with that anchor. Raises UsageError when there is none."""
+    """The family of that name, or with that anchor. Raises UsageError when no family is known by it."""
     found = next((one for one in families() if name in (one.name, one.anchor)), None)
     if found is None:
         raise UsageError(f"there is no family {name!r}", expected=f"one of {joined([one.name for one in families()])}")

@@ -60,7 +60,7 @@ class ImportOrder:
         return cls(tuple(folders), {name: tuple(rows) for name, rows in found.items()}, dict(loose or {}))
 
     def visible(self, name: str) -> Copy | None:
-        """The copy that imports find; None when there is none."""
+        """The copy that imports find; None when imports find no copy."""
         return next(iter(self.copies.get(name, ())), None)
 
     @property

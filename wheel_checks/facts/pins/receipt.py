@@ -99,7 +99,7 @@ def folder_of(prefix: str) -> str:
 
 
 def read_installed_guard(tree: FileTree, prefix: str) -> InstalledGuard | Unavailable | None:
-    """The guard of the environment at ``prefix``; None when it has none, Unavailable for a receipt that is none."""
+    """The guard of the environment at ``prefix``; None without one, Unavailable for an unreadable receipt."""
     folder = folder_of(prefix)
     try:
         data = tree.read(f"{folder}/receipt.json", _LARGEST)

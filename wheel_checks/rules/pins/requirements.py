@@ -45,8 +45,8 @@ def replaces(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     for found in file.requirements:
         if found.role not in (BUILD, CONDA, LOCK) and not found.kept:
             what = f"`{found.section} {found.text}`" if found.role == COMMAND else found.text
-            told = f"{what} could replace the installed {found.name}: {found.reason}"
-            yield Finding(told, _evidence(found), _fix(file, found), found.location, undecided=not found.certain)
+            message = f"{what} could replace the installed {found.name}: {found.reason}"
+            yield Finding(message, _evidence(found), _fix(file, found), found.location, undecided=not found.certain)
 
 
 @rule(
@@ -62,8 +62,8 @@ def builds(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """No requirement of a build environment is on torch."""
     for found in file.requirements:
         if found.role == BUILD:
-            told = f"{found.text} is installed anew for every build, whatever is there"
-            yield Finding(told, _evidence(found), _fix(file, found), found.location)
+            message = f"{found.text} is installed anew for every build, whatever is there"
+            yield Finding(message, _evidence(found), _fix(file, found), found.location)
 
 
 @rule(
@@ -80,8 +80,8 @@ def companions(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     for found in file.requirements:
         free = found.role not in (BUILD, CONDA, LOCK) and found.kept and not found.installed
         if found.name in _COMPANIONS and free:
-            told = f"{found.text} takes the newest release, and the torch that it requires"
-            yield Finding(told, _evidence(found), _fix(file, found), found.location)
+            message = f"{found.text} takes the newest release, and the torch that it requires"
+            yield Finding(message, _evidence(found), _fix(file, found), found.location)
 
 
 @rule(
@@ -97,8 +97,8 @@ def commands(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """No install command names torch."""
     for found in file.requirements:
         if found.role == COMMAND and found.kept:
-            told = f"`{found.section} {found.text}` installs {found.name} by name"
-            yield Finding(told, _evidence(found), _BY_HAND, found.location)
+            message = f"`{found.section} {found.text}` installs {found.name} by name"
+            yield Finding(message, _evidence(found), _BY_HAND, found.location)
 
 
 @rule(
@@ -115,11 +115,11 @@ def locks(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     judged = {found.name for found in file.requirements if found.role == LOCK and found.installed}
     for found in file.requirements:
         if found.role == LOCK and found.installed and not found.kept:
-            told = (
+            message = (
                 f"{found.text} is locked, and {found.installed} is installed: an install of the lock file replaces it"
             )
             there = (Evidence("installed", f"{found.name} {found.installed}"),)
-            yield Finding(told, there, location=found.location, severity=Severity.ERROR)
+            yield Finding(message, there, location=found.location, severity=Severity.ERROR)
     for notice in file.noticed("lock-file"):
         if not judged & set(notice.names):
             yield Finding(notice.message, location=notice.location)

@@ -78,6 +78,6 @@ def _outcome(report: Report, installed: str) -> Outcome:
         if subject.facts.get("name") == "torch":
             if subject.facts.get("fate") == "kept":
                 return Outcome(Fate.KEPT, f"an install keeps torch {installed}")
-            told = next((r.message for r in subject.results if r.outcome is Result.FAIL), subject.headline)
-            return Outcome(Fate.REPLACED, told)
+            message = next((r.message for r in subject.results if r.outcome is Result.FAIL), subject.headline)
+            return Outcome(Fate.REPLACED, message)
     return Outcome(Fate.UNKNOWN, "the prediction says nothing of torch")

@@ -111,7 +111,7 @@ def _uninstall(arguments: argparse.Namespace, output: OutputOptions) -> int:
 
 
 def _ask(arguments: argparse.Namespace, question: str) -> None:
-    """Ask, unless --yes says so already. Raises UsageError for a no, and where there is nobody to ask."""
+    """Ask, unless --yes says so already. Raises UsageError for a no, and when standard input is no terminal."""
     if arguments.yes:
         return
     if not sys.stdin.isatty():

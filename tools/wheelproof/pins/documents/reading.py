@@ -92,7 +92,7 @@ def kind_of(path: Path, *, named: bool = True) -> str:
     """The kind of a file by its name; "" when it tells none.
 
     A file that is not ``named``, but found in a tree, is a requirements file only by its own name or its folder's:
-    CMakeLists.txt and MANIFEST.in are none. For YAML of whatever name it is "yaml": its content has to decide.
+    CMakeLists.txt and MANIFEST.in are not. For YAML of whatever name it is "yaml": its content has to decide.
     """
     name = path.name
     kind = next((kind for kind, pattern in _NAMES if pattern.fullmatch(name)), "")

@@ -69,7 +69,7 @@ def _all_closures() -> Iterator[str]:
 def place_of(python: str, variables: Mapping[str, str]) -> tuple[Place, dict[str, Any]]:
     """The environment at ``python`` (the active one for ""), and what its Python says of where it imports from.
 
-    Raises NotFoundError when there is none, SourceError when its Python does not start.
+    Raises NotFoundError when no environment is found, SourceError when its Python does not start.
     """
     environment = find_environment(python, variables=variables)
     if not environment.interpreter:
@@ -113,7 +113,7 @@ def install(plan: installing.Plan) -> None:
 
 
 def uninstall(place: Place) -> list[str]:
-    """Remove the guard; the files that were changed since and are left. Raises SourceError, also when there is none."""
+    """Remove the guard; return the files that were changed since and stay. Raises SourceError, also without a guard."""
     with _as_errors():
         return installing.uninstall(place)
 
@@ -137,7 +137,7 @@ def describe_plan(plan: installing.Plan) -> str:
 
 
 def describe_installed(place: Place) -> str:
-    """The files of an installed guard, for people. Raises SourceError when there is none."""
+    """The files of an installed guard, for people. Raises SourceError when no guard is installed."""
     found = receipt.read(place.file(layout.RECEIPT))
     if found is None:
         raise SourceError(f"there is no guard in {place.prefix}", hint="name another environment: --python PATH")

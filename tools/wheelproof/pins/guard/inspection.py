@@ -39,8 +39,8 @@ def inspect_environment(
     ways = tuple(_open(found, prefix, variables, installer))
     held = {**guarded.needed_of(running), **running.packages}
     outside = _OUTSIDE if _pip_version(sites) >= _FIRST_HOOK else (_old_pip(sites), *_OUTSIDE)
-    told = tuple((damage.name, damage.what) for damage in damages)
-    return EnvironmentGuard(prefix, python, found, ways, told, tuple(held.items()), outside)
+    damaged = tuple((damage.name, damage.what) for damage in damages)
+    return EnvironmentGuard(prefix, python, found, ways, damaged, tuple(held.items()), outside)
 
 
 def guard_in_force(environment: Environment, installer: str, variables: Mapping[str, str]) -> guarded.Guard | None:
@@ -130,7 +130,7 @@ def _names(folder: str) -> list[str]:
 def _pip_version(sites: list[str]) -> tuple[int, ...]:
     found = installed(sites).get("pip")
     if found is None:
-        return _FIRST_HOOK  # there is none to be called
+        return _FIRST_HOOK  # no pip is there to be called
     return tuple(int(part) for part in found.version.split(".")[:2] if part.isdigit())
 
 

@@ -158,7 +158,7 @@ def _described_python(place: Destination, folder: Path) -> str:
     here = (platform.machine(), sys.version_info[:2])
     if not place.python and (place.target.machine, place.target.python) != here:
         raise UsageError(
-            "pip cannot tell what it would do elsewhere: it evaluates the markers of this machine",
+            "pip cannot plan for another platform: it evaluates the markers of this machine",
             hint="use --installer uv",
         )
     venv = folder / "described"

@@ -1,7 +1,7 @@
 """Asks uv what ``uv sync``, ``uv add``, ``uv remove`` and ``uv run`` would do to the environment of a project.
 
 uv has a dry run of ``uv sync``, which writes nothing. With a lock that is up to date it runs offline, so nothing that
-the project names is contacted; where uv would lock anew, it may only ask indexes that are trusted. ``uv add`` and
+the project names is contacted; where uv would lock again, it may only ask indexes that are trusted. ``uv add`` and
 ``uv remove`` have no dry run: they edit a copy of pyproject.toml, next to links to the rest of the project.
 """
 
@@ -42,7 +42,7 @@ _NOT_LINKED = {"pyproject.toml", "uv.lock", "uv.toml", ".venv", ".git"}
 
 
 def find_project(folder: Path) -> Path:
-    """The folder of the project that uv finds from here. Raises UsageError when there is none."""
+    """The folder of the project that uv finds from here. Raises UsageError when no project is found."""
     for place in _upwards(folder):
         if (place / "pyproject.toml").is_file():
             return place
@@ -220,7 +220,7 @@ def _requirements(document: Mapping[str, Any], step: Step) -> Iterator[Requireme
 
 
 def _untrusted(document: Mapping[str, Any], project: Path, trust: Trust) -> Iterator[Address]:
-    """The addresses of a project that uv would contact to lock it, and that nobody but the project names."""
+    """The addresses of a project that uv would contact to lock it, and that only the project names."""
     where = f"{project.name}/pyproject.toml"
     listed = table(document, "tool", "uv").get("index", [])
     urls = [(row.get("url"), "index") for row in listed if isinstance(row, Mapping)] if isinstance(listed, list) else []

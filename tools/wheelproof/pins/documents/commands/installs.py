@@ -283,7 +283,7 @@ def _valued(row: _Row, found: dict[str, list[Word]], option: str, value: Word) -
 
 
 def _several(value: Word) -> list[Word]:
-    """Uv's --with takes several, separated by commas; those within brackets and versions are none."""
+    """Split the value of uv's --with at commas, except those within brackets and versions."""
     parts = re.split(r",(?=\s*[A-Za-z])(?![^\[]*\])", value.text)
     return [Word(part.strip(), value.raw, value.at) for part in parts if part.strip()]
 

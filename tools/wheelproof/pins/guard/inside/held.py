@@ -35,7 +35,7 @@ def normalized(name: str) -> str:
 
 
 def name_of(requirement: str) -> str:
-    """The normalized name at the start of a requirement, "" when there is none."""
+    """The normalized name at the start of a requirement, "" when it has no name."""
     found = _NAME.match(requirement)
     return normalized(found[1]) if found else ""
 

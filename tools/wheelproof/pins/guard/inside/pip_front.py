@@ -55,7 +55,7 @@ def cache_of(guard: Guard, variables: Mapping[str, str], installer: str = "uv") 
 def find_command(arguments: Sequence[str], valued: Set[str], known: Set[str] = frozenset()) -> int:
     """The index of the first argument that is no option and no value of one; the count of arguments when all are.
 
-    Where the commands are ``known``, what is none of them is taken for the value of an option of a later release.
+    Where the commands are ``known``, any other word is taken for the value of an option of a later release.
     """
     index = 0
     while index < len(arguments):

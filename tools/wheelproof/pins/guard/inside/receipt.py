@@ -77,7 +77,7 @@ def write(path: str, receipt: Receipt) -> None:
 
 
 def read_json(path: str) -> dict[str, Any]:
-    """The object in a JSON file; an empty one when there is none."""
+    """The object in a JSON file; empty when the file is missing."""
     try:
         with open(path, encoding="utf-8") as file:
             document = json.load(file)

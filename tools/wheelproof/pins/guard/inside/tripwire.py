@@ -170,7 +170,7 @@ def _hidden(name: str, seen: Seen, sites: Sequence[str]) -> str:
 
 
 def hiding(seen: Seen, sites: Sequence[str]) -> list[str]:
-    """The paths of modules in folders before that of a distribution which have the names of its own."""
+    """The paths of modules that hide those of a distribution: same names, in folders that are searched earlier."""
     earlier = sites[: sites.index(seen.site)] if seen.site in sites else []
     earlier = [site for site in earlier if os.path.isdir(site)]
     if not earlier:

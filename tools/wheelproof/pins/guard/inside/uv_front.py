@@ -409,7 +409,7 @@ def _guard_of_project(options: Sequence[str], folder: str, variables: Mapping[st
 
 
 def _is_of_script(command: str, options: Sequence[str], left: Sequence[str], folder: str) -> bool:
-    """Whether the call is for a script with requirements of its own, which has an environment of its own."""
+    """Whether the call is for a script with inline requirements, for which uv makes a separate environment."""
     if command != "run":
         return any(option.partition("=")[0] == "--script" for option in options)
     script = os.path.join(folder, left[0]) if left else ""
