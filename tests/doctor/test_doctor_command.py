@@ -18,7 +18,7 @@ import pytest
 
 from tests.conftest import Run, Wheelproof
 from tests.support.environments import Installed, library
-from tests.support.hosts import cuda_fails, healthy, with_cpu_torch, with_variables, without_gpu
+from tests.support.hosts import cuda_fails, healthy, hgx, with_cpu_torch, with_variables, without_gpu
 from tests.support.patience import PATIENCE, wait_until
 from tests.support.patients import NCCL, Patient, nccl_wheel, torch_wheel
 from tests.support.stub_driver import build, variables
@@ -134,6 +134,35 @@ def test_what_cannot_be_expected(wheelproof: Wheelproof, tmp_path: Path, wanted:
     assert wheelproof("doctor", "--facts", saved(tmp_path, healthy()), "--expect", wanted).status == 2
 
 
+def test_a_gpu_that_torch_was_not_tried_on_is_not_proven(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    facts = hgx()
+    assert isinstance(facts.torch, TorchProbe)
+    runs = [
+        wheelproof("doctor", "--facts", saved(tmp_path, replace(facts, torch=replace(facts.torch, computed=computed))))
+        for computed in (8, 3)
+    ]
+
+    assert [run.status for run in runs] == [0, 3]
+    assert runs[0].out.startswith("torch 2.11.0+cu130 computes and Triton compiles on 8 x NVIDIA H200\n")
+    assert runs[1].out.startswith(
+        "not proven that torch 2.11.0+cu130 computes on 8 x NVIDIA H200: it was tried on 3 of 8"
+    )
+
+
+@pytest.mark.parametrize("selection", [("--select", "DOC5"), ("--ignore", "DOC601")])
+def test_a_cause_that_is_not_shown_passes_nothing(
+    wheelproof: Wheelproof, tmp_path: Path, selection: tuple[str, str]
+) -> None:
+    run = wheelproof("doctor", "--facts", saved(tmp_path, hidden()), *selection)
+
+    assert run.status == 3
+    assert "DOC601" not in run.out
+
+
+def test_kernels_are_not_run_where_a_cpu_is_expected(wheelproof: Wheelproof) -> None:
+    assert wheelproof("doctor", "--expect", "cpu", "--full").status == 2
+
+
 def test_no_rule_passes_on_what_is_not_there(wheelproof: Wheelproof, tmp_path: Path) -> None:
     facts = healthy()
     assert isinstance(facts.installed, InstalledFacts)
@@ -187,7 +216,7 @@ def test_every_format_names_the_cause(wheelproof: Wheelproof, tmp_path: Path, fo
 def test_rules_that_are_not_shown_still_count_in_the_diagnosis(wheelproof: Wheelproof, tmp_path: Path) -> None:
     run = wheelproof("doctor", "--facts", saved(tmp_path, hidden()), "--ignore", "DOC6", "--format", "json")
 
-    assert run.status == 0
+    assert run.status == 3  # what decides is not shown
     assert diagnosis(run)["root"] == "DOC601"
     assert "DOC601" not in {result["rule"] for result in json.loads(run.out)["subjects"][0]["results"]}
 

@@ -346,6 +346,7 @@ def _server(machine: str, gpu: str, device: str, capability: tuple[int, int], me
             available=True,
             devices=gpus,
             computes="",
+            computed=gpus,
         ),
         kernel=KernelProbe(ChildEnd(seconds=0.9)),
     )

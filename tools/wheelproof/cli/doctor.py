@@ -138,6 +138,8 @@ def _check(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together."""
     elsewhere = "--facts" if arguments.facts else "--root" if arguments.root != "/" else ""
     acting = [name for name, given in (("--fix", arguments.fix), ("--full", arguments.full)) if given]
+    if arguments.full and arguments.expect.strip().lower() == "cpu":
+        raise UsageError("--full runs kernels on a GPU, and --expect cpu expects none", expected="one of the two")
     if elsewhere and acting:
         raise UsageError(f"{acting[0]} acts on this machine, and {elsewhere} names another", expected="one of the two")
     python, here = arguments.python, arguments.root == "/"

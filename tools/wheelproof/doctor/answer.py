@@ -13,7 +13,7 @@ from wheel_checks.facts.host.presence import may_have_gpu
 from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
 from wheel_checks.facts.host.seen import gpus_of
 from wheel_checks.model import Answer, CheckResult, Outcome, Severity, Unavailable, Verdict
-from wheel_checks.phrases import joined
+from wheel_checks.phrases import joined, plural
 from wheelproof.doctor.diagnosis import Diagnosis
 from wheelproof.doctor.phrases import state_phrase
 
@@ -75,13 +75,14 @@ def _on_gpu(facts: HostFacts) -> Answer:
     probe, gpus = facts.torch, gpus_of(facts)
     if isinstance(probe, TorchProbe) and probe.computes == "" and probe.available:
         seen = () if isinstance(gpus, Unavailable) else gpus
-        name = counted(seen) if seen else f"{probe.devices} GPUs" if probe.devices != 1 else "a GPU"
-        compiles = isinstance(facts.kernel, KernelProbe)
-        return Answer(
-            Verdict.PASS,
-            f"torch {probe.version} computes{' and Triton compiles' if compiles else ''} on {name}",
-            _ABOUT,
-        )
+        name = counted(seen) if seen else plural(probe.devices, "GPU")
+        compiles = " and Triton compiles" if isinstance(facts.kernel, KernelProbe) else ""
+        if probe.devices > max(probe.computed, 1):
+            tried = f"it was tried on {max(probe.computed, 1)} of {probe.devices}"
+            return Answer(
+                Verdict.UNDECIDED, f"not proven that torch {probe.version} computes on {name}", _ABOUT, (tried,)
+            )
+        return Answer(Verdict.PASS, f"torch {probe.version} computes{compiles} on {name}", _ABOUT)
     return Answer(Verdict.UNDECIDED, _NOT_PROVEN, _ABOUT, tuple(_why_not_proven(facts)))
 
 

@@ -133,6 +133,7 @@ class Answer:
                 tuple(VariableChange(*change) for change in self.each("change")),
                 *(tuple(told.get(name) or ()) for name in ("standard", "extensions", "suffixes")),
             ),
+            computed=told.get("computed", 0),
         )
 
     def as_kernel(self) -> KernelProbe | Unavailable:

@@ -9,7 +9,7 @@ from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.expected import HostExpectation
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.model import CheckResult, Report, Subject
+from wheel_checks.model import CheckResult, Outcome, Report, Severity, Subject, Verdict
 from wheel_checks.rules.host.cause import KIND
 from wheel_checks.runner import run_rules
 from wheelproof.doctor import summary
@@ -64,5 +64,8 @@ def make_report(
     showing.selection.rules(KIND)  # for the error of a prefix that means nothing
     host = replace(host, results=tuple(showing.selection.kept(host.results)))
     overview = summary.overview(facts, diagnosis, detail=showing.detail, more=notes)
-    answer = answer_host(facts, diagnosis, host.results, examination.expected)
+    answer = answer_host(facts, diagnosis, examination.results, examination.expected)
+    errors = [r for r in host.results if r.outcome is Outcome.FAIL and r.severity is Severity.ERROR]
+    if answer.verdict is Verdict.FAIL and not errors:
+        answer = replace(answer, verdict=Verdict.UNDECIDED)  # what decides was not selected, or was ignored
     return opened.close((host, *more), showing.selection, overview=overview, answers=(answer,))

@@ -117,11 +117,11 @@ class TorchProbe:
     """torch, imported in the target interpreter. ``error`` is what an exception of the import says, ``trace`` its end.
 
     ``available`` is torch.cuda.is_available(), None when it was not reached; ``init_error`` what torch.cuda.init()
-    said; ``warnings`` what torch warned of. ``computes`` is "" when a small product on the GPU was right, else what
-    failed. ``failed_at`` is the step in which the child hung or crashed; ``trace`` then tells where in Python that was.
-    ``steps`` are the seconds of its steps. ``names`` are the GPUs that torch sees; ``device`` is "cuda" (also for
-    ROCm) or "xpu". ``computes_on_cpu`` is as ``computes``, where there was no GPU to compute on. ``edited`` are files
-    of the traceback that are not those that were installed, by RECORD.
+    said; ``warnings`` what torch warned of. ``computes`` is "" when a small product was right on the first ``computed``
+    GPUs, else what failed. ``failed_at`` is the step in which the child hung or crashed; ``trace`` then tells where in
+    Python that was. ``steps`` are the seconds of its steps. ``names`` are the GPUs that torch sees; ``device`` is
+    "cuda" (also for ROCm) or "xpu". ``computes_on_cpu`` is as ``computes``, where there was no GPU to compute on.
+    ``edited`` are files of the traceback that are not those that were installed, by RECORD.
     """
 
     end: ChildEnd
@@ -143,6 +143,7 @@ class TorchProbe:
     computes_on_cpu: str | None = None
     start: StartUp = NOTHING_SEEN
     edited: tuple[str, ...] = ()
+    computed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

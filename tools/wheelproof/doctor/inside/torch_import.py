@@ -18,6 +18,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 MOST_WARNINGS = 8
@@ -152,7 +153,7 @@ def compute(torch: Any, device: str) -> str:
     if device == "cpu":
         difference = numbers @ numbers - (numbers[:, :, None] * numbers[None, :, :]).sum(1)
     else:
-        moved = numbers.cuda() if device == "cuda" else numbers.to(device)
+        moved = numbers.cuda() if device == "cuda" else numbers.to(device)  # the first GPU as most programs ask for it
         difference = (moved @ moved).cpu() - numbers @ numbers
     wrong_by = difference.abs().max().item()
     return f"the product of two matrices is wrong by {wrong_by:g}" if wrong_by else ""
@@ -207,10 +208,17 @@ def main(seconds: float, each: float, kernel: str) -> None:
         if said is not None:
             say(computes_on_cpu=said)
         return
-    say(devices=steps.take(f"torch.{device}.device_count()", module.device_count, "init_error") or 0)
-    said = steps.take("a product on the GPU", lambda: compute(torch, device), "computes")
-    if said is not None:
-        say(computes=said)
+    devices = steps.take(f"torch.{device}.device_count()", module.device_count, "init_error") or 0
+    say(devices=devices)
+    for index in range(min(max(devices, 1), MOST_GPUS)):
+        place = device if index == 0 else f"{device}:{index}"
+        said = steps.take(
+            "a product on the GPU" + f" {index}" * bool(index), partial(compute, torch, place), "computes"
+        )
+        if said is not None:
+            say(computes=f"GPU {index}: {said}" if said and index else said, computed=index + 1)
+        if said != "":
+            break
     say(names=steps.take("the names of the GPUs", lambda: names_of(module), "init_error"))
     if kernel:
         said = steps.take("a Triton kernel", lambda: run_kernel(torch, kernel), "kernel")
