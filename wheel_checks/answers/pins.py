@@ -26,8 +26,11 @@ def answer_prediction(subjects: Sequence[Subject]) -> Answer:
         more = f" (and {plural(len(reasons) - 1, 'more finding')})" if len(reasons) > 1 else ""
         return Answer(Verdict.FAIL, reasons[0] + more, decided_by=rules)
     undecided = [r for r in results if r.outcome is Outcome.ERROR]
-    if undecided or not there:
-        reasons = tuple(dict.fromkeys(result.message for result in undecided))
+    run = {result.rule for result in results if result.outcome in (Outcome.PASS, Outcome.FAIL)}
+    not_run = [rule for rule in _KEEPS if rule not in run] if there else []
+    if undecided or not_run or not there:
+        silenced = [f"{joined(not_run)} {'was' if len(not_run) == 1 else 'were'} not run"] if not_run else []
+        reasons = tuple(dict.fromkeys([*(result.message for result in undecided), *silenced]))
         return Answer(
             Verdict.UNDECIDED,
             f"it is not proven that {who} {verb}",

@@ -73,6 +73,26 @@ def test_every_byte_is_restored(tmp_path: Path, index: Index, uv_inside: bool) -
     assert (world.tree(), world.folders()) == (before, folders)
 
 
+def test_what_the_user_writes_between_two_installations_is_kept(world: GuardedWorld) -> None:
+    """PIN211 and PIN212 advise the second one."""
+    file = world.venv / "pip.conf"
+    file.write_text("[install]\nno-cache-dir = 1\n")
+    assert world.install_guard().status == 0
+    file.write_text(f"{file.read_text()}[list]\nformat = columns\n")
+    assert world.install_guard().status == 0
+    assert world.shell("pip config get list.format").words == "columns\n"
+    assert world.guard("--uninstall", "--yes").status == 0
+    assert file.read_text() == "[install]\nno-cache-dir = 1\n[list]\nformat = columns\n"
+    assert world.shell("pip --version").status == 0
+
+
+def test_a_failed_change_is_not_what_is_held(world: GuardedWorld) -> None:
+    world.install_guard()
+    before = world.tree()
+    assert world.shell("WHEELPROOF_GUARD=off pip install torch==99.0").status != 0
+    assert world.tree() == before
+
+
 def test_constraints_of_the_user_stay_in_force(world: GuardedWorld) -> None:
     world.write("mine.txt", "six==1.16\n")
     (world.home / ".config" / "pip").mkdir(parents=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheel_checks.errors import UsageError
+from wheel_checks.errors import NotFoundError, UsageError
 from wheelproof.cli.options import CommandParser, OutputOptions, add_list, add_output_options, emit
 from wheelproof.cli.rights import SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
@@ -97,6 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
     targets = read_targets(arguments.specs, folder, typed, arguments.with_)
     place = _place(arguments, targets.steps)
     steps = [step for step in targets.steps if not (arguments.installed and step.text.startswith(f"{FROM} "))]
+    if targets.steps and not steps:
+        raise NotFoundError("no command of an installer was found", hint="ask about what is installed there")
     chosen = arguments.installer or ("uv" if place.described or output.offline else "both")
     if output.offline and chosen != "uv":
         raise UsageError("pip cannot plan an install from its cache alone", hint="use --installer uv with --offline")

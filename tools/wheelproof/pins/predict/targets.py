@@ -9,7 +9,7 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from wheel_checks.errors import UsageError
+from wheel_checks.errors import NotFoundError, UsageError
 from wheel_checks.formats.lock.model import PDM, POETRY, PYLOCK, UV
 from wheel_checks.formats.lock.reading import format_by_name, is_lock_name
 from wheelproof.pins.installers import UV as UV_INSTALLER
@@ -67,7 +67,10 @@ def _steps(word: str, folder: Path) -> Iterator[Step]:
     elif is_lock_name(path.name) and path.is_file():
         yield _of_lock(word, path)
     elif is_image_file(path):
-        yield from steps_of_image(path)
+        found = list(steps_of_image(path))
+        if not found:
+            raise NotFoundError(f"no command of an installer was found in {word}", hint="ask about what it installs")
+        yield from found
 
 
 def _of_lock(word: str, path: Path) -> Step:

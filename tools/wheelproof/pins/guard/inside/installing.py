@@ -21,6 +21,7 @@ from .layout import Place
 from .receipt import Entry, Receipt
 from .tripwire import look, status_of
 
+_PINS_OF_UV = "constraint-dependencies = ["  # the first line of the user's uv.toml, where the guard writes it
 _PIPS = re.compile(r"pip(?:3(?:\.\d+)?)?")
 
 
@@ -68,7 +69,7 @@ def plan(place: Place, settings: Mapping[str, Any], variables: Mapping[str, str]
     pip_notes, pip_steps = _pip_conf(place, old, settings)
     steps = [*_texts(place, held, settings), *_program(place), *pip_steps, *_fronts(place, distributions, settings)]
     if user_file:
-        steps.append(_user_step(user_file, old, held))
+        steps.append(_user_step(place, user_file, old, held))
     return Plan(place, held, settings, steps, [*pip_notes, *_damaged_before(held, sites_of(settings))])
 
 
@@ -191,15 +192,31 @@ def _take_out(place: Place, entry: Entry) -> bool:
         return not layout.is_front(entry.path)  # pip or uv was installed again, and put its own there
     if entry.role == "record":
         return True  # of a later install, whose rows are its own
-    if entry.role != "pip.conf":
+    if entry.role not in ("pip.conf", "uv.toml"):
         return False
-    text = pip_conf.read_text(entry.path)
+    kept = _without_guard(place, entry.role, pip_conf.read_text(entry.path))
+    receipt.replace(entry.path, kept.encode("utf-8", "surrogateescape"), _mode(entry.path))
+    return True
+
+
+def _without_guard(place: Place, role: str, text: str) -> str:
+    """The text of a configuration file without the lines of the guard."""
+    if role == "uv.toml":
+        first, _, rest = text.partition("\n")
+        return rest if first.startswith(_PINS_OF_UV) else text
     others = [word for word in pip_conf.value(text, "install", "constraint").split() if layout.FOLDER not in word]
     if others:
         text = pip_conf.with_value(text, "install", "constraint", " ".join(others))
-    kept = "".join(line for line in text.splitlines(keepends=True) if place.share not in line)
-    receipt.replace(entry.path, kept.encode("utf-8", "surrogateescape"), _mode(entry.path))
-    return True
+    text = "".join(line for line in text.splitlines(keepends=True) if place.share not in line)
+    return re.sub(r"^\[(?:global|install)\]\r?\n(?=\[|\Z)", "", text, flags=re.MULTILINE)  # made for our lines
+
+
+def _users_text(place: Place, role: str, path: str, known: Entry | None) -> str:
+    """What the user wrote in a configuration file: the kept text, or what is there now where that was edited since."""
+    if known is not None and receipt.digest_of(path) == known.sha256:
+        return pip_conf.read_text(known.kept) if known.kept else ""
+    text = pip_conf.read_text(path)
+    return text if known is None else _without_guard(place, role, text)
 
 
 # What is planned
@@ -237,8 +254,7 @@ def _program(place: Place) -> list[Step]:
 def _pip_conf(place: Place, old: Receipt | None, settings: Mapping[str, Any]) -> tuple[list[str], list[Step]]:
     """The configuration of pip for the environment: constraints, and the hook that ``python -m pip`` runs through."""
     path = place.pip_conf
-    known = old.find(path) if old else None
-    text = pip_conf.read_text(known.kept) if known and known.kept else "" if known else pip_conf.read_text(path)
+    text = _users_text(place, "pip.conf", path, old.find(path) if old else None)
     hook, notes = place.file(layout.HOOK), []
     constraints = [*settings["pip_constraints"], _as_word(place.file(layout.CONSTRAINTS))]
     text = pip_conf.with_value(text, "install", "constraint", " ".join(constraints))
@@ -287,13 +303,12 @@ def _record_with(path: str, owner: Distribution | None) -> str:
     return owner.record if any(found[:1] == [row] for found in _rows(owner.record)) else ""
 
 
-def _user_step(path: str, old: Receipt | None, held: Held) -> Step:
-    known = old.find(path) if old else None
-    text = pip_conf.read_text(known.kept) if known and known.kept else "" if known else pip_conf.read_text(path)
+def _user_step(place: Place, path: str, old: Receipt | None, held: Held) -> Step:
+    text = _users_text(place, "uv.toml", path, old.find(path) if old else None)
     if re.search(r"^constraint-dependencies\s*=", text, re.MULTILINE):
         raise InstallError(f"{path} has constraint-dependencies already; add those of the guard by hand")
     pins = ", ".join(f'"{name}=={version_of(one)}"' for name, one in sorted(held.pinned.items()))
-    data = f"constraint-dependencies = [{pins}]\n{text}".encode("utf-8", "surrogateescape")
+    data = f"{_PINS_OF_UV}{pins}]\n{text}".encode("utf-8", "surrogateescape")
     return Step(path, data, "uv.toml", "the user's configuration of uv: it holds in every environment of the user")
 
 
@@ -312,6 +327,7 @@ def _put(place: Place, step: Step, entries: Mapping[str, Entry]) -> list[Entry]:
         kept = known.kept  # ours: what stood there before is kept already
     elif os.path.lexists(step.path) and not (step.role == "front" and layout.is_front(step.path)):
         if known is not None:
+            _take_out(place, known)  # the user edited it: what is kept must name nothing of the guard
             _forget(known.kept)
         kept = layout.kept(place, step.path)
         _keep(step.path, kept)

@@ -135,7 +135,7 @@ def _carry_out(guard: Guard, start: Sequence[str], prepared: Prepared, shown: st
 def _unguarded(guard: Guard, command: Sequence[str], variables: Mapping[str, str]) -> int:
     say(f"{layout.OFF}=off: {guard.title} is not held for this command")
     status = run(command, variables)
-    for line in refresh(guard.place, accept=True):
+    for line in refresh(guard.place, accept=not status):  # what a failed command left is not what was meant
         say(line)
     after = load(guard.place.prefix)
     if after is not None and after.packages != guard.packages:
