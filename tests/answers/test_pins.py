@@ -7,9 +7,12 @@ from wheel_checks.answers.pins import answer_prediction
 from wheel_checks.model import CheckResult, Severity, Subject, Verdict
 
 
+KEEPS = ("PIN311", "PIN314", "PIN315")
+
+
 def package(name: str, *results: CheckResult, version: str = "2.7.0", role: str = "framework") -> Subject:
     facts = {"installer": "uv", "name": name, "role": role, "from": version, "to": version}
-    return Subject(f"{name} under uv", "package", facts=facts, results=results or (result("PIN311"),))
+    return Subject(f"{name} under uv", "package", facts=facts, results=results or tuple(map(result, KEEPS)))
 
 
 def install(*results: CheckResult) -> Subject:
@@ -51,3 +54,10 @@ def test_what_is_open() -> None:
 
 def test_without_anything_nothing_is_proven() -> None:
     assert answer_prediction([install()]).verdict is Verdict.UNDECIDED
+
+
+def test_a_rule_that_was_not_run_leaves_it_open() -> None:
+    answer = answer_prediction([install(), package("torch", result("PIN311"))])
+
+    assert answer.verdict is Verdict.UNDECIDED
+    assert answer.line == "it is not proven that torch 2.7.0 stays: PIN314 and PIN315 were not run"
