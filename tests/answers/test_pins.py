@@ -6,7 +6,6 @@ from tests.answers.results import ERROR, FAIL, result
 from wheel_checks.answers.pins import answer_prediction
 from wheel_checks.model import CheckResult, Severity, Subject, Verdict
 
-
 KEEPS = ("PIN311", "PIN314", "PIN315")
 
 
