@@ -118,7 +118,20 @@ def test_without_a_gpu_nothing_is_proven_unless_a_cpu_is_expected(wheelproof: Wh
 
 @pytest.mark.parametrize(
     ("wanted", "status"),
-    [("gpu", 0), ("H200", 0), ("1 x H200", 0), ("2 x H200", 1), ("GB200", 1), ("8xH100", 1), ("1 gpu", 0)],
+    [
+        ("gpu", 0),
+        ("H200", 0),
+        ("1 x H200", 0),
+        ("2 x H200", 1),
+        ("GB200", 1),
+        ("8xH100", 1),
+        ("1 gpu", 0),
+        ("cuda", 0),
+        ("rocm", 1),
+        ("xpu", 1),
+        ("sm_90", 0),
+        ("gfx942", 1),
+    ],
 )
 def test_a_host_is_held_against_what_is_expected_of_it(
     wheelproof: Wheelproof, tmp_path: Path, wanted: str, status: int

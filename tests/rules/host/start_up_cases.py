@@ -12,6 +12,7 @@ from wheel_checks.facts.host.machine import Limits
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.software import FileFinding
 from wheel_checks.facts.host.start_up import StartUp, VariableChange
+from wheel_checks.model import Unavailable
 
 CUSTOM = f"{SITE_PACKAGES}/sitecustomize.py"
 EDITED = f"{SITE_PACKAGES}/torch/functional.py"
@@ -42,6 +43,10 @@ def of_pythonpath(file: str) -> HostFacts:
 def bounded(size: int | None, error: str = "", hard: int | None = None) -> HostFacts:
     facts = torch_import_fails(healthy(), error) if error else healthy()
     return replace(facts, limits=Limits(1 << 30, None, size, hard))
+
+
+def untried() -> HostFacts:
+    return replace(bounded(2 * 10**9), torch=Unavailable("it was not tried"))
 
 
 def unmet(requirement: str, error: str = NO_MODULE) -> HostFacts:
@@ -100,7 +105,8 @@ CASES = [
         lambda: bounded(2 * 10**9, "ImportError: libtorch_cuda.so: failed to map segment from shared object"),
         (TOO_FEW,),
     ),
-    Case("DOC226", "a limit, and nothing failed yet", lambda: bounded(2 * 10**9), (TOO_FEW,), WARNING),
+    Case("DOC226", "a limit, and nothing was tried", untried, (TOO_FEW,), WARNING),
+    Case("DOC226", "a limit that was enough", lambda: bounded(2 * 10**9)),
     Case("DOC226", "no limit", lambda: bounded(None, "MemoryError")),
     Case("DOC226", "a limit above what a GPU has", lambda: bounded(1 << 40, "MemoryError")),
     # B27

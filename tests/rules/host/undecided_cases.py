@@ -1,4 +1,4 @@
-"""DOC002 and DOC003: is there a torch at all, and are there the GPUs that are expected?"""
+"""DOC002 to DOC004: is there a torch, are there the GPUs that are expected, and does it compute?"""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from tests.rules.case import Case
 from tests.support.hosts import healthy, hgx, replaced, without_gpu
 from wheel_checks.facts.gpu.expected import parse_host_expectation
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.model import Unavailable
 
 CPU = {"host": parse_host_expectation("cpu")}
@@ -17,6 +18,12 @@ SAYS = ("torch is not installed for /opt/env/bin/python",)
 
 def without_torch(facts: HostFacts) -> HostFacts:
     return replaced(replace(facts, torch=Unavailable("no torch was found")), "installed", torch=None)
+
+
+def on_cpu(said: str) -> HostFacts:
+    facts = healthy()
+    assert isinstance(facts.torch, TorchProbe)
+    return replace(facts, torch=replace(facts.torch, available=False, computes=None, computes_on_cpu=said))
 
 
 CASES = [
@@ -69,4 +76,26 @@ CASES = [
         lambda: without_gpu(healthy()),
         expectations={"host": parse_host_expectation("cpu")},
     ),
+    Case(
+        "DOC003",
+        "a GPU of another maker",
+        healthy,
+        ("expected: AMD GPU; found: NVIDIA H200",),
+        expectations={"host": parse_host_expectation("rocm")},
+    ),
+    Case(
+        "DOC003",
+        "a target of another maker",
+        healthy,
+        ("expected: gfx942; found: NVIDIA H200",),
+        expectations={"host": parse_host_expectation("gfx942")},
+    ),
+    Case(
+        "DOC004",
+        "a wrong product",
+        lambda: on_cpu("the product of two matrices is wrong by 2"),
+        ("torch 2.11.0+cu130 does not compute on the CPU: the product of two matrices is wrong by 2",),
+    ),
+    Case("DOC004", "a right product", lambda: on_cpu("")),
+    Case("DOC004", "it was not tried", healthy),
 ]

@@ -10,7 +10,7 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import may_have_gpu
 from wheel_checks.model import CheckResult, Outcome, Unavailable
 from wheel_checks.rules.host.cause import CAUSES, Layer
-from wheelproof.doctor.diagnosis import OF_A_GPU, matches
+from wheelproof.doctor.diagnosis import KEEPS_FROM_A_GPU, matches
 
 _OF_TORCH = (Layer.WHEEL, Layer.FILES, Layer.CODE, Layer.TRITON)
 _OF_A_GPU = (
@@ -46,7 +46,7 @@ def only_asked(
             return replace(result, outcome=Outcome.SKIP, message="torch is not installed")
         if result.outcome is Outcome.PASS and cause.layer in _OF_A_GPU and not has_gpu and cause.explains:
             return replace(result, outcome=Outcome.SKIP, message="no NVIDIA GPU was found")
-        of_gpus_alone = cause.explains and all(matches(name, OF_A_GPU) for name in cause.explains)
+        of_gpus_alone = cause.explains and all(matches(name, KEEPS_FROM_A_GPU) for name in cause.explains)
         if result.outcome is Outcome.FAIL and of_cpu and of_gpus_alone:
             return replace(result, outcome=Outcome.SKIP, message=f"a CPU is expected: {result.message}", fix=None)
         return result

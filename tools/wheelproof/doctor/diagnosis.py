@@ -38,6 +38,9 @@ _FOLLOWS = {
 # What is no fault on a machine without a GPU.
 OF_A_GPU = ("cuda:*", "nvml:*", "torch:cpu-build", "torch:unavailable", "torch:init", "triton:*")
 
+KEEPS_FROM_A_GPU = (*OF_A_GPU, "kernel:*")
+"""Symptoms that are no faults where a CPU is expected."""
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
@@ -95,8 +98,11 @@ def diagnose(
 def observed_symptoms(facts: HostFacts, expected: HostExpectation | None = None) -> tuple[str, ...]:
     """The symptoms that are faults here: a CPU build of torch is one where a GPU is there, or expected."""
     seen = symptoms(facts)
-    of_a_gpu = may_have_gpu(facts) if expected is None else expected.accelerator != CPU
-    return seen if of_a_gpu else tuple(name for name in seen if not matches(name, OF_A_GPU))
+    if expected is not None:
+        no_fault: tuple[str, ...] = KEEPS_FROM_A_GPU if expected.accelerator == CPU else ()
+    else:
+        no_fault = () if may_have_gpu(facts) else OF_A_GPU
+    return tuple(name for name in seen if not matches(name, no_fault))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,25 +33,38 @@ class HostExpectation:
         return f"{self.count} x {name}" if self.count else name
 
     def accepts(self, gpu: SeenGpu) -> bool | None:
-        """Whether a GPU is one of those that are expected; None where its name does not decide."""
+        """Whether a GPU is one of those that are expected; None where what is known of it does not decide."""
+        if gpu.accelerator and self.accelerator not in (ANY, gpu.accelerator):
+            return False
         if self.product is None:
-            return True
+            return True if self.accelerator == ANY or gpu.accelerator else None
         if gpu.capability and not self.product.gfx and gpu.capability != self.product.capability:
             return False
-        wanted, name = _words(self.product.name), _words(gpu.name)
-        if any(_are_alike(wanted, name[start:]) for start in range(len(name))):
-            return True
-        if wanted[0].startswith(("sm", "gfx")):  # expected by its target alone
-            return True if gpu.capability else None
-        return False if name else None
+        return _is(self.product, gpu)
 
 
 @dataclass(frozen=True, slots=True)
 class SeenGpu:
-    """A GPU by its ``name`` ("NVIDIA H200") and compute capability ("9.0", "" where it is not known)."""
+    """A GPU by its ``name`` ("NVIDIA H200"), compute capability ("9.0") and ``accelerator`` (cuda, rocm, xpu).
+
+    What is not known is "".
+    """
 
     name: str
     capability: str = ""
+    accelerator: str = ""
+
+
+def _is(product: Product, gpu: SeenGpu) -> bool | None:
+    """Whether a GPU of this name and capability is the product; None where nothing decides."""
+    wanted, name = _words(product.name), _words(gpu.name)
+    if "mig" in name:
+        return False  # a slice of it
+    if any(_are_alike(wanted, name[start:]) for start in range(len(name))):
+        return True
+    if wanted[0].startswith(("sm", "gfx")):  # expected by its target alone
+        return True if gpu.capability and not product.gfx else None
+    return False if name else None
 
 
 def parse_host_expectation(text: str) -> HostExpectation:

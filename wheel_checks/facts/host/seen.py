@@ -17,11 +17,12 @@ def gpus_of(facts: HostFacts) -> tuple[SeenGpu, ...] | Unavailable:
     by_cuda = () if isinstance(cuda, Unavailable) else cuda.gpus
     capabilities = {gpu.name: f"{gpu.capability[0]}.{gpu.capability[1]}" for gpu in by_cuda}
     if isinstance(probe, TorchProbe) and probe.available and probe.names:
-        return tuple(SeenGpu(name, capabilities.get(name, "")) for name in probe.names)
+        accelerator = "xpu" if probe.device == "xpu" else "cuda" if probe.cuda else "rocm"
+        return tuple(SeenGpu(name, capabilities.get(name, ""), accelerator) for name in probe.names)
     if by_cuda:
-        return tuple(SeenGpu(gpu.name, capabilities[gpu.name]) for gpu in by_cuda)
+        return tuple(SeenGpu(gpu.name, capabilities[gpu.name], "cuda") for gpu in by_cuda)
     if not isinstance(nvml, Unavailable) and nvml.gpus:
-        return tuple(SeenGpu(gpu.name) for gpu in nvml.gpus)
+        return tuple(SeenGpu(gpu.name, accelerator="cuda") for gpu in nvml.gpus)
     if isinstance(pci, Unavailable):
         return pci
-    return tuple(SeenGpu(device.name) for device in pci if device.is_nvidia_gpu)
+    return tuple(SeenGpu(device.name, accelerator="cuda") for device in pci if device.is_nvidia_gpu)

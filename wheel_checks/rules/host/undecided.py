@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from wheel_checks.commands import Command
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.gpu.expected import CPU, HostExpectation, mismatch
+from wheel_checks.facts.gpu.expected import CPU, HostExpectation, counted, mismatch
 from wheel_checks.facts.host.advice import reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import TorchProbe
@@ -16,7 +16,7 @@ from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.registry import rule
 from wheel_checks.rules.host.cause import CAUSES, KIND, Cause, Layer
 
-TORCH_MISSING, GPUS_EXPECTED = "DOC002", "DOC003"
+TORCH_MISSING, GPUS_EXPECTED, CPU_COMPUTES = "DOC002", "DOC003", "DOC004"
 _NOTHING_EXPECTED: Unavailable | HostExpectation = Unavailable("nothing was expected (--expect)")
 _LOOK_FOR_IT = Fix(
     "Compare with what the driver lists: a GPU that it does not list is missing, or is not given to this container.",
@@ -116,3 +116,24 @@ def gpus_expected(facts: HostFacts, expectations: Expectations) -> Iterator[Find
         yield Finding(f"which GPUs the host has is not known: {gpus.reason}", undecided=True)
     elif why := mismatch(expected, gpus):
         yield Finding(why, fix=_LOOK_FOR_IT)
+    elif any(expected.accepts(gpu) is None for gpu in gpus):
+        yield Finding(f"whether these are {expected} is not known: {counted(gpus)}", undecided=True)
+
+
+CAUSES[CPU_COMPUTES] = Cause("", Layer.CODE, ())
+
+
+@rule(
+    CPU_COMPUTES,
+    "torch computes on the CPU",
+    why="Where no GPU is used, the CPU does the work. A product that is wrong there points to memory, or to a library "
+    "for another CPU.",
+    example="the product of two matrices is wrong by 2",
+    fix="Reinstall torch; where that does not help, test the memory of the host.",
+    kind=KIND,
+)
+def computes_on_cpu(facts: HostFacts, _expectations: Expectations) -> Iterator[Finding]:
+    """Nothing where it was not tried, which leaves the answer open."""
+    probe = need(facts.torch)
+    if probe.computes_on_cpu:
+        yield Finding(f"torch {probe.version} does not compute on the CPU: {probe.computes_on_cpu}")
