@@ -11,6 +11,7 @@ from tests.support.facts import AARCH64, facts_of
 from tests.support.wheels import WheelBuilder, gpu_library, torch_like
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.expectations import parse_expectation
+from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.stack.facts import (
     NO_FILE,
     SDIST,
@@ -54,6 +55,14 @@ def package(
     return StackPackage(
         name, version, AARCH64, WHEEL, facts, demands=demands, chain=demands, siblings=siblings, gpu_reason=REASON
     )
+
+
+ON_GPU = {"gpus": parse_gpus("GB200")}
+
+
+def without_cuda(facts: StackFacts) -> StackFacts:
+    """Without torch, which has libraries of CUDA by itself."""
+    return replace(facts, packages=tuple(one for one in facts.packages if one.name == "demo"))
 
 
 def without_wheel(distribution: str, explanation: str) -> StackPackage:
@@ -285,6 +294,31 @@ CASES = [
         "STK104",
         "a library for another CUDA than torch, with its runtime",
         lambda: needing("12", "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"),
+    ),
+    Case(
+        "STK104",
+        "a library of CUDA that nothing brings, for a GPU that is asked about",
+        lambda: without_cuda(needing("13")),
+        ("demo 1.0 needs libcudart.so.13, and no package of the stack brings CUDA: only the system can",),
+        evidence=("demo/_C.so needs libcudart.so.13",),
+        expectations=ON_GPU,
+        undecided=True,
+    ),
+    Case(
+        "STK104",
+        "an extra that brings CUDA and was not asked for",
+        lambda: stack(replace(package("tensorflow", "2.21.0", "cuda"), cuda_extras=("and-cuda",))),
+        (
+            "tensorflow 2.21.0 takes CUDA from its extra and-cuda, and no package of the stack brings CUDA: only the "
+            "system can",
+        ),
+        expectations=ON_GPU,
+        undecided=True,
+    ),
+    Case(
+        "STK104",
+        "a library of CUDA that nothing brings, and no GPU is asked about",
+        lambda: without_cuda(needing("13")),
     ),
     Case("STK104", "a library on torch for its CUDA", lambda: needing("13", "nvidia-cuda-runtime", on_torch=True)),
     Case(

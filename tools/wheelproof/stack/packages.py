@@ -150,6 +150,7 @@ def build_facts(
     linked = [_linked(pick.package, judged.get(pick.package.name), archives.get(pick.package.name)) for pick in picks]
     demands = find_demands(asked.known, linked, target)
     labels = {package.label: package.name for package in linked}
+    extras = {package.name: package.cuda_extras for package in linked}
     packages = [_package(pick, judged.get(pick.package.name), target) for pick in picks]
     conflicts = []
     for unusable in resolution.unusable:
@@ -178,6 +179,7 @@ def build_facts(
                 chain=chain,
                 gpu_reason=reason,
                 cpu_reason=cpu_reason,
+                cuda_extras=extras.get(package.name, ()),
                 archive=archives.get(package.name),
                 unread_archive=settled.failed.get(package.name, ""),
                 place=place_of(package.name, chain, asked),

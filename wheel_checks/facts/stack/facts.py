@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from wheel_checks.facts.accelerator.meaning import is_known_by_name
 from wheel_checks.facts.accelerator.signals import GPU
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.stack.locked import LockedEntry, LockFacts
@@ -40,6 +42,9 @@ class Demand:
         return f"{self.by} requires {self.text}" if self.by else f"you ask for {self.text}"
 
 
+_EXTRA = re.compile(r"extra == ['\"]([^'\"]{1,100})['\"]")  # as packaging writes markers
+
+
 @dataclass(frozen=True, slots=True)
 class LinkedPackage:
     """A package in the graph of requirements: what it is called, and what it requires."""
@@ -52,6 +57,12 @@ class LinkedPackage:
     def label(self) -> str:
         """Such as "vllm 0.19.0"."""
         return f"{self.name} {self.version}".strip()
+
+    @property
+    def cuda_extras(self) -> tuple[str, ...]:
+        """The extras that bring libraries of CUDA: "cuda" of onnxruntime-gpu, "and-cuda" of tensorflow."""
+        bringing = (r for r in self.requirements if is_known_by_name(canonicalize_name(r.name)))
+        return tuple(dict.fromkeys(extra for r in bringing for extra in _EXTRA.findall(str(r.marker or ""))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +77,8 @@ class StackPackage:
     ``place`` is the line of a file of the user (a lock, requirements, pyproject.toml) that brings the package in, None
     where no file does. ``choice`` is what the index offers where no wheel was found; ``siblings`` are wheels of the
     same release for other machines. ``gpu_reason`` says why a GPU is wanted ("--gpu GB200"), "" when it is not,
-    and ``cpu_reason`` who asks for a build for the CPU ("the index .../whl/cpu"), "" for nobody.
+    and ``cpu_reason`` who asks for a build for the CPU ("the index .../whl/cpu"), "" when it was not asked for.
+    ``cuda_extras`` are the extras of its METADATA that bring libraries of CUDA.
     """
 
     name: str
@@ -86,6 +98,7 @@ class StackPackage:
     place: Location | None = None
     locked: LockedEntry | None = None
     cpu_reason: str = ""
+    cuda_extras: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:

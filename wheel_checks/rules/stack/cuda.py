@@ -25,6 +25,7 @@ stack_rule = rules_of("stack", Audience.INSTALLER)
 _COMPANIONS = ("torchvision", "torchaudio")  # built against the libraries of one torch, and for its accelerator
 _FOR_ONE_CUDA = re.compile(r"(.+)-cu(\d{2})")
 _SHOWN = 6
+_BRING_CUDA = Fix("Ask about the package with the extra that brings CUDA.")
 
 
 @stack_rule(
@@ -39,15 +40,17 @@ _SHOWN = 6
     example="torch built for CUDA 13.0 with an extension that needs libcudart.so.12",
     fix="Take builds for one major version of CUDA, from one index.",
 )
-def one_cuda_major(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
-    """Packages on torch agree with it, others find what they need, and no two runtime packages have the same files."""
+def one_cuda_major(stack: StackFacts, expectations: Expectations) -> Iterable[Finding]:
+    """Packages on torch agree with it, others find what they need, and no two runtime packages have the same files.
+
+    Where a GPU is asked about and the stack brings no CUDA at all, what needs it is undecided: only the system can
+    bring it, and without it such a package works on the CPU and says nothing (onnxruntime-gpu).
+    """
     fix = Fix("Take builds for one major version of CUDA, and look who demands the other one.")
-    for twins in _twins(stack):
-        names = joined([package.label for package in twins])
-        evidence = tuple(item for package in twins for item in demands(package)[:1])
-        message = f"{names} install files of the same paths: one overwrites the other"
-        yield Finding(message, evidence, fix, twins[0].place)
+    yield from _overwriting(stack, fix)
     there = _cuda_majors(stack)
+    if not there:
+        yield from _without_cuda(stack, expectations)
     torch = stack.package("torch")
     for package in stack.packages:
         needs = _needs(package)
@@ -82,6 +85,31 @@ def one_cuda_major(stack: StackFacts, _: Expectations) -> Iterable[Finding]:
         elif needed and needed.isdisjoint(there):
             message = f"{package.label} {what}, which no package of the stack brings: only the system can"
             yield Finding(message, evidence, fix, package.place, undecided=True)
+
+
+def _overwriting(stack: StackFacts, fix: Fix) -> Iterator[Finding]:
+    """One finding for each library of which the stack has the builds for two major versions."""
+    for twins in _twins(stack):
+        names = joined([package.label for package in twins])
+        evidence = tuple(item for package in twins for item in demands(package)[:1])
+        message = f"{names} install files of the same paths: one overwrites the other"
+        yield Finding(message, evidence, fix, twins[0].place)
+
+
+def _without_cuda(stack: StackFacts, expectations: Expectations) -> Iterator[Finding]:
+    if stack.lock is not None or not any(gpu.sm for gpu in expectations.gpus):
+        return  # conda may bring it; or nobody asked whether it runs
+    for package in stack.packages:
+        needs, facts = _needs(package), package.known_accelerator
+        if runtime_match(package.name) is not None or facts is None or facts.accelerator != CUDA:
+            continue
+        if not needs and not package.cuda_extras:
+            continue
+        what = f"needs {needs[0].what}" if needs else f"takes CUDA from its extra {joined(package.cuda_extras)}"
+        evidence = [Evidence("needed", str(item), package.file_name) for item in needs[:_SHOWN]]
+        evidence += [Evidence("extra that brings it", extra, "METADATA") for extra in package.cuda_extras]
+        message = f"{package.label} {what}, and no package of the stack brings CUDA: only the system can"
+        yield Finding(message, tuple(evidence), _BRING_CUDA, package.place, undecided=True)
 
 
 def _twins(stack: StackFacts) -> Iterator[list[StackPackage]]:
