@@ -16,8 +16,8 @@ from wheelproof.cli.rights import SETS, allow_tree
 from wheelproof.cli.sources import add_source_options, open_sources
 
 if TYPE_CHECKING:  # not for --help
-    from wheelproof.pins.predict.command_line import Step
     from wheelproof.pins.predict.model import Destination
+    from wheelproof.pins.predict.step import Step
 
 PROGRAMS = ("pip", "pip3", "python", "python3", "uv", "uvx", "poetry", "pdm", "pipx")
 _VERSION = re.compile(r"(?:cp)?3\.?\d{1,2}(?:\.\d{1,2})?t?")
@@ -155,7 +155,7 @@ def _place(arguments: argparse.Namespace, steps: Sequence[Step]) -> Destination:
 
 def _of_project(steps: Sequence[Step]) -> str:
     """The environment of the project that uv works on, when a command of it is asked about; "" for the active one."""
-    from wheelproof.pins.predict.command_line import Verb
+    from wheelproof.pins.predict.step import Verb
     from wheelproof.pins.predict.uv_project import find_project
 
     first = next((step for step in steps if step.verb in (Verb.SYNC, Verb.ADD, Verb.RUN) and not step.unread), None)

@@ -10,7 +10,8 @@ from wheel_checks.formats.secrets import redact_text
 from wheel_checks.sources.file_urls import is_file_url
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.trust import Address, UntrustedAddressError
-from wheelproof.pins.predict.command_line import ADDRESS_OPTIONS, Step
+from wheelproof.pins.predict.command_line import ADDRESS_OPTIONS
+from wheelproof.pins.predict.step import Step
 
 _MAIN = {"--index-url", "--default-index", "PIP_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX"}
 _LINKS = {"--find-links", "PIP_FIND_LINKS", "UV_FIND_LINKS"}

@@ -7,61 +7,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheelproof.pins.installers import PIP, UV
+from wheelproof.pins.predict.step import Step, Verb
 from wheelproof.wheels.declared_model import Typed, TypedKind
 
 POETRY, PDM = "poetry", "pdm"
-
-
-class Verb(StrEnum):
-    """What a step does."""
-
-    INSTALL = "install"
-    UNINSTALL = "uninstall"
-    SYNC = "sync"
-    ADD = "add"
-    RUN = "run"
-    LOCKED = "locked"  # installs what a lock file names
-    APART = "apart"  # in an environment that is made for it
-    NOTHING = "nothing"
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step: ``text`` is how it was written, ``installers`` whose command it is, () for those that are asked.
-
-    ``requirements`` and ``typed`` are what it asks for, ``options`` what is passed on to the installer, and
-    ``arguments`` the words of a command of a project. ``unread`` says why the step is not understood. ``variables`` are
-    those of a Dockerfile; ``program`` is the folder of a pip that is named by its whole path. What a file of a tree
-    says is not ``trusted``: it changes no index that is contacted.
-    """
-
-    text: str
-    verb: Verb = Verb.INSTALL
-    installers: tuple[str, ...] = ()
-    requirements: tuple[str, ...] = ()
-    typed: tuple[Typed, ...] = ()
-    options: tuple[str, ...] = ()
-    arguments: tuple[str, ...] = ()
-    with_: tuple[str, ...] = ()
-    upgrade: bool = False
-    pre: bool = False
-    to_user: bool = False
-    folder: str = ""
-    project: Path = field(default_factory=Path)
-    is_exact: bool = True
-    wheels_only: bool = False
-    unread: str = ""
-    variables: Mapping[str, str] = field(default_factory=dict)
-    program: str = ""
-    trusted: bool = True
 
 
 _PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[0-9.]*")

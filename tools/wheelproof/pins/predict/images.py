@@ -12,7 +12,8 @@ from wheel_checks.sources.requirement_files import read_requirements_file
 from wheelproof.pins.documents.commands.dockerfile import dockerfile_pieces
 from wheelproof.pins.documents.commands.piece import Piece
 from wheelproof.pins.documents.commands.shell import LONGEST, UNKNOWN, Dialect, Values, commands
-from wheelproof.pins.predict.command_line import Step, Verb, is_command, read_command
+from wheelproof.pins.predict.command_line import is_command, read_command
+from wheelproof.pins.predict.step import Step, Verb
 from wheelproof.wheels.declared_model import Typed, TypedKind
 
 FROM = "FROM"

@@ -17,9 +17,9 @@ from wheel_checks.parsing import version_or_none
 from wheel_checks.sources.requirement_files import read_requirements_file
 from wheel_checks.targets.locked import LockChoice, select, validated
 from wheelproof.pins.installers import UV, DryRun
-from wheelproof.pins.predict.command_line import Step
 from wheelproof.pins.predict.model import PredictRequest
 from wheelproof.pins.predict.plan import Planned
+from wheelproof.pins.predict.step import Step
 
 
 def plan_lock(step: Step, request: PredictRequest) -> Planned:

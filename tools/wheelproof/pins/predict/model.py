@@ -12,8 +12,8 @@ from wheel_checks.formats.secrets import redact_text
 from wheel_checks.model import Unavailable
 from wheel_checks.targets.target import Target
 from wheelproof.pins.installers import DEFAULT_TIMEOUT, PIP, UV
-from wheelproof.pins.predict.command_line import Step
 from wheelproof.pins.predict.import_order import Interior
+from wheelproof.pins.predict.step import Step
 from wheelproof.reporting import EVERY_RULE, Selection
 from wheelproof.wheels.asked import Asked
 from wheelproof.wheels.declared_model import Declared

@@ -30,11 +30,11 @@ from wheel_checks.sources.installer_files import TRUE, pip_sections
 from wheel_checks.sources.simple_index import SimpleIndex
 from wheelproof.pins.installers import PIP, DryRun
 from wheelproof.pins.predict.addresses import passed_variables, step_config, unknown_variables
-from wheelproof.pins.predict.command_line import Step, Verb
 from wheelproof.pins.predict.effect import Effect
 from wheelproof.pins.predict.locked import plan_lock
 from wheelproof.pins.predict.model import NOTHING_ASKED, Destination, PredictRequest
 from wheelproof.pins.predict.plan import Planned, plan, refuse_builds
+from wheelproof.pins.predict.step import Step, Verb
 from wheelproof.pins.predict.uv_project import plan_project
 from wheelproof.reporting import OpenReport
 from wheelproof.wheels.asked import parse_asked

@@ -13,8 +13,9 @@ from wheel_checks.errors import NotFoundError, UsageError
 from wheel_checks.formats.lock.model import PDM, POETRY, PYLOCK, UV
 from wheel_checks.formats.lock.reading import format_by_name, is_lock_name
 from wheelproof.pins.installers import UV as UV_INSTALLER
-from wheelproof.pins.predict.command_line import Step, Verb, is_command, read_command
+from wheelproof.pins.predict.command_line import is_command, read_command
 from wheelproof.pins.predict.images import is_image_file, steps_of_image, steps_of_script
+from wheelproof.pins.predict.step import Step, Verb
 from wheelproof.wheels.declared_model import Typed, TypedKind
 
 EXAMPLES = "vllm==0.20.0, -r requirements.txt, `.`, uv.lock, Dockerfile or 'uv add vllm'"

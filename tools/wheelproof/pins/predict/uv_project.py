@@ -29,9 +29,9 @@ from wheel_checks.sources.uv.resolver import NoSolutionError
 from wheel_checks.sources.uv.user_settings import uv_settings
 from wheel_checks.sources.uv_binary import Answer, run_uv
 from wheelproof.pins.installers import UV, DryRun, read_uv, refused
-from wheelproof.pins.predict.command_line import Step, Verb
 from wheelproof.pins.predict.model import PredictRequest
 from wheelproof.pins.predict.plan import Planned, settled_plan
+from wheelproof.pins.predict.step import Step, Verb
 from wheelproof.pins.predict.uv_lock import Dynamic, dynamic_of, is_up_to_date, local_projects, read_toml, table
 from wheelproof.wheels.indexes import KnownIndexes
 
