@@ -201,6 +201,106 @@ def test_a_line_of_shell(predict: Predict, command: str, status: int, said: str)
     assert said in words
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("sudo -H pip install needs-2-8", "sudo looks for the program on a PATH of its own"),
+        ("sudo -u app pip install needs-2-8", "sudo -u runs it as somebody else"),
+        ("env -i pip install needs-2-8", "env -i takes variables away"),
+        ("python3 -I -m pip install needs-2-8", "option -I of Python"),
+        ("python3 -Im pip install needs-2-8", "option -Im of Python"),
+        ("cat requirements.txt | xargs pip install", "xargs runs `pip install ...`"),
+        ("xargs -a requirements.txt -n1 pip install", "xargs runs `pip install ...`"),
+        ("retry 3 uv pip install needs-2-8", "retry runs `uv pip install ...`"),
+        ("uv run pip install needs-2-8", "what `uv run` runs is an installer itself"),
+        ("uv run --no-sync -m pip install needs-2-8", "what `uv run` runs is an installer itself"),
+        ("uv run bash -c 'pip install needs-2-8'", "what `uv run` runs is an installer itself"),
+        ("poetry run pip install needs-2-8", "what `poetry run` runs is an installer itself"),
+        ("pdm run python -m pip uninstall torch", "what `pdm run` runs is an installer itself"),
+        ("uv venv --clear", "it empties the environment"),
+        ("python3 -m venv --clear .venv", "it empties an environment"),
+        ("virtualenv --clear .venv", "it empties an environment"),
+        ("python setup.py develop", "known only by running it"),
+        ("uv pip install --system needs-2-8", "--system makes it work on the Python of the system"),
+        ("PIP_TARGET=/elsewhere pip install needs-2-8", "PIP_TARGET makes it work on another environment"),
+        ("VIRTUAL_ENV=/other uv pip install needs-2-8", "VIRTUAL_ENV makes it work on another environment"),
+        ("export PIP_PRE=$CI; pip install needs-2-8", "what PIP_PRE means for"),
+        ("PIP_FROBNICATE=1 pip install needs-2-8", "what PIP_FROBNICATE means for"),
+        ("pipenv install torch", "pipenv install cannot be asked"),
+        ("bash missing.sh", "a script that is not here to be read"),
+        ("(cd sub && true); pip install -r core.txt", "in another folder"),
+        ("cd $HOME && pip install -r core.txt", "in another folder"),
+    ],
+)
+def test_what_is_not_followed_is_open(predict: Predict, command: str, said: str) -> None:
+    found, words = predict(command)
+
+    assert found == 3, words
+    assert said in words
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "said"),
+    [
+        ("nice -n 10 pip install needs-2-8", 1, "torch==2.8.0"),
+        ("timeout 600 uv pip install needs-2-8", 1, "torch==2.8.0"),
+        ("env A=1 pip install needs-2-8", 1, "torch==2.8.0"),
+        ("python3 -u -m pip install needs-2-8", 1, "torch==2.8.0"),
+        ("PIP_NO_DEPS=1 pip install needs-2-8", 0, "stays"),
+        ("export PIP_NO_DEPS=1; pip install needs-2-8", 0, "stays"),
+        ("cd sub && pip install -r core.txt", 1, "torch==2.8.0"),
+        ("cd sub && uv pip install -r core.txt", 1, "torch==2.8.0"),
+        ("bash sub/setup.sh", 1, "torch==2.8.0"),
+        (". ./sub/setup.sh && pip install needs-any", 1, "torch==2.8.0"),
+        ("echo pip install needs-2-8; pip install needs-any", 0, "stays"),
+        ("apt-get install -y pip && pip install needs-any", 0, "stays"),
+        ("uv run --no-sync pytest", 0, "stays"),
+        ("uv venv other && uv pip list", 0, "stays"),
+    ],
+)
+def test_what_is_followed(world: World, predict: Predict, command: str, status: int, said: str) -> None:
+    locked(world, PROJECT)
+    (world.project / "sub").mkdir()
+    (world.project / "sub" / "core.txt").write_text("needs-2-8\n")
+    (world.project / "core.txt").write_text("needs-any\n")
+    (world.project / "sub" / "setup.sh").write_text("#!/bin/sh\nset -e\npip install needs-2-8\n")
+
+    found, words = predict(command)
+
+    assert found == status, words
+    assert said in words
+
+
+def test_a_script_that_runs_itself_ends(world: World, predict: Predict) -> None:
+    (world.project / "again.sh").write_text("bash again.sh\n")
+
+    status, words = predict("bash again.sh")
+
+    assert status == 3
+    assert "too deep" in words
+
+
+@pytest.mark.parametrize("line", ["pip install -r {}", "pip install -c {} needs-any", "uv pip install --override {} x"])
+def test_a_file_outside_of_the_tree_of_a_dockerfile_is_not_read(
+    world: World, here: Wheelproof, tmp_path: Path, line: str
+) -> None:
+    outside = tmp_path / "private.txt"
+    outside.write_text("needs-2-8\n")
+    write(world, Dockerfile=f"FROM python:3.11\nRUN pip install torch==2.7.0\nRUN {line.format(outside)}\n")
+
+    run = here("pins", "predict", "Dockerfile")
+
+    assert run.status == 3, run.out
+    assert "outside of the tree" in run.out
+
+
+def test_the_python_of_an_image_decides(world: World, here: Wheelproof) -> None:
+    write(world, Dockerfile="FROM python:3.9-slim\nRUN uv pip install torch==2.7.0\nRUN uv pip install needs-any\n")
+
+    assert "cp39" in here("pins", "predict", "Dockerfile").out
+    assert "cp312" in here("pins", "predict", "Dockerfile", "--python", "3.12").out
+
+
 def test_words_of_a_command_need_no_quotes(predict: Predict) -> None:
     assert predict("pip", "install", "-U", "torch")[0] == 1
 

@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     typed += [Typed(TypedKind.PROJECT, name) for name in arguments.editable]
     typed += [Typed(TypedKind.GROUP, name) for name in arguments.group]
     targets = read_targets(arguments.specs, folder, typed, arguments.with_)
-    place = _place(arguments, targets.steps)
+    place = _place(arguments, targets.steps, folder)
     steps = [step for step in targets.steps if not (arguments.installed and step.text.startswith(f"{FROM} "))]
     if targets.steps and not steps:
         raise NotFoundError("no command of an installer was found", hint="ask about what is installed there")
@@ -118,11 +118,12 @@ def run(arguments: argparse.Namespace) -> int:
     return emit(report, output)
 
 
-def _place(arguments: argparse.Namespace, steps: Sequence[Step]) -> Destination:
+def _place(arguments: argparse.Namespace, steps: Sequence[Step], folder: Path) -> Destination:
     """The environment that is there, or the one that is described by ``--installed``."""
     from wheel_checks.sources.environment import find_environment
     from wheel_checks.targets.target import parse_targets
     from wheelproof.pins.predict.environment import target_of
+    from wheelproof.pins.predict.images import is_image_file, python_of_image
     from wheelproof.pins.predict.import_order import interior_of, read_interior
     from wheelproof.pins.predict.model import Destination
     from wheelproof.pins.survival import parse_installed
@@ -138,10 +139,14 @@ def _place(arguments: argparse.Namespace, steps: Sequence[Step]) -> Destination:
         )
         if len(targets) != 1:
             raise UsageError("one environment can be described at a time", expected="--platform x86_64 or aarch64")
-        named = {name: str(found) for name, found in map(parse_installed, arguments.installed)}
-        return Destination.of(targets[0], named)
-    if any(not step.trusted for step in steps) and not arguments.python:
-        return Destination.of(parse_targets([arguments.platform or platform.machine()], ())[0], {})
+        there = {name: str(found) for name, found in map(parse_installed, arguments.installed)}
+        return Destination.of(targets[0], there)
+    if any(not step.trusted for step in steps) and (version or not arguments.python):
+        images = [python_of_image(path) for word in arguments.specs if is_image_file(path := folder / word)]
+        named = arguments.python or next(filter(None, images), "")
+        return Destination.of(
+            parse_targets([arguments.platform or platform.machine()], [named] if named else ())[0], {}
+        )
     if arguments.platform or version:
         raise UsageError(
             "what is installed there is not known", expected="--installed torch==2.11.0+cu130 with --platform"

@@ -10,6 +10,7 @@ from wheel_checks.formats.secrets import redact_text
 from wheel_checks.sources.file_urls import is_file_url
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
 from wheel_checks.sources.trust import Address, UntrustedAddressError
+from wheelproof.pins.documents.commands.shell import UNKNOWN
 from wheelproof.pins.predict.command_line import ADDRESS_OPTIONS
 from wheelproof.pins.predict.step import Step
 
@@ -29,16 +30,21 @@ _WITHOUT_EFFECT = {
 
 
 def unknown_variables(step: Step) -> tuple[str, ...]:
-    """The variables of a Dockerfile whose effect on its installs is not known here."""
+    """The variables of a command whose effect on its installs is not known here."""
     known = {*_MAIN, *_LINKS, *_MORE, *_PASSED, *_WITHOUT_EFFECT}
     others = {"PIP": "UV_", "UV": "PIP_"}  # variables of one installer mean nothing to the other
     installer = step.installers[0].upper() if step.installers else ""
     foreign = others.get(installer, "-")
-    return tuple(sorted(n for n in step.variables if n not in known and not n.startswith(foreign)))
+    unknown = (
+        name
+        for name, value in step.variables.items()
+        if name not in known or (UNKNOWN in value and name not in _WITHOUT_EFFECT)
+    )
+    return tuple(sorted(name for name in unknown if not name.startswith(foreign)))
 
 
 def passed_variables(step: Step) -> dict[str, str]:
-    """The variables of a Dockerfile that reach the installer."""
+    """The variables of a command that reach the installer."""
     return {name: value for name, value in step.variables.items() if name in _PASSED}
 
 

@@ -5,6 +5,7 @@ Only words that are known are understood. One that is not makes the step open: i
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -15,15 +16,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from wheelproof.pins.installers import PIP, UV
 from wheelproof.pins.predict.step import Step, Verb
+from wheelproof.pins.predict.wrappers import behind_front, behind_python, is_command, is_pip, why_opaque
 from wheelproof.wheels.declared_model import Typed, TypedKind
 
 POETRY, PDM = "poetry", "pdm"
 
-
-_PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[0-9.]*")
-_PIP = re.compile(r"(?:.*/)?pip[0-9.]*")
-_PROGRAMS = re.compile(r"(?:.*/)?(?:uv|uvx|pipx|poetry|pdm|conda|mamba|micromamba)")
-_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 # Options that take a value, by what becomes of them.
 _TYPED = {
@@ -50,56 +47,51 @@ _WITHOUT_EFFECT_WITH_VALUE = {
     *("--build-constraints", "--exists-action", "--use-feature", "--global-option", "--default-timeout"),
 }
 _WITHOUT_EFFECT = {
-    *("-q", "--quiet", "-qq", "-v", "--verbose", "-vv", "-vvv", "--no-cache-dir", "--no-cache", "-n", "--system"),
+    *("-q", "--quiet", "-qq", "-v", "--verbose", "-vv", "-vvv", "--no-cache-dir", "--no-cache", "-n"),
     *("--no-build-isolation", "--no-input", "--disable-pip-version-check", "--no-warn-script-location", "--compile"),
     *("--no-compile", "--no-progress", "--compile-bytecode", "--no-python-version-warning", "--no-warn-conflicts"),
     *("--prefer-binary", "--use-pep517", "--no-color", "--refresh", "--dry-run", "--check-build-dependencies"),
     *("--native-tls", "--system-certs", "--yes", "-y", "--no-verify-hashes", "--debug"),
 }
-_FLAGS = {"-U", "--upgrade", "--pre", "--user"}
+_FLAGS = {"-U", "--upgrade", "--pre", "--user", "--system"}
 _SHORT_VALUES = ("-r", "-c", "-e", "-i", "-f", "-t", "-P", "-p", "-b", "-C")
-
-
-def is_command(words: Sequence[str]) -> bool:
-    """Whether words begin as a command of an installer does."""
-    rest = _without_prefix(list(words))
-    return bool(rest) and bool(
-        _PIP.fullmatch(rest[0])
-        or _PROGRAMS.fullmatch(rest[0])
-        or (_PYTHON.fullmatch(rest[0]) and rest[1:2] == ["-m"] and rest[2:3] in (["pip"], ["uv"]))
-    )
 
 
 def read_command(words: Sequence[str], folder: Path) -> Step:
     """The step that a command of an installer is; ``folder`` is where it runs."""
     text = shlex.join(words)
-    rest = _without_prefix(list(words))
+    front = behind_front(words)
+    rest, unread = front.words, front.unread
     place = rest[0].rpartition("/")[0] if rest[0].startswith("/") else ""
-    if _PYTHON.fullmatch(rest[0]):
-        rest = rest[2:]
-    program = "pip" if _PIP.fullmatch(rest[0]) else rest[0].rpartition("/")[2]
+    module = behind_python(rest)
+    if module is not None:
+        rest, unread = module[0], unread or module[1]
+    program = "pip" if is_pip(rest[0]) else rest[0].rpartition("/")[2]
+    step = replace(_of_program(program, rest[1:], text, folder), variables=front.variables, by_sudo=front.by_sudo)
+    step = replace(step, program=place if program == "pip" else "")
+    return replace(step, unread=step.unread or unread)
+
+
+def files_of(step: Step) -> list[str]:
+    """The files that the options of a step name: those of overrides and of packages that are excluded."""
+    return [value for option, value in itertools.pairwise(step.options) if option in _FILES_OF_UV]
+
+
+def _of_program(program: str, words: list[str], text: str, folder: Path) -> Step:
     if program in ("uvx", "pipx"):
         return Step(text, Verb.APART)
     if program not in ("pip", "uv", POETRY, PDM):
         return Step(text, unread=f"{program} cannot be asked what it would do without doing it")
-    behind, folder, other = _behind_globals(rest[1:], folder)
+    behind, folder, other = _behind_globals(words, folder)
     reading = _Reading(text, folder)
     if program == "pip":
         step = reading.pip(behind, PIP)
     else:
         step = reading.uv(behind) if program == "uv" else reading.of_lock(program, behind)
-    step = replace(step, program=place if program == "pip" else "")
     return replace(step, unread=step.unread or _ELSEWHERE.format(other)) if other else step
 
 
 _ELSEWHERE = "it works on another environment (--python {0}): name that one to wheelproof as well"
-
-
-def _without_prefix(words: list[str]) -> list[str]:
-    """The words behind assignments, sudo, env and the like."""
-    while words and (_VARIABLE.match(words[0]) or words[0] in ("sudo", "env", "command", "exec", "time", "-E", "!")):
-        words = words[1:]
-    return words
 
 
 def _behind_globals(words: list[str], folder: Path) -> tuple[list[str], Path, str]:
@@ -131,6 +123,8 @@ class _Reading:
             return self._of_project(verb, words[1:])
         if verb == "tool":
             return Step(self.text, Verb.APART)
+        if verb == "venv" and {"--clear", "-c"} & set(words):
+            return Step(self.text, unread="it empties the environment")
         if verb in ("lock", "export", "venv", "cache", "python", "build", "publish", "init", "version", "tree", "self"):
             return Step(self.text, Verb.NOTHING)
         return Step(self.text, unread=f"`uv {verb}` is not known")
@@ -184,6 +178,7 @@ class _Reading:
                 upgrade=step.upgrade or option in ("-U", "--upgrade"),
                 pre=step.pre or option == "--pre",
                 to_user=step.to_user or option == "--user",
+                to_system=step.to_system or option == "--system",
             )
         if option in ("-t", "--target"):
             return replace(step, folder=str((self.folder / value).absolute()))
@@ -235,7 +230,8 @@ class _Reading:
             elif option not in ("-m", "--module", "-s", "--script", "--gui-script"):
                 kept += [option, value] if takes else [option]
             at += 2 if takes and not equals else 1
-        return replace(step, with_=tuple(with_), arguments=(*step.arguments, *kept))
+        step = replace(step, with_=tuple(with_), arguments=(*step.arguments, *kept))
+        return replace(step, unread=step.unread or _what_it_runs("uv run", words[at:]))
 
     def of_lock(self, program: str, words: list[str]) -> Step:
         """A command of poetry or pdm: what installs a lock is known from the lock; what resolves is not."""
@@ -274,9 +270,19 @@ class _Reading:
                 (program,),
                 unread="" if verb == "lock" else hint,
             )
+        if verb == "run" and (unread := _what_it_runs(f"{program} run", words[1:])):
+            return Step(self.text, Verb.NOTHING, (program,), unread=unread)
         if verb in ("run", "config", "self", "env", "show", "check", "export", "build", "publish", "shell"):
             return Step(self.text, Verb.NOTHING)
         return Step(self.text, unread=f"`{program} {verb}` is not known")
+
+
+def _what_it_runs(by: str, words: list[str]) -> str:
+    """Why a program that is run may change the environment; "" when it does not seem to."""
+    rest = words[1:] if words[:1] == ["--"] else words
+    if is_command(rest) or why_opaque(["-", *rest]):
+        return f"what `{by}` runs is an installer itself: ask about that command"
+    return ""
 
 
 _RUN_WITH_VALUE = {

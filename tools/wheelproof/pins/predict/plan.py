@@ -152,19 +152,22 @@ def _uv_place(request: PredictRequest, folder: Path) -> list[str]:
 def _described_python(place: Destination, folder: Path) -> str:
     """The interpreter of an empty environment that holds the metadata of what is described, for pip.
 
-    Raises UsageError for another platform or Python than are here: pip evaluates the markers of this machine
-    (pypa/pip issues 11664 and 10050).
+    Raises UsageError for another platform than this one: pip evaluates the markers of this machine (pypa/pip issues
+    11664 and 10050). Raises SourceError where this machine has no such Python.
     """
-    here = (platform.machine(), sys.version_info[:2])
-    if not place.python and (place.target.machine, place.target.python) != here:
+    if not place.python and place.target.machine != platform.machine():
         raise UsageError(
             "pip cannot plan for another platform: it evaluates the markers of this machine",
             hint="use --installer uv",
         )
     venv = folder / "described"
-    made = run_uv(["venv", "--no-config", "--quiet", "--python", place.python or sys.executable, str(venv)], {}, 60)
+    version = ".".join(map(str, place.target.python))
+    python = place.python or (sys.executable if place.target.python == sys.version_info[:2] else version)
+    made = run_uv(["venv", "--no-config", "--quiet", "--no-python-downloads", "--python", python, str(venv)], {}, 60)
     if made.status:
-        raise SourceError(f"no environment could be made to ask pip in: {' '.join(made.words.split())[-300:]}")
+        raise SourceError(
+            f"no environment of Python {version} could be made to ask pip in: {' '.join(made.words.split())[-300:]}"
+        )
     (site,) = venv.glob("lib/python3*/site-packages")
     describe(site, place.order.everything.values())
     return str(venv / "bin" / "python")

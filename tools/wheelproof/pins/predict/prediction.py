@@ -90,9 +90,9 @@ def _judged(installer: str, request: PredictRequest, client: HttpClient, index: 
     """What one installer would do; without an answer undecided."""
     try:
         return judge(installer, request, client, index)
-    except UsageError:
-        raise
     except WheelproofError as error:
+        if isinstance(error, UsageError) and request.step is None:
+            raise
         return Predicted([unreadable(f"{installer}: {request.label}", "install", error)], request.place)
 
 
@@ -123,7 +123,7 @@ def judge(installer: str, request: PredictRequest, client: HttpClient, index: Si
     if installer == PIP:
         request = _configured(request)
     step = request.step
-    unread = _why_unread(step) if step is not None else ""
+    unread = _why_unread(step, request.place) if step is not None else ""
     if unread:
         subjects = _subjects(installer, request, Planned(DryRun({}, {}, {}), (unread,)), None)
         return Predicted(subjects, request.place)
@@ -143,14 +143,24 @@ def judge(installer: str, request: PredictRequest, client: HttpClient, index: Si
     return Predicted(subjects, request.place.after(effect.order))
 
 
-def _why_unread(step: Step) -> str:
+def _why_unread(step: Step, place: Destination) -> str:
     """Why it is not known what a step does; "" when it is."""
-    if step.unread:
-        return f"`{redact_text(step.text)}`: {step.unread}"
+    unread = step.unread or _why_elsewhere(step, place)
+    if unread:
+        return f"`{redact_text(step.text)}`: {unread}"
     unknown = unknown_variables(step)
-    return (
-        f"what {joined(unknown)} of the Dockerfile means for `{redact_text(step.text)}` is not known" if unknown else ""
-    )
+    return f"what {joined(unknown)} means for `{redact_text(step.text)}` is not known" if unknown else ""
+
+
+def _why_elsewhere(step: Step, place: Destination) -> str:
+    """Why a command of the user works on another environment than that which was read; "" when it does not."""
+    if not step.trusted or place.described:
+        return ""
+    if step.by_sudo and not step.program:
+        return "sudo looks for the program on a PATH of its own: name it by its whole path"
+    if step.to_system and place.interior.is_virtual:
+        return "--system makes it work on the Python of the system: ask about that one (--python)"
+    return ""
 
 
 def _configured(request: PredictRequest) -> PredictRequest:

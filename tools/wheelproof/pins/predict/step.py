@@ -30,7 +30,8 @@ class Step:
     ``requirements`` and ``typed`` are what it asks for, ``options`` what is passed on to the installer, and
     ``arguments`` the words of a command of a project. ``unread`` says why the step is not understood. ``variables`` are
     those of a Dockerfile; ``program`` is the folder of a pip that is named by its whole path. What a file of a tree
-    says is not ``trusted``: it changes no index that is contacted.
+    says is not ``trusted``: it changes no index that is contacted. ``by_sudo`` says that sudo looks for the program,
+    and ``to_system`` that uv works on the Python of the system.
     """
 
     text: str
@@ -52,3 +53,5 @@ class Step:
     variables: Mapping[str, str] = field(default_factory=dict)
     program: str = ""
     trusted: bool = True
+    by_sudo: bool = False
+    to_system: bool = False

@@ -13,9 +13,9 @@ from wheel_checks.errors import NotFoundError, UsageError
 from wheel_checks.formats.lock.model import PDM, POETRY, PYLOCK, UV
 from wheel_checks.formats.lock.reading import format_by_name, is_lock_name
 from wheelproof.pins.installers import UV as UV_INSTALLER
-from wheelproof.pins.predict.command_line import is_command, read_command
 from wheelproof.pins.predict.images import is_image_file, steps_of_image, steps_of_script
 from wheelproof.pins.predict.step import Step, Verb
+from wheelproof.pins.predict.wrappers import is_command, why_opaque
 from wheelproof.wheels.declared_model import Typed, TypedKind
 
 EXAMPLES = "vllm==0.20.0, -r requirements.txt, `.`, uv.lock, Dockerfile or 'uv add vllm'"
@@ -41,8 +41,8 @@ def read_targets(words: Sequence[str], folder: Path, typed: Sequence[Typed] = ()
     if with_:
         run = Step(f"uv run {shlex.join([part for text in with_ for part in ('--with', text)])}", Verb.RUN)
         steps.append(replace(run, installers=(UV_INSTALLER,), with_=tuple(with_), project=folder, is_exact=False))
-    if is_command(words):
-        steps.append(read_command(words, folder))
+    if is_command(words) or why_opaque(words):
+        steps += steps_of_script(shlex.join(words), folder, trusted=True)
         words = ()
     for word in words:
         found = list(_steps(word, folder))

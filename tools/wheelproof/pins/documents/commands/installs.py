@@ -15,7 +15,7 @@ from wheelproof.pins.documents.commands.shell import UNKNOWN, Command, Dialect, 
 _ALIKE = 12  # characters by which a word is found again
 DEEPEST = 4  # bash -c "bash -c '...'"
 # Commands that print or look for their words.
-_SAYING = frozenset(
+SAYING = frozenset(
     [
         "echo",
         "printf",
@@ -54,7 +54,7 @@ _SAYING = frozenset(
         "read",
     ]
 )
-_HAS_INSTALL = re.compile(
+HAS_INSTALL = re.compile(
     r"\b(?:pip[\d.]*|uv|conda|mamba|micromamba|poetry|pdm|pixi|rye|pipenv)\b.*?\b(?:install|add|create|sync|run|update)\b"
 )
 _SHELLS = re.compile(r"(?:.*/)?(?:ba|z|k|da|a)?sh(?:\.exe)?|pwsh|powershell|ssh|su|eval|RUN|wsl|xargs")
@@ -104,7 +104,7 @@ def installs(command: Command, dialect: Dialect = Dialect.SH, variables: Values 
 def _installs(command: Command, dialect: Dialect, variables: Values | None, depth: int) -> Iterator[Install]:
     words = command.words
     first = words[0].text.rpartition("/")[2] if words else ""
-    if (first in _SAYING or _PROSE.fullmatch(first)) and not _writes_script(command):
+    if (first in SAYING or _PROSE.fullmatch(first)) and not _writes_script(command):
         return
     yield from _of_words(words)
     if depth < DEEPEST:
@@ -116,7 +116,7 @@ def _quoted(words: tuple[Word, ...], variables: Values | None) -> Iterator[Comma
     """The commands of scripts that are one word each."""
     for number, word in enumerate(words):
         several = number > 0 and any(c in word.text for c in " \t\n")
-        if several and _HAS_INSTALL.search(word.text.replace("\n", " ")) and _is_script(words, number):
+        if several and HAS_INSTALL.search(word.text.replace("\n", " ")) and _is_script(words, number):
             for command in split(word.text, 0, variables, Dialect.SH):
                 yield replace(command, words=tuple(_placed(inner, word) for inner in command.words))
 

@@ -44,13 +44,17 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A simple command. ``body`` is that of a here-document, with its place, and ``target`` where output goes."""
+    """A simple command. ``body`` is that of a here-document, with its place, and ``target`` where output goes.
+
+    ``environment`` are the variables that the script exports before it, or sets for it alone.
+    """
 
     words: tuple[Word, ...]
     at: int
     body: str = ""
     body_at: int = 0
     target: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -100,6 +104,7 @@ _REDIRECT = re.compile(r"(?:[0-9]*|&)(?:>>|>\||>&|<&|<>|<<<|>|<)")
 _OPERATORS = re.compile(r"&&|\|\||;;&?|;&|\|&|[;|&()]")
 _KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "fi", "done", "time"})
 _DECLARING = frozenset({"export", "local", "readonly", "declare", "typeset", "set"})
+_EXPORTING = frozenset({"export", "set"})  # set: that of cmd.exe
 _PERCENT = re.compile(r"%~?[A-Za-z_*0-9][\w]*%?", re.ASCII)
 
 
@@ -137,6 +142,7 @@ class _Shell:
         self.at = 0
         self.nested: list[Command] = []
         self.pending = _Pending()
+        self.exported: set[str] = set()
 
     def run(self) -> Iterator[Command]:
         text = self.text
@@ -330,6 +336,7 @@ class _Shell:
         """Read the script of a substitution."""
         if self.depth < DEEPEST:
             inner = _Shell(self.text[start:end], self.variables, self.dialect, self.depth + 1)
+            inner.exported = self.exported
             self.nested += [moved(command, start) for command in inner.run()]
 
     def finish(self, *, keep_heredocs: bool = False) -> Iterator[Command]:
@@ -351,7 +358,8 @@ class _Shell:
         if len(words) > 2 and _plain(words[0]) == "for" and _plain(words[2]) == "in":
             self.assign(_plain(words[1]), [self.expand(word, 0) for word in words[3:]], several=True)
             return
-        words = self.take_assignments(words)
+        words, own = self.take_assignments(words)
+        exported = {name: _one(self.variables.get(name, ())) for name in sorted(self.exported)}
         if not words and not body:
             return
         variants = min(MOST_VALUES, max((self.variants(word) for word in words), default=1))
@@ -363,7 +371,7 @@ class _Shell:
                 seen.add(texts)
                 target = self.expand(pending.target, 0) if pending.target else ""
                 at = words[0].at if words else body_at
-                yield Command(found, at, body, body_at, target)
+                yield Command(found, at, body, body_at, target, {**exported, **own})
 
     def heredoc(self, delimiter: str, *, dashed: bool) -> tuple[str, int]:
         start = at = self.at
@@ -378,17 +386,24 @@ class _Shell:
         self.at = len(self.text)
         return self.text[start:], start
 
-    def take_assignments(self, words: list[_Raw]) -> list[_Raw]:
-        """The words behind the assignments, which count from here on where no word, or ``export``, is with them."""
+    def take_assignments(self, words: list[_Raw]) -> tuple[list[_Raw], dict[str, str]]:
+        """The words behind the assignments, and those that are for this command alone.
+
+        Without a command, or behind ``export`` and its like, they count from here on.
+        """
         rest = list(words)
-        declaring = bool(rest) and _plain(rest[0]) in _DECLARING
+        declaring = _plain(rest[0]) if rest and _plain(rest[0]) in _DECLARING else ""
         if declaring:
+            exports = declaring in _EXPORTING or any(_plain(word).startswith("-x") for word in rest)
             rest = [word for word in rest[1:] if not _plain(word).startswith("-")]
+            if exports:
+                self.exported |= {match[0] for word in rest if (match := _NAME.match(_plain(word) or _lead(word)))}
         count = 0
         while count < len(rest) and _assignment(rest[count]):
             count += 1
         if count < len(rest) and not declaring:
-            return rest[count:]
+            pairs = [(match, word) for word in rest[:count] if (match := _assignment(word))]
+            return rest[count:], {m[1]: self.expand(_without_name(word, m.end()), 0) for m, word in pairs}
         for word in rest[:count]:
             match = _assignment(word)
             if match is None:
@@ -398,7 +413,7 @@ class _Shell:
             else:
                 value = self.expand(_without_name(word, match.end()), 0)
             self.assign(match[1], [value], append=bool(match[2]), array=word.items is not None)
-        return [] if declaring or count == len(rest) else rest[count:]
+        return [] if declaring or count == len(rest) else rest[count:], {}
 
     def assign(
         self, name: str, values: list[str], *, append: bool = False, several: bool = False, array: bool = False
@@ -466,12 +481,21 @@ def _plain(word: _Raw) -> str:
 
 
 def _assignment(word: _Raw) -> re.Match[str] | None:
+    return _ASSIGN.match(_lead(word))
+
+
+def _lead(word: _Raw) -> str:
+    """What is written in a word in front of the first quote or variable."""
     lead = ""
     for part in word.parts:
         if part.variable or part.quoted:
             break
         lead += part.text
-    return _ASSIGN.match(lead)
+    return lead
+
+
+def _one(values: tuple[str, ...]) -> str:
+    return values[0] if len(values) == 1 else UNKNOWN
 
 
 def _without_name(word: _Raw, count: int) -> _Raw:
