@@ -322,3 +322,56 @@ def test_a_path_with_white_space(tmp_path: Path, index: Index) -> None:
     assert world.guard("--check").status == 0
     assert world.guard("--uninstall", "--yes").status == 0
     assert world.tree() == before
+
+
+def test_what_a_guard_holds_is_held_by_the_next_installation(world: GuardedWorld) -> None:
+    """The advice of a prediction names one package, and takes none away."""
+    assert world.install_guard("--package", "pip").status == 0
+    assert world.install_guard("--package", "torch").status == 0
+    held = (world.venv / "share/torch-guard/constraints.txt").read_text()
+    assert "pip==" in held
+    assert "torch==2.7.0+cu128" in held
+
+
+def test_a_family_that_the_guard_does_not_hold_is_named(world: GuardedWorld) -> None:
+    assert world.install_guard().status == 0
+    assert world.guard("--check").status == 0
+    done = world.guard("--check", "--package", "pip")
+    assert done.status == 1, done.words
+    assert "pip" in done.words
+
+
+def test_a_check_of_nothing_is_no_pass(world: GuardedWorld) -> None:
+    done = world.guard("--check", "--family", "jax")
+    assert done.status != 0, done.words
+    assert "there is no jax in" in done.words
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", '{"packages": []}', '{"packages": {"torch": {"version": 1}}}'])
+def test_without_the_record_of_the_guard_a_check_is_undecided(world: GuardedWorld, text: str | None) -> None:
+    world.install_guard()
+    state = world.venv / "share/torch-guard/state.json"
+    state.unlink()
+    if text is not None:
+        state.write_text(text)
+    done = world.guard("--check")
+    assert done.status == 3, done.words
+    assert "how torch 2.7.0+cu128 was when it was guarded is not known" in done.words
+
+
+def test_a_configuration_behind_a_relative_link_is_kept(world: GuardedWorld) -> None:
+    (world.venv / "mine.conf").write_text("[list]\nformat = columns\n")
+    (world.venv / "pip.conf").symlink_to("mine.conf")
+    before = world.tree()
+    world.install_guard()
+    assert world.install_guard().status == 0
+    assert world.shell("pip config get list.format").words == "columns\n"
+    assert world.guard("--uninstall", "--yes").status == 0
+    assert world.tree() == before
+
+
+def test_the_output_file_holds_the_plan_and_the_end(world: GuardedWorld) -> None:
+    report = world.root / "report.txt"
+    assert world.install_guard("--output", str(report)).status == 0
+    assert "will hold" in report.read_text()
+    assert "installed; check it with" in report.read_text()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.rules.case import NOTE, Case
 from wheel_checks.facts.pins.environment_guard import EnvironmentGuard, OpenWay
 from wheel_checks.facts.pins.receipt import FileState, GuardFile, InstalledGuard
@@ -49,6 +51,13 @@ CASES = [
         lambda: facts(guard(), damage="torch 2.7.0+cu128 was replaced by 2.8.0"),
         ("torch 2.7.0+cu128 was replaced by 2.8.0",),
         evidence=("2.7.0+cu128",),
+    ),
+    Case(
+        "PIN212",
+        "a guard without its record",
+        lambda: replace(facts(guard()), unknown=("torch 2.7.0+cu128",)),
+        ("how torch 2.7.0+cu128 was when it was guarded is not known: the record of the guard is missing or broken",),
+        undecided=True,
     ),
     Case("PIN212", "the torch that is held", lambda: facts(guard())),
     Case("PIN213", "a guard", lambda: facts(guard(), outside=("another uv",)), ("cannot be closed: another uv",), NOTE),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from packaging.requirements import Requirement
 
 from tests.rules.case import NOTE, WARNING, Case
@@ -45,6 +47,18 @@ CASES = [
         lambda: guard(exclude(), installed={**CUDA, "torchvision": "0.22.0"}),
         ("nothing keeps uv from replacing torchvision 0.22.0",),
         WARNING,
+    ),
+    Case(
+        "PIN201",
+        "another framework",
+        lambda: guard(exclude(), installed={**CUDA, "jax": "0.7.0"}),
+        ("nothing keeps uv from replacing jax 0.7.0",),
+    ),
+    Case(
+        "PIN201",
+        "a package that the user wants to keep",
+        lambda: replace(guard(exclude(), installed={**CUDA, "six": "1.17.0"}), asked=frozenset(["six"])),
+        ("nothing keeps uv from replacing six 1.17.0",),
     ),
     Case("PIN201", "a constraint", lambda: guard(constraint("torch==2.7.0+cu128"))),
     Case("PIN201", "an exclude", lambda: guard(exclude())),

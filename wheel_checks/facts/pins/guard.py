@@ -10,6 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from wheel_checks.facts.pins.families import families_of
 from wheel_checks.facts.wheel.resolution import exact_pin
 
 
@@ -45,7 +46,7 @@ class GuardFacts:
     """The guard of one installer ("uv", "pip") in one folder: its settings, and what of torch is ``installed``.
 
     ``dropped`` is why uv ignores its table in a pyproject.toml, "" when it does not. ``extensions`` are packages that
-    are known to be compiled against torch.
+    are known to be compiled against torch. ``asked`` are the packages that the user wants to keep.
     """
 
     installer: str
@@ -54,6 +55,11 @@ class GuardFacts:
     settings: tuple[GuardSetting, ...]
     dropped: str = ""
     extensions: tuple[str, ...] = ()
+    asked: frozenset[str] = frozenset()
+
+    def must_keep(self, name: str) -> bool:
+        """Whether losing a package loses what is guarded: a framework, or what the user asked for."""
+        return name in self.asked or bool(families_of((name,)))
 
     def of(self, *kinds: Kind) -> Iterator[GuardSetting]:
         """The settings of these kinds."""

@@ -34,7 +34,7 @@ def survival(facts: Survival, _: Expectations) -> Iterable[Finding]:
     told = f"{facts.name} {facts.installed} does not survive {facts.requirement}: {'; '.join(facts.reasons)}"
     fix = Fix(
         f"Loosen the requirement, or guard {facts.name} before you install.",
-        (_guard(facts.name, str(facts.installed)),),
+        (_guard(facts.name),),
     )
     note = (Evidence("local version", "an index that lacks it makes the install fail"),) if facts.may_fail else ()
     yield Finding(told, note, fix)
@@ -186,8 +186,8 @@ def _fix(change: PackageChange) -> Fix:
     better = isinstance(facts, Unavailable) or facts is None or facts.accelerator in GPU
     again = "" if better else " The wheel that would take its place has no GPU code."
     fix = f"Guard {change.name} {change.before} before you install.{again}"
-    return Fix(fix, (_guard(change.name, change.before),))
+    return Fix(fix, (_guard(change.name),))
 
 
-def _guard(name: str, version: str) -> Command | NoCommand:
-    return run("wheelproof", "pins", "guard", "--installed", package(name, version))
+def _guard(name: str) -> Command | NoCommand:
+    return run("wheelproof", "pins", "guard", "--install", "--package", package(name))

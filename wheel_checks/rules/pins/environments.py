@@ -63,7 +63,10 @@ def whole(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
     fix="Put back the version that is held, or install the guard again to hold what is there now.",
 )
 def undamaged(facts: EnvironmentGuard, _: Expectations) -> Iterable[Finding]:
-    """A held package that was replaced, removed, hidden or changed fails."""
+    """A held package that was replaced, removed, hidden or changed fails; one that was not recorded is undecided."""
+    for held in facts.unknown:
+        what = f"how {held} was when it was guarded is not known: the record of the guard is missing or broken"
+        yield Finding(what, fix=_install(facts, "Look at it, and install the guard again."), undecided=True)
     versions = dict(facts.versions)
     for name, what in facts.damages:
         reinstall = ("-m", "pip", "install", "--no-deps", "--force-reinstall", package(name, versions.get(name, "")))

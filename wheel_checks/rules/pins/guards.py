@@ -28,10 +28,10 @@ _WRITE = Fix("Install the guard.", (run("wheelproof", "pins", "guard", "--instal
     fix="Install the guard: `wheelproof pins guard --install`.",
 )
 def held(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
-    """An installed torch or companion without a constraint, an exclude or an override fails."""
+    """A framework, or what the user asked for, fails without a constraint, an exclude or an override."""
     for name, version in guard.installed.items():
         if not any(guard.keeps_away(name)) and not any(guard.pins(name)):
-            severity = None if name == TORCH else Severity.WARNING
+            severity = None if guard.must_keep(name) else Severity.WARNING
             message = f"nothing keeps {guard.installer} from replacing {name} {version}"
             yield Finding(message, fix=_WRITE, severity=severity)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from wheel_checks.errors import SourceError, UsageError
+from wheel_checks.errors import NotFoundError, SourceError, UsageError
 from wheel_checks.model import Subject
 from wheelproof.cli.options import OutputOptions, add_list, add_output_options, emit, open_output
 from wheelproof.reporting import OpenReport
@@ -88,25 +90,33 @@ def _install(arguments: argparse.Namespace, output: OutputOptions) -> int:
     if arguments.installed:
         raise UsageError("--installed describes an environment that is not here; --install needs one: --python PATH")
     place, found = environment.place_of(arguments.python, os.environ)
-    settings = environment.families_held(_families(arguments), _extensions(arguments))
+    before = environment.families_before(place)
+    settings = environment.families_held(_families(arguments), _extensions(arguments), before)
     plan = environment.make_plan(place, found, settings, os.environ, user=arguments.user)
-    _print(output, environment.describe_plan(plan))
+    described = environment.describe_plan(plan)
+    _print(output, described)
     _ask(arguments, "Install it?")
     environment.install(plan)
-    _print(output, f"installed; check it with: wheelproof pins guard --check --python {place.python}\n")
+    done = f"installed; check it with: wheelproof pins guard --check --python {shlex.quote(place.python)}\n"
+    _print(output, done, behind=described)
     return 0
 
 
 def _uninstall(arguments: argparse.Namespace, output: OutputOptions) -> int:
     from wheelproof.pins.guard import environment
+    from wheelproof.pins.guard.inside.layout import ORIGINALS
 
     place, _ = environment.place_of(arguments.python, os.environ)
-    _print(output, environment.describe_installed(place))
+    described = environment.describe_installed(place)
+    _print(output, described)
     _ask(arguments, "Remove it?")
     left = environment.uninstall(place)
     if left:
-        raise SourceError(f"{', '.join(left)} was changed since, and stays as it is", hint="take out the lines by hand")
-    _print(output, "removed; every file is as it was\n")
+        kept = f"what stood there before is in {place.file(ORIGINALS)}" if Path(place.file(ORIGINALS)).is_dir() else ""
+        raise SourceError(
+            f"{', '.join(left)} was changed since, and stays as it is", hint=kept or "take out the lines by hand"
+        )
+    _print(output, "removed; every file is as it was\n", behind=described)
     return 0
 
 
@@ -122,12 +132,13 @@ def _ask(arguments: argparse.Namespace, question: str) -> None:
         raise UsageError("nothing was changed")
 
 
-def _print(output: OutputOptions, text: str) -> None:
+def _print(output: OutputOptions, text: str, behind: str = "") -> None:
+    """Write a text, to a file with what stands in front of it: a file is written whole."""
     from wheel_checks.report.wording import write
 
     if not output.quiet:
         with open_output(output.output) as stream:
-            write(stream, text)
+            write(stream, text if output.output == "-" else behind + text)
 
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
@@ -143,7 +154,16 @@ def _installed(arguments: argparse.Namespace) -> dict[str, str]:
     environment = find_environment(arguments.python, variables=os.environ)
     packages = read_packages(environment)
     guard = read_installed_guard(environment.tree, environment.path)
-    names = list(guard.packages) if isinstance(guard, InstalledGuard) else held_in(environment, _families(arguments))
+    names = list(guard.packages) if isinstance(guard, InstalledGuard) else []
+    families = _families(arguments)
+    for asked in [[name] for name in families] or ([] if names else [[]]):
+        found = held_in(environment, asked)
+        if asked and not found:
+            raise NotFoundError(
+                f"there is no {asked[0]} in {environment.path}",
+                hint="name another environment (--python PATH), or another --family or --package",
+            )
+        names += found
     return {name: packages[name].version for name in names if name in packages}
 
 
@@ -152,6 +172,7 @@ def _families(arguments: argparse.Namespace) -> list[str]:
 
 
 def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
+    from wheel_checks.facts.pins.families import families_of
     from wheelproof.pins.guard.abilities import read_uv
     from wheelproof.pins.guard.environment import families_held
     from wheelproof.pins.guard.files import Guard, guard_files, instructions, program_files, write_files
@@ -159,8 +180,10 @@ def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
     folder = Path(arguments.directory).absolute()
     extensions = _extensions(arguments)
     keep_going = arguments.on_conflict == "keep"
-    guard = Guard(_installed(arguments), folder, read_uv(os.environ), extensions, keep_going)
-    write_files(folder, guard_files(guard, families_held(_families(arguments), extensions)))
+    installed = _installed(arguments)
+    guard = Guard(installed, folder, read_uv(os.environ), extensions, keep_going)
+    families = _families(arguments) or [family.name for family in families_of(installed)]
+    write_files(folder, guard_files(guard, families_held(families, extensions)))
     for below, files in program_files().items():
         write_files(folder / below, files)
     _print(output, instructions(guard))
@@ -169,6 +192,7 @@ def _write(arguments: argparse.Namespace, output: OutputOptions) -> int:
 
 def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
     from wheel_checks.facts.expectations import Expectations
+    from wheel_checks.facts.pins.families import as_pattern
     from wheel_checks.runner import run_rules
     from wheel_checks.sources.environment import find_environment
     from wheelproof.pins.guard.check import read_guard
@@ -180,10 +204,17 @@ def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
         raise UsageError(f"--project {folder} is no folder", expected="the folder in which the installer is started")
     environment = None if arguments.installed else find_environment(arguments.python, variables=os.environ)
     installed = _installed(arguments)
-    names = ", ".join(f"{name} {version}" for name, version in installed.items()) or "no torch is installed"
+    if not installed:
+        where = environment.path if environment is not None else "what is described"
+        raise NotFoundError(
+            f"there is no torch in {where}, so there is nothing that a guard could keep",
+            hint="name another environment (--python PATH) or another family (--family NAME)",
+        )
+    names = ", ".join(f"{name} {version}" for name, version in installed.items())
     subjects = []
     for installer in {"both": ("uv", "pip")}.get(arguments.installer, (arguments.installer,)):
         guard = read_guard(installer, installed, folder, os.environ, environment)
+        guard = replace(guard, asked=frozenset(map(as_pattern, _families(arguments))))
         facts = {
             "installer": installer,
             "version": guard.version,
@@ -192,7 +223,7 @@ def _check(arguments: argparse.Namespace, output: OutputOptions) -> int:
         }
         results = run_rules(output.rules("pin-guard"), guard, Expectations())
         subjects.append(Subject(f"the guard of {installer} {guard.version}", "guard", names, facts, results))
-    if environment is not None and (installed or arguments.installer == "both"):
+    if environment is not None:
         whole = inspect_environment(environment, os.environ, arguments.installer.replace("both", ""))
         results = run_rules(output.rules("pin-environment"), whole, Expectations())
         facts = {

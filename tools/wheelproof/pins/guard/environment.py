@@ -22,12 +22,25 @@ from wheelproof.pins.guard.inside.main import ASK
 _TIMEOUT = 60.0  # seconds that a Python has to start
 
 
-def families_held(packages: Sequence[str], extensions: Sequence[str]) -> dict[str, Any]:
+def families_held(
+    packages: Sequence[str], extensions: Sequence[str], before: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
     """The settings of a guard: families as its program reads them, and what is built without isolation.
 
-    ``packages`` are names of families, of packages, or globs; none means torch.
+    ``packages`` are names of families, of packages, or globs; none means torch. What a guard held ``before`` is held
+    further.
     """
-    return {"families": [_family(name) for name in packages or (TORCH,)], "extensions": list(extensions)}
+    asked = [_family(name) for name in packages or ([] if before else [TORCH])]
+    names = {one["name"] for one in asked}
+    kept = [one for one in before if one.get("name") not in names]
+    return {"families": [*asked, *kept], "extensions": list(extensions)}
+
+
+def families_before(place: Place) -> list[dict[str, Any]]:
+    """The families that a guard which is installed holds already."""
+    found = receipt.read_json(place.file(layout.SETTINGS)).get("families")
+    known = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [_family(name) for one in known if isinstance(name := one.get("name"), str)]
 
 
 def held_in(environment: Environment, packages: Sequence[str]) -> list[str]:

@@ -35,12 +35,14 @@ def inspect_environment(
     if not isinstance(found, InstalledGuard) or running is None:
         return EnvironmentGuard(prefix, python, found, tuple(_without_guard(environment, installer)))
     sites = running.sites
-    damages = compare(guarded.known(running), guarded.needed_of(running), sites)
+    known = guarded.known(running)
+    damages = compare(known, guarded.needed_of(running), sites)
+    unknown = tuple(f"{name} {version}" for name, version in running.packages.items() if name not in known)
     ways = tuple(_open(found, prefix, variables, installer))
     held = {**guarded.needed_of(running), **running.packages}
     outside = _OUTSIDE if _pip_version(sites) >= _FIRST_HOOK else (_old_pip(sites), *_OUTSIDE)
     damaged = tuple((damage.name, damage.what) for damage in damages)
-    return EnvironmentGuard(prefix, python, found, ways, damaged, tuple(held.items()), outside)
+    return EnvironmentGuard(prefix, python, found, ways, damaged, tuple(held.items()), outside, unknown)
 
 
 def guard_in_force(environment: Environment, installer: str, variables: Mapping[str, str]) -> guarded.Guard | None:

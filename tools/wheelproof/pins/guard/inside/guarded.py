@@ -189,8 +189,14 @@ def _origin(seen: Seen) -> str:
 
 
 def known(guard: Guard) -> dict[str, Seen]:
-    """What is held, as it was when the guard was installed or last ran something."""
-    state = receipt.read_json(guard.place.file(layout.STATE))
+    """What is held, as it was when the guard was installed or last ran something; {} where that is unreadable."""
+    try:
+        return _known(receipt.read_json(guard.place.file(layout.STATE)).get("packages", {}))
+    except (AttributeError, KeyError, TypeError):
+        return {}
+
+
+def _known(packages: Mapping[str, Any]) -> dict[str, Seen]:
     return {
         name: Seen(
             one["version"],
@@ -200,13 +206,14 @@ def known(guard: Guard) -> dict[str, Seen]:
             {path: tuple(status) for path, status in one["files"].items()},
             hidden=one.get("hidden", ""),
         )
-        for name, one in state.get("packages", {}).items()
+        for name, one in packages.items()
     }
 
 
 def needed_of(guard: Guard) -> dict[str, str]:
     """The versions of what may not go, by name."""
-    return dict(receipt.read_json(guard.place.file(layout.STATE)).get("needed", {}))
+    needed = receipt.read_json(guard.place.file(layout.STATE)).get("needed", {})
+    return {name: str(version) for name, version in needed.items()} if isinstance(needed, dict) else {}
 
 
 @contextlib.contextmanager

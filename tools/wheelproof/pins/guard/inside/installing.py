@@ -179,11 +179,29 @@ def uninstall(place: Place) -> list[str]:
             os.replace(entry.kept, entry.path)
         else:
             os.unlink(entry.path)
-    shutil.rmtree(place.share)
+    _remove_share(place, [entry.kept for entry in found.files if entry.path in left and entry.kept])
     for folder in reversed(found.made):
         if os.path.isdir(folder) and not os.listdir(folder):
             os.rmdir(folder)
     return left
+
+
+def _remove_share(place: Place, wanted: Sequence[str]) -> None:
+    """Remove the folder of the guard, but for what stood in the place of files that stay."""
+    if not wanted:
+        shutil.rmtree(place.share)
+        return
+    for name in os.listdir(place.share):
+        path = place.file(name)
+        if name == layout.ORIGINALS:
+            for folder, _, files in os.walk(path):
+                for file in files:
+                    if os.path.join(folder, file) not in wanted:
+                        os.unlink(os.path.join(folder, file))
+        elif os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
 
 
 def _take_out(place: Place, entry: Entry) -> bool:
@@ -214,9 +232,14 @@ def _without_guard(place: Place, role: str, text: str) -> str:
 def _users_text(place: Place, role: str, path: str, known: Entry | None) -> str:
     """What the user wrote in a configuration file: the kept text, or what is there now where that was edited since."""
     if known is not None and receipt.digest_of(path) == known.sha256:
-        return pip_conf.read_text(known.kept) if known.kept else ""
+        return pip_conf.read_text(_as_it_stood(known.kept, path)) if known.kept else ""
     text = pip_conf.read_text(path)
     return text if known is None else _without_guard(place, role, text)
+
+
+def _as_it_stood(kept: str, path: str) -> str:
+    """Where a kept file is read: a relative link leads somewhere from its former place alone."""
+    return os.path.join(os.path.dirname(path), os.readlink(kept)) if os.path.islink(kept) else kept
 
 
 # What is planned
