@@ -18,6 +18,14 @@ from wheelproof.pins.documents.source import Source
 INSTALLED = {"torch": "2.11.0+cu130", "torchvision": "0.26.0+cu130"}
 
 
+POETRY = "[tool.poetry.dependencies]\ntorch = [{}]\n"
+MATRIX = (
+    "jobs: {a: {strategy: {matrix: {t: ["
+    + ", ".join((*(f"package-{number}" for number in range(20)), "torch==2.8"))
+    + "]}}, steps: [{run: 'pip install ${{ matrix.t }}'}]}}\n"
+)
+
+
 def verdict(folder: Path, targets: tuple[Target, ...] = EVERY_LINUX) -> str:
     """What the results come to: "fail", "undecided" or "pass"; warnings and notes are a pass."""
     rules = [rule for rule in all_rules() if rule.kind == KIND]
@@ -57,6 +65,40 @@ def verdict(folder: Path, targets: tuple[Target, ...] = EVERY_LINUX) -> str:
         ("pixi.toml", "[pypi-options.dependency-overrides]\ntorch = '==2.8'\n", "fail"),
         ("pixi.toml", "[target.win-64.pypi-dependencies]\ntorch = '==2.8'\n", "pass"),
         ("pyproject.toml", "[tool.poetry.dependencies]\ntorch = {version='2.8', platform='win32'}\n", "pass"),
+        (
+            "pyproject.toml",
+            POETRY.format("{version='2.8', platform='win32'}, {version='2.9', platform='darwin'}"),
+            "pass",
+        ),
+        (
+            "pyproject.toml",
+            POETRY.format("{version='2.8', platform='win32'}, {version='2.9', platform='linux'}"),
+            "fail",
+        ),
+        ("pyproject.toml", POETRY.format("{version='2.8', platform='win32'}, {version='*', platform='linux'}"), "pass"),
+        (
+            "pyproject.toml",
+            POETRY.format("{version='2.8', markers=\"sys_platform == 'win32'\"}, {version='2.9', platform='darwin'}"),
+            "pass",
+        ),
+        ("tox.ini", "[base]\ndeps = torch==2.8\n[testenv]\ndeps = {[base]deps}\n  six\n", "fail"),
+        ("tox.ini", "[a]\nx = torch==2.8\n[b]\ndeps = {[a]x}\n[testenv]\ndeps =\n  gpu: {[b]deps}\n", "fail"),
+        ("tox.ini", "[base]\ndeps = torch==2.8\n[testenv]\ndeps = six\n", "pass"),
+        ("tox.ini", "[testenv]\ndeps = {env:EXTRA_DEPS}\n", "undecided"),
+        ("tox.ini", "[testenv]\ndeps = -r{env:FILE}\n", "undecided"),
+        ("install.sh", "cat <<EOF > a.sh && bash a.sh\npip install torch==2.8\nEOF\n", "fail"),
+        ("install.sh", "cat <<EOF | sh\npip install torch==2.8\nEOF\n", "fail"),
+        ("install.sh", "pip install torch==2.8\n# " + "x" * (1 << 20), "undecided"),
+        ("a.yml", "".join("- " + "[" * n + "'pip install torch==2.8'" + "]" * n + "\n" for n in (1, 61)), "undecided"),
+        ("data/a.yaml", "a: " + "x" * (1 << 19) + "\nrun: pip install torch==2.8\n", "undecided"),
+        (".github/workflows/a.yml", MATRIX, "fail"),
+        ("Dockerfile", "FROM x\nRUN pip install https://mirror.example/get?torch\n", "undecided"),
+        (
+            "setup.py",
+            "from setuptools import setup\nsetup(install_requires=read('a.txt') + read('b.txt'))\n",
+            "undecided",
+        ),
+        ("setup.py", "def sorted(x): return ['torch==2.8']\nsetup(install_requires=sorted(['six']))\n", "undecided"),
         ("pyproject.toml", "[tool.cibuildwheel]\nbefore-build = 'pip install torch==2.8'\n", "fail"),
         ("pyproject.toml", "[tool.hatch.envs.a.scripts]\nx = ['pip install torch==2.8']\n", "fail"),
         ("pyproject.toml", "[project]\nname = 'x'\ndescription = 'pip install torch==2.8'\n", "pass"),
@@ -77,6 +119,21 @@ def test_verdicts(name: str, text: str, expected: str, tmp_path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     assert verdict(tmp_path) == expected
+
+
+def test_a_script_in_utf_16_is_read(tmp_path: Path) -> None:
+    (tmp_path / "install.ps1").write_bytes("pip install torch==2.8\r\n".encode("utf-16"))
+    assert verdict(tmp_path) == "fail"
+    (tmp_path / "install.ps1").write_bytes("pip install torch==2.8\r\n".encode("utf-16-le"))
+    assert verdict(tmp_path) == "undecided"
+
+
+def test_every_file_that_a_setup_py_reads_counts(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text("setup(install_requires=read('a.txt') + read('b.txt'))\n")
+    (tmp_path / "a.txt").write_text("six\n")
+    assert verdict(tmp_path) == "undecided"
+    (tmp_path / "b.txt").write_text("torch==2.8\n")
+    assert verdict(tmp_path) == "fail"
 
 
 def test_a_setup_py_that_reads_a_file_is_what_the_file_says(tmp_path: Path) -> None:

@@ -80,3 +80,14 @@ def test_the_sentence_says_what_would_help(
     out = wheelproof("pins", "rewrite", "requirements.txt", "--dry-run", "--python", str(world.python)).out
     assert "requirements.txt: after the rewriting torch " in out
     assert "guard it: `torch; sys_platform == 'never'`" in out
+
+
+def test_what_is_not_asked_about_is_not_known(rewrite: Callable[..., Any]) -> None:
+    for more in ("needs-2-8 @ https://mirror.example/needs_2_8-1.0-py3-none-any.whl", "-r more.txt"):
+        ((_, after, why),) = rewrite(f"torch==2.7.0\nneeds-any\n{more}\n")
+        assert (after, "could bring another torch" in why) == ("unknown", True), why
+
+
+def test_a_requirement_that_never_applies_is_no_override(rewrite: Callable[..., Any]) -> None:
+    ((_, after, _),) = rewrite("torch==2.7.0\ntorch; sys_platform == 'never'\nneeds-2-8\n")
+    assert after == "replaced"

@@ -17,6 +17,8 @@ EVERY_LINUX = tuple(Target(python, machine, DEFAULT_GLIBC) for machine in OLDEST
 
 _EXTRA = re.compile(r"""extra\s*==\s*["']([^"']+)["']|["']([^"']+)["']\s*(?:==|in)\s*extras?\b""")
 _IN_TABLE = re.compile(r"""\b(markers|platform|python)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*')""")
+_TABLE = re.compile(r"""\{(?:[^{}"']|"(?:[^"\\]|\\.)*"|'[^']*')*\}""")
+_VERSION_KEY = re.compile(r"\bversion\s*=")
 _PLATFORMS = {"win": (WINDOWS, ""), "osx": (MACOS, ""), "linux": (LINUX, ""), "unix": ("", "")}
 _MACHINES = {"64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
@@ -28,19 +30,36 @@ def with_every_python(targets: Sequence[Target]) -> tuple[Target, ...]:
 
 def applies(found: FoundRequirement, targets: Sequence[Target]) -> bool:
     """Whether an install on one of the targets heeds the requirement; one that cannot be read is heeded."""
+    return bool(applying(found, targets))
+
+
+def applying(found: FoundRequirement, targets: Sequence[Target]) -> list[FoundRequirement]:
+    """What an install on one of the targets heeds of a requirement: poetry takes a list of tables, each for its own."""
     if not any(_by_keys(found, target) for target in targets):
-        return False
-    return all(_holds(text, targets) for text in _markers(found))
+        return []
+    return [one for one in _alternatives(found) if all(_holds(text, targets) for text in _markers(one))]
+
+
+def _alternatives(found: FoundRequirement) -> list[FoundRequirement]:
+    tables = _TABLE.findall(found.text) if found.form is Form.VERSION else []
+    if len(tables) < 2:
+        return [found]
+    return [
+        replace(found, text=f"{found.name} = {table}", values=found.values[:1] if _VERSION_KEY.search(table) else ())
+        for table in tables
+    ]
 
 
 def _markers(found: FoundRequirement) -> list[str]:
     if found.form is Form.PEP508:
         _, semicolon, marker = found.text.partition(" ;" if "://" in found.text else ";")
         return [marker] if semicolon and marker.strip() else []
-    if found.form is not Form.VERSION:
-        return []
+    return _of_table(found.text) if found.form is Form.VERSION else []
+
+
+def _of_table(text: str) -> list[str]:
     markers = []
-    for match in _IN_TABLE.finditer(found.text):
+    for match in _IN_TABLE.finditer(text):
         value = match[2][1:-1]
         if match[1] == "markers":
             markers.append(value)

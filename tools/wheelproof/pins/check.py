@@ -18,7 +18,7 @@ from wheel_checks.parsing import requirement_or_none, version_or_none
 from wheel_checks.phrases import plural
 from wheel_checks.runner import run_rules
 from wheel_checks.targets.target import Target
-from wheelproof.pins.applicability import EVERY_LINUX, applies
+from wheelproof.pins.applicability import EVERY_LINUX, applying
 from wheelproof.pins.documents.constraints import as_pep508
 from wheelproof.pins.model import Document, FoundRequirement, Notice, Place, Role
 from wheelproof.pins.policy import Policy
@@ -100,7 +100,7 @@ def facts_of(
     targets: Sequence[Target] = EVERY_LINUX,
 ) -> RequirementFile:
     """The facts of one document, with every wanted requirement held against what is installed."""
-    meant = [found for found in document.requirements if policy.wants(found) and applies(found, targets)]
+    meant = [one for found in document.requirements if policy.wants(found) for one in applying(found, targets)]
     wanted = tuple(_judged(found, installed) for found in meant if found.role is not Role.LOCK)
     wanted += tuple(_locked([found for found in meant if found.role is Role.LOCK], installed))
     notices = tuple(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib
 import re
 from pathlib import Path
 
-from wheel_checks.errors import NotFoundError, SourceError, UsageError
+from wheel_checks.errors import FormatError, NotFoundError, SourceError, UsageError
 from wheel_checks.sources.regular_file import read_start
 from wheelproof.pins.documents.source import LARGEST, Source, decode
 from wheelproof.pins.model import Document
@@ -125,12 +126,22 @@ def read_document(path: Path, kind: str = "", *, data: bytes | None = None, cons
     if kind == "conda" and b"dependencies:" not in content and INSTALLS.search(content):
         kind = "pipeline"  # some other YAML that somebody names
     if READERS[kind][0].startswith("commands."):  # only reported: what says torch says it in ASCII
-        try:
-            content.decode()
-        except UnicodeDecodeError:
-            return read_source(Source(path, content, content.decode("latin-1"), "latin-1"), kind)
+        return read_source(_script(path, content), kind)
     source = decode(path, content, declared=READERS[kind][1])
     return read_source(source, kind, constraint=constraint)
+
+
+def _script(path: Path, content: bytes) -> Source:
+    """The text of a script in whatever encoding: what says torch says it in ASCII. Raises FormatError."""
+    try:
+        content.decode()
+        source = decode(path, content)
+    except UnicodeDecodeError:
+        marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # how PowerShell saves
+        source = decode(path, content) if marked else Source(path, content, content.decode("latin-1"), "latin-1")
+    if "\0" in source.text:
+        raise FormatError(f"{path} is not text", expected="UTF-8, or UTF-16 with a byte order mark")
+    return source
 
 
 def read_source(source: Source, kind: str, *, constraint: bool = False) -> Document:

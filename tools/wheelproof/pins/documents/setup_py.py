@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -219,7 +219,7 @@ class _Reader(Literals):
 
         They are those of the same dictionary, and names that are bound once, which are read now.
         """
-        bound: set[str] = set(_COMBINING)
+        bound: set[str] = set(_COMBINING) - self.functions.keys() - self.bindings.keys()
         keys: set[ast.AST] = set()
         for node in ast.walk(value):
             if isinstance(node, ast.comprehension):
@@ -229,7 +229,7 @@ class _Reader(Literals):
                 keys.update(ast.walk(node.slice))
         counted = [node for node in ast.walk(value) if node not in keys]
         names = [node for node in counted if isinstance(node, ast.Name) and node.id not in bound]
-        if any(map(_makes_new, counted)) or any(node.id not in self.bindings for node in names):
+        if any(_makes_new(node, bound) for node in counted) or any(node.id not in self.bindings for node in names):
             return False
         first = section.partition(".")[0]
         for node in names:
@@ -241,13 +241,17 @@ class _Reader(Literals):
         """Whether an expression, or a function that it calls, names a file of requirements that is there."""
         called = {_name_of(node.func) for node in ast.walk(value) if isinstance(node, ast.Call)}
         bodies = [self.functions[name] for name in called if name in self.functions]
+        read = False
         for node in (inner for outer in (value, *bodies) for inner in ast.walk(outer)):
             text = node.value if isinstance(node, ast.Constant) else None
             if isinstance(text, str) and _FILE.fullmatch(text) and (self.source.path.parent / text).is_file():
                 self.files.append(self.source.path.parent / text)
                 self.reading.append((section, value, text))
-                return True
-        return False
+                read = True
+            elif isinstance(text, str) and _FILE.fullmatch(text) and text.endswith((".txt", ".in", ".pip")):
+                self.unread.append((section, value))  # a file that is not there
+                read = True
+        return read
 
     def elements(
         self, nodes: list[ast.expr], items: ItemList | None, role: Role, section: str, *, table: bool = False
@@ -413,9 +417,9 @@ def _name_of(function: ast.expr) -> str:
     return function.id if isinstance(function, ast.Name) else ""
 
 
-def _makes_new(node: ast.AST) -> bool:
+def _makes_new(node: ast.AST, combining: Container[str]) -> bool:
     """Whether a part of an expression may bring a requirement that no list has."""
     if isinstance(node, ast.Call):
-        return _name_of(node.func) not in _COMBINING
+        return _name_of(node.func) not in combining
     text = isinstance(node, ast.Constant) and isinstance(node.value, str)
     return text or isinstance(node, (ast.JoinedStr, ast.Lambda, ast.Await))

@@ -17,7 +17,7 @@ from wheelproof.pins.documents.notices import of_requirement
 from wheelproof.pins.documents.setup_cfg import Line, option_lines, parse
 from wheelproof.pins.documents.source import Source
 from wheelproof.pins.documents.toml_requirements import Where, parse_toml, read_toml
-from wheelproof.pins.model import Document, FoundRequirement, Place, Role
+from wheelproof.pins.model import Document, FoundRequirement, Notice, Place, Role
 
 PLACES = (
     Where("env_run_base.deps", Role.GROUP),
@@ -26,6 +26,8 @@ PLACES = (
 )
 _COMMANDS = {"commands", "commands_pre", "commands_post", "install_command", "list_dependencies_command"}
 _FACTORS = re.compile(r"[!\w.,{}-]+:[ \t]+", re.ASCII)
+_REFERENCES = re.compile(r"\{\[([^\]{}]*)\](\w+)\}")  # {[base]deps}
+_REFERENCE = re.compile(r"(?:[!\w.,{}-]+:\s+)?\{\[[^\]{}]*\]\w+\}", re.ASCII)
 _SUBSTITUTED = re.compile(r"\{(?:env:\w+:)?([^{}]*)\}")
 _FILES = {"-r": False, "--requirement": False, "-c": True, "--constraint": True}
 
@@ -40,14 +42,18 @@ def read(source: Source) -> Document:
     requirements: list[FoundRequirement] = []
     files: dict[bool, list[Path]] = {False: [], True: []}
     scripts: list[Piece] = []
-    for line in option_lines(source):
-        if line.option == "deps" and (line.section == "tox" or line.section.startswith("testenv")):
-            _dependency(source, line, requirements, files)
+    notes: list[Notice] = []
+    lines = list(option_lines(source))
+    referred = _referred(lines)
+    for line in lines:
+        own = line.option == "deps" and (line.section == "tox" or line.section.startswith("testenv"))
+        if own or (line.section, line.option) in referred:
+            notes += _dependency(source, line, requirements, files)
         elif line.option in _COMMANDS:
             scripts.append(_script(line))
-    notices = tuple(notice for found in requirements for notice in of_requirement(found))
-    own = Document("tox", source, tuple(requirements), notices)
-    whole = _with_commands(own, document(source, "tox", of_scripts(_joined(scripts))))
+    notices = (*(notice for found in requirements for notice in of_requirement(found)), *notes)
+    whole = Document("tox", source, tuple(requirements), notices)
+    whole = _with_commands(whole, document(source, "tox", of_scripts(_joined(scripts))))
     return replace(
         whole,
         includes=(*whole.includes, *files[False]),
@@ -69,8 +75,8 @@ def _with_commands(own: Document, commands: Document) -> Document:
 
 def _dependency(
     source: Source, line: Line, requirements: list[FoundRequirement], files: dict[bool, list[Path]]
-) -> None:
-    """A line of deps: a requirement, behind the factors for which it counts, or a file of them."""
+) -> Iterator[Notice]:
+    """A line of deps: a requirement, behind the factors for which it counts, or a file of them; what is not read."""
     factors = _FACTORS.match(line.text)
     lead = factors.end() if factors else 0
     text = line.text[lead:].strip()
@@ -78,16 +84,34 @@ def _dependency(
         option, value = setting(text)
         if option in _FILES and value and "{" not in value.removeprefix("{toxinidir}/"):
             files[_FILES[option]].append(source.path.parent / value.removeprefix("{toxinidir}/"))
-        return
+            return
     name = project_of(text)
-    if not name:
-        return
     at = line.at + lead
-    place = Place(source.path, *source.position(at), f"{line.section}.deps")
+    place = Place(source.path, *source.position(at), f"{line.section}.{line.option}")
+    if not name:
+        if "{" in text and not _REFERENCE.fullmatch(text):
+            yield Notice("dynamic", f"{text} is only known when tox runs: not read", place)
+        return
     certain = "{" not in text
     spans = (line.whole,) if line.alone else ((line.at, line.at + len(line.text)),)
     values = ((at, at + len(text)),)
     requirements.append(FoundRequirement(name, text, Role.GROUP, place, spans=spans, values=values, certain=certain))
+
+
+def _referred(lines: list[Line]) -> set[tuple[str, str]]:
+    """The options of other sections that deps take over: ``{[base]deps}``, and what these take over themselves."""
+    found: set[tuple[str, str]] = set()
+    while True:
+        inside = [
+            line
+            for line in lines
+            if (line.section, line.option) in found
+            or (line.option == "deps" and (line.section == "tox" or line.section.startswith("testenv")))
+        ]
+        named = {(match[1] or line.section, match[2]) for line in inside for match in _REFERENCES.finditer(line.text)}
+        if named <= found:
+            return found
+        found |= named
 
 
 def _script(line: Line) -> Piece:

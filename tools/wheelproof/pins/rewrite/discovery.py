@@ -9,6 +9,7 @@ from pathlib import Path
 from wheel_checks.errors import NotFoundError, SourceError
 from wheel_checks.sources.regular_file import read_start
 from wheelproof.pins.documents.reading import INSTALLS, kind_of
+from wheelproof.pins.documents.source import LARGEST
 from wheelproof.pins.rewrite.gitignore import Ignored, read_ignored
 
 # Never anybody's sources: version control, environments, caches, what is installed or built.
@@ -82,14 +83,14 @@ def _is_ignored(ignored: tuple[Ignored, ...], path: str, *, is_folder: bool) -> 
 def _has_metadata(path: Path) -> bool:
     """Whether a Python file has a block of script metadata (PEP 723)."""
     try:
-        return _SCRIPT_MARKER in read_start(path, 1 << 20)
+        return _SCRIPT_MARKER in read_start(path, LARGEST)
     except OSError:
-        return False
+        return True  # reading it says why
 
 
 def _has_commands(path: Path) -> bool:
     """Whether a YAML file of an unknown kind has a command that installs something."""
     try:
-        return INSTALLS.search(read_start(path, 1 << 19)) is not None
+        return INSTALLS.search(read_start(path, LARGEST)) is not None
     except OSError:
-        return False
+        return True  # reading it says why

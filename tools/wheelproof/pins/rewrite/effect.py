@@ -14,11 +14,12 @@ from pathlib import Path
 
 from wheel_checks.errors import WheelproofError
 from wheel_checks.targets.target import Target
-from wheelproof.pins.applicability import applies
+from wheelproof.pins.applicability import applies, applying
 from wheelproof.pins.documents.constraints import as_pep508
 from wheelproof.pins.documents.reading import READERS, read_source
 from wheelproof.pins.documents.source import decode
-from wheelproof.pins.model import Document, FilePlan, Form, Place, Plan, Role
+from wheelproof.pins.model import Document, FilePlan, Form, FoundRequirement, Plan, Role
+from wheelproof.pins.rewrite.wording import is_override
 
 TORCH = "torch"
 MOST = 8  # files that are resolved, the others are only named
@@ -84,12 +85,14 @@ def _rewritten(file: FilePlan) -> Document:
 
 
 def _outcome(document: Document, ask: Ask, targets: Sequence[Target]) -> Outcome:
-    if any(found.name == TORCH and found.is_guard for found in document.requirements):
+    if any(found.name == TORCH and found.is_guard and is_override(found) for found in document.requirements):
         return Outcome(Fate.KEPT, "an override of uv keeps torch out of every requirement")
-    overridden = next((f for f in document.requirements if f.name == TORCH and _is_override(f.place)), None)
+    overridden = next((f for f in document.requirements if f.name == TORCH and is_override(f)), None)
     if overridden is not None:
         return Outcome(Fate.UNKNOWN, f"the override {overridden.text} decides, for uv alone")
     wanted = _requirements(document, targets)
+    if skipped := _skipped(document, targets):
+        return Outcome(Fate.UNKNOWN, f"{skipped} was not asked for, and could bring another torch")
     if not wanted:
         return Outcome(Fate.KEPT, "nothing is left to install")
     try:
@@ -98,19 +101,31 @@ def _outcome(document: Document, ask: Ask, targets: Sequence[Target]) -> Outcome
         return Outcome(Fate.UNKNOWN, " ".join(f"{error}".split())[:300])
 
 
-def _is_override(place: Place) -> bool:
-    return place.section.endswith("override-dependencies")
-
-
 def _requirements(document: Document, targets: Sequence[Target]) -> list[str]:
     """What an install without extras brings, as PEP 508; addresses of the tree are not contacted."""
-    texts = []
-    for found in document.requirements:
-        main = not any(word in found.place.section for word in ("extras", "optional-dependencies", "extra_require"))
-        text = as_pep508(found) if found.role is Role.RUNTIME and main and applies(found, targets) else ""
-        if text and found.form is not Form.NAME and "://" not in text and found.certain:
-            texts.append(text)
-    return texts
+    return [text for found in _main(document, targets) if (text := as_pep508(found)) and _is_asked(found, text)]
+
+
+def _skipped(document: Document, targets: Sequence[Target]) -> str:
+    """What an install brings, too, that uv is not asked about; "" when there is nothing."""
+    files = [path.name for path in document.includes]
+    texts = [found.text for found in _main(document, targets) if not _is_asked(found, as_pep508(found))]
+    return next(iter((*texts, *files)), "")
+
+
+def _main(document: Document, targets: Sequence[Target]) -> list[FoundRequirement]:
+    """The requirements of an install without extras."""
+    return [
+        one
+        for found in document.requirements
+        if found.role is Role.RUNTIME and found.form is not Form.NAME
+        if not any(word in found.place.section for word in ("extras", "optional-dependencies"))
+        for one in applying(found, targets)
+    ]
+
+
+def _is_asked(found: FoundRequirement, text: str) -> bool:
+    return bool(text) and "://" not in text and found.certain
 
 
 def _constraints(document: Document, targets: Sequence[Target]) -> list[str]:
@@ -118,5 +133,5 @@ def _constraints(document: Document, targets: Sequence[Target]) -> list[str]:
         text
         for found in document.requirements
         if found.role is Role.CONSTRAINT and "build" not in found.place.section and applies(found, targets)
-        if not _is_override(found.place) and (text := as_pep508(found)) and "://" not in text
+        if not is_override(found) and (text := as_pep508(found)) and "://" not in text
     ]

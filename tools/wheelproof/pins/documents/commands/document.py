@@ -21,6 +21,7 @@ _CONDA_NAME = re.compile(r"(?:[\w.-]+(?:/[\w-]+)?::)?([A-Za-z0-9][A-Za-z0-9._-]*
 _POETRY_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?(?=$|[@:=<>~^!])")
 _UNFINISHED = re.compile(r"(?:[=<>~!]=?|@)\s*$")  # README: torch==<version>
 _GLOBBED_WHEEL = re.compile(r"(?:.*/)?([A-Za-z0-9][A-Za-z0-9._]*?)-?[*\0].*(?:\.whl|\*)$", re.DOTALL)
+_TORCH = re.compile(r"torch", re.IGNORECASE)
 _MOST_UP = 12  # folders above a file, in which what it names is looked for
 
 
@@ -138,9 +139,10 @@ def _requirement(source: Source, one: Found, word: Word) -> tuple[FoundRequireme
             ),
             None,
         )
-    if one.documentation or not text or (known and "*" not in text):
+    address = "://" in text and (not text.startswith("git+") or bool(_TORCH.search(text)))
+    if one.documentation or not text or (known and "*" not in text and not address):
         return None, None
-    if "/" in text and not re.search(r"\.whl$|\*$|\0$|^\0$", text):
+    if "/" in text and "://" not in text and not re.search(r"\.whl$|\*$|\0$|^\0$", text):
         return None, None  # a folder: a project of the tree, whose own files say what it requires
     shown = abbreviated(word.raw.strip("\"'"))
     message = f"`{install.tool} {shown}` is only known when it runs: not read"

@@ -7,14 +7,17 @@ What a shell would only know at run time is :data:`UNKNOWN` in a word. A variabl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
+from wheel_checks.errors import FormatError
+
 UNKNOWN = "\0"
-MOST_VALUES = 8  # of one variable
+MOST_VALUES = 32  # of one variable
 DEEPEST = 8  # scripts in scripts
 LONGEST = 1 << 20  # characters of one script
+_LONGEST_VALUE = 1 << 14  # characters of a variable: A=$A$A doubles
 
 Values = Mapping[str, tuple[str, ...]]
 
@@ -91,8 +94,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
 _MAKE = re.compile(r"\$([({])([\w.-]+)[)}]", re.ASCII)
 _BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9@*])(\[[@*]\])?(?:(:?[-=+])([^{}]*))?\}", re.ASCII)
-_EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
-_TEMPLATE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_EXPRESSION = re.compile(r"\$\{\{(.{0,2000}?)\}\}", re.DOTALL)
+_LONGEST_TEMPLATE = 400  # characters of {{ ... }}
 _REFERENCE = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)+", re.ASCII)
 _LITERAL = re.compile(r"(==|!=)?\s*'((?:[^']|'')*)'\s*(==|!=)?")
 _SHOWN = re.compile(r"[<>]=|<[A-Za-z][\w .-]*>")
@@ -109,18 +112,29 @@ _PERCENT = re.compile(r"%~?[A-Za-z_*0-9][\w]*%?", re.ASCII)
 
 
 def commands(text: str, variables: Values | None = None, dialect: Dialect = Dialect.SH) -> list[Command]:
-    """The simple commands of a script in order, those in substitutions included, without what is commented out."""
+    """The simple commands of a script in order, those in substitutions included, without what is commented out.
+
+    Raises FormatError for a script that is too long.
+    """
     if len(text) > LONGEST:
-        return []
+        raise FormatError(f"a script of {len(text):,} characters is not read", expected=f"at most {LONGEST:,}")
     return list(_Shell(text, dict(variables or {}), dialect, 0).run())
 
 
 def assigned(text: str, variables: Values, dialect: Dialect = Dialect.SH) -> dict[str, tuple[str, ...]]:
-    """The variables after the assignments of a script."""
+    """The variables after the assignments of a script; as they were for one that is too long."""
+    if len(text) > LONGEST:
+        return dict(variables)
     shell = _Shell(text, dict(variables), dialect, 0)
     for _ in shell.run():
         pass
     return shell.variables
+
+
+def limited(values: Iterable[str]) -> tuple[str, ...]:
+    """Values, each once; where there are too many, or they are too long, what is left out is UNKNOWN."""
+    found = tuple(dict.fromkeys(value if len(value) <= _LONGEST_VALUE else UNKNOWN for value in values))
+    return found if len(found) <= MOST_VALUES else (*found[: MOST_VALUES - 1], UNKNOWN)
 
 
 def split(text: str, at: int, variables: Values | None = None, dialect: Dialect = Dialect.SH) -> list[Command]:
@@ -143,6 +157,7 @@ class _Shell:
         self.nested: list[Command] = []
         self.pending = _Pending()
         self.exported: set[str] = set()
+        self.closed = 1  # behind the next }}
 
     def run(self) -> Iterator[Command]:
         text = self.text
@@ -268,9 +283,9 @@ class _Shell:
             parts.append(_Part(UNKNOWN, quoted))
             self.at = match.end()
             return True
-        if text.startswith("{{", at) and (match := _TEMPLATE.match(text, at)):
+        if text.startswith("{{", at) and at < self.template_end(at) <= at + _LONGEST_TEMPLATE:
             parts.append(_Part(UNKNOWN, quoted))
-            self.at = match.end()
+            self.at = self.closed
             return True
         if text[at] == "`" and self.dialect in (Dialect.SH, Dialect.SHOWN, Dialect.MAKE):
             end = text.find("`", at + 1)
@@ -280,6 +295,13 @@ class _Shell:
             self.at = end + 1
             return True
         return text[at] == "$" and self.dollar(parts, quoted=quoted)
+
+    def template_end(self, at: int) -> int:
+        """Behind the next ``}}``, which is looked for once; 0 where there is none."""
+        if self.closed and self.closed < at + 4:
+            self.closed = self.text.find("}}", at + 2) + 2
+            self.closed = 0 if self.closed == 1 else self.closed
+        return self.closed
 
     def dollar(self, parts: list[_Part], *, quoted: bool) -> bool:
         text, at = self.text, self.at
@@ -346,9 +368,8 @@ class _Shell:
         self.nested = []
         body, body_at = "", 0
         if keep_heredocs:
-            self.pending.heredocs = pending.heredocs
-            if pending.heredocs:  # `cat <<EOF | sh`: the script is the next command's, too
-                self.pending.words, pending.words = [], pending.words
+            self.pending.heredocs = pending.heredocs  # `cat <<EOF | sh`: the script is the next command's, too
+            body, body_at = self.heredoc_ahead(pending.heredocs)
         else:
             for delimiter, dashed in pending.heredocs:
                 body, body_at = self.heredoc(delimiter, dashed=dashed)
@@ -372,6 +393,17 @@ class _Shell:
                 target = self.expand(pending.target, 0) if pending.target else ""
                 at = words[0].at if words else body_at
                 yield Command(found, at, body, body_at, target, {**exported, **own})
+
+    def heredoc_ahead(self, heredocs: list[tuple[str, bool]]) -> tuple[str, int]:
+        """The last here-document of the line, which begins behind the line; nothing is passed."""
+        here, end = self.at, self.text.find("\n", self.at)
+        body, body_at = "", 0
+        if heredocs and end >= 0:
+            self.at = end + 1
+            for delimiter, dashed in heredocs:
+                body, body_at = self.heredoc(delimiter, dashed=dashed)
+            self.at = here
+        return body, body_at
 
     def heredoc(self, delimiter: str, *, dashed: bool) -> tuple[str, int]:
         start = at = self.at
@@ -422,10 +454,10 @@ class _Shell:
         if append:
             joiner = " " if array else ""
             new = tuple(f"{old}{joiner}{value}" for old in before or ("",) for value in values)
-            self.variables[name] = tuple(dict.fromkeys((*new, *before)))[:MOST_VALUES]
+            self.variables[name] = limited((*new, *before))
         else:
             new = tuple(value for value in values if value or not before)
-            self.variables[name] = tuple(dict.fromkeys((*new, *(() if several else before))))[:MOST_VALUES]
+            self.variables[name] = limited((*new, *(() if several else before)))
 
     def variants(self, word: _Raw) -> int:
         return max((len(self.values(part)) for part in word.parts if part.variable), default=1)
@@ -449,28 +481,29 @@ class _Shell:
 
     def fields(self, word: _Raw, variant: int) -> list[Word]:
         """The words that a word becomes: a variable that is not quoted is split at white space."""
-        texts = [""]
+        texts: list[list[str]] = [[]]  # of each word the pieces
         alone = False
         for part in word.parts:
             if not part.variable:
-                texts[-1] += part.text
+                texts[-1].append(part.text)
                 alone = alone or part.quoted or bool(part.text)
                 continue
             value = self.value(part, variant)
             if (part.quoted and not part.spread) or not re.search(r"\s", value):
-                texts[-1] += value
+                texts[-1].append(value)
                 alone = alone or part.quoted or bool(value)
                 continue
             pieces = value.split()
             if not pieces:
                 continue
-            if value[:1].isspace() and texts[-1]:
-                texts.append("")
-            texts[-1] += pieces[0]
-            texts += pieces[1:]
+            if value[:1].isspace() and any(texts[-1]):
+                texts.append([])
+            texts[-1].append(pieces[0])
+            texts += [[piece] for piece in pieces[1:]]
             alone = True
         raw = self.text[word.at : word.end]
-        return [Word(text, raw, word.at) for text in texts if text or alone]
+        joined = ("".join(pieces) for pieces in texts)
+        return [Word(text, raw, word.at) for text in joined if text or alone]
 
 
 def _plain(word: _Raw) -> str:
@@ -571,4 +604,4 @@ def _expression(text: str, variables: Values) -> tuple[str, ...]:
         if not (match[1] or match[3] or function):
             found.append(match[2])
     known = [value for value in found if UNKNOWN not in value]
-    return tuple(dict.fromkeys(known if known and len(found) > 1 else found))[:MOST_VALUES] or (UNKNOWN,)
+    return limited(known if known and len(found) > 1 else found) or (UNKNOWN,)

@@ -15,7 +15,7 @@ import yaml
 from wheel_checks.errors import FormatError
 from wheelproof.pins.documents.commands.document import document, of_scripts
 from wheelproof.pins.documents.commands.piece import Piece
-from wheelproof.pins.documents.commands.shell import MOST_VALUES, UNKNOWN, Dialect
+from wheelproof.pins.documents.commands.shell import UNKNOWN, Dialect, limited
 from wheelproof.pins.documents.source import Source
 from wheelproof.pins.model import Document, Notice, Place
 
@@ -69,11 +69,11 @@ def read(source: Source) -> Document:
     """The installations of a pipeline. What is no YAML is reported as not read."""
     try:
         roots = _compose(source.text)
+        found = of_scripts([script for root in roots for script in _scripts(source.text, root)])
     except FormatError as error:
         message = f"the commands in it are not known: {error.what}"
         return document(source, "pipeline", (), [Notice("dynamic", message, Place(source.path, 1, 1))])
-    scripts = [script for root in roots for script in _scripts(source.text, root)]
-    return document(source, "pipeline", of_scripts(scripts))
+    return document(source, "pipeline", found)
 
 
 def _compose(text: str) -> list[yaml.Node]:
@@ -147,9 +147,7 @@ def _lists(root: yaml.Node, variables: dict[str, tuple[str, ...]]) -> Iterator[P
 
 
 def _nodes(node: yaml.Node, count: list[int], depth: int = 0) -> Iterator[yaml.Node]:
-    count[0] += 1
-    if depth > DEEPEST or count[0] > MOST:
-        return
+    _count(count, depth)
     yield node
     if isinstance(node, yaml.SequenceNode):
         for child in node.value:
@@ -159,12 +157,17 @@ def _nodes(node: yaml.Node, count: list[int], depth: int = 0) -> Iterator[yaml.N
             yield from _nodes(child, count, depth + 1)
 
 
+def _count(count: list[int], depth: int) -> None:
+    """Count a value. Raises FormatError for too many of them, and for too deep ones."""
+    count[0] += 1
+    if depth > DEEPEST or count[0] > MOST:
+        raise FormatError(f"the YAML has more than {MOST:,} values, or {DEEPEST} levels")
+
+
 def _values(
     node: yaml.Node, keys: tuple[str, ...], siblings: dict[str, str], depth: int, count: list[int]
 ) -> Iterator[_Value]:
-    count[0] += 1
-    if depth > DEEPEST or count[0] > MOST:
-        return
+    _count(count, depth)
     if isinstance(node, yaml.ScalarNode):
         yield _Value(keys, node, siblings)
     elif isinstance(node, yaml.SequenceNode):
@@ -207,7 +210,7 @@ def _variables(root: yaml.Node | None, *, jobs: bool) -> dict[str, tuple[str, ..
     found: dict[str, tuple[str, ...]] = {}
 
     def put(name: str, *values: str) -> None:
-        found[name] = tuple(dict.fromkeys((*found.get(name, ()), *values)))[:MOST_VALUES]
+        found[name] = limited((*found.get(name, ()), *values))
 
     if not isinstance(root, yaml.MappingNode):
         return found
