@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 
 from tests.support.elf import X86_64, Elf
@@ -40,6 +42,15 @@ def test_shallow_and_full_count_alike() -> None:
         wheel.add(f"demo/{number}.png", LIBRARY)
     assert disguised(wheel) == disguised(wheel, Depth.FULL)
     assert disguised(wheel)[-1][0] == ""  # type: ignore[index]  # a tuple, as the line before shows
+
+
+def test_a_start_that_does_not_inflate_from_a_little_is_not_known() -> None:
+    """Empty blocks of deflate, five bytes each, push what the file is out of what depth quick reads of it."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    payload = b"\0\0\0\xff\xff" * 300 + packer.compress(LIBRARY) + packer.flush()
+    wheel = WheelBuilder().add("demo/logo.png", LIBRARY, method=8, payload=payload)
+    assert disguised(wheel) == (("demo/logo.png", ""),)
+    assert disguised(wheel, Depth.FULL) == (("demo/logo.png", "ELF"),)
 
 
 def test_empty_and_small_members_are_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tests.rules.case import NOTE, WARNING, Case
@@ -350,6 +351,14 @@ CASES = [
         "a program of Windows called .txt",
         lambda: full("demo/a.txt", b"MZ" + bytes(58) + (64).to_bytes(4, "little") + b"PE\0\0" + bytes(20)),
         ("demo/a.txt is a PE file under the name of data",),
+    ),
+    Case(
+        "SEC010",
+        "a member whose start was not seen",
+        lambda: replace(full("demo/a.txt", b"x"), disguised=(("demo/a.txt", ""),)),
+        ("what demo/a.txt is does not show in its first bytes: --depth full reads all of it",),
+        undecided=True,
+        member="demo/a.txt",
     ),
     Case("SEC010", "a library", lambda: full("demo/lib.so.1.2", LIBRARY)),
     Case("SEC010", "GPU code, which is ELF for no processor", lambda: full("demo/k.cubin", _cubin())),

@@ -26,6 +26,13 @@ def many(count: int, packed: int, size: int) -> WheelFacts:
     return facts_of(wheel)
 
 
+def many_eggs(count: int) -> WheelBuilder:
+    wheel = WheelBuilder()
+    for number in range(count):
+        wheel.add(f"{number}.egg-info/PKG-INFO", f"Metadata-Version: 1.1\nName: p{number}\nVersion: 1.0\n")
+    return wheel
+
+
 def listed_as(digest: str) -> WheelFacts:
     """A wheel read whole, of which the index lists this digest; "" for the right one, in capitals."""
     data = WheelBuilder().build()
@@ -253,6 +260,13 @@ CASES = [
             "pip cannot read d-1.egg-info: its PKG-INFO has the version 'two'",
         ),
         member="a.egg-info",
+    ),
+    Case(
+        "WHL020",
+        "more of them than are read",
+        lambda: facts_of(many_eggs(17)),
+        ("whether pip can read 16.egg-info is not known: 16 others were read",),
+        undecided=True,
     ),
     Case(
         "WHL020",

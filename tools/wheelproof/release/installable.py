@@ -35,7 +35,7 @@ from wheelproof.wheels.resolving import ArchiveSearch, Run, UndecidedConflictErr
 
 AT_ONCE = 4  # runs of uv
 _MOST_ROUNDS = 4  # of looking for versions that a free-threaded Python has files of
-_MOST_EXTRAS = 100  # of one wheel
+MOST_EXTRAS = 200  # of one wheel
 _ANY_CELL = Cell("", "")
 _MACHINE = "x86_64"  # for wheels that name no platform
 
@@ -73,7 +73,8 @@ class Installer:
             answers = self._answers(pool, (question for _, question in asked if isinstance(question, _Question)))
             found = tuple(pool.map(lambda one: self._installation(one[0], one[1], answers), asked))
             failed = {one.cell for one in found if one.failed}
-            return (*found, *self._of_extras(pool, release, release.filled.keys() - failed))
+            cells = release.filled.keys() - failed
+            return (*found, *self._of_extras(pool, release, cells), *beyond(release, cells))
 
     def _answers(self, pool: Executor, questions: Iterable[_Question]) -> dict[_Question, Resolution | Installation]:
         known = dict.fromkeys(map(_of_uv, questions))
@@ -218,10 +219,17 @@ def _with_extras(release: ReleaseFacts, cells: Collection[Cell]) -> Iterator[tup
     for cell, file, metadata in _filled(release):
         for target in _targets(file, cell) if cell in cells else ():
             plain = _texts(metadata, target)
-            for extra in () if target.free_threaded else metadata.provides_extra[:_MOST_EXTRAS]:
+            for extra in () if target.free_threaded else metadata.provides_extra[:MOST_EXTRAS]:
                 texts = _texts(metadata, target, extra)
                 if set(texts) - set(plain):
                     yield cell, extra, _Question(texts, target)
+
+
+def beyond(release: ReleaseFacts, cells: Collection[Cell]) -> Iterator[Installation]:
+    """The cells whose wheel has more extras than are asked for."""
+    for cell, _file, metadata in _filled(release):
+        if cell in cells and (more := metadata.provides_extra[MOST_EXTRAS:]):
+            yield Installation(cell, extra=more[0], unproven=f"it and {len(more) - 1} others are not looked at")
 
 
 def _filled(release: ReleaseFacts) -> Iterator[tuple[Cell, ReleaseFile, CoreMetadata]]:

@@ -27,8 +27,9 @@ from wheel_checks.facts.security.startup import StartupFacts, startup_facts, sta
 from wheel_checks.facts.wheel.facts import NO_ELFS, NO_GPU_CODE, NO_HEADS, NO_STARTUP, NOT_COMPARED, Depth
 from wheel_checks.facts.wheel.native_code import read_accelerator, with_absence, with_glance, with_gpu_code
 from wheel_checks.facts.wheel.small_members import (
+    EGG_INFOS,
     dist_infos,
-    egg_info_fault,
+    egg_info_facts,
     egg_infos,
     own_dist_info,
     version_files,
@@ -69,7 +70,7 @@ class WheelContents:
 
     ``size`` is in bytes, ``depth`` how deep the file was read. ``broken`` is the sentence that says why the archive
     cannot be read at all ("" when it can). ``dist_infos`` are the names of all top-level ``*.dist-info`` folders;
-    ``egg_infos`` are egg-info folders with why pip cannot read them ("" where it can);
+    ``egg_infos`` are egg-info folders with why pip cannot read them ("" where it can),
     ``metadata_bytes`` is METADATA as it is, to compare it with what an index serves. ``variant`` is None where there is
     no ``variant.json``, ``variant_member`` the path where it is or should be. ``elfs``, ``imports``, ``gpu_code``,
     ``hash_faults``, ``disguised``, ``startup``, ``heads`` and ``content_sha256`` are as in ``WheelFacts``.
@@ -83,7 +84,7 @@ class WheelContents:
     wheel_file: WheelFile | Unavailable
     record: Record | Unavailable
     dist_infos: tuple[str, ...] = ()
-    egg_infos: tuple[tuple[str, str], ...] = ()
+    egg_infos: tuple[tuple[str, str | Unavailable], ...] = ()
     version_files: tuple[VersionFile, ...] = ()
     variant_member: str = ""
     variant: VariantMetadata | Unavailable | None = None
@@ -180,7 +181,7 @@ def _read_small_members(
     wanted |= dict.fromkeys(version_names, LARGEST_VERSION_FILE)
     startup = startup_members(archive.members, dist_info)
     eggs = egg_infos(archive.members)
-    wanted |= startup | dict.fromkeys(eggs.values(), LARGEST_METADATA)
+    wanted |= startup | dict.fromkeys(list(eggs.values())[:EGG_INFOS], LARGEST_METADATA)
     skip_record = _record_is_too_dear(source, archive, [*wanted, record_name], depth)
     with_record = f"members of {dist_info} and RECORD"
     read = kept.remember(
@@ -203,7 +204,7 @@ def _read_small_members(
         version_files=version_files(read, version_names),
         variant_member=variant_name,
         variant=_variant(read, variant_name),
-        egg_infos=tuple((egg, egg_info_fault(read.contents.get(member))) for egg, member in eggs.items()),
+        egg_infos=egg_info_facts(eggs, read),
         startup=startup_facts(archive.members, dist_info, {n: c for n, c in read.contents.items() if n in startup}),
     )
 

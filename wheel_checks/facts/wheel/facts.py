@@ -106,7 +106,7 @@ class WheelFacts:
     sidecar_difference: tuple[str, str] | Unavailable | None = NO_SIDECAR
     version_files: tuple[VersionFile, ...] = ()
     dist_infos: tuple[str, ...] = ()
-    egg_infos: tuple[tuple[str, str], ...] = ()
+    egg_infos: tuple[tuple[str, str | Unavailable], ...] = ()
     listing: IndexFile | None = None
     other_listings: tuple[OtherListing, ...] = ()
     target: Target | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from email import message_from_string
 from functools import partial
 
@@ -17,7 +18,7 @@ from wheel_checks.formats.wheel.wheel_name import WheelName
 from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
 
-EGG_INFOS = 16  # that are read; a wheel should have none
+EGG_INFOS = 16  # whose PKG-INFO is read; a wheel should have none
 VERSION_FILES = 8  # more than any real wheel has at the top of its packages
 
 
@@ -40,15 +41,22 @@ def egg_infos(members: tuple[Member, ...]) -> dict[str, str]:
             continue
         folder = member.name.removesuffix(place.path) + top
         found.setdefault(folder, f"{folder}/PKG-INFO" if slash else folder)
-    return dict(list(found.items())[:EGG_INFOS])
+    return found
 
 
-def egg_info_fault(content: bytes | Unavailable | None) -> str:
+def egg_info_facts(eggs: Mapping[str, str], read: MemberContents) -> tuple[tuple[str, str | Unavailable], ...]:
+    """Why pip cannot read each egg-info, "" where it can; unavailable for one whose PKG-INFO was not read."""
+    names = list(eggs.items())
+    known = [(egg, egg_info_fault(read.contents.get(member))) for egg, member in names[:EGG_INFOS]]
+    return (*known, *((egg, Unavailable(f"{EGG_INFOS} others were read")) for egg, _ in names[EGG_INFOS:]))
+
+
+def egg_info_fault(content: bytes | Unavailable | None) -> str | Unavailable:
     """Why pip ends with an error in an environment that has an egg-info with this PKG-INFO (None: without one)."""
     if content is None:
         return "it has no PKG-INFO"
     if isinstance(content, Unavailable):
-        return ""  # which is reported of the member
+        return content
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:

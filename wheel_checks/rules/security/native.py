@@ -34,6 +34,10 @@ def disguised(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         if not name:
             yield Finding(kind)
             continue
+        if not kind:
+            what = f"what {name} is does not show in its first bytes: --depth full reads all of it"
+            yield Finding(what, location=Location(name), undecided=True)
+            continue
         fix = Fix("Find out what opens the file; give it the name of what it is.")
         article = "an" if kind == "ELF" else "a"
         yield Finding(f"{name} is {article} {kind} file under the name of data", fix=fix, location=Location(name))

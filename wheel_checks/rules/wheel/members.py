@@ -13,7 +13,7 @@ from packaging.version import InvalidVersion, Version
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.zip.directory import Member
-from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, need
+from wheel_checks.model import Evidence, Finding, Fix, Location, Severity, Unavailable, need
 from wheel_checks.registry import rule
 
 _SHOWN = 5  # names that one finding shows
@@ -142,7 +142,10 @@ def egg_info(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     need(wheel.archive)
     fix = Fix("Delete build/ and *.egg-info, and build the wheel again.")
     for folder, fault in wheel.egg_infos:
-        if fault:
+        if isinstance(fault, Unavailable):
+            what = f"whether pip can read {folder} is not known: {fault.reason}"
+            yield Finding(what, fix=fix, location=Location(member=folder), undecided=True)
+        elif fault:
             evidence = (Evidence("pip 26.3", "ends with an error once it is installed", "PKG-INFO"),)
             yield Finding(f"pip cannot read {folder}: {fault}", evidence, fix, Location(member=folder))
 
