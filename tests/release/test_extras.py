@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.rules.release.release_cases import X86, release
+from tests.rules.release.release_cases import X86
+from tests.support.releases import release
 from wheel_checks.facts.release import Cell, ReleaseFacts
 from wheel_checks.formats.wheel.core_metadata import parse_core_metadata
 from wheelproof.release.installable import MOST_EXTRAS, beyond

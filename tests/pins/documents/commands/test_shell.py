@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wheelproof.pins.documents.commands.shell import UNKNOWN, Dialect, commands
+from wheelproof.pins.documents.commands.lexer import UNKNOWN, Dialect
+from wheelproof.pins.documents.commands.shell import commands
 
 
 def words(text: str, dialect: Dialect = Dialect.SH) -> list[list[str]]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from wheel_checks.formats.requirements_lines import setting
 from wheelproof.pins.documents.commands.document import document, of_scripts
+from wheelproof.pins.documents.commands.lexer import UNKNOWN, Dialect
 from wheelproof.pins.documents.commands.piece import Piece
-from wheelproof.pins.documents.commands.shell import UNKNOWN, Dialect
 from wheelproof.pins.documents.names import project_of
 from wheelproof.pins.documents.notices import of_requirement
 from wheelproof.pins.documents.setup_cfg import Line, option_lines, parse

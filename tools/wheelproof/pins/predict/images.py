@@ -11,8 +11,9 @@ from wheel_checks.errors import UsageError
 from wheel_checks.sources.requirement_files import read_requirements_file
 from wheelproof.pins.documents.commands.dockerfile import dockerfile_pieces
 from wheelproof.pins.documents.commands.installs import installs
+from wheelproof.pins.documents.commands.lexer import UNKNOWN, Dialect
 from wheelproof.pins.documents.commands.piece import Piece
-from wheelproof.pins.documents.commands.shell import DEEPEST, LONGEST, UNKNOWN, Command, Dialect, Values, commands
+from wheelproof.pins.documents.commands.shell import DEEPEST, LONGEST, Command, Values, commands
 from wheelproof.pins.predict.command_line import files_of, read_command
 from wheelproof.pins.predict.step import Step, Verb
 from wheelproof.pins.predict.wrappers import behind_front, is_command, why_another_place, why_opaque

@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Iterator
 
+from wheelproof.pins.documents.commands.lexer import Dialect
 from wheelproof.pins.documents.commands.piece import Piece
-from wheelproof.pins.documents.commands.shell import Command, Dialect, Values, assigned, commands, moved
+from wheelproof.pins.documents.commands.shell import Command, Values, assigned, commands, moved
 
 _ESCAPE = re.compile(r"(?:#[ \t]*[a-z]+[ \t]*=.*\r?\n)*?#[ \t]*escape[ \t]*=[ \t]*`", re.IGNORECASE)
 _INSTRUCTION = re.compile(r"[ \t]*(?:ONBUILD[ \t]+)?([A-Za-z]+)(?=[ \t])", re.IGNORECASE)

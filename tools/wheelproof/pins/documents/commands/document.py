@@ -10,8 +10,9 @@ from pathlib import Path
 from wheel_checks.phrases import abbreviated
 from wheel_checks.sources.repository import repository_of
 from wheelproof.pins.documents.commands.installs import Install, installs
+from wheelproof.pins.documents.commands.lexer import UNKNOWN, Dialect
 from wheelproof.pins.documents.commands.piece import Piece
-from wheelproof.pins.documents.commands.shell import UNKNOWN, Command, Dialect, Word, commands
+from wheelproof.pins.documents.commands.shell import Command, Word, commands
 from wheelproof.pins.documents.names import normalized, project_of
 from wheelproof.pins.documents.notices import of_requirement
 from wheelproof.pins.documents.source import Source

@@ -10,7 +10,8 @@ from typing import Any
 
 from wheel_checks.data import load
 from wheelproof.pins.documents.commands.dockerfile import dockerfile_commands
-from wheelproof.pins.documents.commands.shell import UNKNOWN, Command, Dialect, Values, Word, split
+from wheelproof.pins.documents.commands.lexer import UNKNOWN, Dialect
+from wheelproof.pins.documents.commands.shell import Command, Values, Word, split
 
 _ALIKE = 12  # characters by which a word is found again
 DEEPEST = 4  # bash -c "bash -c '...'"

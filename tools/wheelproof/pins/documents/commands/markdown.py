@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from wheelproof.pins.documents.commands.cells import cell_script
 from wheelproof.pins.documents.commands.dockerfile import dockerfile_scripts
 from wheelproof.pins.documents.commands.document import document, of_scripts
+from wheelproof.pins.documents.commands.lexer import Dialect
 from wheelproof.pins.documents.commands.piece import Piece
-from wheelproof.pins.documents.commands.shell import Dialect
 from wheelproof.pins.documents.source import Source
 from wheelproof.pins.model import Document
 

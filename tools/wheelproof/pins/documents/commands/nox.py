@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from wheelproof.pins.documents.commands.document import Found, document, of_command
-from wheelproof.pins.documents.commands.shell import UNKNOWN, Command, Word
+from wheelproof.pins.documents.commands.lexer import UNKNOWN
+from wheelproof.pins.documents.commands.shell import Command, Word
 from wheelproof.pins.documents.python_names import Literals, parse
 from wheelproof.pins.documents.source import Source
 from wheelproof.pins.model import Document

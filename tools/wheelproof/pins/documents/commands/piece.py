@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from wheelproof.pins.documents.commands.shell import Dialect, Values
+from wheelproof.pins.documents.commands.lexer import Dialect
+from wheelproof.pins.documents.commands.shell import Values
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,31 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum, auto
 
 from wheel_checks.errors import FormatError
+from wheelproof.pins.documents.commands.lexer import UNKNOWN, Dialect, Lexer, Part, Raw
 
-UNKNOWN = "\0"
 MOST_VALUES = 32  # of one variable
 DEEPEST = 8  # scripts in scripts
 LONGEST = 1 << 20  # characters of one script
 _LONGEST_VALUE = 1 << 14  # characters of a variable: A=$A$A doubles
 
 Values = Mapping[str, tuple[str, ...]]
-
-
-class Dialect(Enum):
-    """Whose text it is: the escape, and what a dollar means."""
-
-    SH = auto()
-    MAKE = auto()  # $(NAME) is a variable of make, $$ is the shell's dollar
-    CMD = auto()  # ^ continues a line, a backslash is a backslash
-    POWERSHELL = auto()  # so does a backtick
-    SHOWN = auto()  # what a page shows: >= is no redirection, <name> is put in by the reader
-    WORDS = auto()  # no shell: tox, the exec form of a Dockerfile
-
-
-_ESCAPES = {Dialect.CMD: "^", Dialect.POWERSHELL: "`"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,54 +46,24 @@ class Command:
 
 
 @dataclass(slots=True)
-class _Part:
-    """A piece of a word: text, or a variable with what stands for it when it is not set."""
-
-    text: str
-    quoted: bool = False
-    variable: str = ""
-    default: str | None = None
-    spread: bool = False  # "${a[@]}": a list, though it is quoted
-
-
-@dataclass(slots=True)
-class _Raw:
-    """A word before variables are put in."""
-
-    parts: list[_Part]
-    at: int
-    end: int
-    items: list[_Raw] | None = None  # of NAME=(...)
-
-
-@dataclass(slots=True)
 class _Pending:
     """What the lexer has of the current command."""
 
-    words: list[_Raw] = field(default_factory=list)
+    words: list[Raw] = field(default_factory=list)
     heredocs: list[tuple[str, bool]] = field(default_factory=list)
-    target: _Raw | None = None
+    target: Raw | None = None
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _ASSIGN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
-_MAKE = re.compile(r"\$([({])([\w.-]+)[)}]", re.ASCII)
-_BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9@*])(\[[@*]\])?(?:(:?[-=+])([^{}]*))?\}", re.ASCII)
-_EXPRESSION = re.compile(r"\$\{\{(.{0,2000}?)\}\}", re.DOTALL)
-_LONGEST_TEMPLATE = 400  # characters of {{ ... }}
 _REFERENCE = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)+", re.ASCII)
 _LITERAL = re.compile(r"(==|!=)?\s*'((?:[^']|'')*)'\s*(==|!=)?")
-_SHOWN = re.compile(r"[<>]=|<[A-Za-z][\w .-]*>")
-_BRACES = re.compile(r"\$\{|\}")
-_RUN = re.compile(r"[\w./:@+=,~-]+", re.ASCII)
-_QUOTED_RUN = re.compile(r"[\w./:@+=,~ <>!;-]+", re.ASCII)
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(?:'([^']*)'|\"([^\"]*)\"|\\?([^\s;|&<>()'\"]+))")
 _REDIRECT = re.compile(r"(?:[0-9]*|&)(?:>>|>\||>&|<&|<>|<<<|>|<)")
 _OPERATORS = re.compile(r"&&|\|\||;;&?|;&|\|&|[;|&()]")
 _KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "fi", "done", "time"})
 _DECLARING = frozenset({"export", "local", "readonly", "declare", "typeset", "set"})
 _EXPORTING = frozenset({"export", "set"})  # set: that of cmd.exe
-_PERCENT = re.compile(r"%~?[A-Za-z_*0-9][\w]*%?", re.ASCII)
 
 
 def commands(text: str, variables: Values | None = None, dialect: Dialect = Dialect.SH) -> list[Command]:
@@ -148,16 +103,13 @@ def moved(command: Command, by: int) -> Command:
     return replace(command, words=words, at=command.at + by, body_at=command.body_at + by)
 
 
-class _Shell:
+class _Shell(Lexer):
     def __init__(self, text: str, variables: dict[str, tuple[str, ...]], dialect: Dialect, depth: int) -> None:
-        self.text, self.variables, self.dialect, self.depth = text, variables, dialect, depth
-        self.escape = _ESCAPES.get(dialect, "\\")
-        self.shell = dialect is not Dialect.WORDS
-        self.at = 0
+        super().__init__(text, dialect)
+        self.variables, self.depth = variables, depth
         self.nested: list[Command] = []
         self.pending = _Pending()
         self.exported: set[str] = set()
-        self.closed = 1  # behind the next }}
 
     def run(self) -> Iterator[Command]:
         text = self.text
@@ -185,16 +137,6 @@ class _Shell:
                 self.pending.words.append(self.word())
         yield from self.finish()
 
-    def continues(self) -> bool:
-        """Whether an escaped line end is here; it is passed."""
-        if not self.text.startswith(self.escape, self.at):
-            return False
-        match = re.compile(r"[ \t]*\r?\n").match(self.text, self.at + 1)
-        if match is None:
-            return False
-        self.at = match.end()
-        return True
-
     def redirection(self) -> bool:
         """Whether output or input is redirected here; it is passed."""
         match = _REDIRECT.match(self.text, self.at)
@@ -204,10 +146,6 @@ class _Shell:
         self.redirect(match[0])
         return True
 
-    def is_shown(self) -> bool:
-        """Whether < or > is part of what a page shows: a version, or a word in brackets."""
-        return self.dialect is Dialect.SHOWN and _SHOWN.match(self.text, self.at) is not None
-
     def redirect(self, operator: str) -> None:
         while self.at < len(self.text) and self.text[self.at] in " \t":
             self.at += 1
@@ -215,144 +153,6 @@ class _Shell:
             target = self.word()
             if ">" in operator:
                 self.pending.target = target
-
-    def word(self) -> _Raw:
-        """The word that begins here."""
-        start, parts, text = self.at, list[_Part](), self.text
-        while self.at < len(text):
-            character = text[self.at]
-            if character in " \t\r\n\v\f":
-                break
-            shown = _SHOWN.match(text, self.at) if self.dialect is Dialect.SHOWN else None
-            if shown:
-                parts.append(_Part(shown[0] if shown[0][-1] == "=" else UNKNOWN))
-                self.at = shown.end()
-                continue
-            if self.shell and character in ";|&()<>":
-                if character == "(" and parts and not parts[-1].variable and parts[-1].text.endswith("="):
-                    return self.array(start, parts)
-                break
-            if not self.continues():
-                self.character(parts)
-        if self.at == start:  # what no word begins with
-            self.at += 1
-        return _Raw(parts, start, self.at)
-
-    def character(self, parts: list[_Part]) -> None:
-        """Take what stands here: an escaped character, a quoted piece, a variable, or plain text."""
-        text = self.text
-        character = text[self.at]
-        if character == self.escape and self.dialect is not Dialect.WORDS:
-            parts.append(_Part(text[self.at + 1 : self.at + 2], quoted=True))
-            self.at += 2
-        elif character == "'" and self.dialect is not Dialect.CMD:
-            end = text.find("'", self.at + 1)
-            end = len(text) if end < 0 else end
-            parts.append(_Part(text[self.at + 1 : end], quoted=True))
-            self.at = end + 1
-        elif character == '"':
-            self.at += 1
-            self.quoted(parts)
-        elif not self.special(parts, quoted=False):
-            match = _RUN.match(text, self.at)
-            run = match[0] if match else character
-            parts.append(_Part(run))
-            self.at += len(run)
-
-    def quoted(self, parts: list[_Part]) -> None:
-        """The rest of a double-quoted piece."""
-        text = self.text
-        parts.append(_Part("", quoted=True))  # "" is a word, too
-        while self.at < len(text) and text[self.at] != '"':
-            if self.continues():
-                continue
-            if text[self.at] == self.escape and text[self.at + 1 : self.at + 2] in ('"', "\\", "$", "`"):
-                parts.append(_Part(text[self.at + 1], quoted=True))
-                self.at += 2
-            elif not self.special(parts, quoted=True):
-                match = _QUOTED_RUN.match(text, self.at)
-                run = match[0] if match else text[self.at]
-                parts.append(_Part(run, quoted=True))
-                self.at += len(run)
-        self.at += 1
-
-    def special(self, parts: list[_Part], *, quoted: bool) -> bool:
-        """Take a variable, a substitution or a template that begins here."""
-        text, at = self.text, self.at
-        if text[at] == "%" and self.dialect is Dialect.CMD and (match := _PERCENT.match(text, at)):
-            parts.append(_Part(UNKNOWN, quoted))
-            self.at = match.end()
-            return True
-        if text.startswith("{{", at) and at < self.template_end(at) <= at + _LONGEST_TEMPLATE:
-            parts.append(_Part(UNKNOWN, quoted))
-            self.at = self.closed
-            return True
-        if text[at] == "`" and self.dialect in (Dialect.SH, Dialect.SHOWN, Dialect.MAKE):
-            end = text.find("`", at + 1)
-            end = len(text) if end < 0 else end
-            self.within(at + 1, end)
-            parts.append(_Part(UNKNOWN, quoted))
-            self.at = end + 1
-            return True
-        return text[at] == "$" and self.dollar(parts, quoted=quoted)
-
-    def template_end(self, at: int) -> int:
-        """Behind the next ``}}``, which is looked for once; 0 where there is none."""
-        if self.closed and self.closed < at + 4:
-            self.closed = self.text.find("}}", at + 2) + 2
-            self.closed = 0 if self.closed == 1 else self.closed
-        return self.closed
-
-    def dollar(self, parts: list[_Part], *, quoted: bool) -> bool:
-        text, at = self.text, self.at
-        if match := _EXPRESSION.match(text, at):
-            parts.append(_Part("", quoted, variable="{{" + match[1].strip()))
-            self.at = match.end()
-        elif self.dialect is Dialect.MAKE and (match := _MAKE.match(text, at)):
-            parts.append(_Part("", quoted, variable=match[2]))
-            self.at = match.end()
-        elif self.dialect is Dialect.MAKE and text.startswith("$$", at):
-            self.at += 1
-            return self.dollar(parts, quoted=quoted) if text[at + 2 : at + 3] not in ("$", "") else False
-        elif text.startswith("$(", at):
-            end = _closing(text, at + 1)
-            self.within(at + 2, end)
-            parts.append(_Part(UNKNOWN, quoted))
-            self.at = end + 1
-        elif match := _BRACED.match(text, at):
-            parts.append(_braced(match, quoted=quoted))
-            self.at = match.end()
-        elif text.startswith("${", at):
-            parts.append(_Part(UNKNOWN, quoted))
-            self.at = _closing_brace(text, at)
-        elif match := _NAME.match(text, at + 1):
-            parts.append(_Part("", quoted, variable=match[0]))
-            self.at = match.end()
-        elif text[at + 1 : at + 2] in ("@", "*", "#", "?", "!", "-", "$") or text[at + 1 : at + 2].isdigit():
-            parts.append(_Part(UNKNOWN, quoted))
-            self.at += 2
-        elif self.dialect in (Dialect.SH, Dialect.SHOWN) and text[at + 1 : at + 2] in ("'", '"') and not quoted:
-            self.at += 1
-        else:
-            return False
-        return True
-
-    def array(self, start: int, parts: list[_Part]) -> _Raw:
-        """The items of NAME=(...)."""
-        self.at += 1
-        items: list[_Raw] = []
-        while self.at < len(self.text) and self.text[self.at] != ")":
-            if self.text[self.at] in " \t\r\n":
-                self.at += 1
-            elif self.continues():
-                continue
-            elif self.text[self.at] == "#":
-                end = self.text.find("\n", self.at)
-                self.at = len(self.text) if end < 0 else end
-            else:
-                items.append(self.word())
-        self.at += 1
-        return _Raw(parts, start, self.at, items)
 
     def within(self, start: int, end: int) -> None:
         """Read the script of a substitution."""
@@ -418,7 +218,7 @@ class _Shell:
         self.at = len(self.text)
         return self.text[start:], start
 
-    def take_assignments(self, words: list[_Raw]) -> tuple[list[_Raw], dict[str, str]]:
+    def take_assignments(self, words: list[Raw]) -> tuple[list[Raw], dict[str, str]]:
         """The words behind the assignments, and those that are for this command alone.
 
         Without a command, or behind ``export`` and its like, they count from here on.
@@ -459,10 +259,10 @@ class _Shell:
             new = tuple(value for value in values if value or not before)
             self.variables[name] = limited((*new, *(() if several else before)))
 
-    def variants(self, word: _Raw) -> int:
+    def variants(self, word: Raw) -> int:
         return max((len(self.values(part)) for part in word.parts if part.variable), default=1)
 
-    def values(self, part: _Part) -> tuple[str, ...]:
+    def values(self, part: Part) -> tuple[str, ...]:
         """What a variable may be; an unknown one is :data:`UNKNOWN`, unless a value for that case is written."""
         if part.variable.startswith("{{"):
             return _expression(part.variable[2:], self.variables)
@@ -471,15 +271,15 @@ class _Shell:
             return (self.expand(_literal(part.default), 0),)
         return known or (UNKNOWN,)
 
-    def value(self, part: _Part, variant: int) -> str:
+    def value(self, part: Part, variant: int) -> str:
         values = self.values(part)
         return values[min(variant, len(values) - 1)]
 
-    def expand(self, word: _Raw, variant: int) -> str:
+    def expand(self, word: Raw, variant: int) -> str:
         """The word as one text."""
         return "".join(self.value(part, variant) if part.variable else part.text for part in word.parts)
 
-    def fields(self, word: _Raw, variant: int) -> list[Word]:
+    def fields(self, word: Raw, variant: int) -> list[Word]:
         """The words that a word becomes: a variable that is not quoted is split at white space."""
         texts: list[list[str]] = [[]]  # of each word the pieces
         alone = False
@@ -506,18 +306,18 @@ class _Shell:
         return [Word(text, raw, word.at) for text in joined if text or alone]
 
 
-def _plain(word: _Raw) -> str:
+def _plain(word: Raw) -> str:
     """The text of a word that is written without quotes and variables; "" else."""
     if any(part.variable or part.quoted for part in word.parts):
         return ""
     return "".join(part.text for part in word.parts)
 
 
-def _assignment(word: _Raw) -> re.Match[str] | None:
+def _assignment(word: Raw) -> re.Match[str] | None:
     return _ASSIGN.match(_lead(word))
 
 
-def _lead(word: _Raw) -> str:
+def _lead(word: Raw) -> str:
     """What is written in a word in front of the first quote or variable."""
     lead = ""
     for part in word.parts:
@@ -531,8 +331,8 @@ def _one(values: tuple[str, ...]) -> str:
     return values[0] if len(values) == 1 else UNKNOWN
 
 
-def _without_name(word: _Raw, count: int) -> _Raw:
-    parts: list[_Part] = []
+def _without_name(word: Raw, count: int) -> Raw:
+    parts: list[Part] = []
     for part in word.parts:
         if count > 0:
             text = part.text[count:]
@@ -541,52 +341,13 @@ def _without_name(word: _Raw, count: int) -> _Raw:
                 parts.append(replace(part, text=text))
         else:
             parts.append(part)
-    return _Raw(parts, word.at, word.end)
+    return Raw(parts, word.at, word.end)
 
 
-def _literal(text: str) -> _Raw:
+def _literal(text: str) -> Raw:
     """The default of a variable, variables in it put in."""
     inner = _Shell(text.strip("\"'"), {}, Dialect.SH, DEEPEST)
-    return inner.word() if text and not re.search(r"[\s;|&()<>]", text) else _Raw([_Part(text.strip("\"'"))], 0, 0)
-
-
-def _braced(match: re.Match[str], *, quoted: bool) -> _Part:
-    """A variable in braces, with the default that it has."""
-    name, every, operator, text = match.groups()
-    if operator and operator.endswith("+"):
-        name = f"+{name}"  # the text stands, whatever the variable is
-    return _Part("", quoted, name, text if operator else None, spread=every == "[@]")
-
-
-def _closing(text: str, at: int) -> int:
-    """Where the parenthesis that opens at ``at`` is closed."""
-    depth, quote = 0, ""
-    while at < len(text):
-        character = text[at]
-        if character == "\\":
-            at += 1
-        elif quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"":
-            quote = character
-        elif character == "(":
-            depth += 1
-        elif character == ")":
-            depth -= 1
-            if not depth:
-                return at
-        at += 1
-    return len(text)
-
-
-def _closing_brace(text: str, at: int) -> int:
-    """Behind the brace that closes the ``${`` at ``at``; further ones within are passed."""
-    depth = 0
-    for match in _BRACES.finditer(text, at):
-        depth += 1 if match[0] == "${" else -1
-        if depth == 0:
-            return match.end()
-    return len(text)
+    return inner.word() if text and not re.search(r"[\s;|&()<>]", text) else Raw([Part(text.strip("\"'"))], 0, 0)
 
 
 def _expression(text: str, variables: Values) -> tuple[str, ...]:

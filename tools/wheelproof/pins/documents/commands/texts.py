@@ -6,8 +6,9 @@ import re
 
 from wheelproof.pins.documents.commands.dockerfile import dockerfile_scripts
 from wheelproof.pins.documents.commands.document import document, of_scripts
+from wheelproof.pins.documents.commands.lexer import Dialect
 from wheelproof.pins.documents.commands.piece import Piece
-from wheelproof.pins.documents.commands.shell import Dialect, assigned
+from wheelproof.pins.documents.commands.shell import assigned
 from wheelproof.pins.documents.source import Source
 from wheelproof.pins.model import Document
 

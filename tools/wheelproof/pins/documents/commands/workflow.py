@@ -14,8 +14,9 @@ import yaml
 
 from wheel_checks.errors import FormatError
 from wheelproof.pins.documents.commands.document import document, of_scripts
+from wheelproof.pins.documents.commands.lexer import UNKNOWN, Dialect
 from wheelproof.pins.documents.commands.piece import Piece
-from wheelproof.pins.documents.commands.shell import UNKNOWN, Dialect, limited
+from wheelproof.pins.documents.commands.shell import limited
 from wheelproof.pins.documents.source import Source
 from wheelproof.pins.model import Document, Notice, Place
 
