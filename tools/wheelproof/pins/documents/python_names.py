@@ -9,8 +9,9 @@ from collections import Counter
 
 from wheel_checks.errors import FormatError
 from wheelproof.pins.documents.source import Source
-from wheelproof.pins.model import Span
+from wheelproof.pins.model import ItemList, Span
 
+_BETWEEN = re.compile(r"\s+|#[^\r\n]*|\\\r?\n")
 _ADDING = frozenset({"append", "extend", "update"})
 
 
@@ -114,6 +115,48 @@ class Literals:
         start = self.lines[line - 1]
         text = self.source.text[start : start + column]
         return start + (column if text.isascii() else len(text.encode()[:column].decode()))
+
+    def is_bracketed(self, node: ast.expr) -> bool:
+        """Whether a list or tuple stands in brackets."""
+        return self.source.text[self.span(node)[0]] in "([{"
+
+    def layout(self, node: ast.List | ast.Tuple | ast.Call) -> ItemList:
+        """The spans of the elements, parentheses around them included, and of the commas."""
+        opening, closing = self.span(node)
+        elements = node.args if isinstance(node, ast.Call) else node.elts
+        if isinstance(node, ast.Call):
+            opening = self.source.text.find("(", self.span(node.func)[1])
+        spans = [self.span(element) for element in elements]
+        separators: list[int | None] = []
+        if spans:
+            spans[0] = (self.between(opening + 1, spans[0][0])[2], spans[0][1])
+        for index, (_, end) in enumerate(spans):
+            following = spans[index + 1][0] if index + 1 < len(spans) else closing - 1
+            comma, close, start = self.between(end, following)
+            separators.append(comma)
+            spans[index] = (spans[index][0], close)
+            if index + 1 < len(spans):
+                spans[index + 1] = (start, spans[index + 1][1])
+        alone = isinstance(node, ast.Tuple)
+        return ItemList(opening + 1, closing - 1, tuple(spans), tuple(separators), comma_alone=alone)
+
+    def between(self, start: int, end: int) -> tuple[int | None, int, int]:
+        """Between two elements: the comma, the end of the first with its parentheses, the start of the second."""
+        comma: int | None = None
+        close, begin, at = start, end, start
+        while at < end:
+            if match := _BETWEEN.match(self.source.text, at):
+                at = match.end()
+                continue
+            character = self.source.text[at]
+            if character == ",":
+                comma = at
+            elif character == ")":
+                close = at + 1
+            elif character == "(" and begin == end:
+                begin = at
+            at += 1
+        return comma, close, begin
 
 
 def _stores(node: ast.AST) -> dict[str, int]:
