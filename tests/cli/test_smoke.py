@@ -217,6 +217,23 @@ def test_markdown_has_the_table(smoke: Any) -> None:
     assert "0 bytes read" not in run.out
 
 
+def test_what_the_level_leaves_out_is_in_the_report(smoke: Any) -> None:
+    left_out = [
+        {"kind": "left_out", "kernel": "muon_step", "cases": [], "level": "full", "at": 0.1},
+        {"kind": "left_out", "kernel": "scaled_mm", "cases": ["one", "two"], "level": "full", "at": 2.0},
+        {"kind": "left_out", "kernel": "scaled_mm", "cases": ["three"], "level": "deep", "at": 2.0},
+    ]
+    script = prints(HEALTHY | {"level": "quick", "left_out": left_out})
+    sentences = [
+        "left out at level quick, run by --level full: all cases of muon_step; 2 cases of 1 other kernel",
+        "left out at level quick, run by --level deep: 1 case of 1 kernel",
+    ]
+    for format in ("text", "markdown", "html"):  # noqa: A001  # the option's own name
+        assert [said for said in sentences if said not in smoke(script, "--format", format).out] == []
+    installation = json.loads(smoke(script, "--format", "json").out)["subjects"][0]
+    assert installation["facts"]["left_out"][1] == {"kernel": "scaled_mm", "level": "full", "cases": ["one", "two"]}
+
+
 def test_the_picture_is_asked_for_and_embedded_as_an_image(smoke: Any) -> None:
     """The suite is asked for the picture only when it measures times; markup of the picture stays inside the image."""
     script = f"""

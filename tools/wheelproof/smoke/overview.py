@@ -38,7 +38,7 @@ def overview(
     tables = [*([_kernel_table(kernels)] if kernels else []), *([_target_table(targets)] if targets else [])]
     pictures = (Picture(f"Roofline: {environment_phrase(outcome)}", outcome.plot),) if outcome.plot else ()
     inputs = f"seed {outcome.seed}; the same inputs " if outcome.cases else ""
-    notes = (*_skips(outcome), f"{inputs}again: {in_words(request.replay(outcome.seed))}")
+    notes = (*_skips(outcome), *left_out_sentences(outcome), f"{inputs}again: {in_words(request.replay(outcome.seed))}")
     return Overview(f"{environment_phrase(outcome)}: {result}", tuple(tables), pictures, notes)
 
 
@@ -189,6 +189,19 @@ def _code_verdict(target: TargetFacts, kernel: str) -> str:
     if kernel in target.impossible:
         return "in part" if any(c.made for c in target.of(kernel)) else "not possible"
     return "pass"
+
+
+def left_out_sentences(document: SmokeDocument) -> Iterator[str]:
+    """What the level of the run does not run, one sentence for each level that does."""
+    for level in dict.fromkeys(record.level for record in document.left_out):
+        records = [record for record in document.left_out if record.level == level]
+        whole = [record.kernel for record in records if not record.cases]
+        some = [record for record in records if record.cases]
+        said = [f"all cases of {', '.join(whole)}"] if whole else []
+        if some:
+            count = plural(sum(len(record.cases) for record in some), "case")
+            said.append(f"{count} of {plural(len(some), 'other kernel' if whole else 'kernel')}")
+        yield f"left out at level {document.level}, run by --level {level}: {'; '.join(said)}"
 
 
 def _skips(document: SmokeDocument) -> Iterator[str]:

@@ -119,6 +119,7 @@ def _installation_facts(request: SmokeRequest, document: SmokeDocument) -> Itera
     if document.calibration:
         yield "calibration", asdict(document.calibration)
     yield "probes", {probe.name: probe.ending for probe in document.probes}
+    yield "left_out", [asdict(record) for record in document.left_out]
 
 
 def _kernel_facts(kernel: KernelFacts) -> dict[str, Any]:

@@ -228,6 +228,15 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
+class NotRun:
+    """Cases of a kernel that a level leaves out (without any: all of the kernel), and the level that runs them."""
+
+    kernel: Filled
+    level: str = ""
+    cases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SmokeDocument:
     """What the suite reports, ``kernels_smoke/1``. ``verdict`` and ``message`` are its own; ``plot`` is SVG or ""."""
 
@@ -245,6 +254,7 @@ class SmokeDocument:
     cases: tuple[CaseRun, ...] = ()
     speeds: tuple[SpeedRun, ...] = ()
     compiled: tuple[Compilation, ...] = ()
+    left_out: tuple[NotRun, ...] = ()
     plot: str = field(default="", repr=False)
 
     @property
