@@ -86,13 +86,15 @@ def run(connection: Connection, name: str, device: Where, first: int, seeds: int
 
     With ``seeds`` so many, otherwise for so many ``seconds``, and at least one.
     """
-    from kernels_smoke.suite.correctness.tasks import mutants  # imported by now
+    from kernels_smoke.suite.correctness.tasks import healthy, mutants  # imported by now
 
     seed, until = first, time.monotonic() + seconds
     records: list[Mapping[str, Any]] = []
     while seed < first + max(seeds, 1) or (not seeds and time.monotonic() < until):
         records.clear()
-        mutants(partial(_send, connection, seed, records), kernels=[name], device=device, seed=seed)
+        healthy(records.append, kernel=name, device=device, seed=seed)
+        fault = next(str(record["fault"]) for record in records if record["kind"] == "healthy")
+        mutants(partial(_send, connection, seed, records), kernels=[name], fault=fault, device=device, seed=seed)
         planned = next(len(record["items"]) for record in records if record["kind"] == "plan")
         if sum(record["kind"] == "mutant" for record in records) < planned:
             raise RuntimeError(f"with seed {seed} one crashed, and nothing can be believed after it")

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.compiling.targets import resolve
+from kernels_smoke.suite.jobs import Options
 from kernels_smoke.suite.model import LEVELS
 from kernels_smoke.suite.report import text
-from kernels_smoke.suite.run import Options, new_seed, run
+from kernels_smoke.suite.run import Stopped, new_seed, run
 
 EXIT_CODES = {"pass": 0, "fail": 1, "undecided": 3}
-USAGE, UNDECIDED, INTERRUPTED = 2, 3, 130
+USAGE, UNDECIDED = 2, 3
 MOST_SECONDS = 1e6  # of patience: more is as good as none, and too much for a clock
 
 
@@ -39,6 +42,9 @@ def parser() -> argparse.ArgumentParser:
         "--target", type=_names, default=(), metavar="sm_90,...", help="of --compile-only: also gfx942, GB200, ..."
     )
     made.add_argument("--mutants", action="store_true", help="show that the cases catch deliberately broken kernels")
+    made.add_argument(
+        "--gpus", type=_names, default=(), metavar="0,2,...", help="these GPUs, by number or UUID (default: all)"
+    )
     made.add_argument("--seed", type=int, help="repeat the inputs of another run (default: new ones)")
     made.add_argument("--patience", type=float, default=30.0, help="seconds of silence after which a kernel hangs")
     made.add_argument("--slowness", type=float, default=1.0, help="multiplies all patience: 10 or more under emulation")
@@ -61,11 +67,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = _options(arguments)
     except ValueError as error:
         options_parser.error(str(error))
-    try:
-        document = run(options, Progress())
-    except KeyboardInterrupt:
+    document: dict[str, Any] | None = None
+    with stoppable() as stopped, contextlib.suppress(KeyboardInterrupt):  # that comes where there is no report yet
+        document = run(options, Progress(each=options.mutants), keeper(arguments))
+    if stopped:
         sys.stderr.write("interrupted\n")
-        return INTERRUPTED
+    if document is None:
+        return 128 + stopped[0]
     if arguments.plot or arguments.with_plot:
         from kernels_smoke.suite.speed.roofline import picture  # only who asks for a picture pays for it
 
@@ -75,34 +83,56 @@ def main(argv: Sequence[str] | None = None) -> int:
             write(arguments.plot, document["plot"])
         if not arguments.with_plot:
             document.pop("plot", None)
-        report = (
-            json.dumps(_standard(document), indent=1, allow_nan=False) + "\n"
-            if arguments.format == "json"
-            else text(document)
-        )
-        write(arguments.output, report)
+        write(arguments.output, written(document, arguments.format))
     except OSError as error:
         sys.stderr.write(f"the report could not be written: {error.strerror or error}\n")
         return UNDECIDED
-    return EXIT_CODES[document["verdict"]]
+    return 128 + stopped[0] if stopped else EXIT_CODES[document["verdict"]]
+
+
+def written(document: dict[str, Any], format: str) -> str:  # noqa: A002  # the option's own name
+    """The report as text or JSON."""
+    return json.dumps(_standard(document), indent=1, allow_nan=False) + "\n" if format == "json" else text(document)
+
+
+def keeper(arguments: argparse.Namespace) -> Callable[[dict[str, Any]], None]:
+    """What keeps the report so far where the whole one will be, so that it is there when this process is killed.
+
+    Only a regular file holds it: a pipe gets one report. What cannot be written is said at the end.
+    """
+    path = arguments.output
+    if path is None or (Path(path).exists() and not Path(path).is_file()):
+        return lambda _document: None
+
+    def keep(document: dict[str, Any]) -> None:
+        with contextlib.suppress(OSError):
+            write(path, written(document, arguments.format))
+
+    return keep
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[list[int]]:
+    """Have the first SIGINT or SIGTERM raise Stopped, and no other one disturb the clean-up; lists what came."""
+    came: list[int] = []
+
+    def stop(number: int, _frame: object) -> None:
+        came.append(number)
+        if len(came) == 1:
+            raise Stopped(signal.Signals(number).name)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, stop) for number in numbers]
+    try:
+        yield came
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _options(arguments: argparse.Namespace) -> Options:
     """What was asked for. Raises ValueError for what makes no sense."""
-    if arguments.compile_only and not arguments.target:
-        raise ValueError("--compile-only needs a --target, such as sm_90")
-    if arguments.target and not arguments.compile_only:
-        raise ValueError("--target is for --compile-only")
-    if arguments.compile_only and arguments.mutants:
-        raise ValueError("--mutants are run, and --compile-only runs nothing: choose one of the two")
-    for option, number in (("--patience", arguments.patience), ("--slowness", arguments.slowness)):
-        if not 0 < number <= MOST_SECONDS:
-            raise ValueError(f"{option} must be more than 0 and at most {MOST_SECONDS:g}, not {number:g}")
-    for option, path in (("--output", arguments.output), ("--plot", arguments.plot)):
-        if path is not None and Path(path).is_dir():
-            raise ValueError(f"{option}: {path} is a folder")
-        if path is not None and not Path(path).resolve().parent.is_dir():
-            raise ValueError(f"{option}: there is no folder {Path(path).resolve().parent}")
+    _check(arguments)
     try:
         registry.select(arguments.only)
     except LookupError as error:
@@ -117,7 +147,28 @@ def _options(arguments: argparse.Namespace) -> Options:
         seed=new_seed() if arguments.seed is None else arguments.seed,
         patience=arguments.patience,
         slowness=arguments.slowness,
+        gpus=arguments.gpus,
     )
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise ValueError for options that do not go together, and for files that cannot be written."""
+    if arguments.compile_only and not arguments.target:
+        raise ValueError("--compile-only needs a --target, such as sm_90")
+    if arguments.target and not arguments.compile_only:
+        raise ValueError("--target is for --compile-only")
+    if arguments.compile_only and arguments.mutants:
+        raise ValueError("--mutants are run, and --compile-only runs nothing: choose one of the two")
+    for option, number in (("--patience", arguments.patience), ("--slowness", arguments.slowness)):
+        if not 0 < number <= MOST_SECONDS:
+            raise ValueError(f"{option} must be more than 0 and at most {MOST_SECONDS:g}, not {number:g}")
+    if arguments.gpus and (arguments.device != "cuda" or arguments.compile_only):
+        raise ValueError("--gpus are those of --device cuda")
+    for option, path in (("--output", arguments.output), ("--plot", arguments.plot)):
+        if path is not None and Path(path).is_dir():
+            raise ValueError(f"{option}: {path} is a folder")
+        if path is not None and not Path(path).resolve().parent.is_dir():
+            raise ValueError(f"{option}: there is no folder {Path(path).resolve().parent}")
 
 
 def write(path: str | None, content: str) -> None:
@@ -157,16 +208,20 @@ def _standard(value: Any) -> Any:
 
 
 class Progress:
-    """Says on a terminal what was done last; says nothing in a pipe."""
+    """Says on a terminal what was done last, and in a pipe nothing; with ``each``, every mutant on a line, anywhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, each: bool = False) -> None:
         self.count = 0
+        self.each = each
         self.shown = sys.stderr.isatty()
 
     def __call__(self, record: dict[str, Any]) -> None:
         """Show one record."""
         self.count += 1
-        if self.shown:
+        if self.each and record["kind"] == "mutant":
+            by = record["caught_by"] or record["message"]
+            sys.stderr.write(f"{record['outcome']:8} {record['kernel']} / {record['mutant']}: {by}\n")
+        elif self.shown:
             name = record.get("name") or record.get("kernel") or record["kind"]
             what = record.get("case") or record.get("mutant") or record.get("target") or ""
             sys.stderr.write(f"\r\033[K{self.count} {name} {what} {record.get('outcome', '')}\r")

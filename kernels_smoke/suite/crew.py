@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
@@ -57,7 +57,8 @@ class Job:
     """One task, what to do with its records, and what to do when it ends (the jobs that this calls for).
 
     Its child hangs when it is silent while it sleeps for ``patience`` seconds, or computes for ``computing`` times as
-    many. On a GPU that is once: who waits for a GPU may do so in a loop.
+    many. On a GPU that is once: who waits for a GPU may do so in a loop. ``environment`` are variables of the child
+    alone. Of the jobs of a ``lane`` (a GPU) a crew may run a limited number at a time.
     """
 
     task: str
@@ -66,6 +67,8 @@ class Job:
     on_record: Callable[[dict[str, Any]], None]
     on_end: Callable[[End], Iterable[Job]] = lambda _end: ()
     computing: float = 1.0
+    environment: dict[str, str] = field(default_factory=dict)
+    lane: str = ""
 
 
 @dataclass
@@ -77,6 +80,7 @@ class Crew:
 
     environment: dict[str, str]
     slowness: float = 1.0
+    tick: Callable[[], None] = lambda: None  # called at least every half second while jobs run
     ready: dict[str, Any] = field(default_factory=dict)
 
     def __enter__(self) -> Crew:
@@ -117,13 +121,15 @@ class Crew:
             self.ready = self._next(IMPORT_PATIENCE * self.slowness, "torch and triton could not be imported")
         return self.ready
 
-    def run(self, jobs: Iterable[Job], *, at_once: int) -> None:
-        """Run ``jobs``, and the jobs that their ends call for, ``at_once`` at a time. Raises ForemanError."""
+    def run(self, jobs: Iterable[Job], *, at_once: int, in_lane: int = 0) -> None:
+        """Run ``jobs``, and the jobs that their ends call for, ``at_once`` at a time. Raises ForemanError.
+
+        With ``in_lane`` at most so many of those that name the same lane; jobs without a lane have no such limit.
+        """
         waiting = deque(jobs)
         running: dict[int, Job] = {}
         while waiting or running:
-            while waiting and len(running) < at_once:
-                job = waiting.popleft()
+            while len(running) < at_once and (job := next_job(waiting, running.values(), in_lane)):
                 running[self._submit(job)] = job
             event = self._next(MARGIN * self.slowness, "the suite stands still")
             job = running[event["id"]]
@@ -131,12 +137,13 @@ class Crew:
                 job.on_record(event["record"])
                 continue
             del running[event["id"]]
-            waiting.extendleft(job.on_end(End(event["status"], event["hang"], event["words"].strip())))
+            end = End(event["status"], event["hang"], event["words"].strip())
+            waiting.extendleft(following if following.lane else _where(job, following) for following in job.on_end(end))
 
     def _submit(self, job: Job) -> int:
         self._count += 1
         order = {"id": self._count, "task": job.task, "arguments": job.arguments}
-        order |= {"patience": job.patience * self.slowness, "computing": job.computing}
+        order |= {"patience": job.patience * self.slowness, "computing": job.computing, "environment": job.environment}
         try:
             self._tasks.write(json.dumps(order).encode() + b"\n")
             self._tasks.flush()
@@ -146,7 +153,9 @@ class Crew:
 
     def _next(self, patience: float, what: str) -> dict[str, Any]:
         self._silence.heard()
+        self.tick()
         while not self._arrived:
+            self.tick()
             if not self._selector.select(timeout=TICK):
                 self._silence.look()
                 if self._silence.exceeds(patience):
@@ -177,3 +186,18 @@ class Crew:
                 os.killpg(group, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=5)
+
+
+def _where(job: Job, following: Job) -> Job:
+    """``following`` in the place of ``job``: what goes on after a child that died does so on the same GPU."""
+    return replace(following, environment=job.environment, lane=job.lane)
+
+
+def next_job(waiting: deque[Job], running: Iterable[Job], in_lane: int) -> Job | None:
+    """Take the first of the ``waiting`` jobs in whose lane less than ``in_lane`` are ``running``; 0 is no limit."""
+    taken = [job.lane for job in running]
+    for place, job in enumerate(waiting):
+        if not (in_lane and job.lane) or taken.count(job.lane) < in_lane:
+            del waiting[place]
+            return job
+    return None

@@ -5,7 +5,8 @@ torch costs two seconds: so the import is done once, here, and everything else i
 
 It reads tasks from standard input, one JSON object a line::
 
-    {"id": 1, "task": "probes.probing:basic", "arguments": {...}, "patience": 30.0, "computing": 1.0}
+    {"id": 1, "task": "probes.probing:basic", "arguments": {...}, "patience": 30.0, "computing": 1.0,
+     "environment": {"CUDA_VISIBLE_DEVICES": "GPU-..."}}, on one line; the environment is that of the child alone
 
 and writes events to standard output, one JSON object a line::
 
@@ -160,7 +161,9 @@ def _child(task: dict[str, Any], writing: int, words: BinaryIO, foreman: int) ->
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != foreman:  # it was killed before this line
             os._exit(status)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        os.environ.update(task.get("environment", {}))
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.dup2(words.fileno(), 1)
@@ -230,7 +233,9 @@ def _warm_up() -> None:
 
 
 def main() -> None:
-    """Read tasks from standard input until it ends."""
+    """Read tasks from standard input until it ends, or until the parent does."""
+    with contextlib.suppress(AttributeError):  # Linux has it; elsewhere the foreman ends behind its last child
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what an import prints must not stand among the events
     foreman = Foreman(replies)

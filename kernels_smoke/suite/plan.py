@@ -16,7 +16,7 @@ Item = tuple[str, str]  # a kernel, and one of its cases or mutants
 
 @dataclass
 class Document:
-    """The records of a run, by kind, as they arrive."""
+    """The records of a run, or of one of its GPUs, by kind, as they arrive."""
 
     probes: Records = field(default_factory=list)
     cases: Records = field(default_factory=list)
@@ -25,6 +25,7 @@ class Document:
     mutants: Records = field(default_factory=list)
     left_out: Records = field(default_factory=list)
     calibration: dict[str, Any] | None = None
+    reading: dict[str, Any] = field(default_factory=dict)  # the records of kind "rates" and "soak", of one GPU
     heard: Callable[[dict[str, Any]], None] = lambda _record: None
     clock: Callable[[], float] = lambda: 0.0  # seconds since the run began
 
@@ -42,6 +43,8 @@ class Document:
         }
         if record["kind"] == "calibration":
             self.calibration = {name: value for name, value in record.items() if name not in {"kind", "at"}}
+        elif record["kind"] in {"rates", "soak"}:
+            self.reading[record["kind"]] = {name: value for name, value in record.items() if name not in {"kind", "at"}}
         elif record["kind"] in places:
             places[record["kind"]].append(record)
 

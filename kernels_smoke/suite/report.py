@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kernels_smoke.suite.advice import shown
+from kernels_smoke.suite.gpus import label as gpu_label
 
 Record = dict[str, Any]
 
@@ -16,9 +18,10 @@ _COMMAND = re.compile(r"^[^\S\n]*::|##\[", re.MULTILINE)
 
 def text(document: Record) -> str:
     """The whole report."""
+    names = _gpu_names(document)
     parts = [
         _verdict(document),
-        *(_finding(record) for record in _notable(document)),
+        *(_finding(record, names) for record in _notable(document)),
         _speeds(document),
         _compiled(document),
         _mutants(document),
@@ -38,18 +41,34 @@ def _verdict(document: Record) -> str:
     elif document["device"] == "interpret":
         where = "the interpreter"
     else:
-        where = gpus[0]["name"] if gpus else "no GPU"
+        counts = Counter(gpu["name"] for gpu in gpus)
+        where = ", ".join(f"{count} x {name}" if count > 1 else name for name, count in counts.items()) or "no GPU"
     versions = [f"{name} {environment[name]['version']}" for name in ("torch", "triton") if environment.get(name)] or [
         "no torch"
     ]
     seconds = f"{document['seconds']:.1f} s"
     line = f"{document['verdict'].upper()}  {where}, {', '.join(versions)}: {document['message']} ({seconds})"
-    calibration = document.get("calibration") or {}
-    if not calibration:
-        return line
-    rates = [f"{calibration['bandwidth'] / 1e12:.2f} TB/s"]
-    rates += [f"{calibration[unit] / 1e12:.0f} TF {unit}" for unit in ("bf16", "fp8") if calibration.get(unit)]
-    return f"{line}\n      measured: {', '.join(rates)}"
+    names = _gpu_names(document)
+    measured = [
+        f"      {names.get(reading['gpu'], 'measured')}: {rates}"
+        for reading in document.get("readings") or []
+        if (rates := ", ".join(_rates(reading.get("calibration") or {})))
+    ]
+    return "\n".join([line, *measured])
+
+
+def _gpu_names(document: Record) -> dict[str, str]:
+    """``GPU 1 (NVIDIA H200, GPU-...)`` by UUID, of a run on several GPUs; empty for a run on one."""
+    gpus = document["environment"].get("gpus") or []
+    return {gpu["uuid"]: gpu_label(gpu) for gpu in gpus} if len(gpus) > 1 else {}
+
+
+def _rates(calibration: Record) -> Iterator[str]:
+    if calibration.get("bandwidth"):
+        yield f"{calibration['bandwidth'] / 1e12:.2f} TB/s"
+    for unit in ("bf16", "fp8"):
+        if calibration.get(unit):
+            yield f"{calibration[unit] / 1e12:.0f} TF {unit}"
 
 
 def _notable(document: Record) -> list[Record]:
@@ -57,10 +76,12 @@ def _notable(document: Record) -> list[Record]:
     return [record for record in records if record["outcome"] not in {"pass", "caught", "skip"}]
 
 
-def _finding(record: Record) -> str:
+def _finding(record: Record, gpus: Mapping[str, str]) -> str:
     name = record.get("name") or " / ".join(
         str(record[key]) for key in ("kernel", "target", "case", "mutant") if record.get(key)
     )
+    if where := gpus.get(record.get("gpu", "")):
+        name += f" on {where}"
     faults = record.get("faults") or []
     lines = [f"\n{record['outcome'].upper()}  {name}: {record.get('message', '')}".rstrip(": ")]
     lines += [f"      {fault['message']}" for fault in faults if fault["message"] not in record.get("message", "")]
@@ -78,6 +99,7 @@ def _speeds(document: Record) -> str:
         (
             record["kernel"],
             record["case"],
+            *([_gpu_names(document)[record["gpu"]].partition(" (")[0]] if _gpu_names(document) else []),
             f"{record['microseconds']:.1f}",
             f"{record['floor_microseconds']:.1f}",
             f"{record['floor_microseconds'] / record['microseconds']:.0%}",
@@ -88,7 +110,8 @@ def _speeds(document: Record) -> str:
         for record in document["speeds"]
         if record.get("microseconds")
     ]
-    return _table(("kernel", "case", "us", "floor us", "of floor", "bar", "ratio", ""), rows)
+    gpu = ("GPU",) if _gpu_names(document) else ()
+    return _table(("kernel", "case", *gpu, "us", "floor us", "of floor", "bar", "ratio", ""), rows)
 
 
 def _compiled(document: Record) -> str:

@@ -11,19 +11,22 @@ from kernels_smoke.suite.plan import Document
 BAD = {"fail", "wrong", "crash", "hang", "refused", "slow", "missed"}
 
 
-def verdict(document: Document) -> dict[str, str]:
-    """``verdict`` and ``message``: fail when something is wrong, undecided when something could not be checked."""
+def verdict(document: Document, gpus: int = 1) -> dict[str, str]:
+    """``verdict`` and ``message``: fail when something is wrong, undecided when something could not be checked.
+
+    With several ``gpus``, the message counts them.
+    """
     records = [*document.probes, *document.cases, *document.speeds, *document.compiled, *document.mutants]
     bad = [record for record in records if record["outcome"] in BAD and not _is_warning(record)]
     unknown = [record for record in records if record["outcome"] == "error"]
     if bad:
-        return {"verdict": "fail", "message": _say(bad)}
+        return {"verdict": "fail", "message": _say(bad, gpus)}
     if unknown:
-        return {"verdict": "undecided", "message": _say(unknown)}
+        return {"verdict": "undecided", "message": _say(unknown, gpus)}
     judged = [*document.cases, *document.compiled, *document.mutants]  # a kernel is right where one of these says so
     if not any(record["outcome"] in {"pass", "caught"} for record in judged):
-        return {"verdict": "undecided", "message": _say(judged) if judged else "no kernel was checked"}
-    return {"verdict": "pass", "message": _count(document)}
+        return {"verdict": "undecided", "message": _say(judged, gpus) if judged else "no kernel was checked"}
+    return {"verdict": "pass", "message": f"{gpus} GPUs: " * (gpus > 1) + _count(document)}
 
 
 def _is_warning(record: dict[str, Any]) -> bool:
@@ -31,11 +34,12 @@ def _is_warning(record: dict[str, Any]) -> bool:
     return bool((record.get("evidence") or {}).get("severity") == "warning")
 
 
-def _say(records: Sequence[dict[str, Any]]) -> str:
+def _say(records: Sequence[dict[str, Any]], gpus: int) -> str:
     first = records[0]
     what = first.get("name") or " / ".join(
         str(first[key]) for key in ("kernel", "target", "case", "mutant") if first.get(key)
     )
+    what += f" on {first['gpu']}" if gpus > 1 and first.get("gpu") else ""
     more = f" (and {len(records) - 1} more)" if len(records) > 1 else ""
     return f"{what}: {first['outcome']}: {first['message']}{more}"
 

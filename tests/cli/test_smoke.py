@@ -15,9 +15,11 @@ import jsonschema
 import pytest
 
 from tests.conftest import Run, Wheelproof
+from tests.support.patience import in_time
 from tests.support.smoke import (
     CALIBRATION,
     ENVIRONMENT,
+    H200,
     case,
     compiled,
     document,
@@ -78,7 +80,7 @@ PYTHON
       CC:  not set
       fix: run this:
         apt-get install gcc
-  12 skipped, 2 passed
+  13 skipped, 2 passed
 
 fused_add_rms_norm
   1 case, 1.60 of the floor
@@ -215,6 +217,75 @@ def test_markdown_has_the_table(smoke: Any) -> None:
 
     assert "| fused_add_rms_norm | 2 | 16384x4096 | 130.0 | 125.0 | 96% | 1.04 | 1.10 of floor | pass |\n" in run.out
     assert "0 bytes read" not in run.out
+
+
+TWO_GPUS = ENVIRONMENT | {"gpus": [H200, H200 | {"index": 1, "uuid": "GPU-1"}]}
+
+
+def test_of_several_gpus_each_is_named_and_one_that_is_wrong_hides_no_other(smoke: Any) -> None:
+    first, second = H200["uuid"], "GPU-1"
+    values = document(
+        verdict="fail",
+        environment=TWO_GPUS,
+        calibration=CALIBRATION,
+        readings=[
+            {"gpu": first, "calibration": CALIBRATION},
+            {"gpu": second, "calibration": CALIBRATION | {"bandwidth": 1.88e12}},
+        ],
+        probes=[
+            probe("gpus", "error", "GPU 7 could not be tried: CUDA sees 0 and 1"),
+            probe("cublas", "fail", "a product is wrong", gpu=second),
+        ],
+        cases=[case("norm", gpu=first), case("norm", "plain", "wrong", "far off", gpu=second)],
+        speeds=[speed("norm", gpu=first), speed("norm", outcome="slow", message=SLOW, ratio=1.6, gpu=second)],
+    )
+    run = smoke(prints(values, 1), "--level", "full", "--gpus", "0,1,7")
+
+    assert run.status == 1
+    assert first_line(run) == (
+        "FAIL  2 x NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0: 0 of 1 kernel correct on each of 2 GPUs, "
+        "1 of 2 within their bars"
+    )
+    rows = [re.split(r"  +", line.strip()) for line in run.out.splitlines()]
+    assert [
+        ["0", "NVIDIA H200", first, "1 of 1", "1 of 1", "4.27 TB/s, 746 TF bf16, 1,536 TF fp8"],
+        ["1", "NVIDIA H200", second, "0 of 1", "0 of 1", "1.88 TB/s, 746 TF bf16, 1,536 TF fp8"],
+    ] == [row for row in rows if row[1:2] == ["NVIDIA H200"]]
+    assert ["norm", "1 of 2", "16384x4096", "130.0", "125.0", "96%", "1.60", "1.10 of floor", "wrong, slow"] in rows
+    assert "\nnorm on GPU 1\n" in run.out
+    assert "KRN114  GPU 7 could not be tried: CUDA sees 0 and 1" in run.out
+    assert "KRN106  GPU 1 (NVIDIA H200, GPU-1): a product is wrong" in run.out
+    assert "--only norm --gpus GPU-1 --seed 123" in run.out
+    report = json.loads(smoke(prints(values, 1), "--level", "full", "--format", "json").out)
+    assert [(subject["id"], subject["verdict"]) for subject in report["subjects"][1:]] == [
+        ("norm on GPU 0", "pass"),
+        ("norm on GPU 1", "fail"),
+    ]
+
+
+PARTIAL = HEALTHY | {"partial": "the suite has not ended", "verdict": "undecided"}
+
+
+@pytest.mark.parametrize("format", ["text", "json", "junit", "sarif", "markdown", "github", "html"])
+def test_a_suite_that_dies_leaves_a_partial_report_in_every_format(smoke: Any, format: str) -> None:  # noqa: A002  # the option's own name
+    script = prints(PARTIAL).replace("sys.exit(0)", "os.kill(os.getpid(), signal.SIGKILL)")
+    run = smoke(script, "--level", "full", "--format", format, "--select", "KRN2")
+    why = "the suite ended by SIGKILL"
+    assert run.status == 3
+    assert f"the report is partial: {why}" in run.out
+    if format == "text":
+        assert first_line(run).startswith(f"UNDECIDED  NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0: partial, {why}: ")
+
+
+def test_at_its_deadline_the_suite_leaves_what_it_has(smoke: Any) -> None:
+    def run(deadline: float) -> Run:
+        script = prints(PARTIAL).replace("sys.exit(0)", "time.sleep(3600)")
+        found: Run = smoke(script, "--level", "full", "--deadline", f"{deadline:g}")
+        return found
+
+    ended = in_time(run, lambda run: "partial" in run.out)
+    assert ended.status == 3
+    assert "KRN001  the report is partial: stopped at the deadline of " in ended.out
 
 
 def test_what_the_level_leaves_out_is_in_the_report(smoke: Any) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import signal
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from tests.support.patience import PATIENCE, has_ended, in_time, wait_until
-from tests.support.smoke import document, fake_interpreter, prints
+from tests.support.smoke import case, document, fake_interpreter, prints
 from wheel_checks.errors import SourceError
 from wheelproof.smoke.child import LAST_WORDS, run_suite
 
@@ -101,6 +103,25 @@ def test_an_interrupt_ends_all_of_it(tmp_path: Path, pids: Path, number: int, st
 
     assert (process.returncode, out) == (status, b"")
     assert err.endswith(b"wheelproof: interrupted\n") == (number == signal.SIGINT)
+    assert gone(pids)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_leaves_the_report_so_far(tmp_path: Path, pids: Path, number: int, status: int) -> None:
+    so_far = document(partial="the suite has not ended", verdict="undecided", cases=[case("norm")])
+    script = prints(so_far).replace("sys.exit(0)", "") + textwrap.dedent(STARTS_ANOTHER + HANGS)
+    python, output = fake_interpreter(tmp_path, script), tmp_path / "report.json"
+    command = [sys.executable, "-m", "wheelproof", "smoke", "--python", python, "--format", "json"]
+    with subprocess.Popen([*command, "--output", str(output)], stderr=subprocess.PIPE, cwd=tmp_path) as process:
+        wait_until(lambda: pids.exists() and pids.read_text())
+        process.send_signal(number)
+        _, err = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == status, err
+    report = json.loads(output.read_text())
+    assert report["summary"]["verdict"] == "undecided"
+    name = signal.Signals(number).name
+    assert [subject["facts"].get("partial") for subject in report["subjects"]] == [f"interrupted by {name}", None]
     assert gone(pids)
 
 

@@ -46,16 +46,29 @@ def left_out(kernel: Kernel, device: Where, level: Level) -> Iterator[dict[str, 
             yield {"kind": "left_out", "kernel": kernel.name, "cases": names, "level": needed}
 
 
-def mutants(
-    emit: Emit, *, kernels: Sequence[str], device: Where, seed: int, skip: Sequence[Sequence[str]] = ()
-) -> None:
-    """Run the cases of each kernel on each of its mutants until one catches it.
+def healthy(emit: Emit, *, kernel: str, device: Where, seed: int) -> None:
+    """Run the cases of ``kernel`` itself; one record of kind "healthy" says what is wrong, and which mutants it has."""
+    subject = registry.load(registry.entry(kernel))
+    fault, names = _fault(emit, subject, device, seed), [mutant.name for mutant in subject.mutants]
+    emit({"kind": "healthy", "kernel": kernel, "fault": fault, "mutants": names})
 
-    First on the kernel itself: where it is not right, that a mutant is wrong shows nothing, and all are errors.
+
+def mutants(
+    emit: Emit,
+    *,
+    kernels: Sequence[str],
+    device: Where,
+    seed: int,
+    only: Sequence[str] = (),
+    fault: str = "",
+    skip: Sequence[Sequence[str]] = (),
+) -> None:
+    """Run the cases of each kernel on its mutants (those named in ``only`` if it has any) until one catches it.
+
+    ``fault`` is what is wrong with the kernel itself: then that a mutant is wrong shows nothing, and all are errors.
     """
     subjects = [registry.load(registry.entry(name)) for name in kernels]
-    faults = {} if skip else {kernel.name: _fault(emit, kernel, device, seed) for kernel in subjects}
-    items = [(kernel, mutant) for kernel in subjects for mutant in kernel.mutants]
+    items = [(kernel, mutant) for kernel in subjects for mutant in kernel.mutants if not only or mutant.name in only]
     with scratch_folder() as folder:
         for kernel, mutant in planned(emit, items, skip):
             start = time.monotonic()
@@ -63,7 +76,7 @@ def mutants(
             if device not in mutant.where:
                 emit(record | {"outcome": "skip", "message": mutant.why, "seconds": 0.0})
                 continue
-            if fault := faults.get(kernel.name):
+            if fault:
                 emit(record | {"outcome": "error", "message": fault, "seconds": 0.0})
                 continue
             found, crashed = _caught(emit, kernel, broken(kernel, mutant, folder), device, seed)

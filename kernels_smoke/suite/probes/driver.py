@@ -20,7 +20,7 @@ PATIENCE = 20.0  # seconds: cuInit takes a second or two on a server with eight 
 
 
 def ask(patience: float = PATIENCE, environment: dict[str, str] | None = None) -> dict[str, Any]:
-    """What ``driver.answer()`` says, also when the driver hangs, or takes the process that asks with it."""
+    """What ``driver_program.answers()`` says last, also when the driver hangs, or crashes the process that asks."""
     begun = time.monotonic()
     program = start.command("suite.probes.driver_program")
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaints:
@@ -30,19 +30,28 @@ def ask(patience: float = PATIENCE, environment: dict[str, str] | None = None) -
         hang = _hangs(process, patience)
         printed, words = _all_of(said), _all_of(complaints)[-2000:]
     evidence = {"last words": words.strip()} if words.strip() else {}
+    found = _last_answer(printed)
+    if found is not None:  # also where NVML, which is asked last, hangs or breaks
+        return found
     if hang:
         message = f"the NVIDIA driver does not answer: it was asked for its GPUs, and was silent for {patience:g} s"
         return _lost(Answer("fail", message, evidence, HANG), begun)
-    try:
-        found: dict[str, Any] = json.loads(printed.splitlines()[-1])  # a library may print something before
-    except (ValueError, IndexError):
-        message = f"the process that asked the NVIDIA driver {_end(process.returncode)}"
-        return _lost(Answer("fail", message, evidence, (command("nvidia-smi"), *HANG[:1])), begun)
-    return found
+    message = f"the process that asked the NVIDIA driver {_end(process.returncode)}"
+    return _lost(Answer("fail", message, evidence, (command("nvidia-smi"), *HANG[:1])), begun)
+
+
+def _last_answer(printed: str) -> dict[str, Any] | None:
+    """The last line that is an answer: a library may print something before, and behind."""
+    for line in reversed(printed.splitlines()):
+        with contextlib.suppress(ValueError):
+            found = json.loads(line)
+            if isinstance(found, dict) and "probe" in found:
+                return found
+    return None
 
 
 def _lost(found: Answer, begun: float) -> dict[str, Any]:
-    return {"driver": None, "gpus": [], "probe": record("driver", found, time.monotonic() - begun)}
+    return {"driver": None, "gpus": [], "listed": [], "probe": record("driver", found, time.monotonic() - begun)}
 
 
 def _hangs(process: subprocess.Popen[bytes], patience: float) -> bool:

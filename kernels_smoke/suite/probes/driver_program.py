@@ -14,13 +14,15 @@ import json
 import os
 import re
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kernels_smoke.suite.advice import command, docker_run
 from kernels_smoke.suite.probes.answer import Answer, record
 from kernels_smoke.suite.probes.driver_faults import DEVICES, explain
+from kernels_smoke.suite.speed.gpu_state import Monitor, listed
 
 LIBRARY = "libcuda.so.1"
 KERNEL_MODULE = Path("/proc/driver/nvidia/version")
@@ -47,7 +49,11 @@ class Driver:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU, numbered as CUDA does, after CUDA_VISIBLE_DEVICES. Clocks are the greatest, not the present ones."""
+    """One GPU, numbered as CUDA does, after CUDA_VISIBLE_DEVICES. Clocks are the greatest, not the present ones.
+
+    ``uuid`` begins with ``GPU-``, or with ``MIG-`` for an instance of one. ``state`` is what NVML says of the GPU and
+    of those who use it, before this suite does; empty where it says nothing.
+    """
 
     index: int
     name: str
@@ -59,6 +65,7 @@ class Gpu:
     memory_clock_mhz: int
     compute_mode: str
     uuid: str
+    state: Mapping[str, Any] = field(default_factory=dict)
 
 
 class DriverError(Exception):
@@ -70,15 +77,26 @@ class DriverError(Exception):
         self.code = code
 
 
-def answer() -> dict[str, Any]:
-    """``{"driver": ... or None, "gpus": [...], "probe": record}``, as the document holds them."""
+def answers() -> Iterator[dict[str, Any]]:
+    """``{"driver": ... or None, "gpus": [...], "probe": record, "listed": [...]}``, as the document holds them.
+
+    First as CUDA's driver answers, then with what NVML adds: the states of the GPUs, and which there are (``listed``).
+    """
     begun = time.monotonic()
     driver, gpus, found = _inquire()
-    return {
+    said = {
         "driver": asdict(driver) if driver else None,
         "gpus": [asdict(gpu) for gpu in gpus],
         "probe": record("driver", found, time.monotonic() - begun),
+        "listed": [],
     }
+    yield said
+    yield said | {"gpus": [asdict(replace(gpu, state=_state(gpu))) for gpu in gpus], "listed": listed()}
+
+
+def _state(gpu: Gpu) -> dict[str, Any]:
+    monitor = Monitor.open(gpu.uuid)
+    return monitor.read() | monitor.users()
 
 
 def _inquire() -> tuple[Driver | None, list[Gpu], Answer]:
@@ -97,7 +115,7 @@ def _inquire() -> tuple[Driver | None, list[Gpu], Answer]:
     except AttributeError as error:  # ctypes found no such function
         fix = ("find out who put it before the driver's own: LD_LIBRARY_PATH, or /etc/ld.so.conf.d",)
         return driver, [], Answer("fail", f"{path} is no NVIDIA driver: {error}", _evidence(driver), fix)
-    if gpus[0].compute_mode == "prohibited":
+    if all(gpu.compute_mode == "prohibited" for gpu in gpus):
         message = f"the first GPU, {gpus[0].name}, is in the compute mode 'prohibited': nothing may run on it"
         mode = (command("sudo", "nvidia-smi", "-i", "0", "--compute-mode=DEFAULT"),)
         return driver, gpus, Answer("fail", message, _evidence(driver), mode)
@@ -196,11 +214,12 @@ def _gpu(library: ctypes.CDLL, index: int) -> Gpu:
         _call(library, "cuDeviceGetAttribute", ctypes.byref(value), number, device)
         return value.value
 
-    digits = bytes(uuid).hex()
+    digits, said = bytes(uuid).hex(), name.value.decode(errors="replace")
+    kind = "MIG" if " MIG " in said else "GPU"
     mode = attribute(20)  # CU_DEVICE_ATTRIBUTE_COMPUTE_MODE
     return Gpu(
         index=index,
-        name=name.value.decode(errors="replace"),
+        name=said,
         target=f"sm_{attribute(75)}{attribute(76)}",  # ..._COMPUTE_CAPABILITY_MAJOR, _MINOR
         memory_bytes=memory.value,
         multiprocessors=attribute(16),  # ..._MULTIPROCESSOR_COUNT
@@ -208,9 +227,10 @@ def _gpu(library: ctypes.CDLL, index: int) -> Gpu:
         clock_mhz=attribute(13) // 1000,  # ..._CLOCK_RATE, in kHz
         memory_clock_mhz=attribute(36) // 1000,  # ..._MEMORY_CLOCK_RATE, in kHz
         compute_mode=COMPUTE_MODES.get(mode, str(mode)),
-        uuid=f"GPU-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}",
+        uuid=f"{kind}-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}",
     )
 
 
 if __name__ == "__main__":
-    print(json.dumps(answer()))  # noqa: T201  # this program's one answer
+    for said in answers():
+        print(json.dumps(said), flush=True)  # noqa: T201  # this program's answer; the last line counts

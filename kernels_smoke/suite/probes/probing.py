@@ -18,8 +18,14 @@ from kernels_smoke.suite.probes.answer import Answer, first_line, record
 Probes = Mapping[str, Callable[[], Answer]]
 
 
-def basic(emit: Emit, *, device: str, target: str = "") -> None:
-    """What every level probes. ``device`` is cuda, interpret, or none for a mere compilation for ``target`` (sm_90)."""
+def basic(emit: Emit, *, device: str, target: str = "", part: str = "") -> None:
+    """What every level probes. ``device`` is cuda, interpret, or none for a mere compilation for ``target`` (sm_90).
+
+    With several GPUs each is probed by itself (``part`` gpu), and what they share once (``part`` node).
+    """
+    if part == "gpu":
+        _basic_of_gpu(emit)
+        return
     probes: dict[str, Callable[[], Answer]] = {
         "torch": partial(installation.torch_build, device),
         "triton": partial(installation.triton_version, device),
@@ -37,10 +43,14 @@ def basic(emit: Emit, *, device: str, target: str = "") -> None:
         _ask(emit, "ptxas", partial(installation.ptxas, target), _broken)
     if device == "cuda":
         _ask(emit, "c_compiler", compiler.c_compiler, _broken)
-        if answers["torch"].outcome == "pass":
-            from kernels_smoke.suite.probes import gpu
+        if answers["torch"].outcome == "pass" and part != "node":
+            _basic_of_gpu(emit)
 
-            _ask_gpu(emit, {**gpu.BASIC, "triton_launcher": compiler.triton_launcher})
+
+def _basic_of_gpu(emit: Emit) -> None:
+    from kernels_smoke.suite.probes import gpu
+
+    _ask_gpu(emit, {**gpu.BASIC, "triton_launcher": compiler.triton_launcher})
 
 
 def heavy(emit: Emit, *, device: str, target: str = "", names: Sequence[str] = (), slowness: float = 1.0) -> None:

@@ -5,6 +5,7 @@ Bars are fractions of these, so that they hold on an H100, a GH200 or a GB200 as
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from typing import Any
@@ -42,6 +43,8 @@ def calibrate(emit: Emit) -> None:
 
 def monitor() -> Monitor:
     """The monitor of the current GPU; one that knows nothing where torch is too old to tell the GPU's UUID."""
+    if (visible := os.environ.get("CUDA_VISIBLE_DEVICES", "")).startswith("MIG-") and "," not in visible:
+        return Monitor.open(visible)
     uuid = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "uuid", "")
     return Monitor.open(f"GPU-{uuid}")
 

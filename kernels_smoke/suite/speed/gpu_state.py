@@ -1,4 +1,4 @@
-"""What a GPU is doing while it is timed: clocks, power, temperature, and what holds its clocks down.
+"""What NVML says of a GPU: clocks, power, temperature, what holds its clocks down, and who else uses it.
 
 Asked of NVML, the library behind nvidia-smi, through ctypes: it comes with the driver, and needs no package. Functions
 and constants: NVML API Reference Guide, "Device Queries" and "NvmlClocksEventReasons".
@@ -7,12 +7,13 @@ and constants: NVML API Reference Guide, "Device Queries" and "NvmlClocksEventRe
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 LIBRARY = "libnvidia-ml.so.1"
 SUCCESS = 0
+MOST_GPUS, MOST_INSTANCES, MOST_PROCESSES = 128, 16, 64
 SM_CLOCK, MEMORY_CLOCK = 1, 2  # nvmlClockType_t
 GPU_TEMPERATURE = 0  # nvmlTemperatureSensors_t
 
@@ -29,6 +30,29 @@ REASONS = {
 }
 
 
+class _Memory(ctypes.Structure):
+    """nvmlMemory_t."""
+
+    _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
+
+
+class _Process(ctypes.Structure):
+    """nvmlProcessInfo_v2_t."""
+
+    _fields_ = [
+        ("pid", ctypes.c_uint),
+        ("memory", ctypes.c_ulonglong),
+        ("gpu_instance", ctypes.c_uint),
+        ("compute_instance", ctypes.c_uint),
+    ]
+
+
+class _Utilization(ctypes.Structure):
+    """nvmlUtilization_t, in percent of the last sample period."""
+
+    _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
+
+
 @dataclass(frozen=True)
 class Monitor:
     """One GPU as NVML answers for it. ``open`` makes one; without NVML it knows nothing, and says so by ``{}``."""
@@ -39,14 +63,11 @@ class Monitor:
     @classmethod
     def open(cls, uuid: str) -> Monitor:
         """The monitor of the GPU ``uuid`` (``GPU-...``). Not of a number: CUDA_VISIBLE_DEVICES changes CUDA's alone."""
+        library, device = _opened(), ctypes.c_void_p()
         try:
-            library = ctypes.CDLL(LIBRARY)
-            device = ctypes.c_void_p()
-            if library.nvmlInit_v2() != SUCCESS:
+            if library is None or library.nvmlDeviceGetHandleByUUID(uuid.encode(), ctypes.byref(device)) != SUCCESS:
                 return cls()
-            if library.nvmlDeviceGetHandleByUUID(uuid.encode(), ctypes.byref(device)) != SUCCESS:
-                return cls()
-        except (OSError, AttributeError):  # no library, or one too old to have the function
+        except AttributeError:  # the library is too old to have the function
             return cls()
         return cls(library, device)
 
@@ -68,6 +89,42 @@ class Monitor:
         }
         return {name: value for name, value in state.items() if value is not None}
 
+    def users(self, ours: Collection[int] = ()) -> dict[str, Any]:
+        """Who else uses the GPU: ``processes`` (pid, name, memory_bytes), and how much of it is used.
+
+        That is ``utilization_percent`` of the last moments, and ``memory_used_bytes``. What is not known is missing.
+        Processes with the numbers ``ours`` are left out. NVML does not show those of other containers to a container,
+        but it counts their memory and their work.
+        """
+        if self.library is None:
+            return {}
+        found: dict[str, Any] = {}
+        count, infos = ctypes.c_uint(MOST_PROCESSES), (_Process * MOST_PROCESSES)()
+        if self._call("nvmlDeviceGetComputeRunningProcesses_v3", ctypes.byref(count), infos):
+            others = [info for info in infos[: count.value] if info.pid not in ours]
+            found["processes"] = [self._process(info) for info in others]
+        utilization, memory = _Utilization(), _Memory()
+        if self._call("nvmlDeviceGetUtilizationRates", ctypes.byref(utilization)):
+            found["utilization_percent"] = utilization.gpu
+        if self._call("nvmlDeviceGetMemoryInfo", ctypes.byref(memory)):
+            found["memory_used_bytes"] = memory.used
+        return found
+
+    def _process(self, info: _Process) -> dict[str, Any]:
+        name = ctypes.create_string_buffer(256)
+        try:
+            known = self.library.nvmlSystemGetProcessName(info.pid, name, len(name)) == SUCCESS
+        except AttributeError:
+            known = False
+        memory = info.memory if info.memory < 1 << 63 else None  # NVML_VALUE_NOT_AVAILABLE
+        return {"pid": info.pid, "name": name.value.decode(errors="replace") if known else "", "memory_bytes": memory}
+
+    def _call(self, function: str, *arguments: Any) -> bool:
+        try:
+            return int(getattr(self.library, function)(self.device, *arguments)) == SUCCESS
+        except AttributeError:
+            return False
+
     def _ask(self, function: str, *selectors: int, kind: Any = ctypes.c_uint) -> int | None:
         answer = kind()
         try:
@@ -75,6 +132,42 @@ class Monitor:
         except AttributeError:  # the driver is too old, or too new, for it
             return None
         return int(answer.value) if status == SUCCESS else None
+
+
+def listed() -> list[dict[str, Any]]:
+    """The GPUs that NVML lists: ``index``, ``uuid`` ("" for one that is lost) and the UUIDs of its ``instances`` (MIG).
+
+    Empty where NVML does not answer. CUDA_VISIBLE_DEVICES has no effect on NVML.
+    """
+    library, count = _opened(), ctypes.c_uint()
+    if library is None or library.nvmlDeviceGetCount_v2(ctypes.byref(count)) != SUCCESS:
+        return []
+    return [_listed(library, index) for index in range(min(count.value, MOST_GPUS))]
+
+
+def _opened() -> Any:
+    try:
+        library = ctypes.CDLL(LIBRARY)
+        return library if library.nvmlInit_v2() == SUCCESS else None
+    except (OSError, AttributeError):  # no library, or no NVML
+        return None
+
+
+def _listed(library: Any, index: int) -> dict[str, Any]:
+    device, instance = ctypes.c_void_p(), ctypes.c_void_p()
+    if library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)) != SUCCESS:
+        return {"index": index, "uuid": "", "instances": []}
+    instances = []
+    for number in range(MOST_INSTANCES if hasattr(library, "nvmlDeviceGetMigDeviceHandleByIndex") else 0):
+        if library.nvmlDeviceGetMigDeviceHandleByIndex(device, number, ctypes.byref(instance)) != SUCCESS:
+            break
+        instances.append(_uuid(library, instance))
+    return {"index": index, "uuid": _uuid(library, device), "instances": instances}
+
+
+def _uuid(library: Any, device: ctypes.c_void_p) -> str:
+    uuid = ctypes.create_string_buffer(96)
+    return uuid.value.decode() if library.nvmlDeviceGetUUID(device, uuid, len(uuid)) == SUCCESS else ""
 
 
 def reasons(bits: int | None) -> list[str] | None:

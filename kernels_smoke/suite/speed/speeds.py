@@ -34,13 +34,17 @@ def speeds(
     seed: int,
     calibration: Mapping[str, Any],
     skip: Sequence[Sequence[str]] = (),
+    only: Sequence[Sequence[str]] = (),
 ) -> None:
     """Time what ``level`` has of ``kernels``, but the (kernel, case) in ``skip``; one record of kind "speed" for each.
 
-    Stops after one that crashed, because nothing can be believed after it.
+    With ``only``, no others than these (kernel, case). Stops after one that crashed, because nothing can be believed
+    after it.
     """
     subjects = [registry.load(registry.entry(name)) for name in kernels]
     items = [(kernel, speed) for kernel in subjects for speed in kernel.speeds if includes(level, speed.level)]
+    if only:
+        items = [(kernel, speed) for kernel, speed in items if [kernel.name, speed.name] in list(map(list, only))]
     gpu = monitor()
     for kernel, speed in planned(emit, items, skip):
         start = time.monotonic()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.smoke import CALIBRATION, case, compiled, document, fault, parsed, probe, speed
+from tests.support.smoke import CALIBRATION, H200, case, compiled, document, fault, parsed, probe, speed
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.kernels import document as smoke_document
 from wheel_checks.facts.kernels.document import parse_smoke_document
@@ -27,7 +27,8 @@ def test_a_whole_report() -> None:
     )
 
     assert (facts.mode, facts.device, facts.level, facts.seed, facts.verdict) == ("run", "cuda", "full", 123, "pass")
-    assert (facts.environment.torch, facts.environment.gpus) == ("2.11.0+cu130", (Gpu("NVIDIA H200", "sm_90"),))
+    assert facts.environment.torch == "2.11.0+cu130"
+    assert facts.environment.gpus == (Gpu("NVIDIA H200", "sm_90", 0, str(H200["uuid"])),)
     assert facts.calibration == Calibration(4.27e12, 746e12, 1536e12)
     assert facts.probes[0].notes == (Note("version", "2.11.0"), Note("devices", "a, b"))
     assert facts.cases[0].outputs[0].error == 1.6e-3

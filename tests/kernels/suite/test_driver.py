@@ -63,6 +63,7 @@ def test_a_driver_with_two_gpus(ask: Ask, library: Path) -> None:
         "memory_clock_mhz": 3996,
         "compute_mode": "default",
         "uuid": "GPU-01112131-4151-6171-8191-a1b1c1d1e1f1",
+        "state": {},
     }
 
 

@@ -11,8 +11,10 @@ import pytest
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.compiling.warm_cache import Marks
 from kernels_smoke.suite.crew import End, Job
+from kernels_smoke.suite.gpus import GpuRun
+from kernels_smoke.suite.jobs import Options
+from kernels_smoke.suite.on_gpus import judge
 from kernels_smoke.suite.plan import Document
-from kernels_smoke.suite.run import Options, _judge_on_gpu
 from kernels_smoke.suite.verdict import verdict
 
 COMPILES = "compiling.compilations:precompile"  # the one task that leaves the GPU alone
@@ -44,32 +46,43 @@ def test_only_what_passed_is_counted() -> None:
     assert found == {"verdict": "pass", "message": "1 kernel correct in 1 case, 1 of 1 within their bars"}
 
 
+def test_several_gpus_are_counted_and_the_one_that_is_wrong_is_named() -> None:
+    wrong = RIGHT | {"outcome": "wrong", "message": "far off", "gpu": "GPU-b"}
+    assert verdict(document_of(RIGHT), 2)["message"] == "2 GPUs: 1 kernel correct in 1 case"
+    assert verdict(document_of(RIGHT, wrong), 2)["message"] == "mul_sum_add / c on GPU-b: wrong: far off"
+
+
 class Crew:
     """Notes which tasks may run at the same time, and ends each job at once."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[list[str], int]] = []
+        self.calls: list[tuple[list[str], int, int]] = []
 
-    def run(self, jobs: Iterable[Job], *, at_once: int) -> None:
+    def run(self, jobs: Iterable[Job], *, at_once: int, in_lane: int = 0) -> None:
         waiting, tasks = list(jobs), []
         while waiting:
             job = waiting.pop(0)
             tasks.append(job.task)
             waiting.extend(job.on_end(End(0, hang=False, words="")))
-        self.calls.append((tasks, at_once))
+        self.calls.append((tasks, at_once, in_lane))
 
 
 @pytest.mark.parametrize("warm", [False, True])
-@pytest.mark.parametrize("alone", [False, True])
-def test_nothing_runs_beside_a_child_that_has_an_exclusive_gpu(tmp_path: Path, *, warm: bool, alone: bool) -> None:
-    options, entries, marks = Options(level="full"), registry.ENTRIES, Marks(tmp_path, "digest")
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_nothing_runs_beside_a_child_that_has_an_exclusive_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, warm: bool, exclusive: bool
+) -> None:
+    options, entries, kept = Options(level="full"), registry.ENTRIES, Marks(tmp_path, "digest")
+    monkeypatch.setattr("kernels_smoke.suite.on_gpus.marks", lambda *_arguments: kept)
     if warm:
-        marks.leave([entry.name for entry in entries], "full")
-    crew, probes = Crew(), Job("probes.probing:basic", {}, 1.0, lambda _record: None)
-    _judge_on_gpu(options, crew, entries, Document(), "sm_90", probes, marks, alone=alone)  # type: ignore[arg-type]  # a double of the crew
-    ran = [task for tasks, _ in crew.calls for task in tasks]
+        kept.leave([entry.name for entry in entries], "full")
+    gpu = {"index": 0, "name": "NVIDIA H200", "uuid": "GPU-a", "target": "sm_90"}
+    gpu |= {"compute_mode": "exclusive process" if exclusive else "default"}
+    crew = Crew()
+    judge(options, crew, entries, Document(), [GpuRun(gpu, Document())], [])  # type: ignore[arg-type]  # a double of the crew
+    ran = [task for tasks, *_ in crew.calls for task in tasks]
     assert ran.count("correctness.tasks:cases") == len({entry.family for entry in entries})
     assert ran.count("probes.probing:heavy") == 3
     assert (COMPILES in ran) != warm
-    together = [tasks for tasks, at_once in crew.calls if at_once > 1 and set(tasks) != {COMPILES}]
-    assert not together if alone else together
+    on_gpu = [in_lane for tasks, at_once, in_lane in crew.calls if at_once > 1 and set(tasks) - {COMPILES}]
+    assert all(in_lane == 1 for in_lane in on_gpu) if exclusive else 0 in on_gpu

@@ -15,6 +15,8 @@ import pytest
 
 from kernels_smoke.suite import cli, registry
 from kernels_smoke.suite.advice import shown
+from kernels_smoke.suite.silence import descendants
+from tests.support.patience import has_ended, wait_until
 
 PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")
 ROOT = Path(__file__).resolve().parents[3]
@@ -110,6 +112,33 @@ def test_mutants_of_a_kernel_that_is_wrong_itself_show_nothing() -> None:
     (record,) = document["mutants"]
     assert (record["outcome"], record["caught_by"]) == ("error", "")
     assert record["message"].startswith("the kernel itself is not right: ")
+
+
+def suite_that_hangs(output: Path) -> subprocess.Popen[bytes]:
+    """A run that has passed a case, which ``output`` shows, and then hangs."""
+    command = [PYTHON, "-m", "kernels_smoke", "--device", "interpret", "--only", "hangs,mul_sum_add"]
+    command += ["--patience", "1000", "--format", "json", "--output", str(output)]
+    suite = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: output.exists() and '"outcome": "pass"' in output.read_text().partition('"cases"')[2])
+    return suite
+
+
+@pytest.mark.kernels
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_what_is_interrupted_leaves_its_report_and_no_child(tmp_path: Path, number: signal.Signals) -> None:
+    output = tmp_path / "report.json"
+    with suite_that_hangs(output) as suite:
+        left = descendants(suite.pid)
+        assert len(left) >= 2
+        suite.send_signal(number)
+    killed = number == signal.SIGKILL
+    assert suite.returncode == (-number if killed else 128 + number)
+    report = json.loads(output.read_text())
+    assert report["partial"] == ("the suite has not ended" if killed else f"interrupted by {number.name}")
+    assert report["verdict"] == "undecided"
+    assert {record["kernel"] for record in report["cases"] if record["outcome"] == "pass"} == {"mul_sum_add"}
+    wait_until(lambda: all(map(has_ended, left)))
 
 
 @pytest.mark.kernels

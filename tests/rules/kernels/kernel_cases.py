@@ -52,6 +52,7 @@ PROBES = (
     ("KRN109", "jit_cache", "~/.triton/cache cannot be written"),
     ("KRN110", "ptxas", "the bundled ptxas does not know sm_121"),
     ("KRN111", "nccl", "the all-reduce did not come back within 30 s"),
+    ("KRN114", "gpus", "GPU 7 could not be tried: CUDA sees 0 (GPU-a)"),
     ("KRN113", "interpreter", "NumPy 2.4 breaks the interpreter of triton 3.6.0"),
     ("KRN199", "a_probe_of_tomorrow", "it does not work"),
 )
@@ -100,6 +101,22 @@ CASES = [
         "KRN001",
         "a kernel is wrong, which is another rule's",
         lambda: installation(cases=[case("norm", outcome="wrong")], verdict="fail", message="norm: wrong"),
+    ),
+    Case(
+        "KRN001",
+        "the suite was interrupted",
+        lambda: installation(probe("torch"), verdict="undecided", partial="interrupted by SIGTERM"),
+        ("the report is partial: interrupted by SIGTERM",),
+        undecided=True,
+    ),
+    Case(
+        "KRN106",
+        "a product is wrong on one of two GPUs",
+        lambda: installation(
+            probe("cublas", "fail", "a product is wrong", gpu="GPU-b"),
+            environment={"gpus": [{"name": "NVIDIA H200", "index": n, "uuid": f"GPU-{'ab'[n]}"} for n in (0, 1)]},
+        ),
+        ("GPU 1 (NVIDIA H200, GPU-b): a product is wrong",),
     ),
     Case("KRN001", "everything passes", lambda: installation(probe("torch"))),
     Case(

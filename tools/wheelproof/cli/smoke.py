@@ -30,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="quick: a few kernels are right; full: all, and their speed; deep: sweeps, too (default: quick)",
     )
     add_list(parser, "--only", "NAME", "only these kernels or families (repeatable)")
+    add_list(
+        parser, "--gpus", "GPU", "only these GPUs: CUDA's number, or the UUID of a GPU or MIG instance (repeatable)"
+    )
     parser.add_argument(
         "--compile-only", action="store_true", help="compile the kernels for --target, and run nothing: needs no GPU"
     )
@@ -61,10 +64,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot and not request.timed:
         raise UsageError("--plot shows times, and such a run measures none", expected="--level full or deep, on a GPU")
     note(f"running the kernels with {interpreter.path}: {interpreter.why}", quiet=output.quiet)
-    report = smoke(request, deadline=arguments.deadline or request.deadline, selection=output, quiet=output.quiet)
+    report, stopped_by = smoke(
+        request, deadline=arguments.deadline or request.deadline, selection=output, quiet=output.quiet
+    )
     if arguments.plot:
         _write_plot(report, arguments.plot)
-    return emit(report, output)
+    status = emit(report, output)
+    if stopped_by:
+        note("interrupted; the report is partial", quiet=output.quiet)
+    return 128 + stopped_by if stopped_by else status
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -75,6 +83,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--compile-only has no --target", expected="for example --target GB200,sm_90")
     if arguments.compile_only and arguments.device == "interpret":
         raise UsageError("--compile-only runs nothing", expected="no --device interpret beside it")
+    if arguments.gpus and (arguments.compile_only or arguments.device != "cuda"):
+        raise UsageError("--gpus are those of --device cuda", hint="no GPU is used here")
     if arguments.deadline is not None and not arguments.deadline > 0:
         raise UsageError(f"--deadline {arguments.deadline:g} is no time to wait", expected="a number above 0")
     plot = Path(arguments.plot or ".")
@@ -95,6 +105,7 @@ def _request(arguments: argparse.Namespace, python: str) -> SmokeRequest:
         tuple(arguments.only),
         tuple(dict.fromkeys(parse_target(name) for name in arguments.target)),
         arguments.seed,
+        gpus=tuple(arguments.gpus),
     )
     return replace(request, with_plot=request.timed and bool(arguments.plot or arguments.format == "html"))
 

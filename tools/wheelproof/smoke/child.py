@@ -30,20 +30,23 @@ LARGEST_REPORT = 64 << 20  # bytes
 class SuiteEnd:
     """How the suite ended. ``status`` is its exit code, or the negative number of the signal that killed it.
 
-    ``report`` is what it wrote, None when it wrote nothing; ``words`` the end of what it said.
+    ``report`` is what it wrote, None when it wrote nothing; ``words`` the end of what it said. ``stopped_by`` is the
+    signal that interrupted this process meanwhile, 0 for none.
     """
 
     status: int
     words: str
     report: bytes | None
     timed_out: bool = False
+    stopped_by: int = 0
 
 
 def run_suite(python: str, options: Sequence[str], *, deadline: float, quiet: bool = False) -> SuiteEnd:
     """Run the suite with ``options`` under the interpreter ``python``, for at most ``deadline`` seconds.
 
     What it says on the way is shown on standard error when that is a terminal, unless ``quiet``. Raises SourceError
-    when it cannot be started. When this process is interrupted, everything that the suite has started is ended first.
+    when it cannot be started. When this process is interrupted (SIGINT, SIGTERM), everything that the suite has started
+    is ended first, and its report so far comes back; the interrupt is raised again where there is none.
     """
     with scratch_folder() as folder, _words(quiet=quiet) as words:
         output = folder / "report.json"
@@ -61,6 +64,11 @@ def run_suite(python: str, options: Sequence[str], *, deadline: float, quiet: bo
             )
         except StartError as error:
             raise SourceError(f"{python} cannot be started: {error}", hint="see --python") from error
+        except (KeyboardInterrupt, SystemExit) as interrupt:
+            if not output.exists():
+                raise
+            number = signal.SIGINT if isinstance(interrupt, KeyboardInterrupt) else signal.SIGTERM
+            return SuiteEnd(128 + number, words.last, read_start(output, LARGEST_REPORT + 1), stopped_by=number)
         report = None
         if output.exists():
             report = read_start(output, LARGEST_REPORT + 1)

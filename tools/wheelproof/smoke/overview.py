@@ -9,6 +9,7 @@ from wheel_checks.commands import in_words
 from wheel_checks.facts.kernels.facts import (
     COMPILE,
     INTERPRET,
+    Calibration,
     CaseRun,
     Compilation,
     Ending,
@@ -35,11 +36,16 @@ def overview(
     if isinstance(outcome, NoDocument):
         return Overview(f"{request.python}: {outcome.what}")
     result = _compiled_phrase(targets) if outcome.mode == COMPILE else _run_phrase(outcome, kernels)
-    tables = [*([_kernel_table(kernels)] if kernels else []), *([_target_table(targets)] if targets else [])]
+    tables = [
+        *([_gpu_table(outcome, kernels)] if len(outcome.environment.gpus) > 1 else []),
+        *([_kernel_table(kernels)] if kernels else []),
+        *([_target_table(targets)] if targets else []),
+    ]
     pictures = (Picture(f"Roofline: {environment_phrase(outcome)}", outcome.plot),) if outcome.plot else ()
     inputs = f"seed {outcome.seed}; the same inputs " if outcome.cases else ""
     notes = (*_skips(outcome), *left_out_sentences(outcome), f"{inputs}again: {in_words(request.replay(outcome.seed))}")
-    return Overview(f"{environment_phrase(outcome)}: {result}", tuple(tables), pictures, notes)
+    partial = f"partial, {outcome.partial}: " if outcome.partial else ""
+    return Overview(f"{environment_phrase(outcome)}: {partial}{result}", tuple(tables), pictures, notes)
 
 
 def environment_phrase(document: SmokeDocument) -> str:
@@ -71,24 +77,30 @@ def target_headline(target: TargetFacts) -> str:
 
 def _run_phrase(document: SmokeDocument, kernels: Sequence[KernelFacts]) -> str:
     """``17 kernels correct, 20 of 20 within their bars (4.27 TB/s, 746 TF bf16)``."""
-    tried = [kernel for kernel in kernels if not all(case.ending is Ending.SKIP for case in kernel.cases)]
+    tried = {k.name for k in kernels if not all(case.ending is Ending.SKIP for case in k.cases)}
     if not tried:
         return document.message or "nothing was checked"
-    wrong = {speed.kernel for speed in document.speeds if speed.ending is Ending.WRONG}  # in the shapes that are timed
-    correct = [k for k in tried if k.name not in wrong and all(case.ending in _GOOD for case in k.cases)]
+    incorrect = {k.name for k in kernels if not _is_correct(k)}
     phrase = f"{plural(len(tried), 'kernel')} correct"
-    if len(correct) < len(tried):
-        phrase = f"{len(correct)} of {phrase}"
+    if tried & incorrect:
+        phrase = f"{len(tried - incorrect)} of {phrase}"
+    if len({k.gpu for k in kernels}) > 1:
+        phrase += f" on each of {len({k.gpu for k in kernels})} GPUs"
     timed = [speed for speed in document.speeds if speed.ending is not Ending.SKIP]
     if timed:
         passed = sum(speed.ending is Ending.PASS for speed in timed)
         phrase += f", {passed} of {len(timed)} within their bars"
-    rates = ", ".join(_rates(document))
+    rates = "" if len(document.environment.gpus) > 1 else ", ".join(_rates(document.calibration))
     return f"{phrase} ({rates})" if rates else phrase
 
 
-def _rates(document: SmokeDocument) -> Iterator[str]:
-    calibration = document.calibration
+def _is_correct(kernel: KernelFacts) -> bool:
+    """Whether nothing of it is wrong, also not in the shapes that are timed."""
+    timed_wrong = any(speed.ending is Ending.WRONG for speed in kernel.speeds)
+    return not timed_wrong and all(case.ending in _GOOD for case in kernel.cases)
+
+
+def _rates(calibration: Calibration | None) -> Iterator[str]:
     if calibration and calibration.bandwidth:
         yield f"{calibration.bandwidth / 1e12:.2f} TB/s"
     if calibration and calibration.bf16:
@@ -108,8 +120,37 @@ def _compiled_phrase(targets: Sequence[TargetFacts]) -> str:
     return "; ".join(f"{target.target}: {target_headline(target)}" for target in targets)
 
 
-def _kernel_table(kernels: Sequence[KernelFacts]) -> Table:
-    """One row for each timed run, one for a kernel without any."""
+def _gpu_table(document: SmokeDocument, kernels: Sequence[KernelFacts]) -> Table:
+    """One row for each GPU."""
+    rates = {reading.gpu: reading.calibration for reading in document.readings}
+    rows = []
+    for gpu in document.environment.gpus:
+        own = [kernel for kernel in kernels if kernel.gpu == gpu]
+        timed = [speed for kernel in own for speed in kernel.speeds if speed.ending is not Ending.SKIP]
+        within = f"{sum(speed.ending is Ending.PASS for speed in timed)} of {len(timed)}" if timed else ""
+        correct = f"{sum(map(_is_correct, own))} of {len(own)}" if own else "none ran"
+        measured = ", ".join(_rates(rates.get(gpu.uuid)))
+        rows.append((str(gpu.index), gpu.name, gpu.uuid, correct, within, measured))
+    columns = ("GPU", "product", "UUID", "kernels correct", "within their bars", "measured")
+    return Table("GPUs", columns, tuple(rows), frozenset({"GPU"}))
+
+
+def _over_gpus(kernels: Sequence[KernelFacts]) -> list[KernelFacts]:
+    """Each kernel once, with the cases of all GPUs, and of each timed run the one that is furthest above its bar."""
+    found = []
+    for name in dict.fromkeys(kernel.name for kernel in kernels):
+        same = [kernel for kernel in kernels if kernel.name == name]
+        speeds = [speed for kernel in same for speed in kernel.speeds]
+        worst = {speed.case: speed for speed in speeds}  # in the order of the first GPU
+        worst |= {speed.case: speed for speed in sorted(speeds, key=lambda s: (s.ending not in _GOOD, s.ratio or 0.0))}
+        cases = tuple(case for kernel in same for case in kernel.cases)
+        found.append(KernelFacts(name, cases, tuple(worst.values())))
+    return found
+
+
+def _kernel_table(every: Sequence[KernelFacts]) -> Table:
+    """One row for each timed run, one for a kernel without any; of several GPUs the worst counts."""
+    kernels = _over_gpus(every)
     if not any(kernel.speeds for kernel in kernels):
         plain = tuple((kernel.name, _cases(kernel), _verdict(kernel.cases)) for kernel in kernels)
         return Table("Kernels", ("kernel", "cases", "verdict"), plain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from wheel_checks.catalogue import get_rule
@@ -25,32 +25,36 @@ ENDED = "KRN001"  # holds whatever rules were selected: a suite without a report
 _USAGE, _INTERRUPTED = 2, 130  # exit codes of the suite
 
 
-def smoke(request: SmokeRequest, *, deadline: float, selection: Selection, quiet: bool = False) -> Report:
-    """Run the suite for at most ``deadline`` seconds and judge what it reports.
+def smoke(request: SmokeRequest, *, deadline: float, selection: Selection, quiet: bool = False) -> tuple[Report, int]:
+    """Run the suite for at most ``deadline`` seconds and judge what it reports, in part where it did not end.
 
-    Raises UsageError for what the suite or the catalogue of rules does not know, SourceError when the interpreter
-    cannot be started, KeyboardInterrupt when the suite was interrupted.
+    The number is that of the signal that interrupted this process, 0 for none. Raises UsageError for what the suite or
+    the catalogue of rules does not know, SourceError when the interpreter cannot be started, KeyboardInterrupt or
+    SystemExit when the suite was interrupted and had nothing to report yet.
     """
     opened = OpenReport("smoke")
     rules = selection.rules_by_kind(("installation", "kernel", "gpu-target"))
-    outcome = read_outcome(run_suite(request.python, request.options(), deadline=deadline, quiet=quiet), deadline)
+    ended = run_suite(request.python, request.options(), deadline=deadline, quiet=quiet)
+    outcome = read_outcome(ended, deadline)
     kernels, targets = _kernels(request, outcome), _targets(request, outcome)
     subjects = (
-        _installation(request, outcome, rules["installation"]),
-        *(_subject(k.name, "kernel", kernel_headline(k), _kernel_facts(k), k, rules["kernel"]) for k in kernels),
+        _installation(request, outcome, ended.words, rules["installation"]),
+        *(_subject(k.label, "kernel", kernel_headline(k), _kernel_facts(k), k, rules["kernel"]) for k in kernels),
         *(
             _subject(_target_id(t), "gpu-target", target_headline(t), _target_facts(t), t, rules["gpu-target"])
             for t in targets
         ),
     )
-    return opened.close(subjects, selection, overview=overview(request, outcome, kernels, targets))
+    report = opened.close(subjects, selection, overview=overview(request, outcome, kernels, targets))
+    return report, ended.stopped_by
 
 
 def read_outcome(ended: SuiteEnd, deadline: float) -> SmokeDocument | NoDocument:
     """The suite's report, or why there is none. Raises UsageError and KeyboardInterrupt as :func:`smoke` says."""
     if ended.report is not None:
         try:
-            return parse_smoke_document(ended.report)
+            document = parse_smoke_document(ended.report)
+            return replace(document, partial=_why_partial(ended, deadline)) if document.partial else document
         except FormatError as error:
             expected = f"; expected {error.expected}" if error.expected else ""
             return NoDocument(f"{error.what}{expected}", ended.words)
@@ -61,9 +65,23 @@ def read_outcome(ended: SuiteEnd, deadline: float) -> SmokeDocument | NoDocument
         raise UsageError(ended.words.rpartition("error: ")[2] or "the suite does not know such an option")
     if ended.status in (_INTERRUPTED, -signal.SIGINT):
         raise KeyboardInterrupt
-    how = f"with exit code {ended.status}" if ended.status >= 0 else f"by {_signal_name(-ended.status)}"
-    hint = "Its last words say why." if ended.words else "It said nothing; see whether the interpreter works at all."
-    return NoDocument(f"the suite ended {how}, without a report", ended.words, hint)
+    return NoDocument(f"the suite ended {_how(ended)}, without a report", ended.words, _hint(ended))
+
+
+def _why_partial(ended: SuiteEnd, deadline: float) -> str:
+    if ended.stopped_by:
+        return f"interrupted by {_signal_name(ended.stopped_by)}"
+    if ended.timed_out:
+        return f"stopped at the deadline of {deadline:g} s"
+    return f"the suite ended {_how(ended)}"
+
+
+def _how(ended: SuiteEnd) -> str:
+    return f"with exit code {ended.status}" if ended.status >= 0 else f"by {_signal_name(-ended.status)}"
+
+
+def _hint(ended: SuiteEnd) -> str:
+    return "Its last words say why." if ended.words else "It said nothing; see whether the interpreter works at all."
 
 
 def _signal_name(number: int) -> str:
@@ -76,15 +94,19 @@ def _signal_name(number: int) -> str:
 def _kernels(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list[KernelFacts]:
     if isinstance(outcome, NoDocument):
         return []
-    return [
+    gpus = outcome.environment.gpus if len(outcome.environment.gpus) > 1 else ()
+    found = [
         KernelFacts(
             name,
-            tuple(case for case in outcome.cases if case.kernel == name),
-            tuple(speed for speed in outcome.speeds if speed.kernel == name),
-            request.replay(outcome.seed, name),
+            tuple(case for case in outcome.cases if case.kernel == name and (not gpu or case.gpu == gpu.uuid)),
+            tuple(speed for speed in outcome.speeds if speed.kernel == name and (not gpu or speed.gpu == gpu.uuid)),
+            request.replay(outcome.seed, name, gpu.uuid if gpu else ""),
+            gpu,
         )
+        for gpu in (gpus or [None])
         for name in sorted({run.kernel for run in outcome.runs})  # families run side by side, in any order
     ]
+    return [kernel for kernel in found if kernel.runs]
 
 
 def _targets(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list[TargetFacts]:
@@ -97,12 +119,16 @@ def _targets(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list
     return [TargetFacts(name, tuple(c for c in compiled if c.target == name), products_of(name)) for name in names]
 
 
-def _installation(request: SmokeRequest, outcome: SmokeDocument | NoDocument, rules: Sequence[Rule]) -> Subject:
-    facts = InstallationFacts(request.python, outcome)
+def _installation(
+    request: SmokeRequest, outcome: SmokeDocument | NoDocument, words: str, rules: Sequence[Rule]
+) -> Subject:
+    facts = InstallationFacts(request.python, outcome, words)
     if isinstance(outcome, NoDocument):
         known = {"interpreter": request.python, "last_words": outcome.last_words}
         return _subject(request.python, "installation", "gave no report", known, facts, [get_rule(ENDED)])
     told = dict(_installation_facts(request, outcome))
+    if outcome.partial:  # a rule that holds whatever was selected, as above
+        rules = [*rules, *(rule for rule in [get_rule(ENDED)] if rule.id not in {each.id for each in rules})]
     return _subject(request.python, "installation", environment_phrase(outcome), told, facts, rules)
 
 
@@ -113,7 +139,7 @@ def _subject(name: str, kind: str, headline: str, facts: dict[str, Any], judged:
 def _installation_facts(request: SmokeRequest, document: SmokeDocument) -> Iterator[tuple[str, Any]]:
     yield "interpreter", request.python
     yield from asdict(document.environment).items()
-    for name in ("mode", "device", "level", "seed", "verdict", "message", "seconds"):
+    for name in ("mode", "device", "level", "seed", "verdict", "message", "partial", "seconds"):
         yield name, getattr(document, name)
     yield "replay", in_words(request.replay(document.seed))
     if document.calibration:

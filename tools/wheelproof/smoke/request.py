@@ -20,7 +20,7 @@ class SmokeRequest:
     """A run of the suite: on ``device`` at ``level``, or a compilation for ``targets`` (``sm_100``) when there are any.
 
     ``python`` is the interpreter; ``only`` are names of kernels and families, all when empty. ``seed`` None lets the
-    suite choose one.
+    suite choose one. ``gpus`` are numbers or UUIDs, all when empty.
     """
 
     python: str
@@ -30,6 +30,7 @@ class SmokeRequest:
     targets: tuple[str, ...] = ()
     seed: int | None = None
     with_plot: bool = False
+    gpus: tuple[str, ...] = ()
 
     @property
     def timed(self) -> bool:
@@ -43,15 +44,15 @@ class SmokeRequest:
 
     def options(self) -> list[str]:
         """The options of ``python -m kernels_smoke``."""
-        return [*self._options(self.only, self.seed), *(["--with-plot"] if self.with_plot else [])]
+        return [*self._options(self.only, self.seed, self.gpus), *(["--with-plot"] if self.with_plot else [])]
 
-    def replay(self, seed: int, kernel: str = "") -> Command | NoCommand:
-        """The command that repeats the run with the inputs of ``seed``, of one ``kernel`` alone when it is named."""
+    def replay(self, seed: int, kernel: str = "", gpu: str = "") -> Command | NoCommand:
+        """The command that repeats the run with the inputs of ``seed``, of one ``kernel`` and ``gpu`` where named."""
         only = (kernel,) if kernel else self.only
         elsewhere = [] if self.python == sys.executable else [option("--python", self.python)]
-        return run("wheelproof", "smoke", *self._options(only, seed), *elsewhere)
+        return run("wheelproof", "smoke", *self._options(only, seed, (gpu,) if gpu else self.gpus), *elsewhere)
 
-    def _options(self, only: tuple[str, ...], seed: int | None) -> Iterator[str]:
+    def _options(self, only: tuple[str, ...], seed: int | None, gpus: tuple[str, ...]) -> Iterator[str]:
         if self.targets:
             yield from ("--compile-only", "--target", ",".join(self.targets))
         else:
@@ -59,5 +60,7 @@ class SmokeRequest:
         yield from ("--level", self.level)
         if only:
             yield from ("--only", ",".join(only))
+        if gpus:
+            yield from ("--gpus", ",".join(gpus))
         if seed is not None and not self.targets:
             yield from ("--seed", str(seed))

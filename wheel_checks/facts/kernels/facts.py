@@ -70,13 +70,17 @@ def _is_mild(evidence: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One check of the installation. ``fixes`` are steps or sentences; ``mild``: no kernel depends on it."""
+    """One check of the installation, or of the GPU with the UUID ``gpu``.
+
+    ``fixes`` are steps or sentences; ``mild``: no kernel depends on it.
+    """
 
     name: Filled
     ending: Outcome
     message: str = ""
     notes: Annotated[tuple[Note, ...], Key("evidence"), Made(_facts_of_probe, of=Mapping[str, Any])] = ()
     fixes: Fixes = ()
+    gpu: str = ""
     mild: Annotated[bool, Key("evidence"), Made(_is_mild, of=Mapping[str, Any])] = False
 
 
@@ -96,7 +100,7 @@ def _outputs(by_name: Mapping[str, Measured]) -> tuple[Measured, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CaseRun:
-    """One case of a kernel, run and compared with the reference."""
+    """One case of a kernel, run (on the GPU with the UUID ``gpu``) and compared with the reference."""
 
     kernel: Filled
     case: Filled
@@ -104,6 +108,7 @@ class CaseRun:
     message: str = ""
     outputs: Annotated[tuple[Measured, ...], Made(_outputs, of=Mapping[str, Measured])] = ()
     notes: Notes = ()
+    gpu: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,7 @@ class SpeedRun:
     flops: int = 0
     held_down_by: tuple[str, ...] = ()
     notes: Notes = ()
+    gpu: str = ""
 
 
 class FaultKind(StrEnum):
@@ -191,10 +197,17 @@ class Compilation:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU of the machine: ``target`` is its compute capability as in sm_90."""
+    """A GPU that was tried: ``target`` is its compute capability as in sm_90, ``index`` its number for CUDA."""
 
     name: str = ""
     target: str = ""
+    index: int = 0
+    uuid: str = ""
+
+    @property
+    def label(self) -> str:
+        """``GPU 1 (NVIDIA H200, GPU-...)``."""
+        return f"GPU {self.index} ({', '.join(filter(None, (self.name, self.uuid)))})"
 
 
 def _version(found: Mapping[str, Any]) -> str:
@@ -228,6 +241,14 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """What was measured of the GPU with the UUID ``gpu``."""
+
+    gpu: str = ""
+    calibration: Calibration | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NotRun:
     """Cases of a kernel that a level leaves out (without any: all of the kernel), and the level that runs them."""
 
@@ -238,7 +259,11 @@ class NotRun:
 
 @dataclass(frozen=True, slots=True)
 class SmokeDocument:
-    """What the suite reports, ``kernels_smoke/1``. ``verdict`` and ``message`` are its own; ``plot`` is SVG or ""."""
+    """What the suite reports, ``kernels_smoke/1``. ``verdict`` and ``message`` are its own; ``plot`` is SVG or "".
+
+    ``partial`` says why this is what was known before the end; "" for the report of a whole run. ``readings`` are those
+    of each GPU.
+    """
 
     mode: Filled
     verdict: Filled
@@ -248,8 +273,10 @@ class SmokeDocument:
     started: str = ""
     seconds: float = 0.0
     message: str = ""
+    partial: str = ""
     environment: SmokeEnvironment = SmokeEnvironment()
     calibration: Calibration | None = None
+    readings: tuple[Reading, ...] = ()
     probes: tuple[Probe, ...] = ()
     cases: tuple[CaseRun, ...] = ()
     speeds: tuple[SpeedRun, ...] = ()
@@ -261,6 +288,11 @@ class SmokeDocument:
     def runs(self) -> tuple[CaseRun | SpeedRun, ...]:
         """Every case and every timed run."""
         return (*self.cases, *self.speeds)
+
+    def label(self, uuid: str) -> str:
+        """``GPU 1 (NVIDIA H200, GPU-...)`` in a run on several GPUs; "" in a run on one, where nobody asks which."""
+        gpus = self.environment.gpus
+        return next((gpu.label for gpu in gpus if gpu.uuid == uuid), "") if len(gpus) > 1 else ""
 
     @property
     def endings(self) -> frozenset[Ending]:
@@ -280,25 +312,39 @@ class NoDocument:
 
 @dataclass(frozen=True, slots=True)
 class InstallationFacts:
-    """The installation under the interpreter ``python``, as the suite met it."""
+    """The installation under the interpreter ``python``, as the suite met it, and the last words of a partial run."""
 
     python: str
     outcome: SmokeDocument | NoDocument
+    last_words: str = ""
 
     @property
     def probes(self) -> tuple[Probe, ...]:
         """The probes; none when there is no report."""
         return () if isinstance(self.outcome, NoDocument) else self.outcome.probes
 
+    def label(self, uuid: str) -> str:
+        """The GPU with this UUID, in a run on several."""
+        return "" if isinstance(self.outcome, NoDocument) else self.outcome.label(uuid)
+
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """One kernel: its cases and timed runs, and the command that repeats them with the same inputs."""
+    """One kernel: its cases and timed runs, and the command that repeats them with the same inputs.
+
+    In a run on several GPUs ``gpu`` is the one of these runs.
+    """
 
     name: str
     cases: tuple[CaseRun, ...]
     speeds: tuple[SpeedRun, ...] = ()
     replay: Command | NoCommand | None = None
+    gpu: Gpu | None = None
+
+    @property
+    def label(self) -> str:
+        """``scaled_mm``, or ``scaled_mm on GPU 1``."""
+        return self.name if self.gpu is None else f"{self.name} on GPU {self.gpu.index}"
 
     @property
     def runs(self) -> tuple[CaseRun | SpeedRun, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.kernels.facts import SUITE, Ending, InstallationFacts, NoDocument, Probe
+from wheel_checks.facts.kernels.facts import SUITE, Ending, InstallationFacts, NoDocument
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.registry import rules_of
 from wheel_checks.rules.kernels.findings import as_evidence, as_fix, evidence_lines
@@ -25,9 +25,10 @@ COMPILER = ("c_compiler", "triton_launcher")
 CACHE = ("jit_cache",)
 PTXAS = ("ptxas",)
 NCCL = ("nccl",)
+GPUS = ("gpus", "gpu")
 TORCH_COMPILE = ("torch_compile",)
 INTERPRETER = ("interpreter",)
-_OF_THE_GPU = (*DRIVER, *MEMORY, *STREAMS, *CUBLAS, *CUDNN, *NCCL)
+_OF_THE_GPU = (*DRIVER, *GPUS, *MEMORY, *STREAMS, *CUBLAS, *CUDNN, *NCCL)
 _OF_THE_COMPILERS = (*TRITON, *COMPILER, *CACHE, *PTXAS, *TORCH_COMPILE, *INTERPRETER)
 KNOWN = frozenset((SUITE, *TORCH, *_OF_THE_GPU, *_OF_THE_COMPILERS))
 
@@ -41,14 +42,17 @@ KNOWN = frozenset((SUITE, *TORCH, *_OF_THE_GPU, *_OF_THE_COMPILERS))
     fix="Read the last words of the process, which the finding shows.",
 )
 def complete(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The suite wrote its report, its own processes ended well, and its verdict follows from what the report tells."""
+    """The suite wrote its whole report, its processes ended well, and its verdict follows from what it reports."""
     outcome = installation.outcome
     if isinstance(outcome, NoDocument):
         evidence = (Evidence("interpreter", installation.python), *evidence_lines("last words", outcome.last_words))
         yield Finding(outcome.what, evidence, Fix(outcome.hint) if outcome.hint else None, undecided=True)
         return
-    yield from _of(outcome.probes, (SUITE,))
-    if outcome.verdict != PASSED and outcome.endings <= {Ending.PASS, Ending.SKIP}:
+    yield from _of(installation, (SUITE,))
+    if outcome.partial:
+        evidence = evidence_lines("last words", installation.last_words)
+        yield Finding(f"the report is partial: {outcome.partial}", evidence, undecided=True)
+    elif outcome.verdict != PASSED and outcome.endings <= {Ending.PASS, Ending.SKIP}:
         told = outcome.message or f"its verdict is {outcome.verdict}"
         yield Finding(f"the suite could not decide: {told}", undecided=True)
 
@@ -221,6 +225,19 @@ def interpreter(installation: InstallationFacts, _: Expectations) -> Iterator[Fi
 
 
 @rule(
+    "KRN114",
+    "every GPU can be tried",
+    why="A GPU that is lost, or in a mode in which nothing may run on it, is missing from the work of the node. A run "
+    "that passes on the others has not proven it.",
+    example="`--gpus 0,7` on a node of which CUDA sees seven GPUs; one that NVML lists and CUDA does not see",
+    fix="See what `nvidia-smi -L` lists and what the kernel's log says of it (Xid); reset the compute mode.",
+)
+def gpus(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """Every GPU that was asked for, or that the node has, is there and takes work."""
+    return _judge(installation, GPUS)
+
+
+@rule(
     "KRN199",
     "whatever else the suite probes works",
     why="A probe that no rule here knows by name must not be lost.",
@@ -239,13 +256,15 @@ def _judge(installation: InstallationFacts, names: tuple[str, ...]) -> Iterator[
         need(Unavailable("this run had no such probe"))
     if all(probe.ending is Ending.SKIP for probe in probes):
         need(Unavailable("; ".join(dict.fromkeys(probe.message for probe in probes))))
-    return _of(probes, names)
+    return _of(installation, names)
 
 
-def _of(probes: list[Probe] | tuple[Probe, ...], names: tuple[str, ...]) -> Iterator[Finding]:
-    for probe in probes:
+def _of(installation: InstallationFacts, names: tuple[str, ...]) -> Iterator[Finding]:
+    for probe in installation.probes:
         if probe.name in names and probe.ending not in (Ending.PASS, Ending.SKIP):
             message = probe.message or f"{probe.name}: {probe.ending}"
+            if where := installation.label(probe.gpu):
+                message = f"{where}: {message}"
             evidence, fix = as_evidence(probe.notes), as_fix(probe.fixes)
             severity = Severity.WARNING if probe.mild else None
             yield Finding(message, evidence, fix, severity=severity, undecided=probe.ending is Ending.ERROR)

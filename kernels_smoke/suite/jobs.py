@@ -1,0 +1,111 @@
+"""What is asked of a run, and the jobs that every kind of run has. Needs no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kernels_smoke.suite.crew import End, Job
+from kernels_smoke.suite.plan import Document, resumed
+from kernels_smoke.suite.probes.answer import Answer, Outcome
+from kernels_smoke.suite.probes.answer import record as probe_record
+from kernels_smoke.suite.registry import Entry
+
+PROBE_PATIENCE = 60.0  # seconds
+COMPILE_PATIENCE = 120.0
+INTERPRETING = 4.0  # times as much patience with a child that computes: the interpreter does nothing else
+SHARE = 3  # mutants of one kernel that a child tries: compiling them is what takes long
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for; see ``cli.py`` for the meaning of each."""
+
+    device: str = "cuda"
+    level: str = "quick"
+    only: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    compile_only: bool = False
+    mutants: bool = False
+    seed: int = 0
+    patience: float = 30.0
+    slowness: float = 1.0
+    gpus: tuple[str, ...] = ()
+    soak: float = 0.0
+
+
+def once(
+    task: str, arguments: dict[str, Any], document: Document, patience: float = COMPILE_PATIENCE, *, quiet: bool = False
+) -> Job:
+    """A job whose child is not started again. Its death is a record; with ``quiet`` one that costs only time."""
+    begun: list[str] = []  # the probes that it told of, the last of which it died of
+
+    def on_record(record: dict[str, Any]) -> None:
+        if record["kind"] == "begin":
+            begun.append(record.get("name") or record["kernel"])
+        else:
+            document.add(record)
+
+    def on_end(end: End) -> tuple[Job, ...]:
+        if not end.clean:
+            what = begun[-1] if begun else " ".join([task, *(v for v in arguments.values() if isinstance(v, str))])
+            outcome: Outcome = "skip" if quiet else ("fail" if end.hang or end.status < 0 else "error")
+            words = {"last words": end.words} if end.words else {}
+            name = "suite" if quiet or not begun else begun[-1]
+            document.add(probe_record(name, Answer(outcome, f"{what}: {end.describe()}", words)))
+        return ()
+
+    return Job(task, arguments, patience, on_record, on_end)
+
+
+def groups(options: Options, entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    """The kernels that share a child, by the group's name: a family each.
+
+    The quick level has two children on a GPU: its cases take less than the start of CUDA in a process, and eight that
+    start at once take a second longer than two.
+    """
+    found: dict[str, list[Entry]] = {}
+    families = list(dict.fromkeys(entry.family for entry in entries))
+    few = options.level == "quick" and options.device == "cuda"
+    for entry in entries:
+        found.setdefault(str(families.index(entry.family) % 2) if few else entry.family, []).append(entry)
+    return found
+
+
+def cases(options: Options, entries: Sequence[Entry], document: Document) -> Job:
+    """The cases of these kernels, one after another in one child."""
+    names = [entry.name for entry in entries]
+    arguments = {"level": options.level, "device": options.device, "seed": options.seed, "kernels": names}
+    computing = _computing(options)
+    return resumed(document, "case", "correctness.tasks:cases", arguments, options.patience, computing=computing)
+
+
+def mutants(options: Options, entry: Entry, document: Document) -> Job:
+    """The mutants of one kernel: first its own cases, then a few mutants in each child."""
+    shared = {"device": options.device, "seed": options.seed, "kernel": entry.name}
+    said: dict[str, Any] = {}
+
+    def on_record(record: dict[str, Any]) -> None:
+        if record["kind"] == "healthy":
+            said.update(record)
+        elif record["kind"] not in {"begin", "alive"}:
+            document.add(record)
+
+    def on_end(end: End) -> Iterator[Job]:
+        if not said:
+            message = f"the kernel itself could not be tried: {end.describe()}"
+            record = {"kind": "mutant", "kernel": entry.name, "mutant": "each", "outcome": "error", "message": message}
+            document.add(record | {"caught_by": "", "seconds": 0.0})
+        names = said.get("mutants", [])
+        for start in range(0, len(names), SHARE):
+            some = {"kernels": [entry.name], "fault": said["fault"], "only": names[start : start + SHARE]}
+            arguments = {"device": options.device, "seed": options.seed, **some}
+            task, computing = "correctness.tasks:mutants", _computing(options)
+            yield resumed(document, "mutant", task, arguments, options.patience, computing=computing)
+
+    return Job("correctness.tasks:healthy", shared, options.patience, on_record, on_end, _computing(options))
+
+
+def _computing(options: Options) -> float:
+    return INTERPRETING if options.device == "interpret" else 1.0

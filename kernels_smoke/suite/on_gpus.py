@@ -1,0 +1,213 @@
+"""A run on GPUs: what is probed, compiled, judged and timed on each of them, and what runs at the same time.
+
+Correctness: all GPUs at once, one child for each family and GPU. Kernels are compiled once for all GPUs of a kind.
+
+Speed: one child for each GPU, at the same time where each has ``CPUS_EACH`` CPUs: GPUs of a node share no memory, and
+what is timed is queued in CUDA graphs. What is slow then is timed once more with no other GPU at work, and this counts.
+Rates of copies, which GPUs do share, are measured one GPU after another.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kernels_smoke.suite import jobs
+from kernels_smoke.suite.compiling.warm_cache import Marks, marks
+from kernels_smoke.suite.crew import Crew, End, Job
+from kernels_smoke.suite.gpus import INSTANCE, VISIBLE, GpuRun, may_go_on
+from kernels_smoke.suite.jobs import PROBE_PATIENCE, Options, once
+from kernels_smoke.suite.plan import Document, processors, resumed
+from kernels_smoke.suite.registry import Entry
+
+SANITIZER_PATIENCE = 300.0
+EXCLUSIVE = "exclusive process"  # the compute mode in which a GPU takes one process at a time
+CPUS_EACH = 4  # a child that times has one busy thread, and CUDA's own now and then
+OF_A_GPU, OF_THE_NODE = "gpu", "node"  # parts of the task probes.probing:basic
+
+
+def on_gpu(run: GpuRun, job: Job) -> Job:
+    """``job`` in a child that sees the GPU of ``run`` and no other."""
+    return replace(job, environment=run.environment, lane=run.uuid)
+
+
+def judge(
+    options: Options,
+    crew: Crew,
+    entries: Sequence[Entry],
+    document: Document,
+    runs: Sequence[GpuRun],
+    versions: Sequence[str],
+) -> None:
+    """Probe, and run the cases on every GPU; then time what was right, and look for bad accesses at level deep.
+
+    ``document`` takes what is not of one GPU. GPUs of a kind share what is compiled.
+    """
+    in_lane = 1 if any(run.gpu["compute_mode"] == EXCLUSIVE for run in runs) else 0
+    targets = list(dict.fromkeys(run.gpu["target"] for run in runs))
+    for target in targets:
+        same = [run for run in runs if run.gpu["target"] == target]
+        warm = marks(target, versions, os.environ)
+        _cases_on(options, crew, entries, document, same, warm, in_lane=in_lane, with_node=target == targets[0])
+    if options.level != "quick" and len(runs) > 1 and may_go_on(document):
+        crew.run([_nccl(options, document, runs)], at_once=1)
+    for run in runs:
+        if not run.may_go_on:
+            run.document.cases.clear()
+    if options.level != "quick":
+        time_on(options, crew, entries, document, runs)
+    if options.level == "deep":
+        firsts = [next(run for run in runs if run.gpu["target"] == target) for target in targets]
+        checks = [job for run in firsts if run.may_go_on for job in _memory_checks(options, entries, run)]
+        crew.run(checks, at_once=min(8, processors()), in_lane=in_lane)
+
+
+def _cases_on(
+    options: Options,
+    crew: Crew,
+    entries: Sequence[Entry],
+    document: Document,
+    runs: Sequence[GpuRun],
+    warm: Marks,
+    *,
+    in_lane: int,
+    with_node: bool,
+) -> None:
+    """Probe, compile in parallel (in processes without CUDA), and run each family as soon as its kernels are compiled.
+
+    The driver has answered, so families do not wait for the probes. When those find that CUDA does not work, what the
+    cases say is only that once more. Where ``warm`` says that Triton's cache is filled, nothing is compiled beforehand.
+    With an ``in_lane`` of 1 a GPU takes one process at a time, so nothing else runs next to a child that uses it.
+    """
+    target = runs[0].gpu["target"]
+    shared = {"device": "cuda", "target": target}
+    node = [once("probes.probing:basic", shared | {"part": OF_THE_NODE}, document, PROBE_PATIENCE)] if with_node else []
+    probes = [
+        on_gpu(run, once("probes.probing:basic", shared | {"part": OF_A_GPU}, run.document, PROBE_PATIENCE))
+        for run in runs
+    ]
+    heavy = [job for run in runs for job in _heavy_probes(options, run)] if options.level != "quick" else []
+    families = {
+        group: [on_gpu(run, jobs.cases(options, members, run.document)) for run in runs]
+        for group, members in jobs.groups(options, entries).items()
+    }
+    compiling = list(_compiling(options, entries, document, target))
+    is_warm = warm.cover([entry.name for entry in entries], options.level)
+    if is_warm or in_lane:
+        if not is_warm:
+            crew.run([job for _, job in compiling], at_once=processors())
+        every = [job for of_group in families.values() for job in of_group]
+        crew.run([*node, *probes, *every, *heavy], at_once=processors(), in_lane=in_lane)
+        return
+    _compile_and_judge(crew, entries, options.level, document, runs, warm, compiling, families, [*node, *probes], heavy)
+
+
+def _compile_and_judge(
+    crew: Crew,
+    entries: Sequence[Entry],
+    level: str,
+    document: Document,
+    runs: Sequence[GpuRun],
+    warm: Marks,
+    compiling: Sequence[tuple[str, Job]],
+    families: dict[str, list[Job]],
+    first: Sequence[Job],
+    later: list[Job],
+) -> None:
+    """The same with an empty cache. The jobs ``later`` come when all ``families`` have begun."""
+    left = Counter(group for group, _ in compiling)
+    failed: list[Job] = []
+
+    def ready() -> Iterator[Job]:
+        for group in [group for group in families if not left[group]]:
+            yield from families.pop(group)
+        while later and not families:
+            yield later.pop()
+
+    def then(job: Job, group: str) -> Job:
+        def on_end(end: End) -> Iterator[Job]:
+            yield from job.on_end(end)
+            left[group] -= 1
+            if not end.clean:
+                failed.append(job)
+            if may_go_on(document) and any(run.may_go_on for run in runs):
+                yield from ready()
+
+        return replace(job, on_end=on_end)
+
+    crew.run([*first, *(then(job, group) for group, job in compiling)], at_once=processors())
+    if not failed and may_go_on(document):
+        warm.leave([entry.name for entry in entries], level)
+
+
+def _compiling(
+    options: Options, entries: Sequence[Entry], document: Document, target: str
+) -> Iterator[tuple[str, Job]]:
+    """The jobs that fill Triton's cache, each with the group of kernels (see ``jobs.groups``) that it is for."""
+    shares = min(4, -(-4 * processors() // len(entries)))  # kernels differ: more jobs than CPUs even that out
+    shared = {"target": target, "level": options.level, "shares": shares}
+    task = "compiling.compilations:precompile"
+    for group, members in reversed(jobs.groups(options, entries).items()):  # attention and the like take longest
+        for share in range(shares):
+            for entry in members:
+                yield group, once(task, {"kernel": entry.name, "share": share, **shared}, document, quiet=True)
+
+
+def _heavy_probes(options: Options, run: GpuRun) -> Iterator[Job]:
+    """The probes that take seconds, each in a child of its own; torch.compile takes ten, and no kernel needs it.
+
+    NCCL is of all GPUs together; where there is one, its probe says so.
+    """
+    names = ("cublas", "cudnn", *(("nccl",) if run.alone else ()))
+    names += ("torch_compile",) if options.level == "deep" else ()
+    shared = {"device": options.device, "target": run.gpu["target"], "slowness": options.slowness}
+    for name in names:
+        yield on_gpu(run, once("probes.probing:heavy", shared | {"names": [name]}, run.document, PROBE_PATIENCE))
+
+
+def _nccl(options: Options, document: Document, runs: Sequence[GpuRun]) -> Job:
+    """An all-reduce over the GPUs of the run; MIG instances have none."""
+    whole = [run.uuid for run in runs if not run.uuid.startswith(INSTANCE)]
+    arguments = {"device": "cuda", "target": runs[0].gpu["target"], "slowness": options.slowness, "names": ["nccl"]}
+    job = once("probes.probing:heavy", arguments, document, PROBE_PATIENCE)
+    return replace(job, environment={VISIBLE: ",".join(whole)})
+
+
+def time_on(options: Options, crew: Crew, entries: Sequence[Entry], document: Document, runs: Sequence[GpuRun]) -> None:
+    """Calibration, then every kernel that is right, one process at a time on each GPU."""
+    runs = [run for run in runs if run.may_go_on and may_go_on(document)]
+    at_once = max(1, min(len(runs), processors() // CPUS_EACH))
+    calibrate = "speed.calibration:calibrate"
+    crew.run([on_gpu(run, once(calibrate, {}, run.document, PROBE_PATIENCE)) for run in runs], at_once=at_once)
+    runs = [run for run in runs if run.document.calibration is not None]
+    crew.run([_speeds(options, entries, run) for run in runs], at_once=at_once, in_lane=1)
+    if at_once > 1:
+        for run in runs:
+            slow = [(record["kernel"], record["case"]) for record in run.document.speeds if record["outcome"] == "slow"]
+            if slow:
+                run.document.speeds[:] = [each for each in run.document.speeds if each["outcome"] != "slow"]
+                crew.run([_speeds(options, entries, run, slow)], at_once=1)
+
+
+def _speeds(options: Options, entries: Sequence[Entry], run: GpuRun, only: Sequence[tuple[str, str]] = ()) -> Job:
+    wrong = {record["kernel"] for record in run.document.cases if record["outcome"] != "pass"}
+    arguments: dict[str, Any] = {
+        "kernels": [entry.name for entry in entries if entry.name not in wrong],
+        "level": options.level,
+        "seed": options.seed,
+        "calibration": run.document.calibration,
+        "only": [list(item) for item in only],
+    }
+    return on_gpu(run, resumed(run.document, "speed", "speed.speeds:speeds", arguments, options.patience))
+
+
+def _memory_checks(options: Options, entries: Sequence[Entry], run: GpuRun) -> list[Job]:
+    shared = {"seed": options.seed, "slowness": options.slowness}
+    task, document = "sanitizer.checks:checks", run.document
+    return [
+        on_gpu(run, resumed(document, "case", task, shared | {"kernels": [entry.name]}, SANITIZER_PATIENCE))
+        for entry in entries
+    ]
