@@ -45,6 +45,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--gpus", type=_names, default=(), metavar="0,2,...", help="these GPUs, by number or UUID (default: all)"
     )
+    made.add_argument(
+        "--soak", type=float, default=0.0, metavar="SECONDS", help="then multiply so long on every GPU, and compare"
+    )
     made.add_argument("--seed", type=int, help="repeat the inputs of another run (default: new ones)")
     made.add_argument("--patience", type=float, default=30.0, help="seconds of silence after which a kernel hangs")
     made.add_argument("--slowness", type=float, default=1.0, help="multiplies all patience: 10 or more under emulation")
@@ -148,6 +151,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         patience=arguments.patience,
         slowness=arguments.slowness,
         gpus=arguments.gpus,
+        soak=arguments.soak,
     )
 
 
@@ -162,13 +166,21 @@ def _check(arguments: argparse.Namespace) -> None:
     for option, number in (("--patience", arguments.patience), ("--slowness", arguments.slowness)):
         if not 0 < number <= MOST_SECONDS:
             raise ValueError(f"{option} must be more than 0 and at most {MOST_SECONDS:g}, not {number:g}")
-    if arguments.gpus and (arguments.device != "cuda" or arguments.compile_only):
-        raise ValueError("--gpus are those of --device cuda")
+    _check_gpus(arguments)
     for option, path in (("--output", arguments.output), ("--plot", arguments.plot)):
         if path is not None and Path(path).is_dir():
             raise ValueError(f"{option}: {path} is a folder")
         if path is not None and not Path(path).resolve().parent.is_dir():
             raise ValueError(f"{option}: there is no folder {Path(path).resolve().parent}")
+
+
+def _check_gpus(arguments: argparse.Namespace) -> None:
+    """Raise ValueError for options about GPUs in a run without any."""
+    on_gpus = arguments.device == "cuda" and not arguments.compile_only
+    if (arguments.gpus or arguments.soak) and not on_gpus:
+        raise ValueError("--gpus and --soak are of --device cuda")
+    if arguments.soak and (arguments.mutants or not 1 <= arguments.soak <= MOST_SECONDS):
+        raise ValueError(f"--soak must be 1 to {MOST_SECONDS:g} seconds, and not with --mutants")
 
 
 def write(path: str | None, content: str) -> None:

@@ -44,7 +44,7 @@ def once(
     def on_record(record: dict[str, Any]) -> None:
         if record["kind"] == "begin":
             begun.append(record.get("name") or record["kernel"])
-        else:
+        elif record["kind"] != "alive":
             document.add(record)
 
     def on_end(end: End) -> tuple[Job, ...]:

@@ -26,6 +26,7 @@ from kernels_smoke.suite.registry import Entry
 SANITIZER_PATIENCE = 300.0
 EXCLUSIVE = "exclusive process"  # the compute mode in which a GPU takes one process at a time
 CPUS_EACH = 4  # a child that times has one busy thread, and CUDA's own now and then
+SHARES = {"full": 0.25, "deep": 0.9}  # of the free memory that is tested
 OF_A_GPU, OF_THE_NODE = "gpu", "node"  # parts of the task probes.probing:basic
 
 
@@ -59,6 +60,12 @@ def judge(
             run.document.cases.clear()
     if options.level != "quick":
         time_on(options, crew, entries, document, runs)
+        measure_on(options, crew, entries, document, runs)
+    if options.soak:
+        task, arguments = "speed.soak:soak", {"seconds": options.soak}
+        able = [run for run in runs if run.may_go_on and may_go_on(document)]
+        soaking = [on_gpu(run, once(task, arguments, run.document, PROBE_PATIENCE)) for run in able]
+        crew.run(soaking, at_once=len(runs))
     if options.level == "deep":
         firsts = [next(run for run in runs if run.gpu["target"] == target) for target in targets]
         checks = [job for run in firsts if run.may_go_on for job in _memory_checks(options, entries, run)]
@@ -190,6 +197,23 @@ def time_on(options: Options, crew: Crew, entries: Sequence[Entry], document: Do
             if slow:
                 run.document.speeds[:] = [each for each in run.document.speeds if each["outcome"] != "slow"]
                 crew.run([_speeds(options, entries, run, slow)], at_once=1)
+
+
+def measure_on(
+    options: Options, crew: Crew, entries: Sequence[Entry], document: Document, runs: Sequence[GpuRun]
+) -> None:
+    """Rates and memory, one GPU after another: they share the way to the host."""
+    runs = [run for run in runs if run.may_go_on and may_go_on(document)]
+    deep = options.level == "deep"
+    for run in runs:
+        wrong = {record["kernel"] for record in run.document.cases if record["outcome"] != "pass"}
+        names = [entry.name for entry in entries if entry.name not in wrong and (deep or entry.quick)]
+        arguments = {"share": SHARES[options.level], "kernels": names, "seed": options.seed}
+        crew.run([on_gpu(run, once("speed.rates:rates", arguments, run.document, PROBE_PATIENCE))], at_once=1)
+    whole = [run.uuid for run in runs if not run.uuid.startswith(INSTANCE)]
+    if len(whole) > 1:
+        job = once("speed.rates:peers", {}, document, PROBE_PATIENCE)
+        crew.run([replace(job, environment={VISIBLE: ",".join(whole)})], at_once=1)
 
 
 def _speeds(options: Options, entries: Sequence[Entry], run: GpuRun, only: Sequence[tuple[str, str]] = ()) -> Job:

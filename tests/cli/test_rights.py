@@ -59,7 +59,7 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
     ),
     "doctor": ({}, "python expect root host timeout full fix yes save-facts facts"),
     "explain": ({}, ""),
-    "smoke": ({}, "device level only gpus compile-only target seed plot python deadline"),
+    "smoke": ({}, "device level only gpus soak compile-only target seed plot python deadline"),
     "matrix run": ({}, "matrix only executor jobs deadline work fresh"),
     "report": ({}, ""),
     "report merge": ({}, "expect-hosts"),

@@ -252,15 +252,31 @@ def test_of_several_gpus_each_is_named_and_one_that_is_wrong_hides_no_other(smok
         ["1", "NVIDIA H200", second, "0 of 1", "0 of 1", "1.88 TB/s, 746 TF bf16, 1,536 TF fp8"],
     ] == [row for row in rows if row[1:2] == ["NVIDIA H200"]]
     assert ["norm", "1 of 2", "16384x4096", "130.0", "125.0", "96%", "1.60", "1.10 of floor", "wrong, slow"] in rows
+    assert "KRN501  1.88 TB/s, 44 % of what an H200 reaches (4.25)" in run.out
     assert "\nnorm on GPU 1\n" in run.out
     assert "KRN114  GPU 7 could not be tried: CUDA sees 0 and 1" in run.out
     assert "KRN106  GPU 1 (NVIDIA H200, GPU-1): a product is wrong" in run.out
     assert "--only norm --gpus GPU-1 --seed 123" in run.out
     report = json.loads(smoke(prints(values, 1), "--level", "full", "--format", "json").out)
     assert [(subject["id"], subject["verdict"]) for subject in report["subjects"][1:]] == [
+        (f"GPU 0 (NVIDIA H200, {first})", "pass"),
+        ("GPU 1 (NVIDIA H200, GPU-1)", "fail"),
         ("norm on GPU 0", "pass"),
         ("norm on GPU 1", "fail"),
     ]
+
+
+def test_rates_of_nodes_are_compared_by_a_merge(smoke: Any, wheelproof: Wheelproof, tmp_path: Path) -> None:
+    files = []
+    for number, bandwidth in enumerate((4.25e12, 4.27e12, 3.5e12, 4.26e12)):
+        reading = {"gpu": H200["uuid"], "calibration": CALIBRATION | {"bandwidth": bandwidth}}
+        files.append(tmp_path / f"node{number}.json")
+        files[-1].write_text(smoke(prints(HEALTHY | {"readings": [reading]}), "--format", "json").out)
+    merged = wheelproof("report", "merge", *map(str, files))
+
+    message = "node2 is slower than the others: smoke: GPU 0 copy at 82 % of the median of 4 hosts"
+    assert message in merged.out
+    assert "rate of" not in merged.out
 
 
 PARTIAL = HEALTHY | {"partial": "the suite has not ended", "verdict": "undecided"}

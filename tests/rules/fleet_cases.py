@@ -28,7 +28,27 @@ def cut_short(left_out: LeftOut) -> Host:
     return Host("n0", (HostReport(report("n0"), "", {}, left_out=(left_out,)),))
 
 
+def timed(*rates: object) -> FleetFacts:
+    """A fleet of which each host has measured one of these rates of a copy and of products."""
+    names = ("rate of GPU 0 copy", "rate of GPU 0 bf16")
+    return FleetFacts(
+        tuple(host(f"n{n}", "smoke", **dict.fromkeys(names, f"{rate}e12")) for n, rate in enumerate(rates))
+    )
+
+
 CASES = [
+    Case(
+        "MTX207",
+        "one of four nodes copies at half the rate of the others",
+        lambda: timed(4.25, 4.27, 1.88, 4.21),
+        ("n2 is slower than the others: smoke: GPU 0 copy at 44 % of the median of 4 hosts (and 1 more)",),
+        severity=WARNING,
+        evidence=("1.88e+12, the median is 4.23e+12",),
+    ),
+    Case("MTX207", "rates that differ as those of healthy nodes do", lambda: timed(4.25, 4.27, 4.0, 4.21)),
+    Case("MTX207", "two hosts, of which nobody knows which is slow", lambda: timed(4.25, 1.88)),
+    Case("MTX207", "what is no number", lambda: timed(4, 4, 4, "nan")),
+    Case("MTX201", "rates, which differ everywhere", lambda: timed(4.25, 4.27, 1.88, 4.21)),
     Case(
         "MTX201",
         "one of 72 hosts has another driver",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +13,8 @@ from wheel_checks.model import CheckResult, Severity
 
 UNKNOWN, ABSENT = "unknown", "none"
 DOCTOR = "doctor"
+RATE = "rate of "  # what the name of a fact begins with whose text is a number, in bytes or operations a second
+_FEW_HOSTS, _SLOW = 3, 0.9  # of the median: what differs less differs between healthy machines
 
 Facts = Mapping[str, str | None]
 
@@ -96,6 +100,17 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class SlowRate:
+    """A rate (bytes or operations a second) of a ``host``, and the median of the hosts that have measured it."""
+
+    fact: str
+    host: str
+    rate: float
+    median: float
+    hosts: int
+
+
+@dataclass(frozen=True, slots=True)
 class Unreadable:
     """An input that is no report: where it is, and why."""
 
@@ -118,8 +133,21 @@ class FleetFacts:
     repeated: tuple[tuple[str, ReportSource], ...] = ()
 
     @cached_property
-    def _values(self) -> dict[str, dict[str, list[str]]]:
+    def _every_value(self) -> dict[str, dict[str, list[str]]]:
         return values_of(self.hosts)
+
+    @cached_property
+    def _values(self) -> dict[str, dict[str, list[str]]]:
+        return {fact: values for fact, values in self._every_value.items() if not _is_rate(fact)}
+
+    @cached_property
+    def slow_rates(self) -> tuple[SlowRate, ...]:
+        """Rates below nine tenths of the median of three hosts or more; the slowest first."""
+        found: list[SlowRate] = []
+        for fact, by_value in self._every_value.items():
+            if _is_rate(fact):
+                found += _slow(fact, by_value)
+        return tuple(sorted(found, key=lambda each: each.rate / each.median))
 
     @cached_property
     def differences(self) -> tuple[Difference, ...]:
@@ -157,6 +185,29 @@ def values_of(hosts: Sequence[Host]) -> dict[str, dict[str, list[str]]]:
                 by_value[UNKNOWN if value is None else value].append(name)
             values[fact if command == DOCTOR else f"{command}: {fact}"] = by_value
     return values
+
+
+def _slow(fact: str, by_value: Mapping[str, Sequence[str]]) -> Iterator[SlowRate]:
+    rates = [(rate, host) for text, hosts in by_value.items() if (rate := _number(text)) for host in hosts]
+    if len(rates) < _FEW_HOSTS:
+        return
+    median = statistics.median(rate for rate, _ in rates)
+    for rate, host in rates:
+        if rate < _SLOW * median:
+            yield SlowRate(fact.replace(RATE, "", 1), host, rate, median, len(rates))
+
+
+def _is_rate(fact: str) -> bool:
+    return fact.partition(": ")[2].startswith(RATE)
+
+
+def _number(text: str) -> float:
+    """The rate that ``text`` says; 0 for what is none, as another machine may write it."""
+    try:
+        rate = float(text)
+    except ValueError:
+        return 0.0
+    return rate if 0 < rate < math.inf else 0.0
 
 
 def doctor_first(command: str) -> tuple[bool, str]:

@@ -36,6 +36,7 @@ MODULES = {
     "installed.gpu": ("distribution", "environment"),
     "installed.security": ("environment",),
     "kernels.code": ("gpu-target",),
+    "kernels.gpus": ("gpu",),
     "kernels.probes": ("installation",),
     "kernels.results": ("kernel",),
     "matrix": ("cell",),

@@ -40,6 +40,27 @@ def deviation(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
 
 
 @rule(
+    "MTX207",
+    "no host is slower than the others",
+    Severity.WARNING,
+    why="A job of many nodes runs at the speed of the slowest. Rates are those of `wheelproof smoke --level full`: "
+    "copies on a GPU and to it, matrix products, an all-reduce.",
+    example="node-17 copies to GPU 3 at 12 GB/s, and the median of 72 hosts is 55",
+    fix="Compare its slots, cables, clocks and neighbours with those of another node, or drain it.",
+)
+def slower(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
+    """Hosts of which a rate is below nine tenths of the median of all, one finding for each host."""
+    slow = fleet.slow_rates
+    for host in dict.fromkeys(each.host for each in slow):
+        own = [each for each in slow if each.host == host]
+        first = own[0]
+        share = f"{100 * first.rate / first.median:.0f} % of the median of {plural(first.hosts, 'host')}"
+        more = f" (and {len(own) - 1} more)" if len(own) > 1 else ""
+        evidence = tuple(Evidence(e.fact, f"{e.rate:.3g}, the median is {e.median:.3g}") for e in own[:_FACTS])
+        yield Finding(f"{host} is slower than the others: {first.fact} at {share}{more}", evidence)
+
+
+@rule(
     "MTX202",
     "all hosts are of one kind",
     Severity.NOTE,

@@ -17,13 +17,15 @@ class Answer:
 
     ``fail``: it does not work. ``error``: it could not be checked. ``skip``: it does not apply; the message says why.
     ``fix`` holds commands as data, and sentences where none can be given. ``evidence`` is what was seen; a
-    ``severity`` of ``warning`` among it says that the kernels do not depend on what failed.
+    ``severity`` of ``warning`` among it says that the kernels do not depend on what failed. ``rates`` are in
+    bytes a second.
     """
 
     outcome: Outcome
     message: str
     evidence: Mapping[str, str] = field(default_factory=dict)
     fix: tuple[Advice, ...] = ()
+    rates: Mapping[str, float] = field(default_factory=dict)
 
 
 def record(name: str, answer: Answer, seconds: float = 0.0) -> dict[str, Any]:
@@ -36,6 +38,7 @@ def record(name: str, answer: Answer, seconds: float = 0.0) -> dict[str, Any]:
         "evidence": dict(answer.evidence),
         "fix": list(answer.fix),
         "seconds": round(seconds, 3),
+        **({"rates": dict(answer.rates)} if answer.rates else {}),
     }
 
 

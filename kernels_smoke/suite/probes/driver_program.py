@@ -14,7 +14,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ NO_DRIVER = (
     "on the machine itself: install the NVIDIA driver, then reboot",
     "without a GPU: python -m kernels_smoke --device interpret, or --compile-only --target sm_90",
 )
+BUSY = 10  # percent
+SAMPLED = 1.5  # seconds: NVML counts the work of the last one at most (nvmlDeviceGetUtilizationRates)
 COMPUTE_MODES = {0: "default", 2: "prohibited", 3: "exclusive process"}  # CUcomputemode
 
 
@@ -91,12 +93,18 @@ def answers() -> Iterator[dict[str, Any]]:
         "listed": [],
     }
     yield said
-    yield said | {"gpus": [asdict(replace(gpu, state=_state(gpu))) for gpu in gpus], "listed": listed()}
+    stated = [asdict(replace(gpu, state=state)) for gpu, state in zip(gpus, _states(gpus), strict=True)]
+    yield said | {"gpus": stated, "listed": listed()}
 
 
-def _state(gpu: Gpu) -> dict[str, Any]:
-    monitor = Monitor.open(gpu.uuid)
-    return monitor.read() | monitor.users()
+def _states(gpus: Sequence[Gpu]) -> list[dict[str, Any]]:
+    """What NVML says of each. Where one is busy all are asked again: what has just ended counts for a second."""
+    monitors = [Monitor.open(gpu.uuid) for gpu in gpus]
+    users = [monitor.users() for monitor in monitors]
+    if any(each.get("utilization_percent", 0) >= BUSY for each in users):
+        time.sleep(SAMPLED)
+        users = [monitor.users() for monitor in monitors]
+    return [monitor.read() | each for monitor, each in zip(monitors, users, strict=True)]
 
 
 def _inquire() -> tuple[Driver | None, list[Gpu], Answer]:

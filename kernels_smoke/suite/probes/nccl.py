@@ -78,7 +78,8 @@ def all_reduce(world: int, *, backend: str, device: str, what: str, deadline: fl
         return Answer("fail", f"{what} reduces wrongly over {world} GPUs: {'; '.join(faults)}", evidence, FIX)
     rate = min(result["bytes_per_second"] for result in results)
     evidence["bus bandwidth"] = f"{rate / 1e9:.1f} GB/s"
-    return Answer("pass", f"{what}: all-reduce over {world} GPUs at {evidence['bus bandwidth']}", evidence)
+    message = f"{what}: all-reduce over {world} GPUs at {evidence['bus bandwidth']}"
+    return Answer("pass", message, evidence, rates={"all-reduce": rate})
 
 
 def _wait(ranks: list[subprocess.Popen[bytes]], deadline: float) -> list[int]:

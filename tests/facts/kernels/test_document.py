@@ -11,7 +11,8 @@ from tests.support.smoke import CALIBRATION, H200, case, compiled, document, fau
 from wheel_checks.errors import FormatError
 from wheel_checks.facts.kernels import document as smoke_document
 from wheel_checks.facts.kernels.document import parse_smoke_document
-from wheel_checks.facts.kernels.facts import Calibration, Ending, FaultKind, Gpu, Note
+from wheel_checks.facts.kernels.facts import Ending, FaultKind, Note
+from wheel_checks.facts.kernels.gpus import Calibration, Gpu, GpuState
 
 
 def test_a_whole_report() -> None:
@@ -28,8 +29,8 @@ def test_a_whole_report() -> None:
 
     assert (facts.mode, facts.device, facts.level, facts.seed, facts.verdict) == ("run", "cuda", "full", 123, "pass")
     assert facts.environment.torch == "2.11.0+cu130"
-    assert facts.environment.gpus == (Gpu("NVIDIA H200", "sm_90", 0, str(H200["uuid"])),)
-    assert facts.calibration == Calibration(4.27e12, 746e12, 1536e12)
+    assert facts.environment.gpus == (Gpu("NVIDIA H200", "sm_90", 0, str(H200["uuid"]), 132, 150_754_820_096),)
+    assert facts.calibration == Calibration(4.27e12, 746e12, 1536e12, GpuState(sm_clock_mhz=1980))
     assert facts.probes[0].notes == (Note("version", "2.11.0"), Note("devices", "a, b"))
     assert facts.cases[0].outputs[0].error == 1.6e-3
     assert (facts.speeds[0].ratio, facts.speeds[0].versus, facts.speeds[0].peer) == (1.04, "cuBLAS", 120.0)

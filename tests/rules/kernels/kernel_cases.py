@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any
 
 from tests.rules.case import NOTE, WARNING, Case
-from tests.support.smoke import case, compiled, document, fault, parsed, probe, speed
+from tests.support.smoke import H200, case, compiled, document, fault, parsed, probe, speed
 from wheel_checks.commands import Command
 from wheel_checks.facts.kernels.facts import InstallationFacts, KernelFacts, TargetFacts
+from wheel_checks.facts.kernels.gpus import GpuFacts
 
 PYTHON = "/opt/venv/bin/python"
 NEWER = {"argv": ["pip", "install", "triton>=3.7.1"], "note": ""}
@@ -27,6 +28,51 @@ def kernel(*runs: dict[str, Any]) -> KernelFacts:
         )
     )
     return KernelFacts("norm", found.cases, found.speeds, REPLAY)
+
+
+RATES = {"bandwidth": 4.25e12, "bf16": 746e12, "fp8": 1500e12}
+AT_WORK: dict[str, Any] = {
+    "sm_clock_mhz": 1755,
+    "sm_clock_limit_mhz": 1980,
+    "memory_clock_mhz": 3201,
+    "power_watts": 698,
+    "power_limit_watts": 700,
+    "temperature_celsius": 61,
+    "held_down_by": ["software power cap"],
+}
+IDLE: dict[str, Any] = {"power_watts": 76, "processes": [], "utilization_percent": 0, "memory_used_bytes": 630 << 20}
+
+
+def gpu(
+    state: dict[str, Any] | None = None,
+    at_work: dict[str, Any] | None = None,
+    soak: dict[str, Any] | None = None,
+    name: str = "NVIDIA H200",
+    uuid: str = "GPU-a",
+    rates: dict[str, Any] | None = None,
+    **fields: Any,
+) -> GpuFacts:
+    """A GPU that was idle before the run, with these ``rates`` instead of those of a healthy H200."""
+    entry = H200 | {"name": name, "uuid": uuid, "state": IDLE if state is None else state} | fields
+    calibration = RATES | (rates or {}) | {"gpu": AT_WORK if at_work is None else at_work}
+    reading = {"gpu": uuid, "calibration": calibration, "soak": soak}
+    found = parsed(document(environment={"gpus": [entry]}, readings=[reading]))
+    return GpuFacts(found.environment.gpus[0], found.readings[0])
+
+
+SOAK: dict[str, Any] = {
+    "asked_seconds": 300,
+    "first": 750e12,
+    "last": 700e12,
+    "lowest": 690e12,
+    "fall": 0.0667,
+    "wrong": 0,
+    "compared": 298,
+    "held_down_by": ["software power cap"],
+    "hottest_celsius": 74,
+    "after": AT_WORK,
+    "before": IDLE,
+}
 
 
 def target(*records: dict[str, Any], name: str = "sm_90") -> TargetFacts:
@@ -209,6 +255,90 @@ CASES = [
     ),
     Case("KRN301", "a run above its bar within the allowance for noise", lambda: kernel(speed("norm", bar_met=False))),
     Case("KRN301", "a timed run that crashed", lambda: kernel(speed("norm"), speed("norm", "two", "crash"))),
+    Case(
+        "KRN501",
+        "an H200 at less than half its bandwidth, next to a process and with its clocks held down",
+        lambda: gpu(
+            state=IDLE | {"processes": [{"pid": 4242, "name": "python", "memory_bytes": 12 << 30}]},
+            at_work=AT_WORK | {"power_watts": 279},
+            rates={"bandwidth": 1.88e12},
+        ),
+        (
+            "1.88 TB/s, 44 % of what an H200 reaches (4.25); its clocks are held down: software power cap; "
+            "a cap on power at 279 of 700 W does not explain it; "
+            "it was in use before this run: process 4242 (python) with 12.0 GiB",
+        ),
+        evidence=("H200", "1755 of 1980 MHz", "3201 MHz", "279 of 700 W", "61 degrees Celsius"),
+    ),
+    Case(
+        "KRN501",
+        "an H100 far below its data sheet",
+        lambda: gpu(name="NVIDIA H100 80GB HBM3", rates={"bandwidth": 1.0e12}, at_work={}),
+        ("1.00 TB/s, 30 % of the data sheet of an H100 SXM (3.35)",),
+        WARNING,
+    ),
+    Case("KRN501", "a healthy H200", gpu),
+    Case("KRN501", "an H200 a little below the others", lambda: gpu(rates={"bandwidth": 3.9e12})),
+    Case("KRN501", "a healthy H100", lambda: gpu(name="NVIDIA H100 80GB HBM3", rates={"bandwidth": 2.9e12})),
+    Case("KRN501", "slow matrix products, which are another rule's", lambda: gpu(rates={"bf16": 100e12})),
+    Case(
+        "KRN502",
+        "an H200 whose clocks somebody has set",
+        lambda: gpu(
+            at_work=AT_WORK | {"sm_clock_mhz": 600, "held_down_by": ["application clocks are set"], "power_watts": 240},
+            rates={"bf16": 226e12, "fp8": 440e12},
+        ),
+        (
+            "226 TF bf16, 30 % of what an H200 reaches (745); its clocks are held down: application clocks are set",
+            "440 TF fp8, 31 % of what an H200 reaches (1,405); its clocks are held down: application clocks are set",
+        ),
+        evidence=("600 of 1980 MHz", "240 of 700 W"),
+    ),
+    Case(
+        "KRN502",
+        "a hot H200",
+        lambda: gpu(
+            at_work=AT_WORK | {"held_down_by": ["hardware thermal slowdown"], "temperature_celsius": 92},
+            rates={"bf16": 500e12},
+        ),
+        ("500 TF bf16, 67 % of what an H200 reaches (745); its clocks are held down: hardware thermal slowdown",),
+        evidence=("92 degrees Celsius",),
+    ),
+    Case("KRN502", "a healthy H200 at the cap of its power", gpu),
+    Case("KRN502", "a GPU without fp8", lambda: gpu(name="NVIDIA A100-SXM4-80GB", rates={"bf16": 250e12, "fp8": None})),
+    Case(
+        "KRN503",
+        "an H200 that shows a part of itself",
+        lambda: gpu(multiprocessors=114, memory_bytes=70 << 30),
+        ("114 multiprocessors; an H200 has 132", "75 GB of memory; an H200 has 141"),
+        WARNING,
+    ),
+    Case("KRN503", "a whole H200", lambda: gpu(multiprocessors=132)),
+    Case(
+        "KRN504",
+        "a container is shown no process, but its work",
+        lambda: gpu(state=IDLE | {"utilization_percent": 98, "memory_used_bytes": 40 << 30}),
+        ("the GPU was in use before this run: 98 % busy, 40.0 GiB of memory in use",),
+        WARNING,
+    ),
+    Case("KRN504", "an idle GPU", gpu),
+    Case(
+        "KRN505",
+        "it gets hot, and slow",
+        lambda: gpu(
+            soak=SOAK | {"last": 510e12, "fall": 0.32, "held_down_by": ["software thermal slowdown"]},
+        ),
+        ("after 300 s at 510 TF bf16, 32 % less than at the beginning (750): software thermal slowdown",),
+        WARNING,
+        evidence=("690 TF bf16", "74 degrees Celsius", "76 W", "698 of 700 W"),
+    ),
+    Case(
+        "KRN505",
+        "it computes wrong",
+        lambda: gpu(soak=SOAK | {"wrong": 2}),
+        ("2 of 298 compared results differ from the first",),
+    ),
+    Case("KRN505", "it holds its rate", lambda: gpu(soak=SOAK)),
     Case(
         "KRN401",
         "the compiler refuses, and crashes",

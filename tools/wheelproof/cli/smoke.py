@@ -37,6 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--compile-only", action="store_true", help="compile the kernels for --target, and run nothing: needs no GPU"
     )
     add_list(parser, "--target", "GPU", "of --compile-only: GB200, sm_100, MI300X, gfx942, ... (repeatable)")
+    parser.add_argument(
+        "--soak",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="then multiply for so long on every GPU: are the results right, and does the rate hold?",
+    )
     parser.add_argument("--seed", type=int, metavar="N", help="draw the inputs of the run that printed this seed")
     parser.add_argument("--plot", metavar="FILE", help="write the roofline picture, as SVG, to FILE")
     parser.add_argument(
@@ -83,8 +90,10 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--compile-only has no --target", expected="for example --target GB200,sm_90")
     if arguments.compile_only and arguments.device == "interpret":
         raise UsageError("--compile-only runs nothing", expected="no --device interpret beside it")
-    if arguments.gpus and (arguments.compile_only or arguments.device != "cuda"):
-        raise UsageError("--gpus are those of --device cuda", hint="no GPU is used here")
+    if (arguments.gpus or arguments.soak) and (arguments.compile_only or arguments.device != "cuda"):
+        raise UsageError("--gpus and --soak are of --device cuda", hint="no GPU is used here")
+    if arguments.soak and not 1 <= arguments.soak <= 1e6:
+        raise UsageError(f"--soak {arguments.soak:g} is no time to load a GPU", expected="1 to 1,000,000 seconds")
     if arguments.deadline is not None and not arguments.deadline > 0:
         raise UsageError(f"--deadline {arguments.deadline:g} is no time to wait", expected="a number above 0")
     plot = Path(arguments.plot or ".")
@@ -106,6 +115,7 @@ def _request(arguments: argparse.Namespace, python: str) -> SmokeRequest:
         tuple(dict.fromkeys(parse_target(name) for name in arguments.target)),
         arguments.seed,
         gpus=tuple(arguments.gpus),
+        soak=arguments.soak,
     )
     return replace(request, with_plot=request.timed and bool(arguments.plot or arguments.format == "html"))
 

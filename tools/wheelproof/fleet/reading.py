@@ -8,7 +8,17 @@ from typing import Annotated, Any, TypeVar
 
 from wheel_checks.decode import Check, Policy, decode
 from wheel_checks.errors import FormatError
-from wheel_checks.facts.fleet import DOCTOR, Facts, FleetFacts, Host, HostReport, LeftOut, ReportSource, Unreadable
+from wheel_checks.facts.fleet import (
+    DOCTOR,
+    RATE,
+    Facts,
+    FleetFacts,
+    Host,
+    HostReport,
+    LeftOut,
+    ReportSource,
+    Unreadable,
+)
 from wheel_checks.model import SCHEMA, CheckResult, Outcome, Severity
 from wheel_checks.rules.fleet import KIND as FLEET
 from wheelproof.fleet.inputs import Document
@@ -83,7 +93,7 @@ class _Gpu:
 
 @dataclass(frozen=True, slots=True)
 class _Installation:
-    """Of `wheelproof smoke`: what it ran on. Rates and times differ a little everywhere, and are not compared."""
+    """Of `wheelproof smoke`: what it ran on. Rates of the node's GPUs together; times of kernels are not compared."""
 
     python: str = ""
     machine: str = ""
@@ -93,6 +103,15 @@ class _Installation:
     device: str = ""
     level: str = ""
     gpus: tuple[_Gpu, ...] = ()
+    rates: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _MeasuredGpu:
+    """Of `wheelproof smoke`: a GPU and its rates by name. Its UUID differs everywhere."""
+
+    index: int = 0
+    rates_compared: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,13 +273,26 @@ def _compared(command: str, subjects: Sequence[_Subject]) -> Iterator[tuple[str,
             yield "target", environment.target
             yield "accelerator", f"{environment.accelerator} {environment.accelerator_version}".strip()
         elif subject.kind == "installation":
-            installation = _facts_of(subjects, number, _Installation)
-            for name in ("python", "machine", "torch", "triton", "driver", "device", "level"):
-                if value := getattr(installation, name):
-                    yield name, value
-            yield "GPUs", ", ".join(gpu.name for gpu in installation.gpus) or "none"
+            yield from _of_installation(_facts_of(subjects, number, _Installation))
+        elif subject.kind == "gpu":
+            yield from _of_gpu(_facts_of(subjects, number, _MeasuredGpu), subject.verdict)
         else:
             yield f"{subject.kind} {subject.id}", subject.verdict
+
+
+def _of_installation(installation: _Installation) -> Iterator[tuple[str, str | None]]:
+    for name in ("python", "machine", "torch", "triton", "driver", "device", "level"):
+        if value := getattr(installation, name):
+            yield name, value
+    yield "GPUs", ", ".join(gpu.name for gpu in installation.gpus) or "none"
+    if "all-reduce" in installation.rates:
+        yield f"{RATE}all-reduce", str(installation.rates["all-reduce"])
+
+
+def _of_gpu(measured: _MeasuredGpu, verdict: str) -> Iterator[tuple[str, str | None]]:
+    yield f"GPU {measured.index}", verdict
+    for name, rate in measured.rates_compared.items():
+        yield f"{RATE}GPU {measured.index} {name}", str(rate)
 
 
 def _found(results: Sequence[Any], subject: int, whose: str, start: int = 0) -> Iterator[CheckResult]:

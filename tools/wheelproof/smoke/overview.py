@@ -9,7 +9,6 @@ from wheel_checks.commands import in_words
 from wheel_checks.facts.kernels.facts import (
     COMPILE,
     INTERPRET,
-    Calibration,
     CaseRun,
     Compilation,
     Ending,
@@ -19,6 +18,7 @@ from wheel_checks.facts.kernels.facts import (
     SpeedRun,
     TargetFacts,
 )
+from wheel_checks.facts.kernels.gpus import Calibration, GpuFacts
 from wheel_checks.model import Overview, Picture, Table
 from wheel_checks.phrases import plural
 from wheelproof.smoke.request import SmokeRequest
@@ -67,6 +67,11 @@ def kernel_headline(kernel: KernelFacts) -> str:
     told = plural(len(kernel.cases), "case")
     worst = kernel.worst_speed
     return f"{told}, {worst.ratio:.2f} of {worst.versus or 'the floor'}" if worst else told
+
+
+def gpu_headline(facts: GpuFacts) -> str:
+    """Such as ``4.25 TB/s, 746 TF bf16``."""
+    return ", ".join(_rates(facts.reading.calibration)) or "nothing measured"
 
 
 def target_headline(target: TargetFacts) -> str:

@@ -14,11 +14,12 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.compile_targets import products_of
 from wheel_checks.facts.kernels.document import parse_smoke_document
 from wheel_checks.facts.kernels.facts import InstallationFacts, KernelFacts, NoDocument, SmokeDocument, TargetFacts
+from wheel_checks.facts.kernels.gpus import GpuFacts
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
 from wheelproof.reporting import OpenReport, Selection
 from wheelproof.smoke.child import SuiteEnd, run_suite
-from wheelproof.smoke.overview import environment_phrase, kernel_headline, overview, target_headline
+from wheelproof.smoke.overview import environment_phrase, gpu_headline, kernel_headline, overview, target_headline
 from wheelproof.smoke.request import SmokeRequest
 
 ENDED = "KRN001"  # holds whatever rules were selected: a suite without a report must not look like a pass
@@ -33,12 +34,13 @@ def smoke(request: SmokeRequest, *, deadline: float, selection: Selection, quiet
     SystemExit when the suite was interrupted and had nothing to report yet.
     """
     opened = OpenReport("smoke")
-    rules = selection.rules_by_kind(("installation", "kernel", "gpu-target"))
+    rules = selection.rules_by_kind(("installation", "gpu", "kernel", "gpu-target"))
     ended = run_suite(request.python, request.options(), deadline=deadline, quiet=quiet)
     outcome = read_outcome(ended, deadline)
     kernels, targets = _kernels(request, outcome), _targets(request, outcome)
     subjects = (
         _installation(request, outcome, ended.words, rules["installation"]),
+        *(_subject(g.gpu.label, "gpu", gpu_headline(g), _gpu_facts(g), g, rules["gpu"]) for g in _gpus(outcome)),
         *(_subject(k.label, "kernel", kernel_headline(k), _kernel_facts(k), k, rules["kernel"]) for k in kernels),
         *(
             _subject(_target_id(t), "gpu-target", target_headline(t), _target_facts(t), t, rules["gpu-target"])
@@ -109,6 +111,18 @@ def _kernels(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list
     return [kernel for kernel in found if kernel.runs]
 
 
+def _gpus(outcome: SmokeDocument | NoDocument) -> list[GpuFacts]:
+    """The GPUs that were tried, in a run that says what was measured of each."""
+    if isinstance(outcome, NoDocument):
+        return []
+    readings = {reading.gpu: reading for reading in outcome.readings}
+    return [GpuFacts(gpu, readings[gpu.uuid]) for gpu in outcome.environment.gpus if gpu.uuid in readings]
+
+
+def _gpu_facts(facts: GpuFacts) -> dict[str, Any]:
+    return {**asdict(facts.gpu), **asdict(facts.reading), "rates_compared": facts.numbers()}
+
+
 def _targets(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list[TargetFacts]:
     """The targets of which the suite tells, in the order in which they were asked for."""
     if isinstance(outcome, NoDocument):
@@ -145,6 +159,7 @@ def _installation_facts(request: SmokeRequest, document: SmokeDocument) -> Itera
     if document.calibration:
         yield "calibration", asdict(document.calibration)
     yield "probes", {probe.name: probe.ending for probe in document.probes}
+    yield "rates", {name: rate for probe in document.probes for name, rate in probe.rates.items()}
     yield "left_out", [asdict(record) for record in document.left_out]
 
 

@@ -20,7 +20,8 @@ class SmokeRequest:
     """A run of the suite: on ``device`` at ``level``, or a compilation for ``targets`` (``sm_100``) when there are any.
 
     ``python`` is the interpreter; ``only`` are names of kernels and families, all when empty. ``seed`` None lets the
-    suite choose one. ``gpus`` are numbers or UUIDs, all when empty.
+    suite choose one. ``gpus`` are numbers or UUIDs, all when empty; ``soak`` are the
+    seconds of sustained load.
     """
 
     python: str
@@ -31,6 +32,7 @@ class SmokeRequest:
     seed: int | None = None
     with_plot: bool = False
     gpus: tuple[str, ...] = ()
+    soak: float = 0.0
 
     @property
     def timed(self) -> bool:
@@ -40,7 +42,7 @@ class SmokeRequest:
     @property
     def deadline(self) -> float:
         """The seconds after which the whole run is given up."""
-        return DEADLINES[self.level] + PER_TARGET * len(self.targets)
+        return DEADLINES[self.level] + PER_TARGET * len(self.targets) + self.soak
 
     def options(self) -> list[str]:
         """The options of ``python -m kernels_smoke``."""
@@ -62,5 +64,7 @@ class SmokeRequest:
             yield from ("--only", ",".join(only))
         if gpus:
             yield from ("--gpus", ",".join(gpus))
+        if self.soak:
+            yield from ("--soak", f"{self.soak:g}")
         if seed is not None and not self.targets:
             yield from ("--seed", str(seed))

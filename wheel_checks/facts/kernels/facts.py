@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from wheel_checks.commands import Command, NoCommand, Step, decoded
 from wheel_checks.decode import Filled, Key, Made
+from wheel_checks.facts.kernels.gpus import Calibration, Gpu, Reading
 
 RUN, COMPILE = "run", "compile"
 CUDA, INTERPRET = "cuda", "interpret"
@@ -72,7 +73,7 @@ def _is_mild(evidence: Mapping[str, Any]) -> bool:
 class Probe:
     """One check of the installation, or of the GPU with the UUID ``gpu``.
 
-    ``fixes`` are steps or sentences; ``mild``: no kernel depends on it.
+    ``fixes`` are steps or sentences; ``mild``: no kernel depends on it. ``rates``: bytes a second, by what was timed.
     """
 
     name: Filled
@@ -81,6 +82,7 @@ class Probe:
     notes: Annotated[tuple[Note, ...], Key("evidence"), Made(_facts_of_probe, of=Mapping[str, Any])] = ()
     fixes: Fixes = ()
     gpu: str = ""
+    rates: Mapping[str, float] = field(default_factory=dict)
     mild: Annotated[bool, Key("evidence"), Made(_is_mild, of=Mapping[str, Any])] = False
 
 
@@ -195,21 +197,6 @@ class Compilation:
         return f"{about}: {self.function}" if self.function else about
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """A GPU that was tried: ``target`` is its compute capability as in sm_90, ``index`` its number for CUDA."""
-
-    name: str = ""
-    target: str = ""
-    index: int = 0
-    uuid: str = ""
-
-    @property
-    def label(self) -> str:
-        """``GPU 1 (NVIDIA H200, GPU-...)``."""
-        return f"GPU {self.index} ({', '.join(filter(None, (self.name, self.uuid)))})"
-
-
 def _version(found: Mapping[str, Any]) -> str:
     version = found.get("version")
     return "" if version is None else str(version)
@@ -229,23 +216,6 @@ class SmokeEnvironment:
     triton: Version = ""
     driver: Version = ""
     gpus: tuple[Gpu, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """The rates that this GPU reached in this run: bytes per second and operations per second, None if not measured."""
-
-    bandwidth: float | None = None
-    bf16: float | None = None
-    fp8: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What was measured of the GPU with the UUID ``gpu``."""
-
-    gpu: str = ""
-    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,14 @@ PASSED = "pass"
 TORCH = ("torch",)
 TRITON = ("triton",)
 DRIVER = ("driver", "cuda_init")
-MEMORY = ("allocation", "copies")
+MEMORY = ("allocation", "copies", "memory_pattern")
 STREAMS = ("streams_and_events", "cuda_graph")
 CUBLAS = ("cublas",)
 CUDNN = ("cudnn",)
 COMPILER = ("c_compiler", "triton_launcher")
 CACHE = ("jit_cache",)
 PTXAS = ("ptxas",)
-NCCL = ("nccl",)
+NCCL = ("nccl", "peers")
 GPUS = ("gpus", "gpu")
 TORCH_COMPILE = ("torch_compile",)
 INTERPRETER = ("interpreter",)
@@ -105,7 +105,7 @@ def driver(installation: InstallationFacts, _: Expectations) -> Iterator[Finding
     fix="If memory does not suffice, see who holds it (`nvidia-smi`). If bytes differ, test the machine.",
 )
 def memory(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probes of allocation and of copies with checksums pass."""
+    """The probes of allocation, of copies with checksums, and of patterns in a part of the memory pass."""
     return _judge(installation, MEMORY)
 
 
@@ -193,7 +193,7 @@ def ptxas(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]
     fix="Run with NCCL_DEBUG=INFO; give containers --ipc=host or a larger /dev/shm.",
 )
 def nccl(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """The probe of an all-reduce over all GPUs passes."""
+    """The probes of an all-reduce over all GPUs, and of copies between every two, pass."""
     return _judge(installation, NCCL)
 
 
