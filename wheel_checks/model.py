@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from wheel_checks.commands import Step, decoded, in_words
 from wheel_checks.decode import Key, Made
+from wheel_checks.goal import Goal
 from wheel_checks.phrases import plural
 
 MOST_REASONS = 2  # that the line of an answer has
@@ -113,10 +114,14 @@ def _steps(values: tuple[Any, ...]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What to do: a sentence, and complete commands to copy, as data (:mod:`wheel_checks.commands`)."""
+    """What to do: a sentence, and complete commands to copy, as data (:mod:`wheel_checks.commands`).
+
+    ``goal`` is what is to be true of the distributions of an environment; None where something else is to be done.
+    """
 
     summary: str
     commands: Annotated[tuple[Step, ...], Key("steps"), Made(_steps, of=tuple[Any, ...])] = ()
+    goal: Goal | None = None
 
     @property
     def lines(self) -> tuple[str, ...]:

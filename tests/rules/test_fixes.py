@@ -26,10 +26,9 @@ def backend(name: str) -> str:
 @pytest.mark.parametrize(
     ("version", "demand", "commands"),
     [
-        # every later build fits: an open bound; or PyTorch's own index for the version that was chosen
-        ("2.10.0", "cuda", ["pip install 'torch>=2.11'", backend("cu128")]),
-        ("2.10.0+cpu", "cuda", ["pip install 'torch>=2.11'", backend("cu128")]),
-        # a later build is for a later CUDA: an exact pin
+        # the first later build that fits, or PyTorch's own index for the version that was chosen
+        ("2.10.0", "cuda", ["pip install torch==2.11.0", backend("cu128")]),
+        ("2.10.0+cpu", "cuda", ["pip install torch==2.11.0", backend("cu128")]),
         ("2.10.0", "cuda==13.0", ["pip install torch==2.11.0", backend("cu130")]),
         # never on the index for this machine
         ("2.10.0", "cuda==12.8", [backend("cu128")]),

@@ -19,6 +19,7 @@ from tests.support.hosts import (
     grace,
     healthy,
     in_container,
+    package,
     replaced,
     with_cpu_torch,
     with_packages,
@@ -27,6 +28,7 @@ from tests.support.hosts import (
 )
 from tests.support.real_environment import RealEnvironment, torch
 from tests.support.wheels import WheelBuilder
+from wheel_checks.commands import in_words
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.targets import Product, runs_on
 from wheel_checks.facts.host.advice import new_environment, newer_driver, reinstall_torch, right_build
@@ -34,9 +36,12 @@ from wheel_checks.facts.host.commands import check_torch, install, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.probes import CudaProbe
 from wheel_checks.facts.host.software import IndexSetting
+from wheel_checks.facts.host.torch.demands import demands_on
+from wheel_checks.goal import Goal
 from wheel_checks.model import Unavailable
 
 PYTHON = "/opt/env/bin/python"
+PACKAGE_INDEX = "the package index"
 
 
 # Which build
@@ -68,7 +73,11 @@ def on_grace(version: str) -> HostFacts:
         (host(12080, version="2.15.0+cu132"), "cu126", "torch==2.14.1 torchvision>=0.29.1 torchaudio>=2.11.0"),
         (host(gpu=(7, 0)), "cu126", "torch==2.11.0 torchvision==0.26.0 torchaudio>=2.11.0"),
         (host(gpu=(6, 1), version="2.15.0+cu132"), "cu126", "torch==2.14.1 torchvision>=0.29.1 torchaudio>=2.11.0"),
-        (host(gpu=(12, 0), version="2.9.1+cu126"), "cu130", "torch==2.9.1 torchvision==0.24.1 torchaudio==2.9.1"),
+        (
+            host(gpu=(12, 0), version="2.9.1+cu126"),
+            PACKAGE_INDEX,
+            "torch==2.9.1 torchvision==0.24.1 torchaudio==2.9.1",
+        ),
         (
             host(gpu=(11, 0), facts=grace(), version="2.9.1+cu128"),
             "cu130",
@@ -101,9 +110,79 @@ def test_the_right_build(facts: HostFacts, backend: str, requirements: str) -> N
         assert right_build(facts) is None
         return
     words = shlex.split(fix.lines[0])
-    assert f"--torch-backend={backend}" in words
+    assert f"--torch-backend={backend}" in words or (
+        backend == PACKAGE_INDEX and {"uv", "--reinstall-package=torch"} < set(words) and "backend" not in fix.lines[0]
+    )
     assert [word for word in words if re.search("[=>]=", word) and not word.startswith("--")] == requirements.split()
     assert fix.commands[1] == check_torch(facts)
+
+
+def with_user(*requires: str, name: str = "vllm", version: str = "2.13.0+cpu") -> HostFacts:
+    """A CPU torch on an H200 server, and a distribution with these requirements."""
+    facts = with_packages(with_cpu_torch(healthy(), version), without=("torchvision", "torchaudio"))
+    return with_packages(facts, package(name, "0.20.0", requires=requires))
+
+
+def test_the_release_that_an_installed_distribution_pins_is_taken() -> None:
+    facts = with_user("torch==2.11.0", "torchaudio==2.11.0", 'torch==2.9.0; platform_machine == "aarch64"')
+    fix = reinstall_torch(facts)
+
+    assert fix.lines[0] == f"{PYTHON} -m pip install torch==2.11.0"
+    assert fix.goal == Goal(fitting_torch=True)
+    assert [str(one) for one in demands_on(facts, "torch")] == ["vllm 0.20.0 requires torch==2.11.0"]
+
+
+@pytest.mark.parametrize("requires", ["torch<2.13,>=2.12.1", "torch~=2.12.1"])
+def test_a_range_is_met(requires: str) -> None:
+    assert reinstall_torch(with_user(requires)).lines[0].endswith("torch==2.12.1")
+
+
+@pytest.mark.parametrize("requires", [("torch==2.99.0",), ("torch==2.11.0", "torch==2.10.0")])
+def test_a_demand_that_no_known_build_meets_is_named_and_left_to_the_planner(requires: tuple[str, ...]) -> None:
+    fix = reinstall_torch(with_user(*requires))
+
+    assert fix.lines == (f"wheelproof doctor --python {PYTHON} --fix",)
+    assert all(f"vllm 0.20.0 requires {one}" in fix.summary for one in requires)
+    assert right_build(with_user(*requires)) is None
+
+
+def test_extras_and_other_packages_demand_nothing_of_torch() -> None:
+    facts = with_user('torch==2.11.0; extra == "old"', "triton==3.6.0")
+
+    assert reinstall_torch(facts).lines[0].endswith("torch==2.13.0")
+
+
+def test_libraries_that_another_package_requires_are_not_overwritten() -> None:
+    """JAX for CUDA 12 has cuDNN at the paths of that for CUDA 13: torch is taken for CUDA 12, too."""
+    jax = package("jax-cuda12-plugin", "0.9.0", requires=('nvidia-cudnn-cu12>=9.8; extra == "with-cuda"',))
+    facts = with_packages(with_user("torch==2.11.0"), jax, package("nvidia-cudnn-cu12", "9.10.2.21"))
+
+    assert "--torch-backend=cu128" in reinstall_torch(facts).lines[0]
+    alone = with_packages(with_user("torch==2.13.0"), jax, package("nvidia-cudnn-cu12", "9.10.2.21"))
+    assert "--torch-backend=cu126" in reinstall_torch(alone).lines[0]
+
+
+@pytest.mark.parametrize(
+    ("setting", "asks_the_planner"),
+    [
+        (IndexSetting("pip", "index", "https://mirror.example.org/simple", "/etc/pip.conf"), True),
+        (IndexSetting("uv", "find-links", "file:///srv/wheels", "UV_FIND_LINKS"), True),
+        (IndexSetting("uv", "declared-index", "https://mirror.example.org/simple", "pyproject.toml"), False),
+        (IndexSetting("pip", "extra-index", "https://mirror.example.org/simple", "PIP_EXTRA_INDEX_URL"), False),
+    ],
+)
+def test_no_command_leads_past_a_configured_index(setting: IndexSetting, asks_the_planner: bool) -> None:
+    facts = replace(host(12080), indexes=(setting,))
+    repaired = (f"wheelproof doctor --python {PYTHON} --fix",)
+
+    assert (reinstall_torch(facts).lines == repaired) == asks_the_planner
+    assert (tuple(map(in_words, install(facts, "torch==2.11.0", index="cu128"))) == repaired) == asks_the_planner
+
+
+def test_a_forced_reinstall_with_dependencies_does_not_upgrade_them() -> None:
+    (step,) = install(healthy(), "torch==2.11.0", force=True)
+
+    assert in_words(step) == f"uv pip install --python {PYTHON} --reinstall-package=torch torch==2.11.0"
 
 
 def test_companions_that_are_not_installed_are_not_brought() -> None:
@@ -151,7 +230,7 @@ def test_an_unknown_driver_leaves_a_choice(driver: str) -> None:
         "when nvidia-smi shows CUDA 12",
         "afterwards",
     ]
-    assert "--torch-backend=cu130" in fix.lines[0]
+    assert "--reinstall-package=torch" in fix.lines[0]  # of the package index, in the place of the same release
     assert "--torch-backend=cu126" in fix.lines[1]
     assert ("625.10 is past the table" if driver else "none was found") in fix.summary
 

@@ -22,6 +22,7 @@ from wheel_checks.facts.host.commands import (
     install_with_python,
     is_of_conda,
     noted,
+    repair,
 )
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.machine import Container
@@ -36,8 +37,10 @@ from wheel_checks.facts.host.tables import (
 from wheel_checks.facts.host.torch.choice import (
     MACHINES,
     Build,
+    asks_for_cpu,
     choose,
     companions,
+    configured_index,
     known_builds,
     libc_of,
     machine_of,
@@ -45,10 +48,15 @@ from wheel_checks.facts.host.torch.choice import (
     public,
     python_tag,
 )
+from wheel_checks.facts.host.torch.demands import demands_on, overwritten_by, refused_by, users_of
 from wheel_checks.facts.host.torch.fit import gpus_without_code, torch_files
 from wheel_checks.facts.host.triton_use import release_that_knows, role_for, variable_of
+from wheel_checks.goal import Goal
 from wheel_checks.model import Fix, Unavailable
+from wheel_checks.phrases import joined
 
+FITTING_TORCH = Goal(fitting_torch=True)
+SHOWN = 3  # demands in a sentence
 RECOMMENDED_PYTHON = "3.12"  # every release of torch since 2.2 has wheels for it
 
 _NEWEST_CUDA = 13  # for which there are builds of torch
@@ -59,8 +67,8 @@ _SBSA_JETSON = 38  # the release of Jetson Linux (JetPack 7) from which on the w
 def reinstall_torch(facts: HostFacts) -> Fix:
     """How to get the right build of torch, with its companions where they are installed, and how to see that it works.
 
-    The release stays as it is where it has a build that fits; else the newest that has one is taken. When nothing tells
-    what the driver supports, the commands are alternatives.
+    What is installed and requires torch accepts the release. It stays as it is where it has a build that fits; else the
+    newest that has one is taken. When nothing tells what the driver supports, the commands are alternatives.
     """
     if obstacle := _obstacle(facts):
         return obstacle
@@ -68,11 +76,19 @@ def reinstall_torch(facts: HostFacts) -> Fix:
     if is_of_conda(facts):
         return _conda_fix(facts, driver)
     if driver is None:
-        return _undecided_fix(facts, builds, gpus)
-    build = _choose(facts, builds, driver, gpus)
-    if build is None:
+        return _undecided_fix(facts, _accepted(facts, builds), gpus)
+    build, any_build = _choose(facts, _accepted(facts, builds), driver, gpus), _choose(facts, builds, driver, gpus)
+    if any_build is None:
         return _no_build_fix(facts, builds, driver, gpus)
-    return Fix(_summary(build, driver, gpus), (*_install_build(facts, build), check_torch(facts)))
+    return _refused_fix(facts, any_build) if build is None else _build_fix(facts, build, driver, gpus)
+
+
+def _build_fix(facts: HostFacts, build: Build, driver: DriverCuda, gpus: Sequence[HostGpu]) -> Fix:
+    """Install this build; which ones a configured index has only ``wheelproof doctor --fix`` can tell."""
+    if setting := configured_index(facts):
+        summary = f"Install {build.label} from the configured index ({setting.source}), if it has it; the plan is shown"
+        return Fix(f"{summary} before anything is changed.", (repair(facts),), FITTING_TORCH)
+    return Fix(_summary(build, driver, gpus), (*_install_build(facts, build), check_torch(facts)), FITTING_TORCH)
 
 
 def right_build(facts: HostFacts) -> Build | None:
@@ -80,7 +96,7 @@ def right_build(facts: HostFacts) -> Build | None:
     driver = driver_cuda(facts)
     if driver is None or is_of_conda(facts) or _obstacle(facts):
         return None
-    return _choose(facts, known_builds(facts), driver, host_gpus(facts))
+    return _choose(facts, _accepted(facts, known_builds(facts)), driver, host_gpus(facts))
 
 
 def new_environment(facts: HostFacts, python: str) -> Fix:
@@ -148,12 +164,34 @@ def _driver_by(installer: str, package: str) -> tuple[Command, ...]:
 # Which fix
 
 
-def _choose(facts: HostFacts, builds: Sequence[Build], driver: DriverCuda, gpus: Sequence[HostGpu]) -> Build | None:
-    indexes = () if isinstance(facts.indexes, Unavailable) else facts.indexes
+def _choose(
+    facts: HostFacts, builds: Sequence[Build], driver: DriverCuda | None, gpus: Sequence[HostGpu]
+) -> Build | None:
+    """The best build, from PyTorch's own index where that is configured, or to overrule a setting for the CPU."""
     torch = torch_files(facts)
     if torch is not None and gpus_without_code(facts, torch):  # another one whose code is not known will not do
         builds = [build for build in builds if build.code]
-    return choose(builds, driver, gpus, keep=_installed_release(facts), own_index=any(map(names_torch_index, indexes)))
+    settings = () if isinstance(facts.indexes, Unavailable) else facts.indexes
+    own = any(names_torch_index(one) or asks_for_cpu(one) for one in settings)
+    return choose(builds, driver, gpus, keep=_installed_release(facts), own_index=own)
+
+
+def _accepted(facts: HostFacts, builds: Sequence[Build]) -> list[Build]:
+    """The builds that everything accepts that is installed and requires torch, or shares files with its libraries."""
+    return [build for build in builds if not refused_by(facts, build) and not overwritten_by(facts, build)]
+
+
+def _refused_fix(facts: HostFacts, build: Build) -> Fix:
+    """No known build is accepted: the index may have one that the tables do not know, and the planner asks it."""
+    demands = dict.fromkeys(map(str, demands_on(facts, "torch")))
+    for package in overwritten_by(facts, build):
+        users = joined([user.name for user in users_of(facts, package.name)][:SHOWN])
+        demands[f"{users} requires {package.name}, whose files those of CUDA {build.cuda} would overwrite"] = None
+    summary = (
+        f"{joined(list(demands)[:SHOWN])}, and no known CUDA build that runs here meets that (the best one would be "
+        f"{build.label}). The command asks the index, and changes nothing without a plan that meets it."
+    )
+    return Fix(summary, (repair(facts),), FITTING_TORCH)
 
 
 def _installed_release(facts: HostFacts) -> str:
@@ -190,6 +228,8 @@ def _undecided_fix(facts: HostFacts, builds: Sequence[Build], gpus: Sequence[Hos
             commands += [step for step in first if step not in commands]
             commands += noted((last,), f"when nvidia-smi shows CUDA {major}{newer}")
             newer = ""
+    if configured_index(facts):
+        commands = []  # which builds it has is not known
     version, _where = driver_version(facts)
     told = f"{version} is past the table of {load('drivers')['collected']}" if version else "none was found"
     summary = (

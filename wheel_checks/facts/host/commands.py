@@ -24,6 +24,7 @@ from wheel_checks.commands import (
 )
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Installed, Interpreter
+from wheel_checks.facts.host.torch.choice import configured_index
 from wheel_checks.model import Unavailable
 from wheel_checks.parsing import requirement_or_none
 
@@ -47,7 +48,8 @@ def install(
     """The commands that install these requirements into the environment under diagnosis.
 
     ``force`` reinstalls what is already satisfied; without ``cache`` it is fetched again. ``index`` is a build of
-    PyTorch's index as uv calls it ("cu126"), or the URL of an index; "" means the configured one. ``options`` are those
+    PyTorch's index as uv calls it ("cu126"), or the URL of an index; "" means the configured one, past which no command
+    leads. ``options`` are those
     that pip and uv share. What conda installed, conda installs. A Python of the operating system in which the user has
     no torch gets an environment first (PEP 668). What is not a requirement by name and version gives no command.
     """
@@ -62,13 +64,16 @@ def install(
     backend = bool(index) and "/" not in index
     where: list[Word] = [f"--torch-backend={index}" if backend else option("--index-url", index)] if index else []
     tail = [*where, *["--no-deps"] * no_deps, *options, *wanted]
+    setting = configured_index(facts)
     reinstall = [f"--reinstall-package={name}" for name in names if force]
     if _is_guarded(facts):
         make = run("uv", "venv", "--python", _python(facts), path(_new_environment(facts)))
         return (make, _uv_install(_new_python(facts), *["--no-cache"] * (not cache), *tail))
-    if installer == "pip" and not backend:
+    if installer == "pip" and not backend and (no_deps or not force):  # forced, pip upgrades all dependencies, too
         again = ["--force-reinstall"] * force + ["--no-cache-dir"] * (not cache)
         return (run(_python(facts), "-m", "pip", "install", *_system_option(facts), *again, *tail),)
+    if setting and (backend or setting.tool == "pip"):  # uv would go past it, to another index
+        return (repair(facts),)
     again = [*reinstall, *["--no-cache"] * (not cache)]
     return (_uv_install(_python(facts), *_system_option(facts), *again, *tail),)
 
@@ -113,6 +118,11 @@ def uninstall(facts: HostFacts, *names: str) -> Step:
 def check_torch(facts: HostFacts) -> Step:
     """The command that shows, after a fix, whether torch computes on the GPU: it prints a version and 2.0."""
     return run(_new_python(facts) if _is_guarded(facts) else _python(facts), "-c", CHECK_TORCH)
+
+
+def repair(facts: HostFacts) -> Step:
+    """The command that plans the repair with what only the index and all of the environment can tell, and asks."""
+    return run("wheelproof", "doctor", "--python", _python(facts), "--fix")
 
 
 def python_command(facts: HostFacts, *words: str) -> Step:

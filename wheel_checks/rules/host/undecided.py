@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from wheel_checks.commands import Command
 from wheel_checks.facts.expectations import Expectations
@@ -84,13 +85,13 @@ def torch_missing(facts: HostFacts, _expectations: Expectations) -> Iterator[Fin
         yield Finding(
             f"torch {probe.version} in {probe.path} has no metadata: for pip and uv it is not installed",
             (Evidence("interpreter", interpreter.path, interpreter.found), where),
-            Fix(f"Install it, so that nothing replaces it unseen. {advised.summary}", advised.commands),
+            replace(advised, summary=f"Install it, so that nothing replaces it unseen. {advised.summary}"),
         )
         return
     yield Finding(
         f"torch is not installed for {interpreter.path}",
         (Evidence("interpreter", interpreter.path, interpreter.found), where),
-        Fix(f"If another interpreter is meant, name it: --python PATH. Else: {advised.summary}", advised.commands),
+        replace(advised, summary=f"If another interpreter is meant, name it: --python PATH. Else: {advised.summary}"),
     )
 
 

@@ -66,17 +66,12 @@ def _torch_fix(version: Version, machine: str, demand: AcceleratorExpectation) -
         return Fix(f"{source}." if commands else f"No torch for {demand} on {machine} is known.", tuple(commands))
     first = next((candidate for candidate in good if candidate > version), good[-1])
     if all(known in good for known in builds if known >= first):
-        bound, summary = f">={_short(first)}", f"{first} or later: its {machine} wheel on the index is a CUDA build"
+        summary = f"{first} or later: its {machine} wheel on the index is a CUDA build"
     else:  # a later release that installers would take does not fit the demand
-        bound, summary = f"=={first}", f"{first}: its {machine} wheel on the index is CUDA {builds[first]['cuda']}"
+        summary = f"{first}: its {machine} wheel on the index is CUDA {builds[first]['cuda']}"
     if commands:
         summary += f"; or stay on {version.public}: {source}"
-    return Fix(f"Take torch {summary}.", (run("pip", "install", f"torch{bound}"), *commands))
-
-
-def _short(version: Version) -> str:
-    """As people write it: 2.11 of 2.11.0."""
-    return str(version).removesuffix(".0")
+    return Fix(f"Take torch {summary}.", (run("pip", "install", f"torch=={first}"), *commands))
 
 
 def _backends(

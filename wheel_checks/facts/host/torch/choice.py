@@ -18,6 +18,8 @@ from wheel_checks.facts.host.tables import DriverCuda, HostGpu
 from wheel_checks.model import Unavailable
 from wheel_checks.parsing import version_or_none
 
+_CPU_INDEX = re.compile(r"/whl/(?:\w+/)*cpu\b")
+
 COMPANIONS = ("torchvision", "torchaudio")
 MACHINES = ("x86_64", "aarch64")  # for which there are wheels of torch with CUDA
 
@@ -32,6 +34,11 @@ class Build:
     backend: str
     cuda: str
     code: tuple[str, ...]
+
+    @property
+    def full_version(self) -> str:
+        """With the local part that PyTorch's index gives it: 2.11.0+cu126; 2.11.0 on the package index."""
+        return f"{self.version}+{self.backend}" if self.backend else self.version
 
     @property
     def label(self) -> str:
@@ -97,13 +104,14 @@ def choose(
 
     The release ``keep``, which is installed, comes first, then the newest one. Of its builds those come first that ask
     no more of the driver than it has, without minor-version compatibility. Then those of PyTorch's own index come
-    first, if ``own_index`` or to replace a build of the same release; else those of the package index. Then the CUDA
-    that is nearest to the driver's. A build whose code we do not know is only good enough to keep a release.
+    first, if ``own_index``; else those of the package index. Then the CUDA that is nearest to the driver's. A build
+    whose code we do not know is only good enough to keep a release.
     """
 
     def rank(build: Build) -> tuple[bool, Version, bool, bool, int]:
-        kept, excess = build.version == keep, _minor(build.cuda) - _minor(driver.version) if driver else 0
-        return kept, Version(build.version), excess <= 0, bool(build.backend) == (own_index or kept), -abs(excess)
+        excess = _minor(build.cuda) - _minor(driver.version) if driver else 0
+        from_there = bool(build.backend) == own_index
+        return build.version == keep, Version(build.version), excess <= 0, from_there, -abs(excess)
 
     fitting = [build for build in builds if build.supports(driver, gpus) and (build.code or build.version == keep)]
     return max(fitting, key=rank, default=None)
@@ -124,6 +132,30 @@ def names_torch_index(setting: IndexSetting) -> bool:
     if setting.name == "declared-index":
         return False
     return "torch-backend" in setting.name.lower().replace("_", "-") or "/whl" in setting.value
+
+
+def asks_for_cpu(setting: IndexSetting) -> bool:
+    """Whether a setting of an installer asks for builds for the CPU, be it only a tree's."""
+    return bool(_CPU_INDEX.search(setting.value)) or (is_backend(setting) and setting.value == "cpu")
+
+
+def is_backend(setting: IndexSetting) -> bool:
+    """Whether it is uv's choice of a build of torch."""
+    return setting.name.lower().replace("_", "-").endswith("torch-backend")
+
+
+def configured_index(facts: HostFacts) -> IndexSetting | None:
+    """The setting that puts another place than the default index first: a mirror, a folder, an index of a company.
+
+    One that asks for builds for the CPU is a fault, and no place to rely on; one of a tree alone is not the user's.
+    """
+    settings = () if isinstance(facts.indexes, Unavailable) else facts.indexes
+    return next((one for one in settings if one.name in {"index", "find-links"} and not asks_for_cpu(one)), None)
+
+
+def code_of(version: str, cuda: str, machine: str) -> tuple[str, ...]:
+    """The machine code in the build of this release for this CUDA ("13.0"), () where we do not know it."""
+    return next((build.code for build in _builds_of(version, machine) if build.cuda == cuda and build.code), ())
 
 
 def public(version: str) -> str:

@@ -12,7 +12,7 @@ from wheel_checks.facts.host.advice import is_old_jetson
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import may_have_gpu
 from wheel_checks.facts.host.software import IndexSetting, TorchFiles
-from wheel_checks.facts.host.torch.choice import machine_of, public
+from wheel_checks.facts.host.torch.choice import asks_for_cpu, is_backend, machine_of, public
 from wheel_checks.facts.host.torch.fit import (
     cuda_major,
     driver_behind,
@@ -28,7 +28,6 @@ from wheel_checks.parsing import version_or_none
 
 _FIRST_ON_AARCH64 = Version("2.11")  # whose wheel for aarch64 on the package index is for CUDA
 _TURING = 75  # the oldest GPU for which builds for CUDA 13 have code
-_CPU_INDEX = re.compile(r"/whl/(?:\w+/)*cpu\b")
 _CUDA_INDEX = re.compile(r"/whl/(?:\w+/)*(cu\d{3})\b")
 
 
@@ -44,14 +43,12 @@ def origin(facts: HostFacts) -> str:
 
 def cpu_settings(facts: HostFacts) -> list[IndexSetting]:
     """The settings of installers that ask for builds for the CPU."""
-    return [
-        one for one in _settings(facts) if _CPU_INDEX.search(one.value) or (_is_backend(one) and one.value == "cpu")
-    ]
+    return [one for one in _settings(facts) if asks_for_cpu(one)]
 
 
 def automatic_settings(facts: HostFacts) -> list[IndexSetting]:
     """The settings that let uv choose the build."""
-    return [one for one in _settings(facts) if _is_backend(one) and one.value == "auto"]
+    return [one for one in _settings(facts) if is_backend(one) and one.value == "auto"]
 
 
 def outbid_index(facts: HostFacts, torch: TorchFiles) -> tuple[IndexSetting, str] | None:
@@ -84,10 +81,6 @@ def conda_cpu_builds(facts: HostFacts) -> list[tuple[str, str]]:
 
 def _settings(facts: HostFacts) -> tuple[IndexSetting, ...]:
     return () if isinstance(facts.indexes, Unavailable) else facts.indexes
-
-
-def _is_backend(setting: IndexSetting) -> bool:
-    return setting.name.replace("_", "-").endswith("torch-backend")
 
 
 def _of_conda(facts: HostFacts, torch: TorchFiles) -> bool:

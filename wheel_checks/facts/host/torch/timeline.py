@@ -7,14 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion
 
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Package
-from wheel_checks.facts.host.torch.choice import COMPANIONS, machine_of, public
+from wheel_checks.facts.host.torch.choice import COMPANIONS, public
+from wheel_checks.facts.host.torch.demands import applies, markers_of
 from wheel_checks.facts.host.torch.fit import cuda_major, torch_files, torch_package
 from wheel_checks.model import Unavailable
 from wheel_checks.parsing import requirement_or_none, version_or_none
@@ -134,34 +132,10 @@ def _suffix(package: Package) -> int:
 
 def _orphans(facts: HostFacts, packages: Sequence[Package]) -> Iterator[Package]:
     """CUDA libraries that nobody asked for, and that nothing requires here."""
-    markers = _markers(facts)
+    markers = markers_of(facts)
     requirements = (found for package in packages for text in package.requires if (found := requirement_or_none(text)))
-    wanted = {canonicalize_name(found.name) for found in requirements if _applies(found, markers)}
+    wanted = {canonicalize_name(found.name) for found in requirements if applies(found, markers)}
     return (p for p in packages if _suffix(p) and not asked_for(p) and p.name not in wanted)
-
-
-def _applies(requirement: Requirement, markers: dict[str, str]) -> bool:
-    """Whether it is meant here. One behind an extra is: whether the extra was asked for is not recorded."""
-    if requirement.marker is None or "extra" in str(requirement.marker):
-        return True
-    try:
-        return requirement.marker.evaluate(markers)
-    except (InvalidVersion, UndefinedComparison, UndefinedEnvironmentName):
-        return True
-
-
-def _markers(facts: HostFacts) -> dict[str, str]:
-    """Those of this host, as far as they are known; torch's requirements ask for no others."""
-    version = "" if isinstance(facts.interpreter, Unavailable) else facts.interpreter.version
-    return {
-        "platform_system": "Linux",
-        "sys_platform": "linux",
-        "os_name": "posix",
-        "platform_machine": machine_of(facts),
-        "python_version": ".".join(version.split(".")[:2]) or "3.12",
-        "python_full_version": version or "3.12.0",
-        "extra": "",
-    }
 
 
 def _pins(text: str, version: str) -> bool:

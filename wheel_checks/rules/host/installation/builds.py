@@ -15,6 +15,7 @@ from wheel_checks.facts.host.software import MissingLibrary, Package, TorchFiles
 from wheel_checks.facts.host.torch.choice import COMPANIONS, companions, public
 from wheel_checks.facts.host.torch.fit import cuda_major
 from wheel_checks.facts.host.torch.origin import origin
+from wheel_checks.goal import Goal
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.parsing import requirement_or_none, version_or_none
 from wheel_checks.phrases import and_more
@@ -145,7 +146,8 @@ def _companions(facts: HostFacts, torch: TorchFiles) -> Fix:
     build = package.version.partition("+")[2] if package else ""
     index = build if re.fullmatch(r"cu\d{3}", build) else ""
     commands = install(facts, *wanted, force=True, no_deps=True, index=index)
-    return Fix(f"Install what belongs to torch {public(torch.version)}: {' and '.join(wanted)}.", commands)
+    summary = f"Install what belongs to torch {public(torch.version)}: {' and '.join(wanted)}."
+    return Fix(summary, commands, Goal(companions=tuple(name for name in COMPANIONS if installed(facts).named(name))))
 
 
 @cause(
@@ -259,7 +261,7 @@ def undeclared_libraries(facts: HostFacts, _expectations: Any) -> Iterator[Findi
     yield Finding(
         f"torch {torch.version} needs {next(iter(missing)).soname}, which is nowhere, and does not require it",
         tuple(_needs(library, list(library.needed_by)) for library in missing),
-        Fix(f"Install {' and '.join(names)}.", install(facts, *names)),
+        Fix(f"Install {' and '.join(names)}.", install(facts, *names), Goal(wanted=tuple(names))),
     )
 
 

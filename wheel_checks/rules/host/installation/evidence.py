@@ -11,14 +11,15 @@ from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
 from wheel_checks.facts.host.software import FileFinding, Installed, Loader, MissingLibrary, Package
+from wheel_checks.facts.host.torch.demands import family_of
 from wheel_checks.facts.links.known_libraries import nvidia_project
+from wheel_checks.goal import Goal
 from wheel_checks.model import Fix, Severity, need
 from wheel_checks.phrases import and_more
 
 IMPORT_FAILS = ("torch:import", "torch:signal", "torch:hang")
 
 _OF_INDEX = re.compile(r"cu\d{3}|cpu|xpu|rocm[\d.]+")  # builds that PyTorch's own index has, by their local versions
-_SUFFIX = re.compile(r"-cu\d{2}$")
 
 
 def installed(facts: HostFacts) -> Installed:
@@ -88,20 +89,15 @@ def mend(facts: HostFacts, finding: FileFinding, summary: str) -> Fix:
     known = installed(facts).named(finding.subject)
     if known is None and finding.version:
         pin = f"{finding.subject}=={finding.version}"
-        return Fix(summary, install(facts, pin, force=True, no_deps=True))
-    return Fix(summary, again(facts, finding.subject) if known else ())
-
-
-def without_suffix(name: str) -> str:
-    """The name without its CUDA: nvidia-cudnn of nvidia-cudnn-cu13."""
-    return _SUFFIX.sub("", name)
+        return Fix(summary, install(facts, pin, force=True, no_deps=True), Goal(intact=(finding.subject,)))
+    return Fix(summary, again(facts, finding.subject), Goal(intact=(finding.subject,))) if known else Fix(summary)
 
 
 def bringer(facts: HostFacts, soname: str) -> str:
     """The installed distribution that has this library of NVIDIA's; "" when none has, or it is another's."""
     wanted = nvidia_project(soname)
     names = (package.name for package in installed(facts).packages)
-    return next((name for name in names if without_suffix(name) == wanted), "") if wanted else ""
+    return next((name for name in names if family_of(name) == wanted), "") if wanted else ""
 
 
 def file_name(path: str) -> str:

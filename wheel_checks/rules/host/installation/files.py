@@ -9,10 +9,13 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from wheel_checks.commands import NoCommand, Step, in_words, path, run
-from wheel_checks.facts.host.commands import install, remove, uninstall
+from wheel_checks.facts.host.advice import reinstall_torch
+from wheel_checks.facts.host.commands import install, remove, repair, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
-from wheel_checks.facts.host.software import FileFinding
+from wheel_checks.facts.host.software import FileFinding, Package
+from wheel_checks.facts.host.torch.demands import family_of, shares_paths, users_of
+from wheel_checks.goal import Goal
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
 from wheel_checks.parsing import requirement_or_none
 from wheel_checks.phrases import and_more, plural
@@ -31,26 +34,18 @@ from wheel_checks.rules.host.installation.evidence import (
     missing_of_torch,
     was_imported,
     weight,
-    without_suffix,
 )
 
-# NVIDIA's packages that have the same paths for CUDA 12 and 13; the others have folders of their own since CUDA 13.
-SHARED_PATHS = {"nvidia-cudnn", "nvidia-cusparselt", "nvidia-nccl", "nvidia-nvshmem"}
-_WITH_SUFFIX = re.compile(r"nvidia-.+-cu\d{2}")
 _OPENED_BY_NAME = re.compile(r"libcudnn_|libnvrtc-builtins|libtorch_|\.cpython-|\.abi3\.")
 _BREAKS_IMPORT = re.compile(r"undefined symbol|cannot open shared object|version `?'?\S+'? not found")
 
 cause = causes_in(Layer.FILES)
 
 
-def _shares_paths(name: str) -> bool:
-    return without_suffix(name) in SHARED_PATHS and _WITH_SUFFIX.fullmatch(name) is not None
-
-
 def _lost_to_sibling(finding: FileFinding) -> bool:
     """Whether files are gone as an uninstall takes them: libraries, and headers or modules beside them."""
     return (
-        _shares_paths(finding.subject)
+        shares_paths(finding.subject)
         and any(map(is_library, finding.paths))
         and not all(map(is_library, finding.paths))
     )
@@ -74,8 +69,8 @@ def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Fi
         package = installed(facts).named(finding.subject)
         if package is None or not _lost_to_sibling(finding):
             continue
-        family = without_suffix(package.name)
-        siblings = [one for one in installed(facts).packages if without_suffix(one.name) == family and one != package]
+        family = family_of(package.name)
+        siblings = [one for one in installed(facts).packages if family_of(one.name) == family and one != package]
         if package.name not in required and any(one.name in required for one in siblings):
             continue  # the one that is needed tells of it
         evidence = [Evidence("missing", listed(finding.paths, finding.count), finding.paths[0])]
@@ -83,10 +78,11 @@ def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Fi
         evidence += _needed_by(facts, finding)
         other = siblings[0].name if siblings else f"{family} of another CUDA"
         fix = mend(facts, finding, f"Install {package.name} {package.version} again.")
-        if siblings:
+        if siblings and not users_of(facts, other):
             fix = Fix(
                 f"Remove {other}, then {fix.summary[0].lower()}{fix.summary[1:]}",
                 (uninstall(facts, other), *fix.commands),
+                Goal(intact=(package.name,), gone=(other,)),
             )
         yield Finding(
             f"{plural(finding.count, 'file')} of {package.name} {package.version} {_are(finding.count)} gone, of paths "
@@ -179,7 +175,11 @@ def pin_drift(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         f"torch {torch.version} requires {pins[0]}, and {have or 'none'} is installed"
         + (f"; {len(drifted) - 1} more do not fit either" if len(drifted) > 1 else ""),
         tuple(evidence),
-        Fix("Install what torch requires.", install(facts, *pins, force=True, no_deps=True)),
+        Fix(
+            "Install what torch requires.",
+            install(facts, *pins, force=True, no_deps=True),
+            Goal(wanted=tuple(pins)),
+        ),
         severity=Severity.ERROR if broken else Severity.NOTE,
     )
 
@@ -228,9 +228,23 @@ def two_owners(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                 Evidence("owners", ", ".join(one.name for one in owners), "RECORD of each"),
                 *(Evidence("required by torch", kept.name, "METADATA") for _ in (1,) if kept.name in required),
             ),
-            Fix(f"Keep {kept.name}.", (uninstall(facts, *others), *again(facts, kept.name))),
+            _keep_one(facts, kept, others),
             severity=_weight_of_overwriting(facts, overwritten=overwritten),
         )
+
+
+def _keep_one(facts: HostFacts, kept: Package, others: list[str]) -> Fix:
+    """The others go, unless something requires them: then only another build of torch can end the conflict."""
+    needed = [(user.name, name) for name in others for user in users_of(facts, name)]
+    if not needed:
+        commands = (uninstall(facts, *others), *again(facts, kept.name))
+        return Fix(f"Keep {kept.name}.", commands, Goal(intact=(kept.name,), gone=tuple(others)))
+    return Fix(
+        f"{needed[0][0]} requires {needed[0][1]}, so neither can go: a torch that requires the same one ends it. "
+        "The command looks for such a build, and changes nothing without one.",
+        (repair(facts),),
+        Goal(fitting_torch=True),
+    )
 
 
 def _weight_of_overwriting(facts: HostFacts, *, overwritten: bool) -> Severity:
@@ -266,11 +280,13 @@ def cut_off(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     for owner, broken in damaged.items():
         file, reason = broken[0]
         package = installed(facts).named(owner)
-        fix = Fix(f"Remove {file}: it belongs to no distribution.", (remove(file),))
+        fix = Fix(f"Remove {file}: it belongs to no distribution.", (remove(file),), Goal(remains=(file,)))
         if package:
             look = in_words(run("df", "-h", path(package.folder)))
             fix = Fix(
-                f"See whether the disk is full ({look}); then install it again.", again(facts, owner, cache=False)
+                f"See whether the disk is full ({look}); then install it again.",
+                again(facts, owner, cache=False),
+                Goal(intact=(owner,), fresh=True),
             )
         told = [Evidence("size", value, label) for label, value in sizes.items() if file.endswith(f"/{label}")]
         more = and_more(len(broken) - 1, before=", ")
@@ -320,13 +336,18 @@ def leftovers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         of_torch = any(file_name(path).startswith("~orch") for path in finding.paths)
         guilty = of_torch and (import_failed(facts) or "torch:missing" in symptoms(facts))
         commands: list[Step] = [_remove_leftover(path) for path in finding.paths]
-        if guilty:
-            torch = installed(facts).named("torch")
-            commands += again(facts, "torch") if torch else install(facts, "torch")
+        goal = Goal(remains=finding.paths if finding.count == len(finding.paths) else ())
+        if guilty and installed(facts).named("torch"):
+            commands += again(facts, "torch")
+            goal |= Goal(intact=("torch",))
+        elif guilty:
+            anew = reinstall_torch(facts)
+            commands += anew.commands
+            goal |= anew.goal or Goal()
         yield Finding(
             f"an interrupted uninstall left {listed(finding.paths, finding.count)}",
             (Evidence("entries", listed(finding.paths, finding.count), finding.paths[0].rpartition("/")[0]),),
-            Fix("Delete them" + (", and install torch again." if guilty else "."), tuple(commands)),
+            Fix("Delete them" + (", and install torch again." if guilty else "."), tuple(commands), goal),
             severity=Severity.ERROR if guilty else Severity.NOTE,
         )
 
@@ -372,6 +393,7 @@ def two_dist_infos(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                     *(remove(path, folder=True) for path in others),
                     *install(facts, f"{name}=={pin}", force=True, no_deps=True),
                 ),
+                Goal(intact=(name,), remains=tuple(others)),
             ),
             severity=Severity.ERROR if import_failed(facts) else Severity.NOTE if seen else Severity.WARNING,
         )

@@ -13,6 +13,7 @@ from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.software import CudaLibrary, Interpreter
 from wheel_checks.facts.links.known_libraries import nvidia_project
+from wheel_checks.goal import Goal
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.installation.evidence import (
@@ -218,7 +219,8 @@ def _own_cudnn(facts: HostFacts, wrong: list[CudaLibrary], package: str) -> tupl
     if folders:
         return Fix("Take the other cuDNN off the loader's path.", (without_entries(facts, folders),)), False
     commands = install(facts, f"{package}>=9.24", no_deps=True) if package else ()
-    return Fix("Remove the system's cuDNN, or install a complete one beside torch.", commands), True
+    goal = Goal(wanted=(f"{package}>=9.24",)) if package else None
+    return Fix("Remove the system's cuDNN, or install a complete one next to torch.", commands, goal), True
 
 
 @cause(

@@ -17,6 +17,7 @@ from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.software import Interpreter
 from wheel_checks.facts.host.start_up import VariableChange
 from wheel_checks.facts.security.known import owners_of
+from wheel_checks.goal import Goal
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.parsing import numbers, requirement_or_none
 from wheel_checks.rules.host.cause import Layer, cause
@@ -194,7 +195,7 @@ def requirement_not_installed(facts: HostFacts, _expectations: Any) -> Iterator[
         yield Finding(
             f"{finding.subject} requires {pin}, which is not installed: torch cannot import {module}",
             (Evidence("said", probe.error, "import torch"), Evidence("Requires-Dist", str(wanted), finding.subject)),
-            Fix("Install it.", install(facts, pin)),
+            Fix("Install it.", install(facts, pin), Goal(wanted=(pin,))),
         )
         return
 
@@ -219,7 +220,7 @@ def built_for_another_python(facts: HostFacts, _expectations: Any) -> Iterator[F
     yield Finding(
         f"torch is built for {', '.join(start.extensions)}, and Python {python.version} imports none of these",
         (Evidence("imports", ", ".join(start.suffixes[:4]), python.path),),
-        Fix("Reinstall this torch with this Python.", again(facts, "torch")),
+        Fix("Reinstall this torch with this Python.", again(facts, "torch"), Goal(intact=("torch",))),
     )
 
 
@@ -247,5 +248,7 @@ def edited_file(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     yield Finding(
         f"{file} is not the file that {label} installed: its hash differs from RECORD",
         tuple(Evidence("edited", one) for one in probe.edited[:5]),
-        Fix(f"Reinstall {label}.", again(facts, known.name) if known else ()),
+        Fix(f"Reinstall {label}.", again(facts, known.name), Goal(intact=(known.name,)))
+        if known
+        else Fix(f"Reinstall {label}."),
     )

@@ -21,6 +21,7 @@ from wheel_checks.facts.host.triton_use import (
     variable_of,
     weight,
 )
+from wheel_checks.goal import Goal
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.parsing import numbers
 from wheel_checks.rules.host.cause import Layer, causes_in
@@ -247,7 +248,8 @@ def ptxas_not_executable(facts: HostFacts, _expectations: Any) -> Iterator[Findi
         if one.role in OPTED:
             fix = Fix("Let Triton take its own.", (Unset((one.role,)),))
         elif "Exec format" in one.error:
-            fix = Fix("Install the Triton for this machine.", install(facts, f"triton=={triton.version}", force=True))
+            step = install(facts, f"triton=={triton.version}", force=True, no_deps=True)
+            fix = Fix("Install the Triton for this machine.", step, Goal(intact=("triton",)))
         else:
             again = install(facts, f"triton=={triton.version}", force=True, no_deps=True)
             shown = ", then ".join(f"`{shell(step)}`" for step in again if isinstance(step, Command))

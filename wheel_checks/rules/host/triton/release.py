@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from wheel_checks.facts.host.triton_use import (
     release_for_torch,
     weight,
 )
+from wheel_checks.goal import Goal
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.parsing import requirement_or_none, version_or_none
 from wheel_checks.rules.host.cause import Layer, causes_in
@@ -44,7 +46,7 @@ def triton_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     yield Finding(
         f"Triton is not installed, and torch {torch.version} needs {wanted} for torch.compile and kernels",
         (Evidence("requirement", wanted, told_by), Evidence("torch", torch.folder)),
-        Fix("Install it.", install(facts, wanted)),
+        Fix("Install it.", install(facts, wanted), Goal(wanted=(wanted,))),
     )
 
 
@@ -71,7 +73,7 @@ def wrong_release(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                 Evidence("triton", triton.version, triton.folder),
                 Evidence("requirement", torch.triton, "METADATA of torch"),
             ),
-            Fix("Install the one that torch names.", install(facts, torch.triton)),
+            Fix("Install the one that torch names.", install(facts, torch.triton), Goal(wanted=(torch.triton,))),
             severity=_or_note(facts),
         )
 
@@ -100,12 +102,16 @@ def two_owners(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     if triton is None or len(triton.owners) < 2:
         return
     wanted = torch.triton if torch and torch.triton else "triton"
+    kept = next((name for name in triton.owners if re.match(rf"{re.escape(name)}\b(?!-)", wanted)), "")
+    gone = tuple(name for name in triton.owners if name != kept)
+    goal = Goal(intact=(kept,), gone=gone) if kept else Goal(wanted=(wanted,), gone=gone)
     yield Finding(
         f"{' and '.join(triton.owners)} both own the folder triton/: its files are a mixture",
         (Evidence("triton/__init__.py", triton.version, triton.folder), Evidence("RECORD", ", ".join(triton.owners))),
         Fix(
             "Remove all, and install the one that torch requires.",
             (uninstall(facts, *triton.owners), *install(facts, wanted)),
+            goal,
         ),
         severity=_or_note(facts),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from packaging.version import Version
@@ -17,6 +18,7 @@ from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.software import TorchFiles
 from wheel_checks.facts.host.tables import driver_cuda, host_gpus
 from wheel_checks.facts.host.torch.choice import public
+from wheel_checks.facts.host.torch.demands import demands_on
 from wheel_checks.facts.host.torch.fit import cuda_major, driver_behind, torch_package
 from wheel_checks.facts.host.torch.origin import conda_cpu_builds, cpu_settings, origin
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
@@ -59,9 +61,9 @@ def cpu_wheel_of_aarch64(facts: HostFacts, _expectations: Any) -> Iterator[Findi
     if torch is None or origin(facts) != "A01":
         return
     fix, driver = reinstall_torch(facts), driver_cuda(facts)
-    if driver and driver.major >= CUDA_OF_AARCH64:
+    if driver and driver.major >= CUDA_OF_AARCH64 and not demands_on(facts, "torch"):
         newer = "Or take torch 2.11 or later, which is for CUDA on the package index too."
-        fix = Fix(f"{fix.summary} {newer}", fix.commands)
+        fix = replace(fix, summary=f"{fix.summary} {newer}")
     yield Finding(
         f"torch {public(torch.version)} from the package index is a build for the CPU on aarch64; "
         "a CUDA build was expected",
@@ -100,7 +102,7 @@ def cpu_build(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         message += f": {settings[0].source or settings[0].tool} asks for it"
         variables = [one.source for one in settings if one.source in facts.variables]
         summary = f"Correct the setting in {', '.join(dict.fromkeys(one.source for one in settings))}. {fix.summary}"
-        fix = Fix(summary, (*map(unset, dict.fromkeys(variables)), *fix.commands))
+        fix = replace(fix, summary=summary, commands=(*map(unset, dict.fromkeys(variables)), *fix.commands))
     elif package is not None:
         source = f"{package.url or package.version}, by {package.installer or 'an unknown installer'}"
         evidence.append(Evidence("installed", source, "torch's dist-info"))
@@ -135,7 +137,7 @@ def driver_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             driver_shown(driver),
             *(Evidence(f"CUDA {row['cuda']}", f"driver {row['driver']} or newer", COMPATIBILITY) for row in table),
         ),
-        Fix(f"{fix.summary} Or install {needed}{_how_to_get_a_driver(facts)}.", fix.commands),
+        replace(fix, summary=f"{fix.summary} Or install {needed}{_how_to_get_a_driver(facts)}."),
     )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from wheel_checks.data import load
 from wheel_checks.facts.host.advice import reinstall_torch, right_build
-from wheel_checks.facts.host.commands import uninstall
+from wheel_checks.facts.host.commands import repair, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.software import Package, TorchFiles
 from wheel_checks.facts.host.torch.choice import machine_of, public
+from wheel_checks.facts.host.torch.demands import shares_paths
 from wheel_checks.facts.host.torch.fit import cuda_major, gpus_without_code, misfit, torch_package
 from wheel_checks.facts.host.torch.origin import automatic_settings, newest_release, origin, outbid_index
 from wheel_checks.facts.host.torch.timeline import Replacement, asked_for, history, replacement
@@ -71,18 +73,18 @@ def _traces(facts: HostFacts, torch: TorchFiles, before: Replacement) -> Iterato
 
 
 def _bring_back(facts: HostFacts, before: Replacement) -> Fix:
-    """The right build; what the former one left goes first when the new one has libraries of another CUDA."""
+    """The right build; libraries that the former one left, and whose files the new one's share, go first."""
     fix, build = reinstall_torch(facts), right_build(facts)
     commands = fix.commands
-    names = [package.name for package in before.orphans]
+    names = [package.name for package in before.orphans if shares_paths(package.name)]
     if build and names and not any(name.endswith(f"-cu{cuda_major(build.cuda)}") for name in names):
-        commands = (uninstall(facts, *names), *commands)
+        commands = (*[uninstall(facts, *names)] * (repair(facts) not in commands), *commands)
     guard = "a file of constraints that names this torch (pip -c, UV_CONSTRAINT)"
     if before.pinned_by:
         guard = f"--no-deps for {before.pinned_by[0][0].name}, or with {guard}"
     if build and build.backend:
         guard += f"; with uv, UV_TORCH_BACKEND={build.backend} is enough"
-    return Fix(f"{fix.summary} Next time, install with {guard}.", commands)
+    return replace(fix, summary=f"{fix.summary} Next time, install with {guard}.", commands=commands)
 
 
 @cause(
@@ -108,7 +110,9 @@ def outbid(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         f"torch {public(torch.version)} of the package index was taken and not the {backend} build of the extra index "
         f"({setting.source}): the highest version wins; it {misfit(facts)}",
         (version_file(torch), Evidence(f"{setting.tool} {setting.name}", setting.value, setting.source), *offered),
-        Fix(f"Take the extra index out of {setting.source}, and name the build instead. {fix.summary}", fix.commands),
+        replace(
+            fix, summary=f"Take the extra index out of {setting.source}, and name the build instead. {fix.summary}"
+        ),
     )
 
 
