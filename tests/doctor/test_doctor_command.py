@@ -286,7 +286,7 @@ def test_a_file_that_is_not_there(wheelproof: Wheelproof) -> None:
         (["--timeout", "nan"], "--timeout nan is no time to wait"),
         (["--timeout", "inf"], "--timeout inf is no time to wait"),
         (["--yes"], "--yes is of --fix"),
-        (["--fix"], "--fix asks before it runs anything, and standard input is no terminal"),
+        (["--fix"], "--fix asks before it changes anything, and standard input is no terminal"),
     ],
 )
 def test_options_that_do_not_go_together(
@@ -412,13 +412,16 @@ def test_fix_asks_before_it_runs_anything(
 ) -> None:
     patient = Patient.make(tmp_path / "venv")
     patient.installed.remove(NCCL)
+    nccl_wheel().write(tmp_path)
+    for name, value in {"UV_FIND_LINKS": str(tmp_path), "UV_NO_INDEX": "1"}.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
     run = wheelproof("doctor", "--python", patient.python, "--fix")
 
-    assert "Nothing was run." in run.out
-    assert "these commands mend it:" in run.err
-    assert "nvidia-nccl-cu13==2.28.9" in run.err
-    assert run.err.endswith("run them? [y/N] ")
+    assert "Nothing was changed." in run.out
+    assert f"the plan for {patient.folder} (+ comes, - goes, ~ is replaced):" in run.err
+    assert "  ~ nvidia-nccl-cu13 2.28.9, the same files again" in run.err
+    assert run.err.endswith("change it? [y/N] ")
 
 
 def test_what_fix_may_not_run_is_said(patient: Patient, driver: Path) -> None:

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING
 from wheel_checks.errors import UsageError
 from wheel_checks.model import Subject, Unavailable
 from wheel_checks.process import find_program
-from wheelproof.cli.options import OutputOptions, add_output_options, emit, open_output, say
+from wheelproof.cli.options import OutputOptions, add_output_options, emit, open_output
 from wheelproof.cli.progress import Progress
 from wheelproof.reporting import OpenReport
 
 if TYPE_CHECKING:  # not for --help
-    from collections.abc import Callable
-
     from wheel_checks.facts.gpu.expected import HostExpectation
     from wheel_checks.facts.host.facts import HostFacts
     from wheelproof.doctor.report import Examination
@@ -70,9 +68,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fix",
         action="store_true",
-        help="run the commands of the fix that only install into this virtual environment, and diagnose again",
+        help="plan the smallest change of this virtual environment that removes the cause and breaks no requirement, "
+        "show it, ask, carry it out, and diagnose again; what makes nothing better is put back",
     )
-    parser.add_argument("--yes", action="store_true", help="--fix does not ask before it runs them")
+    parser.add_argument("--yes", action="store_true", help="--fix does not ask before it changes anything")
+    parser.add_argument(
+        "--undo", action="store_true", help="put the environment back as it was before the last --fix, byte for byte"
+    )
     parser.add_argument(
         "--save-facts", metavar="FILE", help="write what is known to FILE, without names, tokens and identifiers"
     )
@@ -89,6 +91,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     output = OutputOptions.from_arguments(arguments)
     _check(arguments)
+    if arguments.undo:
+        from wheelproof.cli.mending import put_back
+
+        return put_back(arguments.python, quiet=output.quiet)
     expected = _expected(arguments.expect)
     opened = OpenReport("doctor")
     request = Request(arguments.python, arguments.root, arguments.timeout)
@@ -107,7 +113,9 @@ def run(arguments: argparse.Namespace) -> int:
             stream.write(facts_text(found.facts))
         notes.append(f"The facts are in {arguments.save_facts}; look at them before you pass them on.")
     if arguments.fix:
-        found = _mend(found, look, notes, ask=not arguments.yes)
+        from wheelproof.cli.mending import mend
+
+        found = mend(found, look, notes, offline=output.offline, ask=not arguments.yes)
     more = _kernels(found, arguments.timeout, notes) if arguments.full else []
     from wheelproof.doctor.report import Showing, make_report
 
@@ -137,7 +145,12 @@ def _expected(text: str) -> HostExpectation | None:
 def _check(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together."""
     elsewhere = "--facts" if arguments.facts else "--root" if arguments.root != "/" else ""
-    acting = [name for name, given in (("--fix", arguments.fix), ("--full", arguments.full)) if given]
+    given = (("--undo", arguments.undo), ("--fix", arguments.fix), ("--full", arguments.full))
+    acting = [name for name, is_given in given if is_given]
+    if arguments.undo and len(acting) > 1:
+        raise UsageError(
+            f"--undo puts back what --fix did, and {acting[1]} does something else", expected="one of the two"
+        )
     if arguments.full and arguments.expect.strip().lower() == "cpu":
         raise UsageError("--full runs kernels on a GPU, and --expect cpu expects none", expected="one of the two")
     if elsewhere and acting:
@@ -156,27 +169,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.yes and not arguments.fix:
         raise UsageError("--yes is of --fix")
     if arguments.fix and not arguments.yes and not sys.stdin.isatty():
-        raise UsageError("--fix asks before it runs anything, and standard input is no terminal", expected="--yes")
-
-
-def _mend(found: Examination, again: Callable[[], Examination], notes: list[str], *, ask: bool) -> Examination:
-    """Show the commands that may be run, run them, and examine again; the same examination when nothing was run."""
-    from wheelproof.doctor.fixing import difference, run_steps, what_to_run
-
-    steps, refused = what_to_run(found.diagnosis, found.facts)
-    notes += refused
-    if not steps:
-        return found
-    say("these commands mend it:")
-    for step in steps:
-        say(f"  {step.command}")
-    if ask and not _agreed("run them? [y/N] "):
-        notes.append("Nothing was run.")
-        return found
-    notes += [f"Ran (exit code {ran.status}): {ran.command}" for ran in run_steps(steps)]
-    after = again()
-    notes.append(difference(found.diagnosis, after.diagnosis))
-    return after
+        raise UsageError("--fix asks before it changes anything, and standard input is no terminal", expected="--yes")
 
 
 def _kernels(found: Examination, timeout: float, notes: list[str]) -> list[Subject]:
@@ -188,9 +181,3 @@ def _kernels(found: Examination, timeout: float, notes: list[str]) -> list[Subje
         notes.append("--full ran no kernels: torch has no GPU to run them on.")
         return []
     return [run_smoke(interpreter.path, timeout)]
-
-
-def _agreed(question: str) -> bool:
-    sys.stderr.write(question)
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}

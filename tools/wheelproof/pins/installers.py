@@ -15,16 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import FormatError, OfflineError, SourceError
 from wheel_checks.facts.stack.facts import Conflict
-from wheel_checks.formats.wheel.wheel_name import parse_wheel_name
 from wheel_checks.process import LARGEST_OUTPUT, StartError
 from wheel_checks.sources.regular_file import read_start
 from wheel_checks.sources.scratch_folder import scratch_folder
+from wheel_checks.sources.uv.changes import parse_changes
 from wheel_checks.sources.uv.explanation import Demand, Explanation, explain
 from wheel_checks.sources.uv.resolver import NoSolutionError
 from wheel_checks.sources.uv_binary import Answer, run_installer, run_uv
@@ -37,8 +36,6 @@ PIP_ALONE = (
     "import sys; sys.path[:] = filter(None, sys.path); import runpy; "
     "runpy.run_module('pip', run_name='__main__', alter_sys=True)"
 )
-_CHANGE = re.compile(r" ([-+~]) ([A-Za-z0-9._-]+)(?:==(\S+)| @ (\S+))?")  # uv: " + torch==2.8.0", " + torch @ URL"
-_UV_DONE = re.compile(r"^(?:Would |Checked |Audited )", re.MULTILINE)
 _PIP_DEMAND = re.compile(
     r"(?:The user requested|(\S+) (\S+) depends on) (.+)"
 )  # pip, under "The conflict is caused by"
@@ -106,24 +103,8 @@ def read_uv(done: Answer) -> DryRun:
 
 def parse_uv_changes(words: str) -> DryRun:
     """Read the list of changes that uv prints. Raises FormatError when the words hold no such list."""
-    installed: dict[str, str] = {}
-    removed: dict[str, str] = {}
-    urls: dict[str, str] = {}
-    for line in words.splitlines():
-        matched = _CHANGE.match(line)
-        if matched is None:
-            continue
-        sign, name, version, url = matched.groups()
-        normalised = str(canonicalize_name(name))
-        if url:
-            urls[normalised] = url
-        if sign in "-~":
-            removed[normalised] = version or ""
-        if sign in "+~":
-            installed[normalised] = version or (_version_of(url) if url else "")
-    if not installed and not removed and not _UV_DONE.search(words):
-        raise FormatError("what uv says cannot be read", expected='"Would install ..." or "Would make no changes"')
-    return DryRun(installed, removed, urls)
+    changes = parse_changes(words)
+    return DryRun(changes.installed, changes.removed, changes.urls)
 
 
 def pip_dry_run(
@@ -193,13 +174,6 @@ def parse_pip_report(data: bytes, packages: Mapping[str, str]) -> DryRun:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
-
-
-def _version_of(url: str) -> str:
-    try:
-        return parse_wheel_name(unquote(urlsplit(url).path.rpartition("/")[2])).version
-    except (FormatError, ValueError):
-        return ""
 
 
 def _pip_explanation(words: str, nothing: str) -> Explanation:

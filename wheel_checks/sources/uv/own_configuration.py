@@ -78,5 +78,9 @@ def pinning_project(requirements: Sequence[str], pinned: Mapping[str, str]) -> s
 
 def run_uv_alone(arguments: Sequence[str], environ: Mapping[str, str], timeout: float) -> Answer:
     """As :func:`run_uv`, but what ``environ`` says of indexes, constraints and the like does not reach uv."""
-    kept = {name: value for name, value in environ.items() if not name.startswith("UV_") or _KEPT.match(name)}
-    return run_uv(arguments, kept, timeout)
+    return run_uv(arguments, reaching_variables(environ), timeout)
+
+
+def reaching_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables without those that configure uv, but for how it reaches servers and where its cache is."""
+    return {name: value for name, value in environ.items() if not name.startswith("UV_") or _KEPT.match(name)}

@@ -61,14 +61,14 @@ def _torch_files(
         cuda=values.get("cuda", ""),
         hip=values.get("hip", ""),
         xpu=values.get("xpu", ""),
-        architectures=_architectures(tree, f"{folder}/lib/libtorch_python.so") if gpu else (),
+        architectures=read_architectures(tree, f"{folder}/lib/libtorch_python.so") if gpu else (),
         has_cuda_library=tree.is_file(f"{folder}/lib/libtorch_cuda.so"),
         triton=_triton(own, target) if own else "",
         rpath=_search_folders(tree, f"{folder}/lib", machine),
     )
 
 
-def _architectures(tree: FileTree, path: str) -> tuple[str, ...]:
+def read_architectures(tree: FileTree, path: str) -> tuple[str, ...]:
     """The list that torch reports as torch.cuda.get_arch_list(): a string of its own in this library."""
     try:
         with open_regular(tree.outside(path)) as file:

@@ -1,0 +1,82 @@
+"""``wheelproof doctor --fix`` and ``--undo``: the plan, the question, and what became of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from wheel_checks.commands import in_words, path, run
+from wheel_checks.errors import NotFoundError, WheelproofError
+from wheel_checks.model import Unavailable
+from wheel_checks.phrases import plural
+from wheel_checks.report.wording import neutral, write
+from wheelproof.cli.options import open_output, say
+from wheelproof.doctor.probes.python import read_interpreter
+from wheelproof.doctor.repair.carrying_out import put_back as undo_repair
+from wheelproof.doctor.repair.session import Session
+from wheelproof.doctor.report import Examination
+
+
+def mend(
+    found: Examination, again: Callable[[], Examination], notes: list[str], *, offline: bool, ask: bool
+) -> Examination:
+    """Show the plan, carry it out, and examine again; the same examination when nothing was changed or all was put
+    back.
+    """
+    session = Session(found.facts, found.diagnosis, os.environ, Path.cwd(), offline)
+    repair = session.plan()
+    notes += session.notes
+    if repair is None:
+        return found
+    say(f"the plan for {repair.prefix} (+ comes, - goes, ~ is replaced):")
+    for line in repair.plan.lines():
+        say(line)
+    if ask and not _agreed("change it? [y/N] "):
+        notes.append("Nothing was changed.")
+        return found
+    after = [found]
+
+    def judge() -> str:
+        after.append(again())
+        return session.judge(after[-1].diagnosis)
+
+    try:
+        repair.carry_out(judge)
+    except WheelproofError as error:
+        notes.append(f"--fix failed, and {repair.prefix} is as it was before: {error}")
+        return found
+    except (KeyboardInterrupt, SystemExit):
+        say(f"interrupted: {repair.prefix} is as it was before")
+        raise
+    changed = len(repair.plan.coming) + len(repair.plan.gone)
+    undo = run("wheelproof", "doctor", "--python", path(repair.plan.contents.python), "--undo")
+    notes.append(f"Repaired: {plural(changed, 'distribution')} changed. {in_words(undo)} puts everything back.")
+    notes += session.reminders()
+    return after[-1]
+
+
+def put_back(python: str, *, quiet: bool) -> int:
+    """Put back what the last --fix changed. Raises WheelproofError."""
+    interpreter = read_interpreter(python=python, environ=os.environ)
+    if isinstance(interpreter, Unavailable):
+        raise NotFoundError(interpreter.reason, hint=interpreter.hint)
+    prefix = Path(os.path.realpath(interpreter.prefix))
+    try:
+        done = undo_repair(prefix)
+        said = (
+            f"{prefix} is as it was before the repair: {plural(done.restored, 'file')} put back, {done.removed} removed"
+        )
+    except NotFoundError as error:  # also the second time
+        said = error.what
+    if not quiet:
+        with open_output("-") as stream:
+            write(stream, f"{neutral(said)}\n")
+    return 0
+
+
+def _agreed(question: str) -> bool:
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}

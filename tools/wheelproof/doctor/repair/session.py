@@ -1,0 +1,151 @@
+"""From a diagnosis to a repair: what is to be mended, the plan for it, and whether it made anything better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from wheel_checks.errors import WheelproofError
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.goal import Goal
+from wheel_checks.model import CheckResult, Severity, Unavailable
+from wheel_checks.phrases import joined
+from wheel_checks.sources.client import HttpClient
+from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
+from wheel_checks.sources.installer_files import flag
+from wheelproof.doctor.diagnosis import Diagnosis
+from wheelproof.doctor.repair.carrying_out import Repair
+from wheelproof.doctor.repair.graph import Graph
+from wheelproof.doctor.repair.installed import read_contents
+from wheelproof.doctor.repair.offers import Offers
+from wheelproof.doctor.repair.permission import refusal
+from wheelproof.doctor.repair.planner import Planner
+from wheelproof.doctor.repair.project_files import bring_it_back
+from wheelproof.doctor.repair.solving import NoPlanError, Solver, environment_of
+from wheelproof.doctor.repair.why_not import why_not
+
+# The stages of torch on its way to a GPU: a diagnosis that fails at an earlier one than before is worse.
+_STAGES = (
+    ("torch:missing",),
+    ("torch:import", "torch:signal", "torch:hang"),
+    ("torch:cpu-build", "torch:unavailable", "torch:init", "cuda:*"),
+    ("torch:compute",),
+    ("triton:*", "kernel:*"),
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be mended: a goal, the rules that ask for it, and sentences about fixes that --fix does not run."""
+
+    goal: Goal | None = None
+    rules: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class Session:
+    """The repair of one host. ``folder`` is the working directory, ``environ`` the user's variables."""
+
+    facts: HostFacts
+    diagnosis: Diagnosis
+    environ: Mapping[str, str]
+    folder: Path
+    offline: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def plan(self) -> Repair | None:
+        """The repair; None where there is none, and ``notes`` then say why."""
+        asked = self._asked()
+        self.notes += asked.notes
+        if asked.goal is None:
+            return None
+        if reason := refusal(self.facts):
+            self.notes.append(f"--fix changes nothing: {reason}")
+            return None
+        try:
+            return self._plan(asked.goal)
+        except NoPlanError as error:
+            self._say_why_not(error)
+            self.notes += self.reminders()
+        except WheelproofError as error:
+            self.notes.append(f"--fix has no plan: {error}")
+        return None
+
+    def judge(self, after: Diagnosis) -> str:
+        """Why the host is not better than before, "" when it is."""
+        asked = self._asked().rules
+        left = {result.rule for result in _found(after) if result.severity is Severity.ERROR} & asked
+        if left:
+            return f"{joined(sorted(left))} is still found"
+        if _stage(after) < _stage(self.diagnosis):
+            return f"torch got further before: now {joined(after.symptoms[:3])}"
+        return ""
+
+    def reminders(self) -> Iterator[str]:
+        """What brings the fault back."""
+        goal = self._asked().goal
+        if goal is not None and (goal.fitting_torch or goal.companions):
+            yield from bring_it_back(self.facts, self.folder)
+
+    def _plan(self, goal: Goal) -> Repair:
+        interpreter = self.facts.interpreter
+        if isinstance(interpreter, Unavailable):
+            raise NoPlanError("the interpreter is unknown")
+        contents = read_contents(interpreter)
+        environ = environment_of(self.environ, contents.prefix)
+        config = configured_indexes(environ, self.folder)
+        for address in config.refused:
+            self.notes.append(f"not asked: {address.url}, which only {address.where} names")
+        own = contents.own
+        with HttpClient(offline=self.offline or bool(flag(self.environ, "UV_OFFLINE"))) as client:
+            offers = Offers(client, _trusted(config), interpreter)
+            graph = Graph(own, offers.target.markers())
+            plan = Planner(self.facts, contents, graph, offers, environ).plan(goal)
+            return Repair(plan, Solver(contents, graph, offers.config, environ), self.facts)
+
+    def _say_why_not(self, error: NoPlanError) -> None:
+        self.notes.append(f"--fix has no plan, and changes nothing: {error}")
+        self.notes += [f"what stops it: {reason}" for reason in error.reasons]
+
+    def _asked(self) -> Asked:
+        """The goal of the root (or, without one, of whatever was found), with those of other errors about packages."""
+        root = self.diagnosis.root
+        worth = [result for result in _found(self.diagnosis) if result.severity is not Severity.NOTE]
+        if root is None and not worth:
+            return Asked(notes=("--fix has nothing to do",))
+        first = [root] if root else worth
+        notes = [why_not(result, self.facts) for result in first if result.fix is None or result.fix.goal is None]
+        if root is not None and notes:
+            return Asked(notes=tuple(notes))
+        mended = [one for one in (*first, *worth) if one.fix and one.fix.goal and (one in first or _is_error(one))]
+        goal: Goal | None = None
+        for one in mended:
+            if one.fix and one.fix.goal:
+                goal = one.fix.goal if goal is None else goal | one.fix.goal
+        return Asked(goal, frozenset(one.rule for one in mended), tuple(dict.fromkeys(notes)))
+
+
+def _trusted(config: IndexConfig) -> IndexConfig:
+    """The configuration without what only a tree names: that is not asked, and said."""
+    return replace(config, refused=())
+
+
+def _is_error(result: CheckResult) -> bool:
+    return result.severity is Severity.ERROR
+
+
+def _found(diagnosis: Diagnosis) -> tuple[CheckResult, ...]:
+    return (*((diagnosis.root,) if diagnosis.root else ()), *diagnosis.consequences, *diagnosis.others)
+
+
+def _stage(diagnosis: Diagnosis) -> int:
+    """How far torch comes: the number of the first stage that fails."""
+    failing = (
+        number
+        for number, names in enumerate(_STAGES)
+        if any(fnmatchcase(one, n) for one in diagnosis.symptoms for n in names)
+    )
+    return next(failing, len(_STAGES))
