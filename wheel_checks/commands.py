@@ -267,20 +267,17 @@ def option(name: str, value: str) -> Word:
 
 def shell(step: Runnable) -> str:
     """The step as a POSIX shell reads it, without its note: every argument is quoted as far as it must be."""
-    match step:
-        case Command(argv, _, folder):
-            text = shlex.join(argv)
-            return f"(cd {shlex.quote(folder)} && {text})" if folder else text
-        case Export(name, str(value)):
-            return f"export {name}={shlex.quote(value)}"
-        case Export(name, value):
-            return f'export {name}="$({shlex.join(value)})"'
-        case Unset(names):
-            return f"unset {' '.join(names)}"
-        case Pipe(commands):
-            return " | ".join(map(shlex.join, commands))
-        case WriteFile(file, lines, _, as_root):
-            return shell(Pipe((("printf", "%s\\n", *lines), (*["sudo"] * as_root, "tee", file))))
+    if isinstance(step, Command):
+        text = shlex.join(step.argv)
+        return f"(cd {shlex.quote(step.folder)} && {text})" if step.folder else text
+    if isinstance(step, Export):
+        value = shlex.quote(step.value) if isinstance(step.value, str) else f'"$({shlex.join(step.value)})"'
+        return f"export {step.name}={value}"
+    if isinstance(step, Unset):
+        return f"unset {' '.join(step.names)}"
+    if isinstance(step, Pipe):
+        return " | ".join(map(shlex.join, step.commands))
+    return shell(Pipe((("printf", "%s\\n", *step.lines), (*["sudo"] * step.as_root, "tee", step.path))))
 
 
 def commented(step: Runnable) -> str:

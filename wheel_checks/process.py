@@ -49,7 +49,7 @@ def without_relative(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables without the relative and empty entries of search paths: they name another folder in every tree."""
     kept = {}
     for name, value in variables.items():
-        entries = re.split(_SEARCHED.get(name, "$^"), value)
+        entries = re.split(_SEARCHED[name], value) if name in _SEARCHED else []
         # A preloaded library without a slash is searched for, as any other.
         good = [entry for entry in entries if entry[:1] == "/" or ("PRELOAD" in name and entry and "/" not in entry)]
         if name not in _SEARCHED or len(good) == len(entries):

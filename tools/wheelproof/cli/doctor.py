@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # not for --help
     from wheel_checks.facts.host.facts import HostFacts
     from wheelproof.doctor.report import Examination
 
+_OF_A_DIAGNOSIS = ("--python", "--expect", "--host", "--full", "--fix", "--save-facts", "--facts")
 TIMEOUT, LONGEST = 60.0, 86_400.0  # seconds
 
 
@@ -81,6 +82,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--facts", metavar="FILE", help="diagnose the machine whose facts are in FILE, and not this one"
     )
+    parser.add_argument(
+        "--collector",
+        action="store_true",
+        help="write a program of one file that collects the facts of a machine without wheelproof, for --facts: it "
+        "needs Python 3.6 or newer, and no package",
+    )
     add_output_options(parser)
 
 
@@ -95,6 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
         from wheelproof.cli.mending import put_back
 
         return put_back(arguments.python, quiet=output.quiet)
+    if arguments.collector:
+        return _write_collector(output.output)
     expected = _expected(arguments.expect)
     opened = OpenReport("doctor")
     request = Request(arguments.python, arguments.root, arguments.timeout)
@@ -128,6 +137,15 @@ def run(arguments: argparse.Namespace) -> int:
     return emit(make_report(found, showing, opened, more=more, notes=notes), output)
 
 
+def _write_collector(output: str) -> int:
+    from wheelproof.doctor.collector.program import collector_program
+
+    text = collector_program()
+    with open_output(output) as stream:
+        stream.write(text)
+    return 0
+
+
 def _examine(facts: HostFacts, expected: HostExpectation | None) -> Examination:
     from wheelproof.doctor.report import examine  # after the facts have been read
 
@@ -144,6 +162,12 @@ def _expected(text: str) -> HostExpectation | None:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together."""
+    asked = [name for name in _OF_A_DIAGNOSIS if getattr(arguments, name.lstrip("-").replace("-", "_"))]
+    if arguments.collector and asked:
+        raise UsageError(
+            f"--collector writes a program and diagnoses nothing, and {asked[0]} is of a diagnosis",
+            expected="wheelproof doctor --collector > collect.py",
+        )
     elsewhere = "--facts" if arguments.facts else "--root" if arguments.root != "/" else ""
     given = (("--undo", arguments.undo), ("--fix", arguments.fix), ("--full", arguments.full))
     acting = [name for name, is_given in given if is_given]

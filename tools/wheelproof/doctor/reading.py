@@ -30,11 +30,12 @@ _RESERVE, _LEAST = 2.0, 0.7  # seconds; and this part of the time in any case
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be looked at, and for how long."""
+    """What is to be looked at, and for how long, in seconds; ``trial`` says whether torch is imported."""
 
     python: str = ""
     root: str = "/"
     timeout: float = 60.0
+    trial: bool = True
 
 
 def read_host(request: Request, environ: Mapping[str, str], on_read: Callable[[], object] = lambda: None) -> HostFacts:
@@ -76,7 +77,7 @@ def _start(sections: Sections, request: Request, environ: Mapping[str, str], bud
     def dangerous() -> Several:
         known = HostFacts(**{name: get(name) for name in _SIGNS})
         steps = _probe("dangerous").read_dangerous
-        answers = steps(known, environment=environ, budget=budget, root=root)
+        answers = steps(known, environment=environ, budget=budget, root=root, trial=request.trial)
         return Several(answers._asdict())
 
     def triton() -> Any:

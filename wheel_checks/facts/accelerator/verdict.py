@@ -168,7 +168,7 @@ def _content_signal(content: AcceleratorContent | Unavailable) -> Signal:
         # One thing of each kind, those of the first accelerator with a version first.
         best = sorted(content.shown, key=lambda s: (s.accelerator != found[0], not s.version))
         kinds = {(s.accelerator, s.how, s.version): s for s in reversed(best)}
-        detail = "; ".join(map(str, list(reversed(kinds.values()))[:4]))
+        detail = "; ".join(map(str, list(kinds.values())[::-1][:4]))
         return Signal(CONTENT, found, majors[0] if len(majors) == 1 else "", detail, "native members")
     if not content.complete:
         return Signal(CONTENT, (), "", content.missing, "native members")

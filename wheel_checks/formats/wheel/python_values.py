@@ -77,19 +77,18 @@ def one_text(text: str) -> Text:
 
 def texts_of(value: Value) -> tuple[str, ...]:
     """What the value may be as text."""
-    match value:
-        case Text(texts):
-            return texts
-        case Many(items):
-            return tuple(dict.fromkeys(text for item in items for text in texts_of(item)))[:MOST_TEXTS] or ("*",)
-        case Named(name):
-            if name in KNOWN:
-                return (KNOWN[name],)
-            module, _, attribute = name.rpartition(".")
-            if attribute == "__file__":
-                return (f"{module.replace('.', '/')}/__init__.py",)
-            if attribute == "__path__":
-                return (module.replace(".", "/"),)
+    if isinstance(value, Text):
+        return value.texts
+    if isinstance(value, Many):
+        return tuple(dict.fromkeys(text for item in value.items for text in texts_of(item)))[:MOST_TEXTS] or ("*",)
+    if isinstance(value, Named):
+        if value.name in KNOWN:
+            return (KNOWN[value.name],)
+        module, _, attribute = value.name.rpartition(".")
+        if attribute == "__file__":
+            return (f"{module.replace('.', '/')}/__init__.py",)
+        if attribute == "__path__":
+            return (module.replace(".", "/"),)
     return ("*",)
 
 

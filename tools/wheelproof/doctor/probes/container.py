@@ -28,7 +28,7 @@ _CGROUPS = {  # what stands in /proc/1/cgroup or /proc/self/mountinfo
 # Tried in a child: a seccomp filter may answer with SIGSYS. CUDA needs both (catalogue E09). Nothing is changed: the
 # name that is written is the one that was read.
 _TRIALS = """
-import errno, os, threading
+import errno, os
 def tell(name, error):
     print(name, errno.errorcode.get(error.errno, error.errno) if error else "", sep="=", flush=True)
 def trial(name, work):
@@ -38,13 +38,23 @@ def trial(name, work):
         tell(name, error)
     else:
         tell(name, None)
+def memory_file():
+    if hasattr(os, "memfd_create"):
+        return os.close(os.memfd_create("wheelproof"))
+    import ctypes  # before Python 3.8
+    create = getattr(ctypes.CDLL(None, use_errno=True), "memfd_create", None)
+    number = create(b"wheelproof", 0) if create else None
+    if number == -1:
+        raise OSError(ctypes.get_errno(), "memfd_create")
+    if number is not None:
+        os.close(number)
 def comm():
-    path = "/proc/self/task/%d/comm" % threading.get_native_id()
+    path = "/proc/self/task/%d/comm" % os.getpid()  # of the first thread
     with open(path, "rb") as file:
         name = file.read()
     with open(path, "wb") as file:
         file.write(name)
-trial("memfd_create", lambda: os.close(os.memfd_create("wheelproof")))
+trial("memfd_create", memory_file)
 trial("write own comm", comm)
 """
 _TRIAL_SECONDS = 5.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import pwd
 import re
 from pathlib import Path
@@ -60,7 +59,7 @@ def _os_release(top: Path) -> dict[str, str]:
 
 
 def _libc(top: Path, *, here: bool) -> tuple[str, str]:
-    if here and (found := platform.libc_ver())[0] == "glibc":
+    if here and (found := _own_libc())[0] == "glibc":
         return found
     if any((top / path).exists() for path in _MUSL):
         return "musl", ""
@@ -69,6 +68,15 @@ def _libc(top: Path, *, here: bool) -> tuple[str, str]:
             if match := re.fullmatch(r"libc-(\d+\.\d+)\.so", name):
                 return "glibc", match[1]
     return ("glibc", "") if names_in(top / "lib64") or names_in(top / "usr/lib") else ("", "")
+
+
+def _own_libc() -> tuple[str, str]:
+    """The C library of this process as it names itself; musl has no such name."""
+    try:
+        name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
+    except (OSError, ValueError):
+        return "", ""
+    return name, version
 
 
 def _secure_boot(top: Path) -> bool | None:

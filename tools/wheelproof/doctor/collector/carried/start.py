@@ -1,0 +1,94 @@
+"""Collects what `wheelproof doctor` knows of this machine, where wheelproof cannot be installed.
+
+    python3 collect.py > facts.json         # on the machine in question; Python 3.6 or newer
+    wheelproof doctor --facts facts.json    # anywhere
+
+Nothing is installed and nothing is sent. torch is imported, and tried, in a process of the interpreter in question;
+--no-trial leaves that out, and then the diagnosis cannot be that torch works. Names of users and hosts, tokens,
+addresses and identifiers of GPUs are replaced: look at the facts before you pass them on.
+"""
+
+import argparse
+import base64
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+
+OLDEST = (3, 6)
+LONGEST = 86400.0  # seconds
+
+
+def arguments():
+    """What the command line says."""
+    parser = argparse.ArgumentParser(
+        prog="collect.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--python",
+        metavar="PATH",
+        default="",
+        help="the interpreter, or its environment, that is to be looked at (default: the active environment, else the "
+        "first python3 on PATH)",
+    )
+    parser.add_argument(
+        "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="stop reading after SECONDS (default: 60)"
+    )
+    parser.add_argument("--no-trial", action="store_true", help="do not import torch")
+    return parser.parse_args()
+
+
+def seconds(text):
+    """A time to wait."""
+    value = float(text)
+    if not 0 < value <= LONGEST:
+        raise argparse.ArgumentTypeError("expected a number above 0, up to a day")
+    return value
+
+
+def unpack(folder, texts, binaries):
+    """Write the carried files below a folder."""
+    files = {name: text.encode("utf-8") for name, text in texts.items()}
+    files.update((name, base64.b64decode(text)) for name, text in binaries.items())
+    for name, content in files.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
+
+
+def collect(texts, binaries):
+    """Print the facts of this machine; the exit code."""
+    if sys.version_info < OLDEST:
+        sys.stderr.write("collect.py needs Python 3.6 or newer, and this is %s\n" % sys.version.split()[0])
+        return 2
+    asked = arguments()
+    try:
+        folder = tempfile.mkdtemp(prefix="wheelproof-collect-")  # only this user can read it
+    except OSError as error:
+        sys.stderr.write("no temporary folder can be made (%s); TMPDIR can name one\n" % error)
+        return 3
+    try:
+        unpack(folder, texts, binaries)
+        sys.dont_write_bytecode = True
+        sys.path.insert(0, folder)
+        from wheelproof.doctor.facts_file import facts_text
+        from wheelproof.doctor.reading import Request, read_host
+
+        sys.stderr.write("reading this machine, for at most %g seconds\n" % asked.timeout)
+        request = Request(asked.python, timeout=asked.timeout, trial=not asked.no_trial)
+        text = facts_text(read_host(request, os.environ))
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:  # standard output cannot be written, or the temporary folder
+        sys.stderr.write("the facts cannot be written: %s\n" % error)
+        with contextlib.suppress(OSError):
+            sys.stdout.close()
+        return 3
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.stderr.write("look at the facts before you pass them on; wheelproof doctor --facts FILE reads them\n")
+    return 0
