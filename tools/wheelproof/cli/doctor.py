@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # not for --help
     from wheel_checks.facts.host.facts import HostFacts
     from wheelproof.doctor.report import Examination
 
-_OF_A_DIAGNOSIS = ("--python", "--expect", "--host", "--full", "--fix", "--save-facts", "--facts")
+_OF_A_DIAGNOSIS = ("--python", "--expect", "--host", "--full", "--fix", "--undo", "--save-facts", "--facts")
 TIMEOUT, LONGEST = 60.0, 86_400.0  # seconds
 
 
@@ -162,19 +162,8 @@ def _expected(text: str) -> HostExpectation | None:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together."""
-    asked = [name for name in _OF_A_DIAGNOSIS if getattr(arguments, name.lstrip("-").replace("-", "_"))]
-    if arguments.collector and asked:
-        raise UsageError(
-            f"--collector writes a program and diagnoses nothing, and {asked[0]} is of a diagnosis",
-            expected="wheelproof doctor --collector > collect.py",
-        )
+    acting = _acting(arguments)
     elsewhere = "--facts" if arguments.facts else "--root" if arguments.root != "/" else ""
-    given = (("--undo", arguments.undo), ("--fix", arguments.fix), ("--full", arguments.full))
-    acting = [name for name, is_given in given if is_given]
-    if arguments.undo and len(acting) > 1:
-        raise UsageError(
-            f"--undo puts back what --fix did, and {acting[1]} does something else", expected="one of the two"
-        )
     if arguments.full and arguments.expect.strip().lower() == "cpu":
         raise UsageError("--full runs kernels on a GPU, and --expect cpu expects none", expected="one of the two")
     if elsewhere and acting:
@@ -194,6 +183,23 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--yes is of --fix")
     if arguments.fix and not arguments.yes and not sys.stdin.isatty():
         raise UsageError("--fix asks before it changes anything, and standard input is no terminal", expected="--yes")
+
+
+def _acting(arguments: argparse.Namespace) -> list[str]:
+    """The options that do more than diagnose. Raises UsageError for those that do not go together."""
+    asked = [name for name in _OF_A_DIAGNOSIS if getattr(arguments, name.lstrip("-").replace("-", "_"))]
+    if arguments.collector and asked:
+        raise UsageError(
+            f"--collector writes a program and diagnoses nothing, and {asked[0]} is of a diagnosis",
+            expected="wheelproof doctor --collector > collect.py",
+        )
+    given = (("--undo", arguments.undo), ("--fix", arguments.fix), ("--full", arguments.full))
+    acting = [name for name, is_given in given if is_given]
+    if arguments.undo and len(acting) > 1:
+        raise UsageError(
+            f"--undo puts back what --fix did, and {acting[1]} does something else", expected="one of the two"
+        )
+    return acting
 
 
 def _kernels(found: Examination, timeout: float, notes: list[str]) -> list[Subject]:
