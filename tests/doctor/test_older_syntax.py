@@ -173,3 +173,8 @@ def test_a_program_that_stands_alone_needs_no_backport() -> None:
     assert in_older_syntax("flags = 1 | 2", "example", alone=True) == "flags = 1 | 2\n"
     with pytest.raises(NotRewrittenError, match=r"example needs what Python 3\.6 lacks"):
         in_older_syntax("name = 'a'.removeprefix('a')", "example", alone=True)
+
+
+def test_annotations_of_a_kernel_stay() -> None:
+    source = "import triton\n\n@triton.jit\ndef kernel(x, block: tl.constexpr):\n    pass\n"
+    assert "block: tl.constexpr" in in_older_syntax(source, "example", alone=True)

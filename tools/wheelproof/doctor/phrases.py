@@ -25,6 +25,7 @@ _PHRASES = {
     "triton:missing": "Triton is not installed",
     "kernel:failed": "a Triton kernel fails",
 }
+_TRACE_LINES = 4  # of a traceback that are shown
 # What a user complains of, the most fundamental first.
 _COMPLAINTS = ("torch:missing", "torch:import", "torch:hang", "torch:signal", "torch:", "cuda:", "nvml:", "kernel:", "")
 
@@ -68,10 +69,16 @@ def observed(symptom: str, facts: HostFacts) -> tuple[tuple[str, str], ...]:
             code = "" if cut_short else error_text(probe.code, "nvml" if step == "nvml" else "cuda")
             shown += [("code", code), ("call", probe.failed_at), ("library", probe.library), ("said", probe.fault)]
         case TorchProbe():
-            shown += [("said", probe.error or probe.init_error or probe.computes or ""), ("trace", probe.trace)]
+            shown += [("said", probe.error or probe.init_error or probe.computes or ""), *_trace(probe.trace)]
         case KernelProbe():
-            shown += [("said", probe.error), ("trace", probe.trace)]
+            shown += [("said", probe.error), *_trace(probe.trace)]
     return tuple((label, value) for label, value in shown if value)
+
+
+def _trace(text: str) -> list[tuple[str, str]]:
+    """The last lines of a traceback, without those that only underline."""
+    lines = [line.strip() for line in text.splitlines() if line.strip(" ^~\t")]
+    return [("trace", line) for line in lines[-_TRACE_LINES:]]
 
 
 def end_phrase(end: ChildEnd) -> str:

@@ -113,7 +113,8 @@ class _Older(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         outside, self._in_class = self._in_class, False
         node.decorator_list = [self.visit(one) for one in node.decorator_list]
-        node.args, node.returns = self.visit(node.args), None
+        if not any(ast.unparse(one).endswith(".jit") for one in node.decorator_list):
+            node.args, node.returns = self.visit(node.args), None  # to Triton annotations mean something
         node.body = self._body(node.body, docstring=True) or [ast.Pass()]
         self._in_class = outside
         return node
