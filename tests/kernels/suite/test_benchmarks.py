@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import random
 import re
 import signal
 import subprocess
@@ -25,7 +27,8 @@ from benchmarks.mutants import Catches
 from benchmarks.mutants import lines as mutants_lines
 from benchmarks.seeds import FAMILIES, hear, load
 from benchmarks.shapes import HELION, MODELS
-from benchmarks.tolerances import Closeness, lines
+from benchmarks.tails import Tail
+from benchmarks.tolerances import keep, kept, lines
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.speed.roofline import picture
 from tests.support.torch_worker import PYTHON, ROOT, found
@@ -327,22 +330,47 @@ answer([trial.fault for trial in trials])
 
 
 def test_a_tolerance_that_was_missed_is_shown_with_the_seed_that_missed_it() -> None:
-    case = Closeness()
-    case.add(0, {"outcome": "pass", "message": "", "outputs": {}})
-    case.add(7, {"outcome": "wrong", "message": "out: relative error 0.02", "outputs": {}})
+    case = Tail()
+    case.add([0.2, 1.1], ["seed 7: out: relative error 0.02"])
     first, *others = lines("newton_schulz", {"65 x 1": case})
-    assert first == "newton_schulz: 2 runs of 1 cases; nearest: 0.00 65 x 1"
+    assert first == "newton_schulz: 2 runs of 1 cases; nearest: 1.10 65 x 1"
     assert others == ["  missed in 1 of 2 runs: 65 x 1: seed 7: out: relative error 0.02"]
 
 
+def test_the_tail_of_what_was_measured_gives_the_probability_of_what_was_not() -> None:
+    chance = random.Random(20261126)
+    exponential, bounded, few = Tail(), Tail(), Tail()
+    for _ in range(10):
+        exponential.add([0.5 + chance.expovariate(20) for _ in range(1000)], [])
+        bounded.add([0.95 * chance.random() for _ in range(1000)], [])
+    few.add([0.9] * 5, [])
+    assert math.exp(-10) / 20 < exponential.probability() < 20 * math.exp(-10)
+    assert math.exp(-10) < exponential.upper_bound() < 100 * math.exp(-10)
+    assert bounded.upper_bound() < 1e-6
+    assert (few.is_fitted, few.upper_bound()) == (False, 0.0)
+    exponential.add([1.2], ["seed 1: out: far"])
+    assert exponential.probability() >= 1 / 10_001
+
+
+def test_tails_are_kept_from_one_run_to_the_next(tmp_path: Path) -> None:
+    case = Tail()
+    case.add([0.1, 0.3], [], 0.5)
+    keep(tmp_path / "a" / "state.json", {"norm": {"plain": case}})
+    assert kept(tmp_path / "a" / "state.json") == {"norm": {"plain": case}}
+    assert kept(tmp_path / "none.json") == {}
+
+
 @pytest.mark.kernels
-def test_tolerances_are_measured_with_one_seed_after_another() -> None:
-    report = run(
-        "benchmarks/tolerances.py", "--device", "cpu", "--only", "mul_sum_add", "--level", "quick", "--seeds", "2"
-    )
+def test_tolerances_are_measured_with_one_seed_after_another_and_go_on_where_they_ended(tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    options = ("--device", "cpu", "--only", "mul_sum_add", "--level", "quick", "--state", str(state))
+    report = run("benchmarks/tolerances.py", *options, "--seeds", "2", "--close-seeds", "2")
     runs, cases = re.match(r"mul_sum_add: (\d+) runs of (\d+) cases; nearest: 0\.\d\d ", report).groups()  # type: ignore[union-attr]  # the test
     assert int(runs) == 2 * int(cases)
-    assert "missed" not in report
+    assert "  missed in" not in report
+    assert report.endswith("nothing is left to run\n")
+    again = run("benchmarks/tolerances.py", *options, "--seeds", "3", "--close-seeds", "3")
+    assert again.startswith(f"mul_sum_add: {3 * int(cases)} runs of {cases} cases")
 
 
 # Mutants
