@@ -103,7 +103,7 @@ KERNEL = Kernel(
         Speed(
             "A^T y: 1,000,000 columns of 0 to 32",
             {"count": 1_000_000, "low": 0, "high": 32, "width": 10_000},
-            bar=1.5,
+            bar=1.18,
             work=work,
             versus="cuSPARSE",
             peer=cusparse,
@@ -111,7 +111,7 @@ KERNEL = Kernel(
         Speed(
             "A x: 10,000 rows of 1,500 to 1,700",
             {"count": 10_000, "low": 1500, "high": 1700, "width": 1_000_000},
-            bar=1.5,
+            bar=1.14,
             work=work,
             versus="cuSPARSE",
             peer=cusparse,
