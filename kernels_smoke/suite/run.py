@@ -28,7 +28,8 @@ from kernels_smoke.suite.units import work_units
 from kernels_smoke.suite.verdict import verdict
 
 SCHEMA = "kernels_smoke/1"
-KEPT_EVERY = 1.0  # seconds between two partial reports
+KEPT_EVERY = 1.0  # seconds between two partial reports, at least
+KEEPING = 0.02  # of the time is spent on them, at most
 UNFINISHED = "the suite has not ended"
 # NVLink multicast can put the GPUs of a shared host out of service: only who sets these otherwise gets it.
 NO_MULTICAST = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
@@ -55,7 +56,8 @@ class Course:
     begun: float = field(default_factory=time.monotonic)
     started: str = field(default_factory=lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
     _count: int = 0
-    _kept: tuple[int, float] = (-1, 0.0)
+    _kept: int = -1  # records of the last report
+    _next: float = 0.0
 
     def __post_init__(self) -> None:
         self.document = self.new_document()
@@ -70,10 +72,11 @@ class Course:
 
     def tick(self) -> None:
         """Hand over the report so far, when there is something new and the last one is a second old."""
-        count, when = self._kept
-        if count != self._count and time.monotonic() - when >= KEPT_EVERY:
+        now = time.monotonic()
+        if self._kept != self._count and now >= self._next:
+            self._kept = self._count
             self.keep(self.report(UNFINISHED))
-            self._kept = (self._count, time.monotonic())
+            self._next = time.monotonic() + max(KEPT_EVERY, (time.monotonic() - now) / KEEPING)
 
     def report(self, partial: str = "") -> dict[str, Any]:
         """The document (see ``suite/README.md``). ``partial`` says why it is not that of a whole run."""

@@ -23,7 +23,7 @@ from wheelproof.smoke.overview import environment_phrase, gpu_headline, kernel_h
 from wheelproof.smoke.request import SmokeRequest
 
 ENDED = "KRN001"  # holds whatever rules were selected: a suite without a report must not look like a pass
-_USAGE, _INTERRUPTED = 2, 130  # exit codes of the suite
+_USAGE, _INTERRUPTED, _OWN_ENDS = 2, 130, (0, 1, 3)  # exit codes of the suite
 
 
 def smoke(request: SmokeRequest, *, deadline: float, selection: Selection, quiet: bool = False) -> tuple[Report, int]:
@@ -56,7 +56,7 @@ def read_outcome(ended: SuiteEnd, deadline: float) -> SmokeDocument | NoDocument
     if ended.report is not None:
         try:
             document = parse_smoke_document(ended.report)
-            return replace(document, partial=_why_partial(ended, deadline)) if document.partial else document
+            return replace(document, partial=_why_partial(document, ended, deadline)) if document.partial else document
         except FormatError as error:
             expected = f"; expected {error.expected}" if error.expected else ""
             return NoDocument(f"{error.what}{expected}", ended.words)
@@ -70,7 +70,10 @@ def read_outcome(ended: SuiteEnd, deadline: float) -> SmokeDocument | NoDocument
     return NoDocument(f"the suite ended {_how(ended)}, without a report", ended.words, _hint(ended))
 
 
-def _why_partial(ended: SuiteEnd, deadline: float) -> str:
+def _why_partial(document: SmokeDocument, ended: SuiteEnd, deadline: float) -> str:
+    """What ended the suite; where it ended by itself, it says why."""
+    if ended.status in _OWN_ENDS and not ended.timed_out:
+        return document.partial
     if ended.stopped_by:
         return f"interrupted by {_signal_name(ended.stopped_by)}"
     if ended.timed_out:
