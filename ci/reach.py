@@ -44,6 +44,7 @@ EXTRA = {
 FOREIGN = {
     "kernels_smoke/suite/probes/compiler.py": "triton, and a module that it compiles",
     "kernels_smoke/suite/correctness/mutants.py": "a kernel's module, which its family's cases name",
+    "kernels_smoke/suite/speed/rates.py": "a kernel's module, which its family's cases name",
     "kernels_smoke/suite/compiling/ahead_of_time.py": "as above",
     "kernels_smoke/suite/correctness/judge.py": "as above",
     "kernels_smoke/suite/sanitizer/program.py": "as above",
