@@ -1,13 +1,19 @@
-"""Faults seeded in the kernels, one in each of fourteen, and whether ``kernels_smoke`` catches them. It takes a GPU.
+"""Faults seeded in the kernels, and whether ``kernels_smoke`` catches them. It takes a GPU.
 
-usage: python ci/kernel_faults.py [--level quick|full|deep] [--root DIR] [--seed N]
+usage: python ci/kernel_faults.py [--level quick,full,deep] [--root DIR] [--seed N] [--state FILE] [--seconds 500]
+                                  [--faults FILE] [--compile-only sm_90]
 
 Copies ``kernels_smoke`` from DIR (this repository's when it is not given; another checkout shows what that one caught),
-changes a line of fourteen kernels, and runs the suite once on the copy. Each fault is caught when anything of its
-kernel is wrong. They are kinds that small cases cannot see: what goes wrong from some row, program, position, token or
-segment on, on one multiprocessor, in one head, in one element, or in one launch of fifty.
+changes at most one line of each kernel, and runs the suite on the copy; then again with the next faults of kernels that
+have several. The faults are those of ``ci/kernel_faults.toml``, or of another FILE of that form.
 
-The exit code is 0 when all were caught.
+A fault is caught when a case or a timed run of its kernel is wrong, crashes or hangs. One that does not compile, or is
+refused at its launch, is "refused" and shows nothing: it must be mended. With ``--state FILE`` a run goes on where the
+last one ended, and begins no round of faults that may take longer than what is left of ``--seconds``.
+
+``--compile-only sm_90`` compiles the faults for that GPU and runs nothing: it needs no GPU.
+
+The exit code is 0 when all were caught at every level, 1 when one was missed or refused, 3 when rounds are left.
 """
 
 from __future__ import annotations
@@ -15,199 +21,203 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-BAD = {"wrong", "crash", "hang", "refused", "fail"}  # of a speed, "slow" is no catch: the fault may well be fast
+LIST = Path(__file__).with_suffix(".toml")
+LEVELS = ("quick", "full", "deep")
+SECONDS = {"quick": 40.0, "full": 120.0, "deep": 480.0}  # that a round takes at most, to plan with
+SHOWS = {"wrong", "crash", "hang", "fail"}  # of a speed, "slow" is no catch: the fault may well be fast
+COMPILER = re.compile(r"LLVM ERROR|mlir|ptxas|PassManager|CompilationError|Assertion .* failed", re.IGNORECASE)
 SMID = (
-    'tl.inline_asm_elementwise("mov.u32 $0, %smid;", "=r,r", [quarters.to(tl.int32)], dtype=tl.int32, '
-    "is_pure=False, pack=1)"
+    'tl.inline_asm_elementwise("mov.u32 $0, %smid;", "=r,r", [({}).to(tl.int32)], dtype=tl.int32, is_pure=False, '
+    "pack=1)"
 )
 
 
 @dataclass(frozen=True)
 class Fault:
-    """In the file of ``kernel``, ``old`` becomes ``new``."""
+    """In the file of ``kernel``, ``old`` becomes ``new``; ``also`` are kernels that use this one's code."""
 
     kernel: str
     file: str
     what: str
     old: str
     new: str
+    also: tuple[str, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """What it is in a report."""
+        return f"{self.kernel}: {self.what}"
 
-FAULTS = (
-    Fault(
-        "fused_add_rms_norm",
-        "norm/fused_add_rms_norm.py",
-        "rows from 2,000 on",
-        "normed = (total * inverse * scale)",
-        "normed = (total * tl.where(rows < 2000, inverse, 1.25 * inverse) * scale)",
-    ),
-    Fault(
-        "mul_add_sigmoid",
-        "fusion/mul_add_sigmoid.py",
-        "from program 1,000 on",
-        "tl.sigmoid(x * w + b)",
-        "tl.sigmoid(tl.where(tl.program_id(0) < 1000, x * w + b, x * w - b))",
-    ),
-    Fault(
-        "dynamic_per_token_scaled_fp8_quant",
-        "quantization/dynamic_per_token_scaled_fp8_quant.py",
-        "rows beyond 2^15 not written",
-        "tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask)",
-        "tl.store(codes_pointer + rows * codes_stride + columns, codes, mask=mask & (rows < 32768))",
-    ),
-    Fault(
-        "silu_and_mul_dynamic_per_token_quant",
-        "quantization/silu_and_mul_dynamic_per_token_quant.py",
-        "one element of a row, from row 8,192 on",
-        "head_product = _silu_and_mul(head_gate, head_up)",
-        "head_product = _silu_and_mul(head_gate, head_up) * tl.where((head == 7) & (row >= 8192), 0.5, 1.0)",
-    ),
-    Fault(
-        "scaled_mm",
-        "matmul/scaled_mm.py",
-        "columns from 12,288 on",
-        "result = result * row_scale[:, None] * column_scale[None, :]",
-        "result = result * row_scale[:, None] * column_scale[None, :] * tl.where(column >= 12288, 0.5, 1.0)",
-    ),
-    Fault(
-        "paged_attention",
-        "attention/tiled_softmax.py",
-        "positions from 32,768 on",
-        'scores = tl.dot(q, k.T, input_precision="ieee")',
-        'scores = tl.dot(q, k.T, input_precision="ieee") * tl.where(position < 32768, 1.0, 0.5)[None, :]',
-    ),
-    Fault(
-        "gated_delta_rule_chunk",
-        "delta_net/gated_delta_rule_chunk.py",
-        "the state lost at token 4,096",
-        "of_state = tl.load(factors + 4 * CHUNK - 1)",
-        "of_state = tl.load(factors + 4 * CHUNK - 1) * tl.where(end - begin - left == 4096, 0.0, 1.0)",
-    ),
-    Fault(
-        "gated_delta_rule_decode",
-        "delta_net/gated_delta_rule_decode.py",
-        "rows of states from 128 on",
-        "tl.store(states + row * states_stride + within, state,",
-        "tl.store(states + row * states_stride + within, state * tl.where(row >= 128, 0.99, 1.0),",
-    ),
-    Fault(
-        "block_diagonal_attention",
-        "block_attention/block_diagonal_attention.py",
-        "one head, from token 320,000 on",
-        "* (1.0 / total)",
-        "* (1.0 / total) * tl.where((head == 1) & (start >= 320000), 0.9, 1.0)",
-    ),
-    Fault(
-        "newton_schulz",
-        "muon/newton_schulz.py",
-        "one tile, of matrices of more than 2,048 rows",
-        "result = (near if half == 0 else far) + of_kept * same.to(tl.float32)",
-        "result = (near if half == 0 else far) * tl.where((row == 2048) & (column == 0), 0.8, 1.0) "
-        "+ of_kept * same.to(tl.float32)",
-    ),
-    Fault(
-        "simplex_projection",
-        "dualip/simplex_projection.py",
-        "elements from 5,000,000 on",
-        "tl.store(out + where, projected, mask=inside)",
-        "tl.store(out + where, projected * tl.where(begin[None, :, None] > 5000000, 0.5, 1.0), mask=inside)",
-    ),
-    Fault(
-        "fused_qk_norm_rope",
-        "rotary/fused_qk_norm_rope.py",
-        "positions above 32,768",
-        "cos_sin_pointer + position * cos_sin_stride,",
-        "cos_sin_pointer + (position % 32768) * cos_sin_stride,",
-    ),
-    Fault(
-        "sin_and_cos",
-        "fusion/sin_and_cos.py",
-        "on one multiprocessor",
-        "    square = angle * angle\n",
-        f"    angle = tl.where({SMID} == 77, 0.99 * angle, angle)\n    square = angle * angle\n",
-    ),
-    Fault(
-        "mul_sum_add",
-        "fusion/mul_sum_add.py",
-        "one launch of fifty does nothing",
-        "    if rows:\n",
-        "    globals().setdefault('calls', []).append(0)\n    if rows and len(calls) % 50:  # noqa: F821\n",
-    ),
-)
+    @property
+    def text(self) -> str:
+        """``new`` with the number of the multiprocessor written out."""
+        return re.sub(r"smid\((\w+)\)", lambda found: SMID.format(found[1]), self.new)
 
 
 def main() -> int:
     """Seed, run, report."""
     parser = argparse.ArgumentParser(description="Seed faults in the kernels and see whether the suite catches them.")
-    parser.add_argument("--level", choices=("quick", "full", "deep"), default="full")
+    parser.add_argument("--level", default="full", metavar="LEVEL,...", help=f"some of {', '.join(LEVELS)}")
     parser.add_argument("--root", type=Path, default=ROOT, metavar="DIR", help="the checkout whose suite is tried")
+    parser.add_argument("--faults", type=Path, default=LIST, metavar="FILE")
     parser.add_argument("--seed", type=int, default=20261126)
+    parser.add_argument("--state", type=Path, metavar="FILE", help="keeps what was found, for the next run")
+    parser.add_argument("--seconds", type=float, default=500.0, help="begin no round that may take longer")
+    parser.add_argument("--compile-only", default="", metavar="TARGET", help="compile the faults, and run nothing")
     options = parser.parse_args()
+    faults = read(options.faults)
+    levels = ("compile",) if options.compile_only else tuple(options.level.split(","))
+    found: dict[str, dict[str, str]] = json.loads(options.state.read_text()) if _exists(options.state) else {}
+    until, left = time.monotonic() + options.seconds, 0
+    for level in levels:
+        for some in rounds(faults):
+            if {fault.name for fault in some} <= found.setdefault(level, {}).keys():
+                continue
+            if time.monotonic() + SECONDS.get(level, 0.0) > until and any(found.values()):
+                left += 1
+                continue
+            found[level] |= try_round(options, some, level)
+            if options.state:
+                options.state.parent.mkdir(parents=True, exist_ok=True)
+                options.state.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    print("\n".join(summary(faults, levels, found)))
+    if left:
+        print(f"{left} rounds are left: repeat this command")
+        return 3
+    wanted = "compiled" if options.compile_only else "caught"
+    return 0 if all(said.startswith(wanted) for level in levels for said in found[level].values()) else 1
+
+
+def _exists(path: Path | None) -> bool:
+    return path is not None and path.exists()
+
+
+def read(path: Path) -> list[Fault]:
+    """The faults of a list."""
+    rows = tomllib.loads(path.read_text(encoding="utf-8"))["fault"]
+    return [Fault(**{**row, "also": tuple(row.get("also", ()))}) for row in rows]
+
+
+def rounds(faults: Sequence[Fault]) -> list[list[Fault]]:
+    """The faults, at most one of each kernel in each round, and none whose kernel uses another's that is changed."""
+    found: list[list[Fault]] = []
+    for fault in faults:
+        taken = {fault.kernel, *fault.also}
+        place = next((some for some in found if not any(taken & {f.kernel, *f.also} for f in some)), None)
+        if place is None:
+            found.append([fault])
+        else:
+            place.append(fault)
+    return found
+
+
+def try_round(options: argparse.Namespace, faults: Sequence[Fault], level: str) -> dict[str, str]:
+    """What became of each of these faults, by name: caught, refused or missed, and by what."""
+    start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        seed_faults(options.root / "kernels_smoke", Path(folder))
-        start = time.monotonic()
-        report = run(Path(folder), options.level, options.seed)
-    found = {fault: caught_by(report, fault) for fault in FAULTS}
-    for fault, by in found.items():
-        print(f"{'caught' if by else 'MISSED'}  {fault.kernel}: {fault.what}{f': {by}' if by else ''}")
-    count = sum(map(bool, found.values()))
+        seed_faults(options.root / "kernels_smoke", Path(folder), faults)
+        report = run(Path(folder), level, options.seed, options.compile_only)
     said = f"{report['verdict'].upper()} in {time.monotonic() - start:.1f} s"
-    print(f"{count} of {len(FAULTS)} caught at level {options.level}; the suite said {said}: {report['message']}")
-    others = healthy_but_bad(report)
-    print("\n".join(f"unexpected: {each}" for each in others))
-    return 0 if count == len(FAULTS) else 1
+    print(f"{len(faults)} faults at level {level}: the suite said {said}: {report['message']}", flush=True)
+    judge = compiled if options.compile_only else result_of
+    found = {fault.name: judge(report, fault) for fault in faults}
+    for name, said in found.items():
+        print(f"  {said.partition(':')[0]:8} {name}: {said.partition(': ')[2]}".rstrip(": "), flush=True)
+    for other in healthy_but_bad(report, faults):
+        print(f"  unexpected: {other}", flush=True)
+    return found
 
 
-def seed_faults(package: Path, folder: Path) -> None:
+def seed_faults(package: Path, folder: Path, faults: Sequence[Fault]) -> None:
     """Copy ``package`` into ``folder`` and change it. Raises SystemExit when a text does not stand there once."""
     shutil.copytree(package, folder / "kernels_smoke", ignore=shutil.ignore_patterns("__pycache__"))
-    for fault in FAULTS:
+    for fault in faults:
         path = folder / "kernels_smoke" / fault.file
         source = path.read_text(encoding="utf-8")
         if (count := source.count(fault.old)) != 1:
-            raise SystemExit(f"{fault.kernel}: {fault.old!r} stands {count} times in {path.name}")
-        path.write_text(source.replace(fault.old, fault.new), encoding="utf-8")
+            raise SystemExit(f"{fault.name}: {fault.old!r} stands {count} times in {path.name}")
+        path.write_text(source.replace(fault.old, fault.text), encoding="utf-8")
 
 
-def run(folder: Path, level: str, seed: int) -> dict[str, Any]:
-    """The suite's report on the copy in ``folder``, with an empty cache."""
+def run(folder: Path, level: str, seed: int, target: str = "") -> dict[str, Any]:
+    """The suite's report on the copy in ``folder``, with an empty cache: run on a GPU, or compiled for ``target``."""
     environment = os.environ | {"PYTHONPATH": str(folder), "TRITON_CACHE_DIR": str(folder / "cache")}
-    command = [sys.executable, "-m", "kernels_smoke", "--level", level, "--seed", str(seed), "--format", "json"]
+    what = ["--compile-only", "--target", target] if target else ["--level", level]
+    if not target and "--gpus" in (folder / "kernels_smoke/suite/cli.py").read_text(encoding="utf-8"):
+        what += ["--gpus", "0"]  # an older suite tries one GPU and has no such option
+    command = [sys.executable, "-m", "kernels_smoke", *what, "--seed", str(seed), "--format", "json"]
     done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, check=False)
     report: dict[str, Any] = json.loads(done.stdout)
     return report
 
 
-def caught_by(report: Mapping[str, Any], fault: Fault) -> str:
-    """The first record of the kernel that is bad; empty when all are good."""
-    for record in bad_records(report):
-        if record["kernel"] == fault.kernel:
-            return f"{record['case']}: {record['message']}"[:160]
-    return ""
+def result_of(report: Mapping[str, Any], fault: Fault) -> str:
+    """``caught: by what``, ``refused: why`` or ``missed``, by the records of the fault's kernel."""
+    refused = ""
+    for record in records(report):
+        if record["kernel"] != fault.kernel:
+            continue
+        said = f"{record['case']}: {record['message']}"[:160]
+        words = str((record.get("evidence") or {}).get("last words", ""))
+        if record["outcome"] == "refused" or (record["outcome"] == "crash" and COMPILER.search(words)):
+            refused = refused or said
+        elif record["outcome"] in SHOWS:
+            return f"caught: {said}"
+    return f"refused: {refused}" if refused else "missed"
 
 
-def healthy_but_bad(report: Mapping[str, Any]) -> Sequence[str]:
+def compiled(report: Mapping[str, Any], fault: Fault) -> str:
+    """``compiled``, or ``refused: why``, in a report of compilations."""
+    own = [record for record in report["compiled"] if record["kernel"] == fault.kernel]
+    for record in own:
+        if record["outcome"] not in {"pass", "skip"} and any(
+            each.get("fault") == "refused" for each in record.get("faults") or [{"fault": "refused"}]
+        ):
+            said = [each["message"] for each in record.get("faults") or []] or [record.get("message", "")]
+            return f"refused: {'; '.join(said)}"[:300]
+    return "compiled" if own else "refused: nothing was compiled"
+
+
+def healthy_but_bad(report: Mapping[str, Any], faults: Sequence[Fault]) -> Iterator[str]:
     """What is bad of kernels that nothing was changed in."""
-    changed = {fault.kernel for fault in FAULTS}
-    return [
-        f"{r['kernel']} / {r['case']}: {r['message']}"[:200] for r in bad_records(report) if r["kernel"] not in changed
-    ]
+    changed = {name for fault in faults for name in (fault.kernel, *fault.also)}
+    for record in records(report):
+        if record["outcome"] in {*SHOWS, "refused"} and record["kernel"] not in changed:
+            yield f"{record['kernel']} / {record['case']}: {record['message']}"[:200]
 
 
-def bad_records(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Cases and timed runs that ended badly."""
-    return [record for key in ("cases", "speeds") for record in report[key] if record["outcome"] in BAD]
+def records(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Cases and timed runs."""
+    return [record for key in ("cases", "speeds") for record in report[key]]
+
+
+def summary(faults: Sequence[Fault], levels: Sequence[str], found: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """How many were caught, refused and missed at each level, and which were not caught."""
+    names = [fault.name for fault in faults]
+    for level in levels:
+        of_level = found.get(level, {})
+        counts = Counter(of_level[name].partition(":")[0] for name in names if name in of_level)
+        said = ", ".join(
+            f"{counts[word]} {word}" for word in ("caught", "compiled", "refused", "missed") if counts[word]
+        )
+        yield f"level {level}: of {len(names)} faults {said or 'none was tried'}"
+        for name in names:
+            if of_level.get(name, "caught").partition(":")[0] not in {"caught", "compiled"}:
+                yield f"  {of_level[name].partition(':')[0]:8} {name}"
 
 
 if __name__ == "__main__":
