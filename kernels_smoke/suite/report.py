@@ -54,13 +54,33 @@ def _verdict(document: Record) -> str:
         for reading in document.get("readings") or []
         if (rates := ", ".join(_rates(reading.get("calibration") or {})))
     ]
-    return "\n".join([line, *measured])
+    moved = [
+        f"      {names.get(reading['gpu'], 'measured')}: {said}"
+        for reading in document.get("readings") or []
+        for said in _moved(reading)
+    ]
+    return "\n".join([line, *measured, *moved])
 
 
 def _gpu_names(document: Record) -> dict[str, str]:
     """``GPU 1 (NVIDIA H200, GPU-...)`` by UUID, of a run on several GPUs; empty for a run on one."""
     gpus = document["environment"].get("gpus") or []
     return {gpu["uuid"]: gpu_label(gpu) for gpu in gpus} if len(gpus) > 1 else {}
+
+
+def _moved(reading: Record) -> Iterator[str]:
+    """Copies, calls from Python, and sustained load."""
+    rates, soak = reading.get("rates") or {}, reading.get("soak")
+    copies = (("host_to_device", "host to GPU"), ("device_to_host", "GPU to host"))
+    said = [f"{label} {rates[name] / 1e9:.1f} GB/s" for name, label in copies if rates.get(name)]
+    if calls := rates.get("launch_microseconds"):
+        said.append(f"a call from Python takes {min(calls.values()):.0f} to {max(calls.values()):.0f} us")
+    if said:
+        yield ", ".join(said)
+    if soak:
+        change = f"{soak['first'] / 1e12:.0f} to {soak['last'] / 1e12:.0f} TF bf16, {100 * soak['fall']:.0f} % less"
+        held = f"; {', '.join(soak['held_down_by'])}" if soak["held_down_by"] else ""
+        yield f"{soak['asked_seconds']:g} s of load: from {change}{held}"
 
 
 def _rates(calibration: Record) -> Iterator[str]:

@@ -279,6 +279,21 @@ def test_rates_of_nodes_are_compared_by_a_merge(smoke: Any, wheelproof: Wheelpro
     assert "rate of" not in merged.out
 
 
+def test_copies_calls_and_sustained_load_are_in_the_report(smoke: Any) -> None:
+    rates: dict[str, Any] = {"host_to_device": 55.2e9, "device_to_host": 54.1e9, "device_to_device": 2.1e12}
+    rates["launch_microseconds"] = {"norm": 14.2, "muon": 210.4}
+    soak = {"asked_seconds": 60, "first": 750e12, "last": 702e12, "lowest": 700e12, "fall": 0.064, "compared": 58}
+    reading = {"gpu": H200["uuid"], "calibration": CALIBRATION, "rates": rates, "soak": soak | {"wrong": 0}}
+    run = smoke(prints(HEALTHY | {"readings": [reading]}), "--level", "full", "--soak", "60")
+
+    assert run.status == 0
+    assert (
+        "measured: host to GPU 55.2 GB/s, GPU to host 54.1 GB/s, a call from Python takes 14 us (norm) to 210 us "
+        "(muon), 60 s of load: from 750 to 702 TF bf16, 58 of 58 right"
+    ) in run.out
+    assert "--level full --soak 60 --seed 123" in run.out
+
+
 PARTIAL = HEALTHY | {"partial": "the suite has not ended", "verdict": "undecided"}
 
 

@@ -10,6 +10,8 @@ import torch
 
 from kernels_smoke.suite.correctness.judge import same_bits
 from kernels_smoke.suite.model import Emit
+from kernels_smoke.suite.probes.answer import Answer, record
+from kernels_smoke.suite.probes.gpu import HEALTH
 from kernels_smoke.suite.speed.calibration import MATRIX, monitor
 from kernels_smoke.suite.speed.gpu_state import Monitor
 
@@ -20,7 +22,8 @@ MOST_LOOKS = 600  # readings that are kept
 
 def soak(emit: Emit, *, seconds: float, size: int = MATRIX, device: str = "cuda") -> None:
     """Multiply for ``seconds``; one record of kind "soak": rates at the beginning, at the end and the lowest, in
-    operations a second, how many results were ``wrong`` of how many that were ``compared``, and the GPU's states.
+    operations a second, how many results were ``wrong`` of how many that were ``compared``, and the GPU's states; and a
+    probe.
     """
     gpu = monitor() if device == "cuda" else Monitor()
     generator = torch.Generator(device)
@@ -30,7 +33,7 @@ def soak(emit: Emit, *, seconds: float, size: int = MATRIX, device: str = "cuda"
     wanted = torch.mm(a, b.t(), out=torch.empty_like(a)).clone()
     wait = torch.cuda.synchronize if device == "cuda" else _nothing
     wait()
-    before, wrong = gpu.read(), 0
+    before, wrong, begun = gpu.read(), 0, time.monotonic()
     looks: list[tuple[float, dict[str, Any]]] = []
     end = time.monotonic() + seconds
     while time.monotonic() < end or not looks:
@@ -40,6 +43,10 @@ def soak(emit: Emit, *, seconds: float, size: int = MATRIX, device: str = "cuda"
         emit({"kind": "alive"})
     counts = {"wrong": wrong, "compared": len(looks)}
     emit({"kind": "soak", "asked_seconds": seconds, **summary(looks), **counts, "before": before})
+    answer = Answer("pass", f"{len(looks)} results under {seconds:g} s of load are equal, bit for bit")
+    if wrong:
+        answer = Answer("fail", f"{wrong} of {len(looks)} results under {seconds:g} s of load are wrong", {}, HEALTH)
+    emit(record("soak", answer, time.monotonic() - begun))
 
 
 def _nothing() -> None:

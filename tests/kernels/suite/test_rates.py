@@ -56,14 +56,14 @@ answer(seconds_of_launch(kernel, 1, "cpu"))
 
 
 def test_sustained_load_compares_its_results() -> None:
-    record, wrong = found("""
+    record, probe, wrong, failed = found("""
 from kernels_smoke.suite.speed import soak
 import torch
 
 soak.PER_LOOK = 0.01
 said = []
 soak.soak(said.append, seconds=0.05, size=64, device="cpu")
-record = said[-1]
+record, probe = said[-2:]
 multiply, count = torch.mm, [0]
 
 def forgets(a, b, *, out):
@@ -75,12 +75,14 @@ def forgets(a, b, *, out):
 
 torch.mm = forgets
 soak.soak(said.append, seconds=0.001, size=64, device="cpu")
-answer([record, said[-1]["wrong"]])
+answer([record, probe, said[-2]["wrong"], said[-1]["outcome"]])
 """)
+    assert (probe["name"], probe["outcome"]) == ("soak", "pass")
     assert record["wrong"] == 0
     assert record["compared"] >= 1
     assert record["first"] > 0
     assert wrong >= 1
+    assert failed == "fail"
 
 
 def test_the_rates_at_both_ends_and_the_reasons_in_between() -> None:

@@ -10,7 +10,7 @@ from kernels_smoke.suite.advice import shown
 from kernels_smoke.suite.probes.compiler import PACKAGES
 from kernels_smoke.suite.probes.driver_faults import FAULTS
 from kernels_smoke.suite.probes.driver_program import LIBRARIES, NO_DRIVER
-from tests.rules.kernels.kernel_cases import PYTHON, REPLAY, installation, kernel, target
+from tests.rules.kernels.kernel_cases import PYTHON, REPLAY, gpu, installation, kernel, target
 from tests.support.facts import findings, judged
 from tests.support.smoke import case, compiled, fault, probe, speed
 from wheel_checks.commands import Command, NoCommand, Options, decoded, in_words
@@ -43,6 +43,21 @@ def test_what_could_not_be_checked_is_undecided(rule: str, facts: Any, message: 
     result = only(rule, facts)
 
     assert (result.outcome, result.message) == (Outcome.ERROR, message)
+
+
+@pytest.mark.parametrize(
+    ("rule", "facts", "why"),
+    [
+        ("KRN501", gpu(uuid="MIG-1", rates={"bandwidth": 0.4e12}), "a MIG instance is a part of a GPU"),
+        ("KRN502", gpu(name="NVIDIA Z1"), "no rates of NVIDIA Z1 are in the table"),
+        ("KRN504", gpu(state={}), "NVML said nothing of this GPU"),
+        ("KRN505", gpu(), "no sustained load was asked for"),
+    ],
+)
+def test_a_gpu_of_which_too_little_is_known_is_not_judged(rule: str, facts: Any, why: str) -> None:
+    result = only(rule, facts)
+    assert result.outcome is Outcome.SKIP
+    assert why in result.message
 
 
 def test_a_suite_without_a_report_is_undecided_with_its_last_words() -> None:

@@ -46,8 +46,9 @@ def smoke_subject(report: Mapping[str, Any]) -> Subject:
             if data["outcome"] in {Outcome.FAIL, Outcome.ERROR}:
                 result = decode(CheckResult, data, Policy(unknown_keys=True, null_is_absent=True))
                 results.append(replace(result, message=f"{subject['id']}: {result.message}", location=None))
-    kernels = sum(subject["kind"] == "kernel" for subject in report["subjects"])
-    passed = f"{kernels} kernels ran, {summary['pass']} checks passed"
+    kernels = (subject["id"] for subject in report["subjects"] if subject["kind"] == "kernel")
+    count = len({name.partition(" on GPU ")[0] for name in kernels})  # each is a subject on each of several GPUs
+    passed = f"{count} kernels ran, {summary['pass']} checks passed"
     return Subject(f"smoke --level {LEVEL}", KIND, passed, {"summary": summary}, tuple(results))
 
 

@@ -18,7 +18,7 @@ from wheel_checks.facts.kernels.facts import (
     SpeedRun,
     TargetFacts,
 )
-from wheel_checks.facts.kernels.gpus import Calibration, GpuFacts
+from wheel_checks.facts.kernels.gpus import Calibration, GpuFacts, Rates
 from wheel_checks.model import Overview, Picture, Table
 from wheel_checks.phrases import plural
 from wheelproof.smoke.request import SmokeRequest
@@ -43,7 +43,12 @@ def overview(
     ]
     pictures = (Picture(f"Roofline: {environment_phrase(outcome)}", outcome.plot),) if outcome.plot else ()
     inputs = f"seed {outcome.seed}; the same inputs " if outcome.cases else ""
-    notes = (*_skips(outcome), *left_out_sentences(outcome), f"{inputs}again: {in_words(request.replay(outcome.seed))}")
+    notes = (
+        *_rates_sentences(outcome),
+        *_skips(outcome),
+        *left_out_sentences(outcome),
+        f"{inputs}again: {in_words(request.replay(outcome.seed))}",
+    )
     partial = f"partial, {outcome.partial}: " if outcome.partial else ""
     return Overview(f"{environment_phrase(outcome)}: {partial}{result}", tuple(tables), pictures, notes)
 
@@ -235,6 +240,27 @@ def _code_verdict(target: TargetFacts, kernel: str) -> str:
     if kernel in target.impossible:
         return "in part" if any(c.made for c in target.of(kernel)) else "not possible"
     return "pass"
+
+
+def _rates_sentences(document: SmokeDocument) -> Iterator[str]:
+    """Copies, calls from Python and sustained load, a sentence for each GPU."""
+    for reading in document.readings:
+        said = [*(_copies_and_calls(reading.rates) if reading.rates else ())]
+        if soak := reading.soak:
+            change = f"from {soak.first / 1e12:.0f} to {soak.last / 1e12:.0f} TF bf16"
+            right = f"{soak.compared - soak.wrong} of {soak.compared} right"
+            said.append(f"{soak.asked_seconds:g} s of load: {change}, {right}")
+        if said:
+            yield f"{document.label(reading.gpu) or 'measured'}: {', '.join(said)}"
+
+
+def _copies_and_calls(rates: Rates) -> Iterator[str]:
+    for label, rate in (("host to GPU", rates.host_to_device), ("GPU to host", rates.device_to_host)):
+        if rate:
+            yield f"{label} {rate / 1e9:.1f} GB/s"
+    if calls := rates.launch_microseconds:
+        least, most = (choose(calls, key=lambda kernel: calls[kernel]) for choose in (min, max))
+        yield f"a call from Python takes {calls[least]:.0f} us ({least}) to {calls[most]:.0f} us ({most})"
 
 
 def left_out_sentences(document: SmokeDocument) -> Iterator[str]:
