@@ -169,7 +169,7 @@ def _skips(document: Record) -> str:
 def _left_out(document: Record) -> str:
     """What this level does not run, by the level that does."""
     lines = []
-    records = document.get("left_out") or []
+    records = document.get("left_out") or [] if document["cases"] else []  # nothing ran: what is said is why
     for level in dict.fromkeys(record["level"] for record in records):
         some = [record for record in records if record["level"] == level]
         cases = [record for record in some if record["cases"]]

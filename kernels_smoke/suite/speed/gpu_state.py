@@ -36,6 +36,15 @@ class _Memory(ctypes.Structure):
     _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
 
 
+class _MemoryV2(ctypes.Structure):
+    """nvmlMemory_v2_t, whose ``used`` is without what the driver keeps for itself."""
+
+    _fields_ = [
+        ("version", ctypes.c_uint),
+        *((name, ctypes.c_ulonglong) for name in ("total", "reserved", "free", "used")),
+    ]
+
+
 class _Process(ctypes.Structure):
     """nvmlProcessInfo_v2_t."""
 
@@ -103,10 +112,13 @@ class Monitor:
         if self._call("nvmlDeviceGetComputeRunningProcesses_v3", ctypes.byref(count), infos):
             others = [info for info in infos[: count.value] if info.pid not in ours]
             found["processes"] = [self._process(info) for info in others]
-        utilization, memory = _Utilization(), _Memory()
+        utilization, memory, newer = _Utilization(), _Memory(), _MemoryV2()
+        newer.version = ctypes.sizeof(_MemoryV2) | 2 << 24
         if self._call("nvmlDeviceGetUtilizationRates", ctypes.byref(utilization)):
             found["utilization_percent"] = utilization.gpu
-        if self._call("nvmlDeviceGetMemoryInfo", ctypes.byref(memory)):
+        if self._call("nvmlDeviceGetMemoryInfo_v2", ctypes.byref(newer)):
+            found["memory_used_bytes"] = newer.used
+        elif self._call("nvmlDeviceGetMemoryInfo", ctypes.byref(memory)):
             found["memory_used_bytes"] = memory.used
         return found
 

@@ -74,6 +74,19 @@ def test_who_uses_a_gpu_is_named_and_what_this_driver_does_not_tell_is_missing()
     assert [process["pid"] for process in monitor.users(ours={4242})["processes"]] == [7]
 
 
+class NewerLibrary(Library):
+    """One that tells apart what the driver keeps for itself."""
+
+    def nvmlDeviceGetMemoryInfo_v2(self, _device: Any, memory: Any) -> int:  # noqa: N802  # as above
+        assert memory._obj.version == 0x02000028
+        memory._obj.used = 3 << 20
+        return OK
+
+
+def test_what_the_driver_keeps_for_itself_is_no_use() -> None:
+    assert Monitor(NewerLibrary(), ctypes.c_void_p(3)).users()["memory_used_bytes"] == 3 << 20
+
+
 def test_each_mutant_is_said_as_it_comes(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Progress(each=True)
     progress({"kind": "probe", "name": "torch", "outcome": "pass"})

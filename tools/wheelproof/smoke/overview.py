@@ -265,8 +265,9 @@ def _copies_and_calls(rates: Rates) -> Iterator[str]:
 
 def left_out_sentences(document: SmokeDocument) -> Iterator[str]:
     """What the level of the run does not run, one sentence for each level that does."""
-    for level in dict.fromkeys(record.level for record in document.left_out):
-        records = [record for record in document.left_out if record.level == level]
+    left_out = document.left_out if document.cases else ()  # where nothing ran, what is said is why
+    for level in dict.fromkeys(record.level for record in left_out):
+        records = [record for record in left_out if record.level == level]
         whole = [record.kernel for record in records if not record.cases]
         some = [record for record in records if record.cases]
         said = [f"all cases of {', '.join(whole)}"] if whole else []
