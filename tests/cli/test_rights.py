@@ -58,6 +58,7 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
         f"requirement python installer platform installed upgrade build editable group with package {INDEXES}",
     ),
     "doctor": ({}, "python expect root host timeout full fix yes undo save-facts facts collector"),
+    "doctor": ({}, "python expect root host timeout full fix yes dry-run undo save-facts facts"),
     "explain": ({}, ""),
     "smoke": ({}, "device level only gpus soak compile-only target seed plot python deadline"),
     "matrix run": ({}, "matrix only executor jobs deadline work fresh"),

@@ -27,6 +27,8 @@ EXCEPTIONS = {
     "tools/wheelproof/doctor/inside/torch_import.py": "runs in another Python: /proc/self/environ, and regular files",
     "tools/wheelproof/doctor/probes/driver.py": "/dev/kmsg, a device that is read without waiting",
     "tools/wheelproof/doctor/probes/nodes.py": "opens devices to see whether it may, without waiting",
+    "tools/wheelproof/doctor/repair/snapshot.py": "files that it creates, and folders",
+    "tools/wheelproof/doctor/repair/undoing.py": "a folder, to lock it",
     "tools/wheelproof/matrix/executors/docker/first_process.py": "runs in another Python: /dev/null",
     "tools/wheelproof/matrix/folders.py": "a lock file of its own, opened for writing, which never waits",
     "tools/wheelproof/pins/atomic.py": "files that it creates, and folders",

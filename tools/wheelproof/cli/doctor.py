@@ -73,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "show it, ask, carry it out, and diagnose again; what makes nothing better is put back",
     )
     parser.add_argument("--yes", action="store_true", help="--fix does not ask before it changes anything")
+    parser.add_argument("--dry-run", action="store_true", help="--fix shows the plan and changes nothing")
     parser.add_argument(
         "--undo", action="store_true", help="put the environment back as it was before the last --fix, byte for byte"
     )
@@ -122,9 +123,10 @@ def run(arguments: argparse.Namespace) -> int:
             stream.write(facts_text(found.facts))
         notes.append(f"The facts are in {arguments.save_facts}; look at them before you pass them on.")
     if arguments.fix:
-        from wheelproof.cli.mending import mend
+        from wheelproof.cli.mending import Asking, mend
 
-        found = mend(found, look, notes, offline=output.offline, ask=not arguments.yes)
+        asking = Asking(offline=output.offline, ask=not arguments.yes, dry_run=arguments.dry_run)
+        found = mend(found, look, notes, asking)
     more = _kernels(found, arguments.timeout, notes) if arguments.full else []
     from wheelproof.doctor.report import Showing, make_report
 
@@ -179,10 +181,17 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError(
             f"--timeout {arguments.timeout:g} is no time to wait", expected="a number above 0, up to a day"
         )
-    if arguments.yes and not arguments.fix:
-        raise UsageError("--yes is of --fix")
-    if arguments.fix and not arguments.yes and not sys.stdin.isatty():
-        raise UsageError("--fix asks before it changes anything, and standard input is no terminal", expected="--yes")
+    _check_fix(arguments)
+
+
+def _check_fix(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options of --fix that do not go together."""
+    of_fix = [name for name, given in (("--yes", arguments.yes), ("--dry-run", arguments.dry_run)) if given]
+    if of_fix and not arguments.fix:
+        raise UsageError(f"{of_fix[0]} is of --fix")
+    if arguments.fix and not of_fix and not sys.stdin.isatty():
+        expected = "--yes, or --dry-run to see the plan"
+        raise UsageError("--fix asks before it changes anything, and standard input is no terminal", expected=expected)
 
 
 def _acting(arguments: argparse.Namespace) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from wheel_checks.commands import in_words, path, run
@@ -19,21 +20,34 @@ from wheelproof.doctor.repair.session import Session
 from wheelproof.doctor.report import Examination
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How a repair is made: without the network, after a question, or not at all but for its plan."""
+
+    offline: bool = False
+    ask: bool = True
+    dry_run: bool = False
+
+
 def mend(
-    found: Examination, again: Callable[[], Examination], notes: list[str], *, offline: bool, ask: bool
+    found: Examination, again: Callable[[], Examination], notes: list[str], asking: Asking = Asking()
 ) -> Examination:
     """Show the plan, carry it out, and examine again; the same examination when nothing was changed or all was put
     back.
     """
-    session = Session(found.facts, found.diagnosis, os.environ, Path.cwd(), offline)
+    session = Session(found.facts, found.diagnosis, os.environ, Path.cwd(), asking.offline)
     repair = session.plan()
     notes += session.notes
     if repair is None:
         return found
+    if asking.dry_run:
+        notes += [f"The plan for {repair.prefix} (+ comes, - goes, ~ is replaced):", *repair.plan.lines()]
+        notes += session.reminders()
+        return found
     say(f"the plan for {repair.prefix} (+ comes, - goes, ~ is replaced):")
     for line in repair.plan.lines():
         say(line)
-    if ask and not _agreed("change it? [y/N] "):
+    if asking.ask and not _agreed("change it? [y/N] "):
         notes.append("Nothing was changed.")
         return found
     after = [found]

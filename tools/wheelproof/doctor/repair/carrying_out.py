@@ -28,6 +28,7 @@ from wheel_checks.facts.host.tables import host_gpus
 from wheel_checks.interrupts import TERMINATED, terminated_as
 from wheel_checks.process import StartError, run
 from wheel_checks.sources.file_tree import FileTree
+from wheel_checks.sources.regular_file import open_regular
 from wheel_checks.sources.scratch_folder import scratch_folder
 from wheel_checks.sources.uv.own_configuration import private_folder, reaching_variables, run_uv_alone, write_private
 from wheel_checks.sources.uv_binary import find_uv
@@ -247,7 +248,7 @@ def _not_as_recorded(stage: Path, found: Iterable[Found]) -> Iterator[str]:
 
 
 def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
+    with open_regular(file) as stream:
         digest = hashlib.file_digest(stream, "sha256").digest()
     return f"sha256={base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"
 

@@ -101,9 +101,22 @@ class Graph:
     def _installed_extras(self, distribution: Distribution) -> Iterator[str]:
         named = {extra for one in distribution.requirements for extra in extras_of((one,))}
         for extra in named:
-            more = [one for one in self.active(distribution, (extra,)) if not self._holds(one, ())]
-            if more and all(map(self._met, more)):
+            if self._is_whole(distribution, extra, frozenset()):
                 yield extra
+
+    def _is_whole(self, distribution: Distribution, extra: str, above: frozenset[tuple[str, str]]) -> bool:
+        """Whether all that an extra requires is installed, with what the extras that it asks for require in turn."""
+        if (distribution.name, extra) in above:
+            return True
+        above |= {(distribution.name, extra)}
+        more = [one for one in self.active(distribution, (extra,)) if not self._holds(one, ())]
+        return bool(more) and all(
+            self._met(one)
+            and all(
+                self._is_whole(self.distributions[canonicalize_name(one.name)], inner, above) for inner in one.extras
+            )
+            for one in more
+        )
 
     def _holds(self, requirement: Requirement, extras: Iterable[str]) -> bool:
         if requirement.marker is None:
