@@ -122,6 +122,10 @@ def run(arguments: argparse.Namespace) -> int:
         with open_output(arguments.save_facts) as stream:
             stream.write(facts_text(found.facts))
         notes.append(f"The facts are in {arguments.save_facts}; look at them before you pass them on.")
+    if not arguments.facts and arguments.root == "/":
+        from wheelproof.doctor.repair.unfinished import unfinished
+
+        notes += unfinished(found.facts)
     if arguments.fix:
         from wheelproof.cli.mending import Asking, mend
 

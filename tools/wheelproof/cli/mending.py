@@ -10,9 +10,11 @@ from pathlib import Path
 
 from wheel_checks.commands import in_words, path, run
 from wheel_checks.errors import NotFoundError, WheelproofError
+from wheel_checks.facts.pins.receipt import read_installed_guard
 from wheel_checks.model import Unavailable
 from wheel_checks.phrases import plural
 from wheel_checks.report.wording import neutral, write
+from wheel_checks.sources.file_tree import FileTree
 from wheelproof.cli.options import open_output, say
 from wheelproof.doctor.probes.python import read_interpreter
 from wheelproof.doctor.repair.carrying_out import put_back as undo_repair
@@ -68,6 +70,8 @@ def mend(
     undo = run("wheelproof", "doctor", "--python", path(repair.plan.contents.python), "--undo")
     notes.append(f"Repaired: {plural(changed, 'distribution')} changed. {in_words(undo)} puts everything back.")
     notes += session.reminders()
+    if read_installed_guard(FileTree(), str(repair.prefix)) is not None:
+        notes.append("A guard holds what was there before (wheelproof pins guard --install holds what is there now).")
     return after[-1]
 
 

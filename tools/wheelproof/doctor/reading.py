@@ -93,6 +93,12 @@ def _start(sections: Sections, request: Request, environ: Mapping[str, str], bud
         read = _probe("installation.origins").read_origins
         return Several(variables_origin=read(names, environ, root=root, prefix=prefix, folder=str(Path.cwd())))
 
+    def indexes() -> Any:
+        """What is configured for the environment that is looked at, be it another than the active one."""
+        python = interpreter()
+        active = {} if isinstance(python, Unavailable) else {"VIRTUAL_ENV": python.prefix}
+        return _probe("indexes").read_indexes({**environ, **active}, Path.cwd())
+
     def simple(name: str) -> None:
         """A probe that needs nothing but the root."""
         sections.start(name, lambda: getattr(_probe(name), f"read_{name}")(root))
@@ -106,7 +112,7 @@ def _start(sections: Sections, request: Request, environ: Mapping[str, str], bud
         "loader", lambda: _probe("loader").read_loader(interpreter(), get("installed"), root, environ, budget)
     )
     sections.start("container", lambda: _probe("container").read_container(root, environ, budget))
-    sections.start("indexes", lambda: _probe("indexes").read_indexes(environ, Path.cwd()))
+    sections.start("indexes", indexes)
     for name in ("system", "pci", "driver", "nodes", "services", "limits"):
         simple(name)
     sections.start("dangerous", dangerous, _ANSWERS)

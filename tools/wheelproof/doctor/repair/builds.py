@@ -26,6 +26,7 @@ from wheel_checks.facts.host.torch.demands import overwritten_by, refused_by
 from wheel_checks.facts.host.torch.fit import torch_files
 from wheel_checks.model import Unavailable
 from wheel_checks.parsing import requirement_or_none
+from wheel_checks.phrases import joined
 from wheelproof.doctor.repair.graph import Graph
 from wheelproof.doctor.repair.offers import Offers
 
@@ -140,7 +141,8 @@ class TorchBuilds:
             self.passed_over[f"torch {version} on the index is for CUDA {cuda}, and {reason}"] = None
             return None
         for package in overwritten_by(self._facts, build):
-            self.passed_over[f"torch {version} would overwrite files of {package.name}, which is required"] = None
+            users = joined([one.label for one in self._graph.users(package.name, leaving={"torch"})])
+            self.passed_over[f"torch {version} overwrites files of {package.name}, which {users} requires"] = None
             return None
         return build
 
@@ -177,14 +179,15 @@ class TorchBuilds:
 
     def _accepted(self, name: str, version: Version) -> bool:
         """Whether what is installed accepts it; companions of torch, which go along with it, are not asked about it."""
-        for one in self._graph.distributions.values():
-            if one.name in COMPANIONS and name == "torch":
-                continue
-            for requirement in self._graph.active(one):
-                if canonicalize_name(requirement.name) == name and not _meets(requirement, version):
-                    self.passed_over[f"{one.label} requires {name}{requirement.specifier}"] = None
-                    return False
-        return True
+        against = [
+            f"{one.label} requires {name}{requirement.specifier}"
+            for one in self._graph.distributions.values()
+            if not (one.name in COMPANIONS and name == "torch")
+            for requirement in self._graph.active(one)
+            if canonicalize_name(requirement.name) == name and not _meets(requirement, version)
+        ]
+        self.passed_over.update(dict.fromkeys(against))
+        return not against
 
     def _is_installed(self, name: str, version: Version, cuda: str) -> bool:
         """Whether just this build of a companion is installed."""

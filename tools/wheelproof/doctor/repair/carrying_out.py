@@ -35,12 +35,15 @@ from wheel_checks.sources.uv_binary import find_uv
 from wheelproof.doctor.probes.installation.distributions import Found, find_distributions
 from wheelproof.doctor.probes.installation.torch_files import read_architectures, read_version
 from wheelproof.doctor.repair.plan import Plan
-from wheelproof.doctor.repair.snapshot import DONE, STAGE, Snapshot, States, survey
+from wheelproof.doctor.repair.snapshot import MARGIN, STAGE, Snapshot, States, survey
 from wheelproof.doctor.repair.solving import SECONDS, Question, Solver
 from wheelproof.doctor.repair.undoing import Undone, alone, changes, undo
 from wheelproof.doctor.repair.wheel_record import differing, rows_of
 
 GRACE = 10.0  # seconds that an interrupted uv has to end by itself
+UNPACKED = (
+    3  # bytes on disk for each to download: wheels of CUDA libraries grow by half, and are there twice for a time
+)
 LARGEST_PROGRAM = 16 << 20  # bytes of a file in bin that is saved: scripts are small
 
 
@@ -68,7 +71,7 @@ class Repair:
         """
         snapshot = Snapshot(self.prefix)
         with alone(self.prefix), terminated_as(SystemExit(TERMINATED)):
-            if _is_unfinished(snapshot):
+            if snapshot.is_unfinished:
                 raise SourceError(
                     f"an earlier repair of {self.prefix} was interrupted", hint="wheelproof doctor --undo puts it back"
                 )
@@ -91,7 +94,9 @@ class Repair:
 
     def _stage(self, scratch: Path) -> list[str]:
         """Install what comes into a folder, and compare it; the options by which uv takes the same files again."""
-        stage = scratch / "stage"
+        stage, free = scratch / "stage", shutil.disk_usage(scratch).free
+        if free < UNPACKED * (self.plan.download or 0) + MARGIN:
+            raise SourceError(f"{free:,} bytes are free below {self.prefix}, too few to unpack what comes")
         if not self.plan.coming:
             stage.mkdir()
             return []
@@ -230,12 +235,6 @@ def put_back(prefix: Path) -> Undone:
     """Put an environment back as it was before its last repair. Raises what :func:`undo` raises."""
     with alone(prefix), _undisturbed():
         return undo(prefix)
-
-
-def _is_unfinished(snapshot: Snapshot) -> bool:
-    with contextlib.suppress(SourceError):
-        return snapshot.state() != DONE
-    return False
 
 
 def _not_as_recorded(stage: Path, found: Iterable[Found]) -> Iterator[str]:

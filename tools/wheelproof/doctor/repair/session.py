@@ -77,7 +77,7 @@ class Session:
     def judge(self, after: Diagnosis) -> str:
         """Why the host is not better than before, "" when it is."""
         asked = self._asked().rules
-        left = {result.rule for result in _found(after) if result.severity is Severity.ERROR} & asked
+        left = {result.rule for result in _found(after) if result.severity is not Severity.NOTE} & asked
         if left:
             return f"{joined(sorted(left))} is still found"
         if _stage(after) < _stage(self.diagnosis):

@@ -11,6 +11,7 @@ owns and no other may write, and its paths lead nowhere out of the environment.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -75,6 +76,15 @@ class Snapshot:
     def exists(self) -> bool:
         """Whether there is one."""
         return self.folder.is_dir() and not self.folder.is_symlink()
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a repair was begun, or began to be put back, and did not come to its end."""
+        if not self.exists or not os.path.lexists(self.folder / JOURNAL):
+            return False
+        with contextlib.suppress(SourceError, FormatError):
+            return self.state() != DONE
+        return False
 
     def state(self) -> str:
         """How far the repair came. Raises NotFoundError where there is none, SourceError for one that is not trusted,

@@ -137,7 +137,8 @@ class Solver:
         """Free, one after the other, what uv names as demanded in another version, but nothing that requires torch."""
         if left:
             question = replace(question, free=question.free - {one.name for one in left})
-        held = {one.name for one in self.graph.users("torch")} | question.exact.keys() | set(question.reinstalled)
+        users = {one.name for one in self.graph.users("torch")}
+        held = {"torch", *users, *question.exact, *question.reinstalled}
         answer: Changes | Explanation = Explanation(())
         for _ in range(_MOST_FREED):
             answer = self._ask(question, extras=extras, left=left)

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 
 from wheel_checks.commands import Step
-from wheel_checks.facts.host.commands import install
+from wheel_checks.facts.host.commands import install, repair
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
-from wheel_checks.facts.host.software import FileFinding, Installed, Loader, MissingLibrary, Package
+from wheel_checks.facts.host.software import FileFinding, Installed, Loader, MissingLibrary
 from wheel_checks.facts.host.torch.demands import family_of
 from wheel_checks.facts.links.known_libraries import nvidia_project
 from wheel_checks.goal import Goal
@@ -75,13 +75,12 @@ def again(facts: HostFacts, *names: str, cache: bool = True) -> tuple[Step, ...]
     ``cache`` they are fetched again.
     """
     packages = [package for name in names if (package := installed(facts).named(name))]
+    if any("://" in package.url for package in packages):
+        return (repair(facts),)  # from that address; which only its user has chosen to trust
     builds = {package.version.partition("+")[2] for package in packages}
     index = next((build for build in builds if len(builds) == 1 and _OF_INDEX.fullmatch(build)), "")
-    return install(facts, *map(_pin, packages), force=True, no_deps=True, index=index, cache=cache)
-
-
-def _pin(package: Package) -> str:
-    return f"{package.name} @ {package.url}" if "://" in package.url else f"{package.name}=={package.version}"
+    pins = [f"{package.name}=={package.version}" for package in packages]
+    return install(facts, *pins, force=True, no_deps=True, index=index, cache=cache)
 
 
 def mend(facts: HostFacts, finding: FileFinding, summary: str) -> Fix:

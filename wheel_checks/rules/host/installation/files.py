@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -36,6 +36,7 @@ from wheel_checks.rules.host.installation.evidence import (
     weight,
 )
 
+_TORCH_LEFT = re.compile(r"~orch-([^-]+)\.dist-info")
 _OPENED_BY_NAME = re.compile(r"libcudnn_|libnvrtc-builtins|libtorch_|\.cpython-|\.abi3\.")
 _BREAKS_IMPORT = re.compile(r"undefined symbol|cannot open shared object|version `?'?\S+'? not found")
 
@@ -341,15 +342,26 @@ def leftovers(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
             commands += again(facts, "torch")
             goal |= Goal(intact=("torch",))
         elif guilty:
-            anew = reinstall_torch(facts)
-            commands += anew.commands
-            goal |= anew.goal or Goal()
+            step, anew = _install_what_was_there(facts, finding.paths)
+            commands += step
+            goal |= anew
         yield Finding(
             f"an interrupted uninstall left {listed(finding.paths, finding.count)}",
             (Evidence("entries", listed(finding.paths, finding.count), finding.paths[0].rpartition("/")[0]),),
             Fix("Delete them" + (", and install torch again." if guilty else "."), tuple(commands), goal),
             severity=Severity.ERROR if guilty else Severity.NOTE,
         )
+
+
+def _install_what_was_there(facts: HostFacts, leftovers: Iterable[str]) -> tuple[tuple[Step, ...], Goal]:
+    """The torch whose metadata lie among the leftovers, in its version; without them the one that fits."""
+    advised = reinstall_torch(facts)
+    versions = [found[1] for path in leftovers if (found := _TORCH_LEFT.fullmatch(file_name(path)))]
+    if not versions:
+        return (advised.commands, advised.goal) if advised.goal else ((), Goal())
+    build = versions[0].partition("+")[2]
+    pin, index = f"torch=={versions[0]}", build if re.fullmatch(r"cu\d{3}", build) else ""
+    return install(facts, pin, index=index), Goal(advised.goal is not None, wanted=(pin,))
 
 
 def _remove_leftover(file: str) -> Step:

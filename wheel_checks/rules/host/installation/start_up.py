@@ -248,7 +248,11 @@ def edited_file(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     yield Finding(
         f"{file} is not the file that {label} installed: its hash differs from RECORD",
         tuple(Evidence("edited", one) for one in probe.edited[:5]),
-        Fix(f"Reinstall {label}.", again(facts, known.name), Goal(intact=(known.name,)))
+        Fix(
+            f"Reinstall {label}, not from the cache: what uv has installed are links to it, and was edited there, too.",
+            again(facts, known.name, cache=False),
+            Goal(intact=(known.name,)),
+        )
         if known
         else Fix(f"Reinstall {label}."),
     )
