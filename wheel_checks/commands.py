@@ -25,7 +25,8 @@ IMPORT_TORCH, IMPORT_TRITON = "import torch", "import triton"
 SHOW_PTXAS = 'import sysconfig; print(sysconfig.get_path("purelib") + "/nvidia/cu13/bin/ptxas")'
 IMPORT_ARGUMENT = "import importlib, sys; importlib.import_module(sys.argv[1])"
 
-PYTHON_SOURCES = {CHECK_TORCH, SHOW_TORCH, IMPORT_TORCH, IMPORT_TRITON, SHOW_PTXAS, IMPORT_ARGUMENT, "pass"}
+CHECK_XPU = CHECK_TORCH.replace('"cuda"', '"xpu"')
+PYTHON_SOURCES = {CHECK_TORCH, CHECK_XPU, SHOW_TORCH, IMPORT_TORCH, IMPORT_TRITON, SHOW_PTXAS, IMPORT_ARGUMENT, "pass"}
 """What may follow ``python -c``: constants only. A value reaches them as an argument (``sys.argv``)."""
 
 _SHELLS = frozenset({"sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "pwsh", "tcsh", "zsh", "busybox"})

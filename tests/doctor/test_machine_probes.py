@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from wheel_checks.facts.host.gpu import PciDevice
+from wheel_checks.facts.host.gpu import KfdGpu, OtherDrivers, PciDevice
 from wheel_checks.model import Unavailable
 from wheelproof.doctor.probes.driver import read_driver
 from wheelproof.doctor.probes.nodes import read_nodes
+from wheelproof.doctor.probes.other_drivers import read_other_drivers, target_of
 from wheelproof.doctor.probes.pci import read_pci
 from wheelproof.doctor.probes.services import read_services
 from wheelproof.doctor.probes.system import read_system
@@ -184,3 +185,64 @@ def test_this_machine_is_read_without_a_fault() -> None:
     assert system.user == pwd.getpwuid(os.geteuid()).pw_name
     assert read_driver().version_line == "" or read_driver().version
     assert isinstance(read_services().processes, tuple)
+
+
+def test_the_drivers_of_other_makers(tmp_path: Path) -> None:
+    write(tmp_path, "sys/module/amdgpu/version", "6.16.6\n")
+    write(tmp_path, "opt/rocm/.info/version", "7.2.0-43\n")
+    write(tmp_path, "dev/kfd")
+    for name in ("renderD128", "renderD129", "card0"):
+        write(tmp_path, f"dev/dri/{name}")
+    nodes = "sys/class/kfd/kfd/topology/nodes"
+    write(tmp_path, f"{nodes}/0/properties", "cpu_cores_count 64\nsimd_count 0\ngfx_target_version 0\n")
+    write(
+        tmp_path,
+        f"{nodes}/1/properties",
+        "simd_count 1216\ngfx_target_version 90402\nvendor_id 4098\ndevice_id 29857\ndrm_render_minor 128\n",
+    )
+    write(tmp_path, "usr/lib64/libze_loader.so.1")
+    found = read_other_drivers(str(tmp_path))
+
+    assert (found.modules, found.amdgpu, found.rocm) == (("amdgpu",), "6.16.6", "7.2.0-43")
+    assert [node.path for node in found.nodes] == ["/dev/kfd", "/dev/dri/renderD128", "/dev/dri/renderD129"]
+    assert found.gpus == (KfdGpu(1, "gfx942", "/dev/dri/renderD128", "74a1"),)
+    assert found.level_zero == {"libze_loader.so.1": "/usr/lib64/libze_loader.so.1"}
+
+
+def test_a_missing_kfd_is_told_where_amdgpu_is_loaded(tmp_path: Path) -> None:
+    write(tmp_path, "sys/module/amdgpu/version")
+    assert [(node.path, node.error) for node in read_other_drivers(str(tmp_path)).nodes] == [("/dev/kfd", "ENOENT")]
+    assert read_other_drivers(str(tmp_path / "sys")) == OtherDrivers()
+
+
+@pytest.mark.parametrize(
+    ("version", "target"),
+    [
+        (90402, "gfx942"),
+        (90010, "gfx90a"),
+        (90012, "gfx90c"),
+        (90500, "gfx950"),
+        (100300, "gfx1030"),
+        (110501, "gfx1151"),
+        (120001, "gfx1201"),
+        (0, ""),
+        (99, ""),
+        (90099, ""),
+        (10**9, ""),
+    ],
+)
+def test_the_target_of_a_gpu(version: int, target: str) -> None:
+    assert target_of(version) == target
+
+
+def test_an_instinct_is_a_processing_accelerator(tmp_path: Path) -> None:
+    device(tmp_path, "0000:05:00.0", "1002", "74a1", "120000", "amdgpu")
+    device(tmp_path, "0000:06:00.0", "8086", "4940", "120000")
+    assert [(one.maker, one.driver) for one in devices(tmp_path)] == [("AMD", "amdgpu"), ("", "")]
+
+
+def test_a_tegra_is_known_by_its_device_tree(tmp_path: Path) -> None:
+    write(tmp_path, "proc/device-tree/compatible", b"nvidia,p3737-0000+p3701-0000\0nvidia,tegra234\0")
+    assert read_system(str(tmp_path)).tegra == "nvidia,tegra234"
+    write(tmp_path, "etc/nv_tegra_release", "# R36 (release), REVISION: 4.3\n")
+    assert read_system(str(tmp_path)).tegra == "# R36 (release), REVISION: 4.3"

@@ -14,6 +14,7 @@ from tests.rules.host import fabric_cases as doctor_fabric_cases
 from tests.rules.host import host_gpu_code_cases as doctor_gpu_code_cases
 from tests.rules.host import installation_cases as doctor_installation_cases
 from tests.rules.host import log_cases as doctor_log_cases
+from tests.rules.host import other_makers_cases as doctor_other_makers_cases
 from tests.rules.host import start_up_cases as doctor_start_up_cases
 from tests.rules.host import triton_cases as doctor_triton_cases
 from tests.rules.host import undecided_cases as doctor_undecided_cases
@@ -90,6 +91,7 @@ MODULES = (
     doctor_installation_cases,
     doctor_start_up_cases,
     doctor_log_cases,
+    doctor_other_makers_cases,
     doctor_triton_cases,
     doctor_undecided_cases,
     doctor_visibility_cases,

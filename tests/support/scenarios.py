@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support import hosts
+from tests.support import hosts, other_hosts
 from wheel_checks.facts.host.codec import from_json, to_json
 from wheel_checks.facts.host.facts import HostFacts
 
@@ -75,7 +75,9 @@ def built(steps: list[Any]) -> HostFacts:
         name, *arguments = [step] if isinstance(step, str) else list(step)
         options: Any = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
         options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-        facts = getattr(hosts, name)(*([] if facts is None else [facts]), *arguments, **options)
+        facts = getattr(hosts if hasattr(hosts, name) else other_hosts, name)(
+            *([] if facts is None else [facts]), *arguments, **options
+        )
     assert isinstance(facts, HostFacts)
     return facts
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from wheel_checks.facts.gpu.expected import CPU, HostExpectation, counted
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.presence import may_have_gpu
+from wheel_checks.facts.host.presence import gpus_of_build, may_have_gpu, other_gpus
 from wheel_checks.facts.host.probes import KernelProbe, TorchProbe
 from wheel_checks.facts.host.seen import gpus_of
 from wheel_checks.model import Answer, CheckResult, Outcome, Severity, Unavailable, Verdict
@@ -20,7 +20,6 @@ from wheelproof.doctor.phrases import state_phrase
 _ABOUT = "this host"
 _NOT_PROVEN = "not proven that torch computes on a GPU"
 _ON_A_CPU = "wheelproof doctor --expect cpu"
-_MAKERS = {"1002": "AMD", "8086": "Intel"}
 
 
 def answer_host(
@@ -87,9 +86,10 @@ def _on_gpu(facts: HostFacts) -> Answer:
 
 
 def _why_not_proven(facts: HostFacts) -> Iterator[str]:
-    pci = () if isinstance(facts.pci, Unavailable) else facts.pci
-    others = {_MAKERS[one.vendor] for one in pci if one.vendor in _MAKERS and one.class_.startswith("03")}
-    if others and not may_have_gpu(facts):
+    others = {one.maker for one in other_gpus(facts)}
+    if gpus_of_build(facts):
+        pass  # torch is for this GPU, and what follows says how far it got
+    elif others and not may_have_gpu(facts):
         torch = None if isinstance(facts.installed, Unavailable) else facts.installed.torch
         build = f"torch {torch.version}" if torch else "torch"
         yield f"the GPU here is {joined(sorted(others))}'s, and {build} does not use it; if that is right: {_ON_A_CPU}"

@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from wheel_checks.facts.gpu.expected import CPU, HostExpectation
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
-from wheel_checks.facts.host.presence import may_have_gpu
+from wheel_checks.facts.host.presence import gpus_of_build, may_have_gpu
 from wheel_checks.facts.host.probes import Counterfactual
 from wheel_checks.model import CheckResult, Evidence, Outcome, Severity
 from wheel_checks.rules.host.cause import CAUSES, Cause
@@ -101,7 +101,7 @@ def observed_symptoms(facts: HostFacts, expected: HostExpectation | None = None)
     if expected is not None:
         no_fault: tuple[str, ...] = KEEPS_FROM_A_GPU if expected.accelerator == CPU else ()
     else:
-        no_fault = () if may_have_gpu(facts) else OF_A_GPU
+        no_fault = () if may_have_gpu(facts) or gpus_of_build(facts) else OF_A_GPU
     return tuple(name for name in seen if not matches(name, no_fault))
 
 

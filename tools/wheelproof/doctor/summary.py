@@ -13,6 +13,8 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.codec import to_json
 from wheel_checks.facts.host.comparable import comparable
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.presence import other_gpus
+from wheel_checks.facts.host.seen import gpus_of
 from wheel_checks.facts.host.unexplained import UnexplainedSymptom
 from wheel_checks.model import CheckResult, Outcome, Overview, Severity, Subject, Table, Unavailable
 from wheel_checks.report.wording import flat_facts
@@ -56,7 +58,7 @@ def overview(facts: HostFacts, diagnosis: Diagnosis, *, detail: bool = False, mo
 
 def identity_phrase(facts: HostFacts) -> str:
     """Which host this is, in few words: ``NVIDIA H200 (9.0), driver 580.159.04, torch 2.11.0+cu130, Python 3.12.3``."""
-    parts = [_gpus(facts) or "no NVIDIA GPU"]
+    parts = [_gpus(facts) or "no GPU"]
     if not isinstance(facts.driver, Unavailable) and facts.driver.version:
         parts.append(f"driver {facts.driver.version}")
     if not isinstance(facts.installed, Unavailable):
@@ -125,15 +127,10 @@ def _notes(facts: HostFacts, diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _gpus(facts: HostFacts) -> str:
-    """Such as ``8 x NVIDIA H200 (9.0)``: of CUDA, else of NVML, else of the PCI bus."""
-    if not isinstance(facts.cuda, Unavailable) and facts.cuda.gpus:
-        names = [f"{gpu.name} ({gpu.capability[0]}.{gpu.capability[1]})" for gpu in facts.cuda.gpus]
-    elif not isinstance(facts.nvml, Unavailable) and facts.nvml.gpus:
-        names = [gpu.name for gpu in facts.nvml.gpus]
-    elif not isinstance(facts.pci, Unavailable):
-        names = [d.name or f"PCI device {d.vendor}:{d.device}" for d in facts.pci if d.is_nvidia_gpu]
-    else:
-        return ""
+    """Such as ``8 x NVIDIA H200 (9.0)``; where torch could use none, those of other makers on the bus."""
+    gpus = gpus_of(facts)
+    names = [] if isinstance(gpus, Unavailable) else list(map(str, gpus))
+    names = names or [f"{one.maker} GPU {one.vendor}:{one.device}" for one in other_gpus(facts)]
     return ", ".join(f"{count} x {name}" if count > 1 else name for name, count in Counter(names).items())
 
 

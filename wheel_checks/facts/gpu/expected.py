@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wheel_checks.errors import UsageError
 from wheel_checks.facts.gpu.targets import Product, parse_gpu
@@ -38,14 +38,15 @@ class HostExpectation:
             return False
         if self.product is None:
             return True if self.accelerator == ANY or gpu.accelerator else None
-        if gpu.capability and not self.product.gfx and gpu.capability != self.product.capability:
+        if gpu.capability and gpu.capability != self.product.capability:
             return False
         return _is(self.product, gpu)
 
 
 @dataclass(frozen=True, slots=True)
 class SeenGpu:
-    """A GPU by its ``name`` ("NVIDIA H200"), compute capability ("9.0") and ``accelerator`` (cuda, rocm, xpu).
+    """A GPU by its ``name`` ("NVIDIA H200"), compute capability ("9.0"; "gfx942" of AMD's) and ``accelerator`` (cuda,
+    rocm, xpu). ``device`` are its numbers on the PCI bus ("10de:2335").
 
     What is not known is "".
     """
@@ -53,6 +54,12 @@ class SeenGpu:
     name: str
     capability: str = ""
     accelerator: str = ""
+    device: str = ""
+
+    def __str__(self) -> str:
+        maker = {"rocm": "AMD GPU", "xpu": "Intel GPU"}.get(self.accelerator, "PCI device")
+        named = self.name or (f"{maker} {self.device}" if self.device else "a GPU of unknown name")
+        return f"{named} ({self.capability})" if self.capability else named
 
 
 def _is(product: Product, gpu: SeenGpu) -> bool | None:
@@ -63,7 +70,7 @@ def _is(product: Product, gpu: SeenGpu) -> bool | None:
     if any(_are_alike(wanted, name[start:]) for start in range(len(name))):
         return True
     if wanted[0].startswith(("sm", "gfx")):  # expected by its target alone
-        return True if gpu.capability and not product.gfx else None
+        return True if gpu.capability else None
     return False if name else None
 
 
@@ -86,7 +93,7 @@ def parse_host_expectation(text: str) -> HostExpectation:
 
 def counted(gpus: Iterable[SeenGpu]) -> str:
     """Such as ``2 x NVIDIA H200, NVIDIA L4``; "no GPU" for none."""
-    counts = Counter(gpu.name or "a GPU of unknown name" for gpu in gpus)
+    counts = Counter(str(replace(gpu, capability="")) for gpu in gpus)
     return ", ".join(f"{count} x {name}" if count > 1 else name for name, count in counts.items()) or "no GPU"
 
 

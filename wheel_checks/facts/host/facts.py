@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from wheel_checks.facts.host.gpu import DeviceNode, KernelDriver, PciDevice, Services
+from wheel_checks.facts.host.gpu import DeviceNode, KernelDriver, OtherDrivers, PciDevice, Services
 from wheel_checks.facts.host.machine import Container, Limits, System
 from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, KernelProbe, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.software import IndexSetting, Installed, Interpreter, Loader, TritonFacts
@@ -31,6 +31,7 @@ class HostFacts:
     driver: KernelDriver | Unavailable = _NOT_READ
     nodes: tuple[DeviceNode, ...] | Unavailable = _NOT_READ
     services: Services | Unavailable = _NOT_READ
+    other_drivers: OtherDrivers | Unavailable = _NOT_READ
     variables: Mapping[str, str] = field(default_factory=dict)
     interpreter: Interpreter | Unavailable = _NOT_READ
     installed: Installed | Unavailable = _NOT_READ

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_AMD = "1002"
+_MAKERS = {"10de": "NVIDIA", _AMD: "AMD", "8086": "Intel"}  # by the vendor on the PCI bus
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,15 @@ class PciDevice:
     driver: str
     gone: bool = False
     name: str = ""
+
+    @property
+    def maker(self) -> str:
+        """Whose GPU it is: "NVIDIA", "AMD" or "Intel"; "" for what is no GPU, or another maker's.
+
+        AMD's Instinct are processing accelerators (class 12), as no GPU of NVIDIA's or Intel's is.
+        """
+        classes = ("03", "12") if self.vendor == _AMD else ("03",)
+        return _MAKERS.get(self.vendor, "") if self.class_.startswith(classes) else ""
 
     @property
     def is_nvidia_gpu(self) -> bool:
@@ -56,8 +69,8 @@ class KernelDriver:
 
 @dataclass(frozen=True, slots=True)
 class DeviceNode:
-    """A file of /dev/nvidia*: ``error`` is the errno name of opening it ("" when that works, ENOENT when it is
-    missing).
+    """A file of /dev that stands for a device: ``error`` is the errno name of opening it ("" when that works, ENOENT
+    when it is missing).
     """
 
     path: str
@@ -79,3 +92,33 @@ class Services:
     fabric_manager: str = ""
     imex_nodes: tuple[str, ...] = ()
     mps_control: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KfdGpu:
+    """A GPU in the topology of amdkfd: ``node`` is its number there, ``target`` the processor that compilers know
+    ("gfx942"), ``render`` its node in /dev/dri, and ``device`` its number on the PCI bus, hexadecimal ("74a1").
+    """
+
+    node: int
+    target: str
+    render: str = ""
+    device: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherDrivers:
+    """The drivers of AMD's and Intel's GPUs, as files show them.
+
+    ``modules`` are those of amdgpu, i915 and xe that are loaded, ``amdgpu`` the version that AMD's own release of the
+    module has ("" for the kernel's), ``rocm`` the version in /opt/rocm. ``nodes`` are /dev/kfd and /dev/dri/renderD*;
+    /dev/kfd is among them also when it is missing, where amdgpu is loaded. ``level_zero`` are the files of the Level
+    Zero loader and of its driver for Intel's GPUs that exist, by soname.
+    """
+
+    modules: tuple[str, ...] = ()
+    amdgpu: str = ""
+    rocm: str = ""
+    nodes: tuple[DeviceNode, ...] = ()
+    gpus: tuple[KfdGpu, ...] = ()
+    level_zero: Mapping[str, str] = field(default_factory=dict)

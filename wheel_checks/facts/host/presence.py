@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.gpu import PciDevice
 from wheel_checks.model import Unavailable
 
 
@@ -15,6 +16,19 @@ def shows_gpu(facts: HostFacts) -> bool:
         or (not isinstance(nodes, Unavailable) and any(node.error != "ENOENT" for node in nodes))
         or (not isinstance(system, Unavailable) and bool(system.tegra or system.wsl))
     )
+
+
+def other_gpus(facts: HostFacts) -> tuple[PciDevice, ...]:
+    """The GPUs of AMD's and Intel's on the bus; none when it could not be read."""
+    devices = () if isinstance(facts.pci, Unavailable) else facts.pci
+    return tuple(device for device in devices if device.maker not in {"", "NVIDIA"})
+
+
+def gpus_of_build(facts: HostFacts) -> tuple[PciDevice, ...]:
+    """The GPUs of the maker for whom the installed torch is built: AMD's for ROCm, Intel's for XPU; none for CUDA."""
+    torch = None if isinstance(facts.installed, Unavailable) else facts.installed.torch
+    maker = "" if torch is None else "AMD" if torch.hip else "Intel" if torch.xpu else ""
+    return tuple(device for device in other_gpus(facts) if device.maker == maker)
 
 
 def may_have_gpu(facts: HostFacts) -> bool:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from wheel_checks.facts.gpu.expected import SeenGpu
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.other_gpus import kfd_gpus
+from wheel_checks.facts.host.presence import gpus_of_build
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.model import Unavailable
 
 
 def gpus_of(facts: HostFacts) -> tuple[SeenGpu, ...] | Unavailable:
-    """The GPUs as torch sees them; where it sees none, as CUDA, NVML or the PCI bus show them.
+    """The GPUs as torch sees them; where it sees none, as CUDA, NVML, the PCI bus and amdkfd show them.
+
+    A GPU of Intel's counts where torch is built for it: nearly every laptop has one.
 
     Unavailable when none of these could be read.
     """
@@ -25,4 +29,9 @@ def gpus_of(facts: HostFacts) -> tuple[SeenGpu, ...] | Unavailable:
         return tuple(SeenGpu(gpu.name, accelerator="cuda") for gpu in nvml.gpus)
     if isinstance(pci, Unavailable):
         return pci
-    return tuple(SeenGpu(device.name, accelerator="cuda") for device in pci if device.is_nvidia_gpu)
+    own = [
+        SeenGpu(one.name, accelerator="cuda", device=f"{one.vendor}:{one.device}") for one in pci if one.is_nvidia_gpu
+    ]
+    own += [SeenGpu("", one.target, "rocm", f"1002:{one.device}") for one in kfd_gpus(facts)]
+    intel = [one for one in gpus_of_build(facts) if one.maker == "Intel"]
+    return (*own, *(SeenGpu("", accelerator="xpu", device=f"8086:{one.device}") for one in intel))

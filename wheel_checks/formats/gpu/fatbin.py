@@ -275,21 +275,22 @@ def _fault(where: int, field: str, found: str, expected: str) -> FormatError:
 
 _MAX_DECLARATION = 1024
 _LABEL = rb"(?:sm|compute)_[1-9]\d{1,2}[af]?"
-_DECLARATION = re.compile(rb"\0(%b(?: %b)*)(?=\0)" % (_LABEL, _LABEL))
+_AMD_LABEL = rb"gfx[0-9a-f]{3,4}(?::(?:xnack|sramecc)[+-])*"
+_DECLARATION, _OF_AMD = (re.compile(rb"\0(%b(?: %b)*)(?=\0)" % (one, one)) for one in (_LABEL, _AMD_LABEL))
 
 
-def find_declared(chunks: Iterable[Buffer]) -> GpuCode | None:
+def find_declared(chunks: Iterable[Buffer], *, amd: bool = False) -> GpuCode | None:
     """What a library says that it was built for, from its bytes in chunks of any size; None when it does not say.
 
     torch compiles the list that ``torch.cuda.get_arch_list()`` reports, "sm_80 sm_90 sm_100", into libtorch_python.so
-    as a string of its own. Reading stops at the first list of two or more; a single label is believed only when no
-    list follows, and no other label stands alone.
+    as a string of its own; builds for ROCm have "gfx908 gfx90a" there (``amd``). Reading stops at the first list of two
+    or more; a single label is believed only when no list follows, and no other label stands alone.
     """
     lone: set[bytes] = set()
     held = b"\0"
     for chunk in chunks:
         data = held + chunk
-        for match in _DECLARATION.finditer(data):
+        for match in (_OF_AMD if amd else _DECLARATION).finditer(data):
             if b" " in match[1]:
                 return _declared(match[1])
             lone.add(match[1])

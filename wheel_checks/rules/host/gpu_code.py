@@ -17,6 +17,7 @@ from wheel_checks.facts.host.torch.fit import gpus_of_entry
 from wheel_checks.facts.host.triton_use import ptxas_for, target, weight
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
 from wheel_checks.parsing import version_or_none
+from wheel_checks.rules.host import other_makers
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.torch_evidence import code_list, gpu_names, installed_torch, version_file
 
@@ -73,8 +74,9 @@ def gpu_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="facts; no Blackwell GPU",
 )
 def gpu_too_new(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """There is code for older GPUs, and none that this one runs."""
-    return _without_code(facts, "G02")
+    """There is code for older GPUs, and none that this one runs; or a torch for ROCm has none for AMD's GPU."""
+    yield from other_makers.no_code(facts)
+    yield from _without_code(facts, "G02")
 
 
 @cause(

@@ -10,10 +10,12 @@ from wheel_checks.commands import Command, Export, Unset, shell
 from wheel_checks.facts.host.error_codes import error_text
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
+from wheel_checks.facts.host.presence import gpus_of_build
 from wheel_checks.facts.host.probes import Counterfactual, CudaProbe, NvmlGpu, TorchProbe
 from wheel_checks.facts.host.visible import VARIABLE, read_selection
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.phrases import plural
+from wheel_checks.rules.host import other_makers
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import in_container, nvml_gpus
 
@@ -31,10 +33,11 @@ cause = causes_in(Layer.VISIBILITY)
 
 @cause(
     "F01",
-    "CUDA_VISIBLE_DEVICES does not hide every GPU",
+    "no variable hides every GPU",
     explains=(*NO_GPU, "torch:unavailable", "torch:init"),
     why="An empty CUDA_VISIBLE_DEVICES, or -1, hides all GPUs from CUDA, while nvidia-smi, which does not read it, "
-    "shows them. It is often left behind by a line in a start-up file that once kept a program off the GPU.",
+    "shows them. It is often left behind by a line in a start-up file that once kept a program off the GPU. ROCm "
+    "reads ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES, Intel's runtime ZE_AFFINITY_MASK and ONEAPI_DEVICE_SELECTOR.",
     example='CUDA_VISIBLE_DEVICES="" python train.py',
     fix="Unset the variable, and remove it from the file that sets it.",
     sources="pytorch/examples#115, AReaL PR38",
@@ -42,6 +45,9 @@ cause = causes_in(Layer.VISIBILITY)
 )
 def hidden(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A value that selects nothing, where CUDA finds no device, and the variable makes a difference."""
+    if gpus_of_build(facts):
+        yield from other_makers.hidden(facts)
+        return
     value, cuda = facts.variables.get(VARIABLE), need(facts.cuda)
     if value is None or not _HIDES_ALL.fullmatch(value) or not _sees_none(cuda):
         return
@@ -344,3 +350,19 @@ def _computed(facts: HostFacts) -> bool:
 
 def _names(gpus: Sequence[NvmlGpu]) -> str:
     return ", ".join(f"GPU {gpu.index} ({gpu.name})" for gpu in gpus)
+
+
+@cause(
+    "F09",
+    "the GPU runs code for its own target",
+    explains=("torch:compute", "torch:unavailable", "torch:init", "torch:hang", "torch:signal", "kernel:failed"),
+    why="HSA_OVERRIDE_GFX_VERSION makes ROCm take every AMD GPU for another one. Where the instructions differ, the "
+    "result is an invalid device function, a page fault, or a hang; and with two kinds of GPUs one of them is wrong.",
+    example="HSA_OVERRIDE_GFX_VERSION=11.0.0 with a gfx1103: the GPU hangs",
+    fix="Unset the variable; where torch has no code for the GPU, take a build that has.",
+    sources="pytorch#179653, ROCm/TheRock#1184, ROCm/ROCm#3065",
+    tested="facts; no AMD GPU",
+)
+def overridden(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
+    """The variable is set to another target than that of a GPU here, and torch does not compute."""
+    return other_makers.override(facts)

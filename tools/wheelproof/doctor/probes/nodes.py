@@ -28,10 +28,11 @@ def read_nodes(root: str = "/") -> tuple[DeviceNode, ...]:
     names = sorted(name for name in names if not (dev / name).is_dir())
     if names or Path(root, "proc/driver/nvidia/version").exists():
         names = [*names, *(name for name in _WANTED if name not in names)]
-    return tuple(_node(dev / name, f"/dev/{name}") for name in names)
+    return tuple(read_node(dev / name, f"/dev/{name}") for name in names)
 
 
-def _node(path: Path, shown: str) -> DeviceNode:
+def read_node(path: Path, shown: str) -> DeviceNode:
+    """The node ``path``, which messages call ``shown``, and what opening it gives."""
     try:
         about = path.stat()
     except OSError as error:

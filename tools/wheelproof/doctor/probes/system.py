@@ -30,7 +30,7 @@ def read_system(root: str = "/") -> System:
         libc=_libc(top, here=here),
         # A fake root says it in a line of proc/meminfo that a real one has not.
         page_size=os.sysconf("SC_PAGESIZE") if here else _kilobytes(memory, "PageSize") or 4096,
-        tegra=first_line(top / "etc/nv_tegra_release"),
+        tegra=first_line(top / "etc/nv_tegra_release") or _tegra(top),
         wsl="microsoft" in version.lower() or (top / "dev/dxg").exists(),
         secure_boot=_secure_boot(top),
         lockdown=found_in(first_line(top / "sys/kernel/security/lockdown"), r"\[(\w+)\]"),
@@ -77,6 +77,11 @@ def _own_libc() -> tuple[str, str]:
     except (OSError, ValueError):
         return "", ""
     return name, version
+
+
+def _tegra(top: Path) -> str:
+    """The Tegra that the device tree names ("nvidia,tegra234"): in a container the file of Jetson Linux is missing."""
+    return next(iter(re.findall(r"nvidia,tegra\d{2,4}", text_of(top / "proc/device-tree/compatible", 4096))), "")
 
 
 def _secure_boot(top: Path) -> bool | None:

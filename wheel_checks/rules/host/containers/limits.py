@@ -8,10 +8,13 @@ from typing import Any
 from wheel_checks.commands import Command, Options, Step, Unset, WriteFile
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
-from wheel_checks.model import Evidence, Finding, Fix, Severity, need
+from wheel_checks.facts.host.probes import CudaProbe
+from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.containers.runtime import DOCKER, WITH_GPUS
-from wheel_checks.rules.host.observed import TORCH_FAILS, gpus_on_bus
+from wheel_checks.rules.host.observed import DEBIAN, RED_HAT, TORCH_FAILS, gpus_on_bus, in_container
+
+_SYMBOL_NOT_FOUND = 500  # CUDA_ERROR_NOT_FOUND
 
 SMALL_SHM = 1 << 30  # bytes: DataLoader workers and NCCL share memory there; Docker's default is 64 MB
 SMALL_MEMLOCK = 64 << 20  # bytes: registering memory for InfiniBand locks all of it
@@ -75,8 +78,9 @@ def small_memory_lock(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
     why="In WSL the driver is Windows'; its libcuda lies in /usr/lib/wsl/lib. A Linux driver that was installed "
     "inside of WSL shadows it, and without an entry for the loader it is not found.",
     example="libcuda.so.1: cannot open shared object file, in WSL, while nvidia-smi.exe works",
-    fix="Remove the Linux driver from WSL, and let ldconfig know /usr/lib/wsl/lib.",
-    sources="WSL#8587, pytorch#97501",
+    fix="Remove the Linux driver from WSL, and let ldconfig know /usr/lib/wsl/lib. For error 500, update the container "
+    "toolkit, or WSL.",
+    sources="WSL#8587, pytorch#97501, NVIDIA/nvidia-container-toolkit#520",
     tested="facts alone; no Windows here",
 )
 def wsl_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
@@ -88,6 +92,9 @@ def wsl_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         lib for lib in loader.cuda_libraries if lib.name == "libcuda.so.1" and not lib.path.startswith("/usr/lib/wsl/")
     ]
     shipped = any(lib.path.startswith("/usr/lib/wsl/") for lib in loader.cuda_libraries)
+    if cuda.code == _SYMBOL_NOT_FOUND and (in_container(facts) or not own):
+        yield _older_than_windows(facts, cuda)
+        return
     if cuda.code == 0 or not shipped:
         return
     commands: list[Step] = [
@@ -95,12 +102,33 @@ def wsl_driver(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         Command(("sudo", "ldconfig")),
     ]
     if own:
-        commands.insert(0, Command(("sudo", "apt-get", "purge", "libnvidia-compute-*", "nvidia-driver-*")))
+        commands[:0] = _without_linux_driver(facts)
         message = f"a Linux driver inside of WSL ({own[0].path}) shadows Windows' own in /usr/lib/wsl/lib"
     else:
         message = "Windows' driver is in /usr/lib/wsl/lib, and the loader does not look there"
     evidence = [Evidence("libcuda.so.1", lib.path, lib.where) for lib in loader.cuda_libraries[:4]]
     yield Finding(message, tuple(evidence), Fix("Use Windows' driver.", tuple(commands)))
+
+
+def _older_than_windows(facts: HostFacts, cuda: CudaProbe) -> Finding:
+    """Error 500 of cuInit, where a library that the driver of Windows opens by name is not there."""
+    evidence = (Evidence("cuInit", f"{cuda.code} (CUDA_ERROR_NOT_FOUND)", cuda.library),)
+    if in_container(facts):
+        fix = Fix(
+            "On the host: update the NVIDIA container toolkit to 1.15 or newer, or Docker Desktop, which then mount "
+            "libnvdxgdmal.so.1, and start the container again.",
+            (Command(("nvidia-ctk", "--version")),),
+        )
+        return Finding("the container lacks a library of Windows' driver (cuInit: 500)", evidence, fix)
+    fix = Fix("In Windows: `wsl --update`, then `wsl --shutdown`; update the driver of Windows, too.")
+    return Finding("WSL is older than the driver of Windows (cuInit: 500)", evidence, fix)
+
+
+def _without_linux_driver(facts: HostFacts) -> tuple[Step, ...]:
+    os_id = "" if isinstance(facts.system, Unavailable) else facts.system.os_id
+    if os_id in RED_HAT:
+        return (Command(("sudo", "dnf", "remove", "nvidia-driver*", "libnvidia-*")),)
+    return (Command(("sudo", "apt-get", "purge", "libnvidia-compute-*", "nvidia-driver-*")),) if os_id in DEBIAN else ()
 
 
 @cause(

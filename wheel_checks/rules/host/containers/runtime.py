@@ -8,7 +8,9 @@ from typing import Any
 
 from wheel_checks.commands import Command, Export, NoCommand, Options, Step, run
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.presence import gpus_of_build
 from wheel_checks.model import Evidence, Finding, Fix, Severity, need
+from wheel_checks.rules.host import other_makers
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import NO_CUDA, TORCH_FAILS, container_shown, fails, gpus_on_bus
 
@@ -41,11 +43,14 @@ def start_with_gpu(kind: str) -> tuple[Step, ...]:
     "that it looks as if a driver were there.",
     example="docker run image python train.py, without --gpus",
     fix="Start the container again with its GPUs; nothing inside of it can add them.",
-    sources="nvidia-docker#1352",
+    sources="nvidia-docker#1352; ROCm/ROCm-docker#116",
     tested="facts of a container without device nodes; no real GPU host",
 )
 def started_without_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A container, no /dev/nvidiactl, and yet the host's driver in /proc."""
+    if gpus_of_build(facts):
+        yield from other_makers.container_without_nodes(facts)
+        return
     container, nodes, driver = need(facts.container), need(facts.nodes), need(facts.driver)
     if not container.kind or any(node.path == "/dev/nvidiactl" and node.error != "ENOENT" for node in nodes):
         return

@@ -8,8 +8,10 @@ from typing import Any
 
 from wheel_checks.commands import Command, NoCommand, Pipe, Step, WriteFile
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.presence import gpus_of_build
 from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
+from wheel_checks.rules.host import other_makers
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.observed import NO_CUDA, gpus_on_bus, in_container, kernel_said
 
@@ -34,7 +36,7 @@ _REBOOT = Command(("sudo", "reboot"))
 )
 def no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """No GPU on the bus, no Tegra, no WSL; an error when a kernel driver waits for one."""
-    if isinstance(facts.pci, Unavailable) or gpus_on_bus(facts):
+    if isinstance(facts.pci, Unavailable) or gpus_on_bus(facts) or gpus_of_build(facts):
         return
     system, driver = need(facts.system), need(facts.driver)
     if system.tegra or system.wsl or in_container(facts):  # a sandbox may hide the bus
@@ -150,14 +152,18 @@ def driver_hangs(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "this user may open the device nodes",
     layer=Layer.CONTAINER,
     explains=("nvml:*", *NO_CUDA),
-    why="Nodes that only root or a group may open make CUDA say that there is no device. As root everything works.",
+    why="Nodes that only root or a group may open make CUDA say that there is no device. As root everything works. "
+    "ROCm needs /dev/kfd and /dev/dri/renderD*, XPU the latter.",
     example="torch sees no GPU as a user, and all of them with sudo",
     fix="Add the user to the nodes' group, or let the driver make nodes for all.",
-    sources="nvidia-docker#1608",
+    sources="nvidia-docker#1608; ROCm/ROCm-docker#90",
     tested="a file without permissions, opened by another user; facts",
 )
 def node_permissions(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """Nodes whose opening gives EACCES, and whose mode says why."""
+    if gpus_of_build(facts):
+        yield from other_makers.nodes_denied(facts)
+        return
     denied = [node for node in need(facts.nodes) if node.error == "EACCES" and not node.mode.endswith(("6", "7"))]
     if not denied:
         return

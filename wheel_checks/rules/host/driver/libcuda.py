@@ -7,10 +7,12 @@ from typing import Any
 
 from wheel_checks.commands import Command, Step, option, run
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.presence import gpus_of_build
 from wheel_checks.facts.host.probes import CudaProbe, NvmlProbe
 from wheel_checks.facts.host.software import CudaLibrary
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.parsing import numbers
+from wheel_checks.rules.host import other_makers
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import TORCH_FAILS, in_container, library_path, of_driver, without_entries
 
@@ -48,10 +50,10 @@ def _proof(facts: HostFacts) -> Iterator[Evidence]:
 
 @cause(
     "C10",
-    "libcuda.so.1 is there",
+    "the driver's library for computing is there",
     explains=("cuda:-1", *TORCH_FAILS),
     why="The module is loaded and the driver's compute library is not installed: drivers come in packages, and the "
-    "one for servers without CUDA leaves it out.",
+    "one for servers without CUDA leaves it out. For Intel's GPUs it is Level Zero, in packages of its own.",
     example="OSError: libcuda.so.1: cannot open shared object file: No such file or directory",
     fix="Install the compute libraries of the loaded driver's version.",
     sources="triton#2110",
@@ -59,6 +61,9 @@ def _proof(facts: HostFacts) -> Iterator[Evidence]:
 )
 def libcuda_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """The module runs, and libcuda cannot be loaded, outside of containers (there E01 and E08 say why)."""
+    if gpus_of_build(facts):
+        yield from other_makers.level_zero_missing(facts)
+        return
     driver, cuda, loader = need(facts.driver), need(facts.cuda), need(facts.loader)
     if cuda.code != -1 or not driver.version or in_container(facts):
         return

@@ -9,8 +9,10 @@ from wheel_checks.commands import Command, Options, WriteFile, run, shell
 from wheel_checks.facts.host.advice import newer_driver
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.pci_names import needs_open_modules
+from wheel_checks.facts.host.presence import gpus_of_build
 from wheel_checks.facts.host.probes import NvmlProbe
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
+from wheel_checks.rules.host import other_makers
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import (
     NO_CUDA,
@@ -33,16 +35,19 @@ cause = causes_in(Layer.KERNEL, NO_CUDA)
 
 @cause(
     "C02",
-    "the NVIDIA driver is installed",
+    "the driver of the GPU is installed",
     why="A wheel brings all of CUDA but the driver: the kernel modules and libcuda.so.1 come from the operating "
-    "system.",
+    "system. So do amdgpu with /dev/kfd for ROCm, and i915 or xe for XPU.",
     example="RuntimeError: Found no NVIDIA driver on your system",
     fix="Install the driver with its open kernel modules, and reboot.",
-    sources="torch's own text",
-    tested="a fake root with a GPU and nothing else",
+    sources="torch's own text; Linux, amdkfd and xe",
+    tested="a fake root with a GPU and nothing else; facts of AMD's and Intel's GPUs",
 )
 def driver_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """A GPU, no module loaded, and none built for any kernel."""
+    if gpus_of_build(facts):
+        yield from other_makers.driver_missing(facts)
+        return
     driver, gpus = need(facts.driver), gpus_on_bus(facts)
     if not gpus or "nvidia" in driver.modules or driver.version or driver.built_for or in_container(facts):
         return

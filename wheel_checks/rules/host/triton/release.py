@@ -8,7 +8,7 @@ from typing import Any
 
 from wheel_checks.facts.host.commands import install, uninstall
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.presence import may_have_gpu
+from wheel_checks.facts.host.presence import gpus_of_build, may_have_gpu
 from wheel_checks.facts.host.torch.fit import is_cpu_build, torch_files
 from wheel_checks.facts.host.triton_use import (
     release_for_torch,
@@ -36,9 +36,17 @@ cause = causes_in(Layer.FILES, ("kernel:failed", "torch:import"))
     tested="environments without it; facts",
 )
 def triton_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """No triton/, a torch for CUDA, and maybe a GPU."""
+    """No triton/, a torch for a GPU, and maybe one."""
     torch = torch_files(facts)
-    if need(facts.triton) is not None or torch is None or is_cpu_build(torch) or not may_have_gpu(facts):
+    if (
+        need(facts.triton) is not None
+        or torch is None
+        or is_cpu_build(torch)
+        or not (may_have_gpu(facts) or gpus_of_build(facts))
+    ):
+        return
+    of_others = bool(torch.hip or torch.xpu)  # whose Triton is on PyTorch's index alone
+    if of_others and not torch.triton:
         return
     release = release_for_torch(torch.version)
     wanted = torch.triton or (f"triton=={release}" if release else "triton")
@@ -46,7 +54,9 @@ def triton_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     yield Finding(
         f"Triton is not installed, and torch {torch.version} needs {wanted} for torch.compile and kernels",
         (Evidence("requirement", wanted, told_by), Evidence("torch", torch.folder)),
-        Fix("Install it.", install(facts, wanted), Goal(wanted=(wanted,))),
+        Fix("Install it.", install(facts, wanted, index=torch.version.partition("+")[2]))
+        if of_others
+        else Fix("Install it.", install(facts, wanted), Goal(wanted=(wanted,))),
     )
 
 

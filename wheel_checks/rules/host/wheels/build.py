@@ -14,14 +14,15 @@ from wheel_checks.data import load
 from wheel_checks.facts.gpu.drivers import oldest_driver
 from wheel_checks.facts.host.advice import newer_driver, reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.presence import gpus_of_build
 from wheel_checks.facts.host.probes import TorchProbe
-from wheel_checks.facts.host.software import TorchFiles
 from wheel_checks.facts.host.tables import driver_cuda, host_gpus
 from wheel_checks.facts.host.torch.choice import public
 from wheel_checks.facts.host.torch.demands import demands_on
 from wheel_checks.facts.host.torch.fit import cuda_major, driver_behind, torch_package
 from wheel_checks.facts.host.torch.origin import conda_cpu_builds, cpu_settings, origin
-from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable
+from wheel_checks.model import Evidence, Finding, Fix, Severity
+from wheel_checks.rules.host import other_makers
 from wheel_checks.rules.host.cause import Layer, causes_in
 from wheel_checks.rules.host.observed import in_container
 from wheel_checks.rules.host.torch_evidence import (
@@ -200,27 +201,24 @@ def cpu_variant_of_conda(facts: HostFacts, _expectations: Any) -> Iterator[Findi
     "A15",
     "torch is not built for another maker's GPUs",
     explains=("torch:unavailable", "torch:init", "torch:import"),
-    why="Builds for ROCm (AMD) and XPU (Intel) have the same name and version. On an NVIDIA GPU they find nothing, or "
-    "do not load.",
-    example="torch 2.9.1+rocm6.4 on an H100",
-    fix="Install a CUDA build.",
+    why="Builds for ROCm (AMD) and XPU (Intel) have the same name and version as those for CUDA. On another maker's "
+    "GPU they find nothing, or do not load.",
+    example="torch 2.9.1+rocm6.4 on an H100; torch 2.11.0+cu130 on an MI300X",
+    fix="Install the build for this GPU.",
     sources="bark-gui#112",
-    tested="facts; no build for ROCm or XPU",
+    tested="facts; no GPU of AMD's or Intel's",
 )
 def other_accelerator(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """It names hip or xpu, the GPU is NVIDIA's, and it finds none, or there is none, of the other maker's."""
+    """It names hip or xpu, the GPU is NVIDIA's, and it finds none, or there is none, of the other maker's.
+
+    Or the GPU is AMD's or Intel's, and it is built for none of these.
+    """
+    yield from other_makers.wrong_build(facts)
     torch = installed_torch(facts)
     if torch is None or not (torch.hip or torch.xpu) or not host_gpus(facts):
         return
-    if _has_gpu_for(facts, torch) and not (isinstance(facts.torch, TorchProbe) and facts.torch.available is False):
+    if gpus_of_build(facts) and not (isinstance(facts.torch, TorchProbe) and facts.torch.available is False):
         return
     name = "ROCm (AMD)" if torch.hip else "XPU (Intel)"
     message = f"torch {torch.version} is built for {name}, and the GPU is NVIDIA's"
     yield Finding(message, (version_file(torch), gpu_names(facts)), reinstall_torch(facts))
-
-
-def _has_gpu_for(facts: HostFacts, torch: TorchFiles) -> bool:
-    """Whether a GPU of AMD's, or of Intel's, is on the bus."""
-    vendor = "1002" if torch.hip else "8086"
-    devices = () if isinstance(facts.pci, Unavailable) else facts.pci
-    return any(device.vendor == vendor and device.class_.startswith("03") for device in devices)

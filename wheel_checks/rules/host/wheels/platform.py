@@ -7,15 +7,18 @@ from typing import Any
 
 from packaging.version import Version
 
+from wheel_checks.commands import unset
 from wheel_checks.data import load
 from wheel_checks.facts.host.advice import RECOMMENDED_PYTHON, is_old_jetson, new_environment, reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.presence import shows_gpu
 from wheel_checks.facts.host.probes import TorchProbe
+from wheel_checks.facts.host.software import IndexSetting
 from wheel_checks.facts.host.torch.choice import MACHINES, libc_of, machine_of, python_tag
 from wheel_checks.facts.host.torch.fit import gpus_of_entry
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.parsing import version_or_none
+from wheel_checks.phrases import joined
 from wheel_checks.rules.host.cause import Layer, cause
 from wheel_checks.rules.host.torch_evidence import code_list, gpu_names, installed_torch, version_file
 
@@ -132,7 +135,8 @@ def musl(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     layer=Layer.WHEEL,
     explains=("torch:cpu-build", "torch:unavailable", "torch:init", "torch:compute", "torch:import", "triton:missing"),
     why="Jetson Orin and older have GPUs of their own kind (sm_87, sm_72), whose code no other GPU shares, and "
-    "libraries of Jetson Linux. PyTorch's wheels for aarch64 are for servers.",
+    "libraries of Jetson Linux. PyTorch's wheels for aarch64 are for servers, and uv's --torch-backend=auto takes one "
+    "of these, since it goes by the version of the driver.",
     example="pip install torch on a Jetson AGX Orin: no kernel image is available for execution on the device",
     fix="Install the wheel that NVIDIA builds for this JetPack.",
     sources="bitsandbytes PR1941 and #1930, jax#40487",
@@ -145,11 +149,29 @@ def server_wheel_on_jetson(facts: HostFacts, _expectations: Any) -> Iterator[Fin
         return
     if torch.cuda and not torch.architectures:
         return  # its code is not known
+    backends = [one for one in _present(facts.indexes) if one.name.endswith("torch-backend")]
+    fix = reinstall_torch(facts)
+    if backends:  # uv goes by the driver's version alone, and takes a wheel for servers
+        variables = [unset(one.source) for one in backends if one.source in facts.variables]
+        places = joined(list(dict.fromkeys(one.source for one in backends)))
+        fix = Fix(
+            f"Take torch-backend out of {places}: it names wheels for servers. {fix.summary}",
+            (*variables, *fix.commands),
+        )
     yield Finding(
         f"torch {torch.version} is no build for this Jetson",
-        (Evidence("Jetson Linux", system.tegra, "/etc/nv_tegra_release"), version_file(torch), code_list(torch)),
-        reinstall_torch(facts),
+        (
+            Evidence("Jetson Linux", system.tegra, "/etc/nv_tegra_release"),
+            version_file(torch),
+            code_list(torch),
+            *(Evidence(f"{one.tool} {one.name}", one.value, one.source) for one in backends),
+        ),
+        fix,
     )
+
+
+def _present(indexes: tuple[IndexSetting, ...] | Unavailable) -> tuple[IndexSetting, ...]:
+    return () if isinstance(indexes, Unavailable) else indexes
 
 
 @cause(

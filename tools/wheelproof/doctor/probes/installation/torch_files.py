@@ -61,18 +61,20 @@ def _torch_files(
         cuda=values.get("cuda", ""),
         hip=values.get("hip", ""),
         xpu=values.get("xpu", ""),
-        architectures=read_architectures(tree, f"{folder}/lib/libtorch_python.so") if gpu else (),
+        architectures=read_architectures(tree, f"{folder}/lib/libtorch_python.so", amd=bool(values.get("hip")))
+        if gpu
+        else (),
         has_cuda_library=tree.is_file(f"{folder}/lib/libtorch_cuda.so"),
         triton=_triton(own, target) if own else "",
         rpath=_search_folders(tree, f"{folder}/lib", machine),
     )
 
 
-def read_architectures(tree: FileTree, path: str) -> tuple[str, ...]:
+def read_architectures(tree: FileTree, path: str, *, amd: bool = False) -> tuple[str, ...]:
     """The list that torch reports as torch.cuda.get_arch_list(): a string of its own in this library."""
     try:
         with open_regular(tree.outside(path)) as file:
-            declared = find_declared(_chunks(file.read))
+            declared = find_declared(_chunks(file.read), amd=amd)
     except OSError:
         return ()
     return tuple(declared.counts) if declared else ()

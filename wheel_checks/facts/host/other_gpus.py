@@ -1,0 +1,45 @@
+"""What the tables know of AMD's and Intel's GPUs, and what the facts of a host say of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from wheel_checks.data import load
+from wheel_checks.facts.gpu import amd
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.gpu import KfdGpu, OtherDrivers, PciDevice
+
+OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
+_OVERRIDE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{1,2})", re.ASCII)
+
+
+def kfd_gpus(facts: HostFacts) -> tuple[KfdGpu, ...]:
+    """AMD's GPUs as amdkfd lists them; none when it does not run, or was not read."""
+    return facts.other_drivers.gpus if isinstance(facts.other_drivers, OtherDrivers) else ()
+
+
+def overridden_target(facts: HostFacts) -> str:
+    """The target that HSA_OVERRIDE_GFX_VERSION puts in the place of each GPU's: "10.3.0" is "gfx1030"; "" for none.
+
+    Source: ROCR-Runtime, which reads it as MAJOR.MINOR.STEPPING.
+    """
+    match = _OVERRIDE.fullmatch(facts.variables.get(OVERRIDE, "").strip())
+    return f"gfx{int(match[1])}{int(match[2]):x}{int(match[3]):x}" if match else ""
+
+
+def has_code(architectures: tuple[str, ...], target: str) -> bool:
+    """Whether code for one of these targets runs on the GPU ``target``."""
+    return any(not amd.refuses(label, target) for label in architectures)
+
+
+def rocm_build(target: str) -> Mapping[str, Any] | None:
+    """The newest build of torch for ROCm that the table knows with code for a target; None when there is none."""
+    return next((row for row in load("other_gpus")["rocm"] if has_code(tuple(row["targets"]), target)), None)
+
+
+def intel_row(device: PciDevice) -> Mapping[str, Any] | None:
+    """The row of the table for a GPU of Intel's; None for one that torch for XPU is not known to use."""
+    rows = load("other_gpus")["intel"] if device.maker == "Intel" else ()
+    return next((row for row in rows if device.device.lower() in row["devices"]), None)
