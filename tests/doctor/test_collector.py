@@ -156,6 +156,17 @@ def test_a_bare_machine(wheelproof: Wheelproof, program: Path, tmp_path: Path) -
         assert (version, diagnosed(wheelproof, "--facts", str(facts))) == (version, there)
 
 
+@pytest.mark.skipif((3, 6) not in PYTHONS, reason="needs Python 3.6")
+def test_a_python_that_is_too_old_for_torch(wheelproof: Wheelproof, program: Path, tmp_path: Path) -> None:
+    """As on RHEL 8, whose own Python runs the collector and is looked at, too."""
+    facts, python = tmp_path / "facts.json", PYTHONS[3, 6]
+    facts.write_text(collect(program, (3, 6), "--python", python))
+    there = diagnosed(wheelproof, "--python", python)
+
+    assert "DOC200" in there["fixes"]
+    assert diagnosed(wheelproof, "--facts", str(facts)) == there
+
+
 @pytest.mark.parametrize("version", OTHERS, ids=str)
 def test_a_gpu_that_computes_is_proven_by_the_trial_alone(
     wheelproof: Wheelproof, program: Path, tmp_path: Path, version: tuple[int, int], monkeypatch: pytest.MonkeyPatch

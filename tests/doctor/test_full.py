@@ -12,7 +12,7 @@ from tests.conftest import Wheelproof
 from tests.support.patients import Patient
 from tests.support.stub_driver import build, variables
 from wheel_checks.commands import Command
-from wheel_checks.model import CheckResult, Evidence, Fix, Outcome, Report, Severity, Subject
+from wheel_checks.model import Answer, CheckResult, Evidence, Fix, Outcome, Report, Severity, Subject, Verdict
 from wheel_checks.report.json_report import as_dict
 from wheelproof.doctor.full import run_smoke, smoke_command, smoke_subject
 
@@ -25,6 +25,7 @@ WRONG = CheckResult(
     (Evidence("case", "8x8"),),
     Fix("report it", (Command(("wheelproof", "smoke", "--seed", "1")),)),
 )
+LEFT_OPEN = Answer(Verdict.UNDECIDED, "not proven on 2 GPUs", reasons=("one of them was busy",))
 GOOD = replace(WRONG, outcome=Outcome.PASS)
 
 
@@ -42,6 +43,23 @@ def test_what_did_not_pass_is_taken_over() -> None:
         "2 kernels ran, 2 checks passed",
     )
     assert subject.results == (replace(WRONG, message="norm: 2 elements differ"),)
+
+
+def test_a_report_that_is_undecided_by_its_answer_is_taken_over() -> None:
+    """Every check passed, and the report says that they do not suffice."""
+    passed = replace(report(Subject("norm", "kernel", results=(GOOD,))), answers=(LEFT_OPEN,))
+    (result,) = smoke_subject(as_dict(passed)).results
+
+    assert result.outcome is Outcome.ERROR
+    assert result.message == "whether the kernels work is not decided: not proven on 2 GPUs: one of them was busy"
+
+
+def test_a_report_without_kernels_is_no_pass() -> None:
+    (result,) = smoke_subject(as_dict(report())).results
+    assert (result.outcome, result.message) == (
+        Outcome.ERROR,
+        "whether the kernels work is not decided: its report says no more",
+    )
 
 
 def test_the_command_line_is_one_that_smoke_understands(wheelproof: Wheelproof) -> None:

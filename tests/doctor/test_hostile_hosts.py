@@ -59,7 +59,8 @@ PLACES: dict[str, Callable[[str], str]] = {
 # What a fix of the doctor starts, but for the interpreter.
 PROGRAMS = {
     *("add-apt-repository", "apt", "apt-cache", "apt-get", "cat", "chmod", "conda", "df", "dkms", "dmesg", "dnf"),
-    *("docker", "dracut", "find", "findmnt", "getconf", "grep", "grubby", "ldconfig", "ldd", "ln", "lspci", "mktemp"),
+    *("docker", "dracut", "find", "findmnt", "getconf", "grep", "grubby", "ldconfig", "ldd", "ln", "ls", "lspci"),
+    "mktemp",
     *("modprobe", "mokutil", "mv", "nvidia-ctk", "nvidia-cuda-mps-control", "nvidia-modprobe", "nvidia-smi", "podman"),
     *("apptainer", "printenv", "printf", "ps", "python", "python3", "reboot", "rm", "rmmod", "setsebool", "srun"),
     *("sudoedit", "systemctl", "tee", "ulimit", "update-initramfs", "usermod", "uv", "wheelproof"),

@@ -15,8 +15,13 @@ from typing import Any
 import pytest
 
 from tests.conftest import Wheelproof
+from tests.support.hosts import healthy, replaced
 from tests.support.patients import TORCH, Patient, nccl_wheel, torch_wheel
 from tests.support.wheels import WheelBuilder
+from wheel_checks.commands import in_words
+from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.host.software import DANGLING
+from wheel_checks.rules.host.installation.search import interpreter_starts
 
 IMPORTS = f"import random\nrandom.Random\n{TORCH}"
 
@@ -59,6 +64,17 @@ def test_a_customized_start_that_hides_the_gpus(wheelproof: Wheelproof, tmp_path
     assert f"{file} sets CUDA_VISIBLE_DEVICES to '' when Python starts" in finding["message"]
     subprocess.run(command_of(finding), shell=True, check=True)  # the user would paste it into one
     assert wheelproof("doctor", "--python", one.python).status == 3  # no GPU here, and nothing hides one
+
+
+def test_a_start_up_file_of_a_distribution_is_not_renamed(wheelproof: Wheelproof, tmp_path: Path) -> None:
+    one = patient(tmp_path)
+    brought = WheelBuilder("gpu_guard", "1.0", "py3-none-any").metadata()
+    one.installed.install(brought.add("gpu_guard.pth", "import os; os.environ['CUDA_VISIBLE_DEVICES'] = ''\n"))
+    finding = found(wheelproof, one.python)["DOC224"]
+
+    assert finding["fix"]["commands"] == []
+    assert finding["fix"]["summary"].startswith("gpu-guard brought the file: take a release of it")
+    assert {"label": "distribution", "value": "gpu-guard", "source": "its RECORD"} in finding["evidence"]
 
 
 def test_a_start_that_selects_a_gpu_hides_none(wheelproof: Wheelproof, tmp_path: Path) -> None:
@@ -166,6 +182,43 @@ def test_an_interpreter_that_may_not_be_executed(wheelproof: Wheelproof, tmp_pat
 
     assert "Permission denied" in finding["message"]
     assert command_of(finding) == f"chmod +x {one.python}"
+
+
+def test_an_interpreter_whose_mode_allows_it_and_whose_script_does_not_run(
+    wheelproof: Wheelproof, tmp_path: Path
+) -> None:
+    """The kernel says Permission denied for what the first line names: chmod mends nothing."""
+    one = patient(tmp_path)
+    for link in one.folder.glob("bin/python*"):
+        link.unlink()
+    Path(one.python).write_text("#!/proc/version\n")
+    Path(one.python).chmod(0o755)
+    finding = found(wheelproof, str(one.folder))["DOC200"]
+
+    assert "Permission denied" in finding["message"]
+    assert [command.split()[0] for command in finding["fix"]["commands"]] == ["findmnt", "ls"]
+
+
+def test_an_interpreter_that_speaks_of_what_does_not_exist_is_no_dead_link(
+    wheelproof: Wheelproof, tmp_path: Path
+) -> None:
+    one = patient(tmp_path)
+    for link in one.folder.glob("bin/python*"):
+        link.unlink()
+    Path(one.python).write_text("#!/bin/sh\necho 'Error: a folder, which does not exist' >&2\nexit 1\n")
+    Path(one.python).chmod(0o755)
+    finding = found(wheelproof, str(one.folder))["DOC200"]
+
+    assert "which does not exist" in finding["message"]
+    assert "uv venv" not in str(finding["fix"]["commands"])
+
+
+def test_a_free_threaded_environment_is_made_again_as_one() -> None:
+    facts = replaced(healthy(), "interpreter", version="3.13.1", free_threaded=True, fault="gone", obstacle=DANGLING)
+    (finding,) = interpreter_starts(facts, Expectations())
+
+    assert finding.fix is not None
+    assert "--python 3.13t" in in_words(finding.fix.commands[0])
 
 
 def test_a_torch_of_which_the_metadata_is_gone(wheelproof: Wheelproof, tmp_path: Path) -> None:

@@ -17,9 +17,11 @@ from tests.support.stub_driver import build, variables
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
 from wheel_checks.facts.host.probes import ChildEnd, KernelProbe, TorchProbe
-from wheel_checks.model import Unavailable
+from wheel_checks.model import Unavailable, Verdict
 from wheelproof.doctor import children
+from wheelproof.doctor.answer import answer_host
 from wheelproof.doctor.answers import INSIDE
+from wheelproof.doctor.diagnosis import diagnose
 from wheelproof.doctor.probes import dangerous
 from wheelproof.doctor.probes.dangerous import Answers
 
@@ -63,7 +65,7 @@ class cuda:
         act("INIT")
 
     def device_count():
-        return 1
+        return int(os.environ.get("FAKE_COUNT", 1))
 
 
 class Numbers:
@@ -72,6 +74,11 @@ class Numbers:
 
     def cuda(self):
         act("COMPUTE")
+        return self
+
+    def to(self, device):
+        if device == os.environ.get("FAKE_SLOW"):
+            act("SLOW_GPU")
         return self
 
     def __mod__(self, other):
@@ -181,8 +188,9 @@ def test_modules_beside_the_programs_hide_nothing(modules: Path) -> None:
     assert "AssertionError" not in torch(ask(modules)).error
 
 
-def test_an_import_that_hangs_is_ended_and_tells_where(modules: Path) -> None:
+def test_an_import_that_hangs_is_ended_and_tells_where(modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def hang(seconds: float) -> Answers:
+        monkeypatch.setattr(dangerous, "TORCH_STEP_SECONDS", seconds / 4)
         return ask(modules, seconds=dangerous.RESERVE + seconds, FAKE_IMPORT="hang")
 
     answers = in_time(
@@ -193,6 +201,51 @@ def test_an_import_that_hangs_is_ended_and_tells_where(modules: Path) -> None:
     assert (answer.end.hang, answer.imported, answer.failed_at) == (True, False, "import torch")
     assert answer.trace.splitlines()[0] == f'File "{modules}/act.py", line 7 in act'
     assert f'File "{modules}/torch.py", line 6 in <module>' in answer.trace
+    assert seen(answers) == ("torch:hang",)
+
+
+def test_time_that_is_over_at_the_third_of_eight_gpus_is_no_hang(modules: Path) -> None:
+    """The step had less than its own time: that it did not end proves nothing."""
+
+    def slow(seconds: float) -> Answers:
+        return ask(
+            modules,
+            seconds=dangerous.RESERVE + seconds,
+            FAKE_COUNT="8",
+            FAKE_SLOW="cuda:2",
+            FAKE_SLOW_GPU="hang",
+        )
+
+    answers = in_time(slow, lambda answers: torch(answers).computed == 2, 1.0)
+    answer = torch(answers)
+
+    assert (answer.hurried, answer.end.hang, answer.failed_at) == (True, False, "a product on the GPU 2")
+    assert (answer.devices, answer.computes) == (8, "")
+    assert answers.kernel == Unavailable("torch did not get as far as that")
+    assert seen(answers) == ()
+    facts = HostFacts(torch=answers.torch)
+    said = answer_host(facts, diagnose(facts, ()), (), None)
+    assert (said.verdict, said.reasons) == (Verdict.UNDECIDED, ("it was tried on 2 of 8",))
+
+
+def test_time_that_is_over_before_the_gpu_is_no_hang(modules: Path) -> None:
+    def slow(seconds: float) -> Answers:
+        return ask(modules, seconds=dangerous.RESERVE + seconds, FAKE_AVAILABLE="hang")
+
+    answers = in_time(slow, lambda answers: torch(answers).imported, 1.0)
+    facts = HostFacts(torch=answers.torch)
+    said = answer_host(facts, diagnose(facts, ()), (), None)
+
+    assert (torch(answers).hurried, seen(answers)) == (True, ())
+    assert "the time was over during torch.cuda.is_available() (--timeout)" in said.reasons
+
+
+def test_a_gpu_that_hangs_is_told(modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dangerous, "TORCH_STEP_SECONDS", 2.0)
+
+    answers = ask(modules, FAKE_COUNT="8", FAKE_SLOW="cuda:2", FAKE_SLOW_GPU="hang")
+
+    assert (torch(answers).hurried, torch(answers).end.hang, torch(answers).computed) == (False, True, 2)
     assert seen(answers) == ("torch:hang",)
 
 

@@ -26,8 +26,8 @@ def started(facts: HostFacts, **fields: Any) -> HostFacts:
     return replace(facts, torch=replace(facts.torch, start=StartUp(**fields)))
 
 
-def changed(after: str, name: str = "CUDA_VISIBLE_DEVICES") -> HostFacts:
-    return started(healthy(), changes=(VariableChange(name, None, after, CUSTOM),))
+def changed(after: str, name: str = "CUDA_VISIBLE_DEVICES", owner: str = "") -> HostFacts:
+    return started(healthy(), changes=(VariableChange(name, None, after, CUSTOM, owner),))
 
 
 def here(*names: str, standard: tuple[str, ...] = ("random", "types")) -> HostFacts:
@@ -79,6 +79,12 @@ CASES = [
         lambda: changed("2"),
         (f"{CUSTOM} sets CUDA_VISIBLE_DEVICES to '2' when Python starts",),
         WARNING,
+    ),
+    Case(
+        "DOC224",
+        "a file of a distribution hides every GPU",
+        lambda: changed("", owner="gpu-guard"),
+        (f"{CUSTOM} sets CUDA_VISIBLE_DEVICES to '' when Python starts: that hides every GPU",),
     ),
     Case("DOC224", "it sets another variable", lambda: changed("", "TRITON_CACHE_DIR")),
     Case("DOC224", "nothing is changed", healthy),

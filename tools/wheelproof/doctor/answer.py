@@ -97,5 +97,7 @@ def _why_not_proven(facts: HostFacts) -> Iterator[str]:
         yield f"no GPU was found here; if none is expected: {_ON_A_CPU}"
     if isinstance(facts.torch, Unavailable):
         yield f"torch was not tried: {facts.torch.reason}"
+    elif facts.torch.hurried:
+        yield f"the time was over during {facts.torch.failed_at} (--timeout)"
     elif facts.torch.available is None:
         yield "the trial did not get as far as the GPU"

@@ -13,6 +13,7 @@ from typing import Any
 from wheel_checks.facts.host.probes import ChildEnd, CudaGpu, CudaProbe, KernelProbe, NvmlGpu, NvmlProbe, TorchProbe
 from wheel_checks.facts.host.start_up import StartUp, VariableChange
 from wheel_checks.model import Unavailable
+from wheelproof.doctor.children import TIME_IS_OVER
 
 INSIDE = Path(__file__).parent / "inside"
 TORCH_PROGRAM = "torch_import.py"
@@ -107,8 +108,11 @@ class Answer:
         if told.get("at") == KERNEL_STEP:
             steps.pop(KERNEL_STEP, None)
             end = ChildEnd(seconds=round(sum(steps.values()), 3))
-        broke = end.hang or bool(end.signal) or bool(end.exit_code)
-        if broke and not (end.hang or end.signal):  # a library has ended the process
+        hurried = end.hang and bool(told.get("hurried"))
+        if hurried:
+            end = ChildEnd(seconds=end.seconds)
+        broke = hurried or end.hang or bool(end.signal) or bool(end.exit_code)
+        if broke and not (hurried or end.hang or end.signal):  # a library has ended the process
             said = f"the process ended with exit code {end.exit_code}: {_last_line(end.output)}"
             told["init_error" if told.get("imported") else "error"] = said
         return TorchProbe(
@@ -134,6 +138,7 @@ class Answer:
                 *(tuple(told.get(name) or ()) for name in ("standard", "extensions", "suffixes")),
             ),
             computed=told.get("computed", 0),
+            hurried=hurried,
         )
 
     def as_kernel(self) -> KernelProbe | Unavailable:
@@ -142,6 +147,8 @@ class Answer:
             no_gpu = self.values.get("available") is False
             return Unavailable("torch sees no GPU" if no_gpu else "torch did not get as far as that")
         end = self._honest_end
+        if end.hang and self.values.get("hurried"):
+            return TIME_IS_OVER
         if not self.values.get("done"):
             error = "" if end.hang or end.signal else f"the process ended with exit code {end.exit_code}"
             return KernelProbe(end, error, self._stack)

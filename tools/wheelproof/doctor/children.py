@@ -22,6 +22,7 @@ from wheel_checks.sources.regular_file import read_start
 TIME_IS_OVER = Unavailable("the time of --timeout was over")
 LARGEST_OUTPUT = 1 << 20  # bytes
 LAST_LINES = 20
+NOT_STARTED = 127  # the exit code that stands for a program that cannot be started, as in a shell
 _LAST_BYTES = 8 << 10
 _MOST_THREADS = 256  # whose state is looked at
 
@@ -72,7 +73,7 @@ def run_child(
             at_deadline=lambda pid: waits.append(_waits_in(pid)),
         )
     except StartError as error:
-        return ChildEnd(exit_code=127, output=f"{command[0]} cannot be started: {error.__cause__}"), b""
+        return ChildEnd(exit_code=NOT_STARTED, output=f"{command[0]} cannot be started: {error.__cause__}"), b""
     end = ChildEnd(
         exit_code=ended.status,
         signal=_signal_name(-ended.status) if ended.status < 0 and not ended.timed_out else "",

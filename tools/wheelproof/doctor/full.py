@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from wheel_checks.decode import Policy, decode
-from wheel_checks.model import CheckResult, Outcome, Severity, Subject
+from wheel_checks.model import CheckResult, Outcome, Severity, Subject, Verdict
 from wheel_checks.process import run
 
 LEVEL = "quick"
@@ -46,13 +46,29 @@ def smoke_subject(report: Mapping[str, Any]) -> Subject:
             if data["outcome"] in {Outcome.FAIL, Outcome.ERROR}:
                 result = decode(CheckResult, data, Policy(unknown_keys=True, null_is_absent=True))
                 results.append(replace(result, message=f"{subject['id']}: {result.message}", location=None))
+    verdict = summary.get("verdict", Verdict.UNDECIDED)
+    if verdict != Verdict.PASS and not results:  # an answer of the report decides it, and no check
+        results.append(_not_passed(verdict, _reason(report)))
     kernels = (subject["id"] for subject in report["subjects"] if subject["kind"] == "kernel")
     count = len({name.partition(" on GPU ")[0] for name in kernels})  # each is a subject on each of several GPUs
     passed = f"{count} kernels ran, {summary['pass']} checks passed"
     return Subject(f"smoke --level {LEVEL}", KIND, passed, {"summary": summary}, tuple(results))
 
 
+def _reason(report: Mapping[str, Any]) -> str:
+    """The answers of the report that are no pass, with their reasons."""
+    answers = [answer for answer in report["summary"].get("answers", ()) if answer.get("verdict") != Verdict.PASS]
+    said = [": ".join(filter(None, (a.get("sentence", ""), "; ".join(a.get("reasons", ()))))) for a in answers]
+    return "; ".join(said) or "its report says no more"
+
+
 def _undecided(what: str) -> Subject:
-    message = f"the kernels could not be tried: {what}"
-    result = CheckResult("KRN001", "the suite ended with a report", Outcome.ERROR, Severity.ERROR, message)
+    result = _not_passed(Verdict.UNDECIDED, what)
     return Subject(f"smoke --level {LEVEL}", KIND, what, {}, (result,))
+
+
+def _not_passed(verdict: str, what: str) -> CheckResult:
+    failed = verdict == Verdict.FAIL
+    message = f"the kernels failed: {what}" if failed else f"whether the kernels work is not decided: {what}"
+    outcome = Outcome.FAIL if failed else Outcome.ERROR
+    return CheckResult("KRN001", "the suite ended with a report", outcome, Severity.ERROR, message)

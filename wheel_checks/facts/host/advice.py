@@ -100,9 +100,10 @@ def right_build(facts: HostFacts) -> Build | None:
 
 
 def new_environment(facts: HostFacts, python: str) -> Fix:
-    """A new environment with another Python ("3.12"), and the right build of torch in it."""
+    """A new environment with another Python ("3.12", "3.13t"), and the right build of torch in it."""
     if isinstance(facts.interpreter, Interpreter):
-        other = replace(facts.interpreter, version=python, implementation="cpython", free_threaded=False)
+        version, free = python.removesuffix("t"), python.endswith("t")
+        other = replace(facts.interpreter, version=version, implementation="cpython", free_threaded=free)
         facts = replace(facts, interpreter=other)
     build = choose(known_builds(facts), driver_cuda(facts), host_gpus(facts))
     wanted = f"torch=={build.version}" if build else "torch"

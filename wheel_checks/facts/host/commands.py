@@ -32,7 +32,7 @@ NEW_ENVIRONMENT = "torch-env"  # where a new environment is made: in the home fo
 CONDA_NAMES = {"torch": "pytorch"}
 
 _PYTHON_NAME = re.compile(r"(?:python|pypy)[\w.-]*", re.ASCII)
-_PYTHON_VERSION = re.compile(r"\d+\.\d+", re.ASCII)
+_PYTHON_VERSION = re.compile(r"\d+\.\d+t?", re.ASCII)
 _SITE_PACKAGES = {"site-packages", "dist-packages"}
 
 

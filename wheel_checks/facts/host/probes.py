@@ -121,6 +121,7 @@ class TorchProbe:
     GPUs, else what failed. ``failed_at`` is the step in which the child hung or crashed; ``trace`` then tells where in
     Python that was. ``steps`` are the seconds of its steps. ``names`` are the GPUs that torch sees; ``device`` is
     "cuda" (also for ROCm) or "xpu". ``computes_on_cpu`` is as ``computes``, where there was no GPU to compute on.
+    ``hurried`` is True where the time for everything was over during ``failed_at``, before that step had its own.
     ``edited`` are files of the traceback that are not those that were installed, by RECORD.
     """
 
@@ -144,6 +145,7 @@ class TorchProbe:
     start: StartUp = NOTHING_SEEN
     edited: tuple[str, ...] = ()
     computed: int = 0
+    hurried: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+DANGLING, NOT_EXECUTABLE, TOO_OLD = "its link leads to nothing", "its mode lacks x", "it is older than Python 3.8"
+
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
@@ -16,8 +18,9 @@ class Interpreter:
     the current folder, ``user_site`` the user's site-packages when they are searched. ``machine`` is the ELF machine of
     its binary; ``libc`` its C library and version. ``has_pip`` is False when there is no pip beside it, as in the
     environments that uv makes. ``fault`` says what happened when it was started ("" when it ran); what is known then
-    was read from its files. ``local_modules`` are files and packages of the working directory with the names of modules
-    of the standard library, where that folder is searched.
+    was read from its files; ``obstacle`` is one of DANGLING, NOT_EXECUTABLE and TOO_OLD where that is why.
+    ``local_modules`` are files and packages of the working directory with the names of modules of the standard library,
+    where that folder is searched.
     """
 
     path: str
@@ -41,6 +44,12 @@ class Interpreter:
     has_pip: bool = True
     fault: str = ""
     local_modules: tuple[str, ...] = ()
+    obstacle: str = ""
+
+    @property
+    def release(self) -> str:
+        """Such as "3.12", and "3.13t" of a free-threaded build: what `uv venv --python` takes."""
+        return ".".join(self.version.split(".")[:2]) + "t" * self.free_threaded
 
     @property
     def is_virtual(self) -> bool:

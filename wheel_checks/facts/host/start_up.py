@@ -9,13 +9,15 @@ from dataclasses import dataclass
 class VariableChange:
     """A variable that was ``before`` the start of Python and is ``after`` it; None where it is not set.
 
-    ``origin`` is the file that names it: a sitecustomize, a usercustomize or a .pth file; "" when none does.
+    ``origin`` is the file that names it: a sitecustomize, a usercustomize or a .pth file; "" when none does. ``owner``
+    is the distribution whose RECORD lists that file, "" for a file that no distribution brought.
     """
 
     name: str
     before: str | None
     after: str | None
     origin: str = ""
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

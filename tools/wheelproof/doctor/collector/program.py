@@ -20,6 +20,9 @@ _STARTED_BY_NAME = ("wheelproof.doctor.probes", "wheelproof.doctor.inside", "whe
 _OURS = ("wheelproof", "wheel_checks")
 _CARRIED = (*_OURS, "packaging", "tomllib")
 _INSIDE = "wheelproof.doctor.inside."
+# What the interpreter in question runs fails under Python 3.6, as the doctor's own: that is too old for torch.
+_OF_THE_TARGET = {f"{_INSIDE}{name}" for name in ("interpreter", "torch_import")}
+_FUTURE = "from __future__ import annotations\n"
 _TABLES = "wheel_checks.data"
 
 _REPLACED = {
@@ -115,7 +118,8 @@ def _file_name(name: str, path: Path) -> str:
 
 def _older(name: str, path: Path) -> str:
     source = _REPLACED.get(name) or path.read_text(encoding="utf-8")
-    return in_older_syntax(source, name, alone=name.startswith(_INSIDE))
+    text = in_older_syntax(source, name, alone=name.startswith(_INSIDE))
+    return _FUTURE + text if name in _OF_THE_TARGET else text
 
 
 def _tables(modules: dict[str, Path]) -> Iterator[tuple[str, str]]:

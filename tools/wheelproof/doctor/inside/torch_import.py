@@ -50,9 +50,9 @@ class Steps:
 
     def take(self, name: str, step: Callable[[], Any], failed: str, seconds: float | None = None) -> Any:
         """What ``step`` returns; None after an exception, which is told as ``failed``."""
-        left = max(0.1, self.end - time.monotonic())
-        faulthandler.dump_traceback_later(min(left, seconds or self.each), exit=True, file=STACKS)
-        say(at=name)
+        given = min(max(0.1, self.end - time.monotonic()), seconds or self.each)
+        faulthandler.dump_traceback_later(given, exit=True, file=STACKS)
+        say(at=name, hurried=given < self.each)  # one that is ended before its time does not hang
         started = time.monotonic()
         try:
             return step()

@@ -31,7 +31,7 @@ from wheel_checks.process import end_all
 from wheel_checks.sources.scratch_folder import scratch_folder
 from wheelproof.doctor.answers import INSIDE, TORCH_PROGRAM, Answer
 from wheelproof.doctor.children import TIME_IS_OVER, Budget, run_child
-from wheelproof.doctor.probes.edited import edited_files
+from wheelproof.doctor.probes.edited import edited_files, owner_of
 
 NVML_SECONDS = 15.0
 CUDA_SECONDS = 20.0  # a server with eight GPUs and no persistence daemon takes ten
@@ -146,6 +146,9 @@ class _Runs:
         torch = answer.as_torch()
         if torch.trace and not torch.imported:
             torch = replace(torch, edited=edited_files(torch.trace))
+        changes = tuple(replace(one, owner=owner_of(one.origin)) for one in torch.start.changes)
+        if changes:
+            torch = replace(torch, start=replace(torch.start, changes=changes))
         return torch, answer.as_kernel()
 
     def counterfactuals(self, nvml: NvmlProbe | Unavailable, cuda: CudaProbe | Unavailable) -> Iterator[Counterfactual]:

@@ -1,4 +1,4 @@
-"""Files of a traceback that are not those that were installed: RECORD holds their hashes."""
+"""Which distribution a file belongs to, and the files of a traceback that are not those that were installed: RECORD."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import base64
 import hashlib
 import re
 from pathlib import Path
+
+from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.installed.record import read_record
@@ -16,6 +18,7 @@ _FRAME = re.compile(
     r'File "(?P<site>/[^"\n]{0,4000}?/(?:site|dist)-packages)/(?P<path>[^"\n/]{1,200}(?:/[^"\n]{1,1000})?)"'
 )
 _MOST = 40  # frames
+_MOST_DISTRIBUTIONS = 5_000
 _LARGEST = 1 << 22  # bytes of a Python file
 
 
@@ -30,6 +33,20 @@ def edited_files(trace: str) -> tuple[str, ...]:
         if path in known and content is not None and _sha256(content) != known[path]:
             found.append(f"{site}/{path}")
     return tuple(found)
+
+
+def owner_of(path: str) -> str:
+    """The normalized name of the distribution whose RECORD lists a file next to its metadata; "" for none."""
+    folder, _, name = path.rpartition("/")
+    tree = FileTree()
+    for metadata in sorted(Path(folder or "/").glob("*.dist-info"))[:_MOST_DISTRIBUTIONS]:
+        try:
+            record = read_record(tree, str(metadata))
+        except WheelproofError:
+            continue
+        if not isinstance(record, Unavailable) and any(row.path == name for row in record.rows):
+            return canonicalize_name(metadata.name.partition("-")[0])
+    return ""
 
 
 def _recorded(tree: FileTree, site: str, package: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +15,7 @@ from typing import Any
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.elf.file import read_elf_file
 from wheel_checks.facts.host.probes import ChildEnd
-from wheel_checks.facts.host.software import Interpreter
+from wheel_checks.facts.host.software import DANGLING, NOT_EXECUTABLE, TOO_OLD, Interpreter
 from wheel_checks.formats.elf.file import ElfFacts, Part
 from wheel_checks.model import Unavailable
 from wheel_checks.process import find_program
@@ -22,13 +23,16 @@ from wheel_checks.sources.environment import Environment, find_environment
 from wheel_checks.sources.file_tree import FileTree
 from wheel_checks.targets.target import OLDEST_GLIBC, OLDEST_PYTHON, Target
 from wheelproof.doctor.answers import INSIDE, Answer
-from wheelproof.doctor.children import Budget, run_child
+from wheelproof.doctor.children import NOT_STARTED, Budget, run_child
 
 SECONDS = 10.0  # one with an endless .pth file is killed then
 PROGRAM = "interpreter.py"
 MOST_TAGS = 40
 MOST_ENTRIES = 10_000  # of the working directory that are looked at
 _LARGEST_CONFIG = 64 * 1024  # bytes of pyvenv.cfg
+
+_ANY_X = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
+_NO_ANNOTATIONS = "future feature annotations"  # what an older Python says of our program
 
 _VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX")  # which name the active environment, in this order
 _NAMES = ("python3", "python")
@@ -56,9 +60,9 @@ def read_interpreter(
             return _of_answer(program, why, answer.values)
     except WheelproofError as error:
         return Unavailable(error.what, error.hint or error.expected)
-    fault = _how_it_ended(answer.end)
+    fault, obstacle = _how_it_ended(answer.end), _obstacle(program, answer.end)
     try:
-        return _of_files(find_environment(program, variables=environ), found=why, fault=fault)
+        return _of_files(find_environment(program, variables=environ), found=why, fault=fault, obstacle=obstacle)
     except WheelproofError:
         return Unavailable(f"{program} is no Python that runs: {fault}", "--python PATH names an interpreter")
 
@@ -145,11 +149,14 @@ def _working_directory() -> str:
         return ""
 
 
-def _of_files(environment: Environment, found: str = "", fault: str = "") -> Interpreter | Unavailable:
+def _of_files(
+    environment: Environment, found: str = "", fault: str = "", obstacle: str = ""
+) -> Interpreter | Unavailable:
     """What the files of an environment tell, when its interpreter cannot be asked."""
     tree, entries = environment.tree, environment.entries
     if not environment.interpreter:
-        environment, fault = _with_dangling_link(environment, fault)
+        environment, gone = _with_dangling_link(environment)
+        fault, obstacle = gone or fault, DANGLING if gone else obstacle
     if not environment.interpreter or environment.python is None:
         return Unavailable(f"there is no interpreter in {environment.path}", "--python PATH names one")
     own = [entry for entry in entries if entry.origin == "site-packages"] or list(entries)
@@ -178,17 +185,32 @@ def _of_files(environment: Environment, found: str = "", fault: str = "") -> Int
         externally_managed=tree.is_file(f"{base}/lib/python{version}/EXTERNALLY-MANAGED"),
         has_pip=any("pip" in entry.names for entry in entries),
         fault=fault,
+        obstacle=obstacle,
     )
 
 
-def _with_dangling_link(environment: Environment, fault: str) -> tuple[Environment, str]:
-    """The environment with the link that should lead to its interpreter, and where that leads: to nothing."""
+def _with_dangling_link(environment: Environment) -> tuple[Environment, str]:
+    """The environment with the link that should lead to its interpreter, and where that leads: to nothing.
+
+    The same environment and "" where there is no such link.
+    """
     for name in _NAMES:
         link = Path(environment.tree.root, f"{environment.path}/bin/{name}".lstrip("/"))
         if link.is_symlink() and not link.exists():
-            gone = f"it is a link to {link.readlink()}, which does not exist"
+            gone = f"it is a link to {os.readlink(link)}, which does not exist"  # noqa: PTH115  # a text
             return replace(environment, interpreter=f"{environment.path}/bin/{name}"), gone
-    return environment, fault
+    return environment, ""
+
+
+def _obstacle(program: str, end: ChildEnd) -> str:
+    """Why it could not be started, where that is one of what we know; "" otherwise."""
+    if _NO_ANNOTATIONS in end.output:
+        return TOO_OLD
+    try:
+        mode = os.stat(program).st_mode  # noqa: PTH116  # a text, as all paths of an interpreter
+    except OSError:
+        return ""
+    return NOT_EXECUTABLE if end.exit_code == NOT_STARTED and not mode & _ANY_X else ""
 
 
 def _base_prefix(environment: Environment) -> str:
@@ -228,6 +250,6 @@ def _how_it_ended(end: ChildEnd) -> str:
         return f"it did not answer within {end.seconds:.0f} s{said}"
     if end.signal:
         return f"it was ended by {end.signal}{said}"
-    if "future feature annotations" in said:
-        return "it is older than Python 3.8"
+    if _NO_ANNOTATIONS in said:
+        return TOO_OLD
     return f"it ended with exit code {end.exit_code}{said}"

@@ -13,7 +13,7 @@ from wheel_checks.facts.host.advice import RECOMMENDED_PYTHON, new_environment
 from wheel_checks.facts.host.commands import python_command, uninstall
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.log.symptoms import symptoms
-from wheel_checks.facts.host.software import Interpreter, Package, ShadowModule
+from wheel_checks.facts.host.software import DANGLING, NOT_EXECUTABLE, TOO_OLD, Interpreter, Package, ShadowModule
 from wheel_checks.model import Evidence, Finding, Fix, Severity, Unavailable, need
 from wheel_checks.parsing import numbers
 from wheel_checks.registry import rule
@@ -34,7 +34,6 @@ from wheel_checks.rules.host.observed import TORCH_FAILS, variable_shown
 NOT_STARTED = "DOC200"
 _UNDECLARED = ("libnvpl_", "libcudss")  # B23 says so: no wheel of NVIDIA's that torch requires brings them
 EXEC_FORMAT = "Exec format error"
-DANGLING = "which does not exist"
 PAGE_SIZE = "Unsupported system page size"
 
 CAUSES[NOT_STARTED] = Cause("", Layer.PYTHON, ("torch:import", "torch:signal", "torch:hang"))
@@ -57,12 +56,18 @@ def interpreter_starts(facts: HostFacts, _expectations: Expectations) -> Iterato
     variables = [name for name in ("PYTHONHOME", "PYTHONPATH") if name in facts.variables]
     evidence = [Evidence("interpreter", python.path, python.found)]
     evidence += [variable_shown(facts, name) for name in variables]
-    if "older than Python" in python.fault:
+    if python.obstacle == TOO_OLD:
         fix = new_environment(facts, RECOMMENDED_PYTHON)
-    elif DANGLING in python.fault:
-        fix = new_environment(facts, ".".join(python.version.split(".")[:2]))
-    elif "Permission denied" in python.fault:
+    elif python.obstacle == DANGLING:
+        fix = new_environment(facts, python.release)
+    elif python.obstacle == NOT_EXECUTABLE:
         fix = Fix("Let it be executed.", (run("chmod", "+x", path(python.path)),))
+    elif "Permission denied" in python.fault:  # the mode allows it
+        fix = Fix(
+            "Its file system is mounted with noexec, or a folder on the way may not be entered, or its mode is for "
+            "another user: the commands show which.",
+            (run("findmnt", "-T", path(python.path)), run("ls", "-ld", path(python.path))),
+        )
     elif variables:
         fix = Fix("Start it without these variables.", (Unset(tuple(variables)), python_command(facts, "-c", "pass")))
     else:
@@ -223,12 +228,11 @@ def split_library_folders(facts: HostFacts, _expectations: Any) -> Iterator[Find
     folder = strays[0].folder
     if {_library_folder(python, torch.folder), _library_folder(python, folder)} != {"lib", "lib64"}:
         return
-    version = ".".join(python.version.split(".")[:2])
     broken = _is_broken(facts)
     yield Finding(
         f"torch is in {torch.folder}, and {strays[0].name} in {folder}: lib64 is no link to lib",
         (Evidence("torch", torch.folder), *(Evidence(one.name, one.folder) for one in strays[:3]), *_unfound(facts)),
-        new_environment(facts, version),
+        new_environment(facts, python.release),
         severity=Severity.ERROR if broken else Severity.NOTE,
     )
 

@@ -69,6 +69,7 @@ def hidden_by_start_up(facts: HostFacts, _expectations: Any) -> Iterator[Finding
             (
                 Evidence("in the shell", "not set" if change.before is None else repr(change.before), "environment"),
                 Evidence("in Python", repr(change.after), change.origin),
+                *((Evidence("distribution", change.owner, "its RECORD"),) if change.owner else ()),
             ),
             _without_file(facts, change),
             severity=Severity.ERROR if hides else Severity.WARNING,
@@ -76,8 +77,16 @@ def hidden_by_start_up(facts: HostFacts, _expectations: Any) -> Iterator[Finding
 
 
 def _without_file(facts: HostFacts, change: VariableChange) -> Fix:
-    """The file is renamed when it is the environment's own; else it is the user's to edit."""
+    """The file is renamed when it is the environment's own, and no distribution's; else it is the user's to edit.
+
+    A file of a distribution comes back with the next install, and without it the distribution is broken.
+    """
     python = facts.interpreter
+    if change.owner:
+        return Fix(
+            f"{change.owner} brought the file: take a release of it that leaves {change.name} alone, or uninstall it "
+            "where nothing requires it. Renaming the file would break it, and the next install brings it back."
+        )
     summary = f"Take the line about {change.name} out of it."
     own = isinstance(python, Interpreter) and python.is_virtual and change.origin.startswith(f"{python.prefix}/")
     if not own or not change.origin.endswith((".py", ".pth")):
