@@ -128,6 +128,38 @@ def installed(requirement: str) -> Callable[[Patient], None]:
     return lambda patient: patient.uv("install", "--no-deps", requirement)
 
 
+def hiding_start(patient: Patient) -> None:
+    """A sitecustomize that hides the GPUs from every program."""
+    (patient.site / "sitecustomize.py").write_text('import os\nos.environ["CUDA_VISIBLE_DEVICES"] = ""\n')
+
+
+def shadowed_module(patient: Patient) -> None:
+    """A file of the user's with the name of a standard module that torch imports."""
+    (patient.work / "random.py").write_text("numbers = [4]\n")
+
+
+def edited(patient: Patient) -> None:
+    """A file of torch with a line too many: a copy, since the packages of an environment share their files."""
+    victim = patient.find("torch/functional.py")
+    text = victim.read_text()
+    victim.unlink()
+    victim.write_text(f"{text}\nraise ValueError(split_size)\n")
+
+
+def second_metadata(patient: Patient) -> None:
+    """The metadata of an older torch, which an upgrade did not remove."""
+    own = next(patient.site.glob("torch-*.dist-info"))
+    older = own.with_name("torch-2.10.0.dist-info")
+    shutil.copytree(own, older)
+    text = (older / "METADATA").read_text().replace("\nVersion: 2.11.0\n", "\nVersion: 2.10.0\n", 1)
+    (older / "METADATA").write_text(text)
+
+
+def interrupted(patient: Patient) -> None:
+    """What an uninstall that was interrupted leaves: torch under another name, and its metadata."""
+    (patient.site / "torch").rename(patient.site / "~orch")
+
+
 def no_compiler(patient: Patient) -> Mapping[str, str]:
     """A PATH with no C compiler on it."""
     folder = patient.work / "bin"
@@ -208,5 +240,42 @@ SCENARIOS = (
         harm=second_torch,
     ),
     Scenario("there is no C compiler", frozenset({"DOC801"}), r"C compiler|gcc .*(not|missing)", harm=no_compiler),
+    Scenario(
+        "torch is not installed",
+        frozenset({"DOC002"}),
+        r"torch.{0,40}(not installed|missing|not found|No module)",
+        harm=without("torch"),
+    ),
+    Scenario("a sitecustomize hides the GPUs", frozenset({"DOC224"}), r"sitecustomize", harm=hiding_start),
+    Scenario(
+        "random.py lies in the working directory",
+        frozenset({"DOC225"}),
+        r"shadow|random\.py.{0,40}(instead|in place)",
+        harm=shadowed_module,
+    ),
+    Scenario(
+        "typing_extensions is missing",
+        frozenset({"DOC227"}),
+        r"typing.extensions",
+        harm=without("typing_extensions"),
+    ),
+    Scenario(
+        "a file of torch was edited",
+        frozenset({"DOC229"}),
+        r"functional\.py.{0,60}(edited|changed|modified|hash|RECORD)|(edited|changed|modified).{0,60}functional\.py",
+        harm=edited,
+    ),
+    Scenario(
+        "two metadata folders of torch",
+        frozenset({"DOC210"}),
+        r"(two|2|duplicate|several).{0,40}(dist-info|torch|version)",
+        harm=second_metadata,
+    ),
+    Scenario(
+        "an interrupted uninstall left ~orch",
+        frozenset({"DOC209"}),
+        r"~orch|interrupted|leftover|invalid distribution",
+        harm=interrupted,
+    ),
     Scenario("torch.py lies in the working directory", frozenset({"DOC208"}), r"shadow|torch\.py", harm=shadow),
 )

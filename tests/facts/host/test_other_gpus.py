@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.hosts import healthy, in_container, without_gpu
+from tests.support.hosts import healthy, in_container, with_packages, without_gpu
 from tests.support.other_hosts import arc, cuda_build, instinct, unbound, unseen
+from wheel_checks.commands import in_words
 from wheel_checks.facts.gpu.expected import mismatch, parse_host_expectation
+from wheel_checks.facts.host.advice import reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.other_gpus import has_code, overridden_target
 from wheel_checks.facts.host.seen import gpus_of
+from wheel_checks.facts.host.software import IndexSetting, Installed, Package
 from wheel_checks.formats.gpu.fatbin import find_declared
 from wheel_checks.model import Unavailable, Verdict
 from wheelproof.doctor.answer import answer_host
@@ -94,3 +97,23 @@ def test_a_build_for_rocm_declares_its_targets() -> None:
     code = find_declared([library], amd=True)
     assert code is not None
     assert list(code.counts) == ["gfx90a", "gfx942:sramecc+:xnack-", "gfx1100"]
+
+
+def without_torch(facts: HostFacts) -> HostFacts:
+    assert isinstance(facts.installed, Installed)
+    return replace(facts, installed=Installed((), None), torch=Unavailable("torch is missing"))
+
+
+@pytest.mark.parametrize(("facts", "backend"), [(without_torch(instinct()), "rocm7.2"), (without_torch(arc()), "xpu")])
+def test_the_advice_is_the_build_for_the_gpu_that_is_there(facts: HostFacts, backend: str) -> None:
+    first, *_ = reinstall_torch(facts).commands
+    assert f"--torch-backend={backend} torch==2.11.0" in in_words(first)
+
+
+def test_the_advice_goes_past_no_configured_index_and_no_requirement() -> None:
+    mirror = IndexSetting("pip", "index", "https://wheels.corp.example/simple", "/etc/pip.conf:2")
+    assert reinstall_torch(replace(cuda_build(instinct()), indexes=(mirror,))).commands == ()
+    user = Package("vllm", "0.9", "/opt/env", requires=("torch==2.9.0",))
+    pinned = with_packages(cuda_build(instinct()), user)
+    assert "vllm 0.9 requires torch==2.9.0" in reinstall_torch(pinned).summary
+    assert reinstall_torch(pinned).commands == ()

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from packaging.version import Version
 
-from wheel_checks.commands import Command, Step, export
+from wheel_checks.commands import CHECK_XPU, Command, Step, export
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.drivers import oldest_driver
 from wheel_checks.facts.host.commands import (
@@ -22,10 +22,12 @@ from wheel_checks.facts.host.commands import (
     install_with_python,
     is_of_conda,
     noted,
+    python_command,
     repair,
 )
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.machine import Container
+from wheel_checks.facts.host.other_gpus import build_of_others
 from wheel_checks.facts.host.software import Interpreter, TritonFacts
 from wheel_checks.facts.host.tables import (
     DriverCuda,
@@ -70,7 +72,7 @@ def reinstall_torch(facts: HostFacts) -> Fix:
     What is installed and requires torch accepts the release. It stays as it is where it has a build that fits; else the
     newest that has one is taken. When nothing tells what the driver supports, the commands are alternatives.
     """
-    if obstacle := _obstacle(facts):
+    if obstacle := _obstacle(facts) or _others_fix(facts):
         return obstacle
     builds, gpus, driver = known_builds(facts), host_gpus(facts), driver_cuda(facts)
     if is_of_conda(facts):
@@ -94,7 +96,7 @@ def _build_fix(facts: HostFacts, build: Build, driver: DriverCuda, gpus: Sequenc
 def right_build(facts: HostFacts) -> Build | None:
     """The build that :func:`reinstall_torch` installs; None when it installs none, or leaves a choice."""
     driver = driver_cuda(facts)
-    if driver is None or is_of_conda(facts) or _obstacle(facts):
+    if driver is None or is_of_conda(facts) or _obstacle(facts) or build_of_others(facts):
         return None
     return _choose(facts, _accepted(facts, known_builds(facts)), driver, host_gpus(facts))
 
@@ -276,6 +278,25 @@ def _obstacle(facts: HostFacts) -> Fix | None:
     if not known_builds(facts):
         return _too_old_or_new(facts)
     return None
+
+
+def _others_fix(facts: HostFacts) -> Fix | None:
+    """The build for AMD's or Intel's GPUs, where what is installed accepts its release; None for NVIDIA's."""
+    build = build_of_others(facts)
+    if build is None:
+        return None
+    label = f"torch {build.torch} for {build.backend}"
+    if machine_of(facts) != "x86_64":
+        maker = build.device.maker
+        return Fix(f"PyTorch's index has builds for {maker}'s GPUs on x86_64 alone: build torch from source.")
+    refused = next((one for one in demands_on(facts, "torch") if not one.accepts(Version(build.torch))), None)
+    if refused is not None:
+        return Fix(f"{label} is the build that the table knows for this GPU, and {refused}.")
+    if setting := configured_index(facts):
+        return Fix(f"Install {label} from the configured index ({setting.source}), if it has it.")
+    wanted = f"torch=={build.torch}", *companions(build.torch, facts.installed)
+    check = python_command(facts, "-c", CHECK_XPU) if build.backend == "xpu" else check_torch(facts)
+    return Fix(f"Install {label}.", (*install(facts, *wanted, force=True, index=build.backend), check))
 
 
 def _too_old_or_new(facts: HostFacts) -> Fix:

@@ -10,24 +10,23 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from wheel_checks.commands import CHECK_XPU, Command, NoCommand, Options, Pipe, Step, unset
-from wheel_checks.data import load
-from wheel_checks.facts.host.commands import check_torch, install, python_command
+from wheel_checks.commands import Command, NoCommand, Options, Pipe, Step, unset
+from wheel_checks.facts.host.advice import reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import DeviceNode, OtherDrivers, PciDevice
 from wheel_checks.facts.host.other_gpus import (
     OVERRIDE,
+    build_of_others,
     has_code,
     intel_row,
     kfd_gpus,
     overridden_target,
     rocm_build,
 )
-from wheel_checks.facts.host.presence import gpus_of_build, other_gpus
+from wheel_checks.facts.host.presence import gpus_of_build
 from wheel_checks.facts.host.probes import TorchProbe
 from wheel_checks.facts.host.software import TorchFiles
 from wheel_checks.facts.host.tables import host_gpus
-from wheel_checks.facts.host.torch.choice import companions
 from wheel_checks.facts.host.torch.fit import torch_files
 from wheel_checks.model import Evidence, Finding, Fix, Unavailable, need
 from wheel_checks.parsing import version_or_none
@@ -238,30 +237,9 @@ def wrong_build(facts: HostFacts) -> Iterator[Finding]:
     if torch is None or not (torch.cuda or torch.hip or torch.xpu) or host_gpus(facts) or gpus_of_build(facts):
         return
     name = "CUDA (NVIDIA)" if torch.cuda else "ROCm (AMD)" if torch.hip else "XPU (Intel)"
-    build, device = _build_for(facts)
-    if build is None or device is None:
-        return
-    message = f"torch {torch.version} is built for {name}, and the GPU is {device.maker}'s"
-    wanted = f"torch=={build['torch']}"
-    commands = install(facts, wanted, *companions(build["torch"], facts.installed), force=True, index=build["backend"])
-    check = python_command(facts, "-c", CHECK_XPU) if build["backend"] == "xpu" else check_torch(facts)
-    fix = Fix(f"Install torch {build['torch']} for it ({build['backend']}).", (*commands, check))
-    if isinstance(facts.interpreter, Unavailable) or facts.interpreter.machine not in {"x86_64", ""}:
-        fix = Fix("PyTorch's index has builds for it on x86_64 alone: build torch from source.")
-    yield Finding(message, (version_file(torch), shown(device), *_targets(facts)), fix)
-
-
-def _build_for(facts: HostFacts) -> tuple[dict[str, str] | None, PciDevice | None]:
-    """A known build of torch for a GPU of this host, and that GPU; an integrated GPU of Intel's is no reason."""
-    for device in other_gpus(facts):
-        if device.maker == "AMD":
-            target = next((gpu.target for gpu in kfd_gpus(facts) if gpu.device == device.device.lower()), "")
-            row = rocm_build(target) if target else None
-            if row:
-                return dict(row), device
-        elif (known := intel_row(device)) and known["discrete"]:
-            return load("other_gpus")["xpu"], device
-    return None, None
+    if known := build_of_others(facts):
+        message = f"torch {torch.version} is built for {name}, and the GPU is {known.device.maker}'s"
+        yield Finding(message, (version_file(torch), shown(known.device), *_targets(facts)), reinstall_torch(facts))
 
 
 def _targets(facts: HostFacts) -> tuple[Evidence, ...]:
@@ -283,9 +261,7 @@ def no_code(facts: HostFacts) -> Iterator[Finding]:
         f"or build torch from source. {OVERRIDE} makes the GPU run code of another one, and may hang it."
     )
     if row:
-        wanted = (f"torch=={row['torch']}", *companions(row["torch"], facts.installed))
-        commands = install(facts, *wanted, force=True, index=row["backend"])
-        fix = Fix(f"Install torch {row['torch']} for {row['backend']}, which has it.", (*commands, check_torch(facts)))
+        fix = reinstall_torch(facts)
     yield Finding(f"torch {torch.version} has no code for {target}", (code_list(torch), *_targets(facts)), fix)
 
 
