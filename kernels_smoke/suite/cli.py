@@ -17,6 +17,7 @@ from kernels_smoke.suite import registry
 from kernels_smoke.suite.compiling.targets import resolve
 from kernels_smoke.suite.jobs import Options
 from kernels_smoke.suite.model import LEVELS
+from kernels_smoke.suite.own.sources import is_path
 from kernels_smoke.suite.report import text
 from kernels_smoke.suite.run import Stopped, new_seed, run
 
@@ -37,6 +38,16 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--level", choices=LEVELS, default="quick", help="full adds all kernels and speed, deep sweeps")
     made.add_argument("--only", type=_names, default=(), metavar="NAME,...", help="these kernels or families")
+    made.add_argument(
+        "--kernels",
+        action="append",
+        default=[],
+        metavar="FILE.py|MODULE",
+        help="run the kernels that this file or module lists, too (repeatable; see suite/model.py)",
+    )
+    made.add_argument(
+        "--plugins", action="store_true", help="and those of installed packages: entry points of wheelproof.kernels"
+    )
     made.add_argument("--compile-only", action="store_true", help="compile for --target; no GPU is needed")
     made.add_argument(
         "--target", type=_names, default=(), metavar="sm_90,...", help="of --compile-only: also gfx942, GB200, ..."
@@ -71,8 +82,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         options_parser.error(str(error))
     document: dict[str, Any] | None = None
-    with stoppable() as stopped, contextlib.suppress(KeyboardInterrupt):  # that comes where there is no report yet
-        document = run(options, Progress(each=options.mutants), keeper(arguments))
+    try:
+        with stoppable() as stopped, contextlib.suppress(KeyboardInterrupt):  # that comes where there is no report yet
+            document = run(options, Progress(each=options.mutants), keeper(arguments))
+    except LookupError as error:  # names of kernels that no file has, once all files are read
+        options_parser.error(str(error.args[0]))
     if stopped:
         sys.stderr.write("interrupted\n")
     if document is None:
@@ -136,8 +150,9 @@ def stoppable() -> Iterator[list[int]]:
 def _options(arguments: argparse.Namespace) -> Options:
     """What was asked for. Raises ValueError for what makes no sense."""
     _check(arguments)
+    own = tuple(dict.fromkeys(str(Path(each).resolve()) if is_path(each) else each for each in arguments.kernels))
     try:
-        registry.select(arguments.only)
+        registry.select(arguments.only, strict=not (own or arguments.plugins))
     except LookupError as error:
         raise ValueError(str(error.args[0])) from error
     return Options(
@@ -152,6 +167,8 @@ def _options(arguments: argparse.Namespace) -> Options:
         slowness=arguments.slowness,
         gpus=arguments.gpus,
         soak=arguments.soak,
+        own=own,
+        plugins=arguments.plugins,
     )
 
 

@@ -82,6 +82,7 @@ class Crew:
     slowness: float = 1.0
     tick: Callable[[], None] = lambda: None  # called at least every half second while jobs run
     ready: dict[str, Any] = field(default_factory=dict)
+    own: list[dict[str, Any]] = field(default_factory=list)  # kernels from outside, which each task is to know
 
     def __enter__(self) -> Crew:
         self._words = tempfile.TemporaryFile()  # closed in __exit__
@@ -142,7 +143,7 @@ class Crew:
 
     def _submit(self, job: Job) -> int:
         self._count += 1
-        order = {"id": self._count, "task": job.task, "arguments": job.arguments}
+        order = {"id": self._count, "task": job.task, "arguments": job.arguments, "own": self.own}
         order |= {"patience": job.patience * self.slowness, "computing": job.computing, "environment": job.environment}
         try:
             self._tasks.write(json.dumps(order).encode() + b"\n")

@@ -38,6 +38,7 @@ import traceback
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from kernels_smoke.suite import registry
 from kernels_smoke.suite.silence import TICK, Silence
 
 LAST_WORDS = 1500  # characters that are kept of the beginning of a child's output, and of its end
@@ -175,6 +176,7 @@ def _child(task: dict[str, Any], writing: int, words: BinaryIO, foreman: int) ->
             while line:
                 line = line[os.write(writing, line) :]
 
+        registry.know(registry.Entry(**own) for own in task.get("own", ()))
         module, _, function = task["task"].partition(":")
         getattr(importlib.import_module(f"kernels_smoke.suite.{module}"), function)(emit, **task["arguments"])
         status = 0

@@ -15,6 +15,7 @@ from kernels_smoke.suite.registry import Entry
 PROBE_PATIENCE = 60.0  # seconds
 COMPILE_PATIENCE = 120.0
 INTERPRETING = 4.0  # times as much patience with a child that computes: the interpreter does nothing else
+FROM_OUTSIDE = 4.0  # times as much patience with a child that imports and compiles what it runs
 SHARE = 3  # mutants of one kernel that a child tries: compiling them is what takes long
 
 
@@ -33,6 +34,8 @@ class Options:
     slowness: float = 1.0
     gpus: tuple[str, ...] = ()
     soak: float = 0.0
+    own: tuple[str, ...] = ()
+    plugins: bool = False
 
 
 def once(
@@ -60,16 +63,17 @@ def once(
 
 
 def groups(options: Options, entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    """The kernels that share a child, by the group's name: a family each.
+    """The kernels that share a child, by the group's name: a family each, and those of a file from outside.
 
     The quick level has two children on a GPU: its cases take less than the start of CUDA in a process, and eight that
     start at once take a second longer than two.
     """
     found: dict[str, list[Entry]] = {}
-    families = list(dict.fromkeys(entry.family for entry in entries))
+    families = list(dict.fromkeys(entry.family for entry in entries if not entry.source))
     few = options.level == "quick" and options.device == "cuda"
     for entry in entries:
-        found.setdefault(str(families.index(entry.family) % 2) if few else entry.family, []).append(entry)
+        ours = str(families.index(entry.family) % 2) if few and not entry.source else entry.family
+        found.setdefault(entry.source or ours, []).append(entry)
     return found
 
 
@@ -77,12 +81,24 @@ def cases(options: Options, entries: Sequence[Entry], document: Document) -> Job
     """The cases of these kernels, one after another in one child."""
     names = [entry.name for entry in entries]
     arguments = {"level": options.level, "device": options.device, "seed": options.seed, "kernels": names}
-    computing = _computing(options)
-    return resumed(document, "case", "correctness.tasks:cases", arguments, options.patience, computing=computing)
+    longer, computing = patience(options, entries), _computing(options)
+    return resumed(document, "case", "correctness.tasks:cases", arguments, longer, computing=computing)
+
+
+def patience(options: Options, entries: Sequence[Entry]) -> float:
+    """With kernels from outside longer: they are imported, and compiled, in the child that runs them."""
+    return options.patience * (FROM_OUTSIDE if any(entry.source for entry in entries) else 1)
 
 
 def mutants(options: Options, entry: Entry, document: Document) -> Job:
-    """The mutants of one kernel: first its own cases, then a few mutants in each child."""
+    """The mutants of one kernel: first its own cases, then a few mutants in each child.
+
+    Those of one from outside are made in the child that tries them.
+    """
+    if entry.source:
+        arguments = {"device": options.device, "seed": options.seed, "kernels": [entry.name]}
+        longer, computing = patience(options, [entry]), _computing(options)
+        return resumed(document, "mutant", "own.tasks:mutants", arguments, longer, computing=computing)
     shared = {"device": options.device, "seed": options.seed, "kernel": entry.name}
     said: dict[str, Any] = {}
 

@@ -2,11 +2,13 @@
 
 A family's ``cases.py`` makes one :class:`Kernel` for each public function. Everything else follows from it: correctness
 on a GPU and in the interpreter, compilation for GPUs that are not here, mutants, speed.
+
+A file from outside (``--kernels``) describes each function by a :class:`Function`, which says less and needs less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
 
@@ -42,7 +44,8 @@ def runs(case: Case, device: Where, level: str) -> bool:
         return False
     if device == "interpret":
         return case.level != "deep" or level == "deep"
-    return includes(level, case.level) and (case.level == "quick" or level == "deep" or "interpret" not in case.where)
+    spared = "interpret" in case.where and case.level != "quick" and level != "deep" and not case.always
+    return includes(level, case.level) and not spared
 
 
 class Check(Protocol):
@@ -58,7 +61,8 @@ class Case:
 
     ``shape`` are the keyword arguments of ``Kernel.inputs``. ``where`` says on which devices it runs: a case for the
     interpreter is small, and in float16 or float32, because the interpreter is wrong without a word in bfloat16.
-    compute-sanitizer leaves out what is not ``checked``: thousands of launches take it minutes.
+    compute-sanitizer leaves out what is not ``checked``: thousands of launches take it minutes. What runs ``always``
+    is not left to the interpreter at level full.
     """
 
     name: str
@@ -66,6 +70,7 @@ class Case:
     level: Level = "full"
     where: tuple[Where, ...] = ("cuda",)
     checked: bool = True
+    always: bool = False
 
 
 def case(name: str, level: Any = "full", where: Any = ("cuda",), **shape: Any) -> Case:
@@ -149,6 +154,10 @@ class Kernel:
     - ``checks``: how each of those is compared. ``modifies``: inputs that are written in place.
     - ``given(inputs, reference, written)``: those of the reference that depend on another result, which is judged by
       itself, as they should be with that result as it was written: codes with the scale that they have.
+    - ``returns``: ``launch`` returns what it wrote, by name, in memory of its own, and ``outputs`` describes nothing.
+    - ``triton``: it is written in Triton; False only of kernels from outside.
+    - ``scratch``: inputs that may be changed, and are not judged.
+    - ``repeatable``: every launch on the same inputs writes the same bits; it has no atomics.
     - ``matrix_instructions``: its speed depends on tensor cores, so they must be in the machine code.
     - ``spills``: bytes of register spills that are accepted, by target (``sm_90``); 0 where nothing is said.
     """
@@ -165,5 +174,55 @@ class Kernel:
     speeds: tuple[Speed, ...] = ()
     modifies: tuple[str, ...] = ()
     given: Callable[[Inputs, Tensors, Tensors], Tensors] | None = None
+    returns: bool = False
+    triton: bool = True
+    scratch: tuple[str, ...] = ()
+    repeatable: bool = True
     matrix_instructions: bool = False
     spills: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of another package, to be smoke-tested: what a file for ``--kernels`` lists in ``KERNELS``.
+
+    - ``call``: anything that takes tensors: the wrapper of a Triton kernel, an operator of torch.library or of a CUDA
+      extension, a kernel of Helion or CuTe DSL. It is called as ``call(**inputs)`` and returns a tensor, a sequence or
+      mapping of tensors, or None when it only writes into its arguments.
+    - ``inputs(draw, **shape)``: draws the arguments, by name; see :class:`~kernels_smoke.suite.correctness.draw.Draw`.
+    - ``reference(**inputs)``: what is right; eager functions of torch will do. It gets copies, with floating-point
+      tensors in float64 (in their own dtype without ``precise``), and returns what ``call`` returns. For an argument
+      that ``call`` modifies, it changes its copy, too, or returns the argument's new value by name.
+    - ``cases``: at level quick the first one runs where none is of that level.
+    - ``tolerance``: a number (the relative error of the whole; a row may have four times as much), a check, or a
+      mapping of these by the name of the result. Where nothing is said, the dtype decides: see ``own/tolerances.py``.
+      A single result is called ``out``, several ``out 0``, ``out 1``, ..., those of a mapping as there.
+    - ``modifies``: arguments that are written in place, and judged. ``scratch``: arguments that may hold anything
+      afterwards.
+    - ``gradients``: arguments whose gradients are judged, too (``gradient of x``): those that autograd computes through
+      ``call`` against those through ``reference``, for the same gradients of all results.
+    - ``bar``: the time of the shape ``timed`` (at level full, on a GPU) is at most ``bar`` times that of ``peer`` or,
+      without one, of the floor: each argument and each result once through memory, and ``flops(**inputs)`` operations.
+    - ``triton``: False for what is not written in Triton: then nothing is interpreted, compiled for another GPU or
+      mutated.
+    - ``mutants``: deliberate faults in the Triton functions that ``call`` launches; others are made automatically.
+    - ``repeatable``: the same arguments always give the same bits.
+    """
+
+    call: Callable[..., Any]
+    inputs: Callable[..., Inputs]
+    reference: Callable[..., Any]
+    cases: Sequence[Case]
+    name: str = ""
+    tolerance: float | Check | Mapping[str, float | Check] | None = None
+    modifies: tuple[str, ...] = ()
+    scratch: tuple[str, ...] = ()
+    gradients: tuple[str, ...] = ()
+    precise: bool = True
+    timed: Mapping[str, Any] = field(default_factory=dict)
+    bar: float = 0.0
+    flops: Callable[..., int] | None = None
+    peer: Callable[..., Any] | None = None
+    triton: bool = True
+    mutants: tuple[Mutant, ...] = ()
+    repeatable: bool = False

@@ -101,15 +101,16 @@ def _cases_on(
         group: [on_gpu(run, jobs.cases(options, members, run.document)) for run in runs]
         for group, members in jobs.groups(options, entries).items()
     }
-    compiling = list(_compiling(options, entries, document, target))
-    is_warm = warm.cover([entry.name for entry in entries], options.level)
+    ours = [entry for entry in entries if not entry.source]  # others may not compile without a GPU
+    compiling = list(_compiling(options, ours, document, target))
+    is_warm = warm.cover([entry.name for entry in ours], options.level)
     if is_warm or in_lane:
         if not is_warm:
             crew.run([job for _, job in compiling], at_once=processors())
         every = [job for of_group in families.values() for job in of_group]
         crew.run([*node, *probes, *every, *heavy], at_once=processors(), in_lane=in_lane)
         return
-    _compile_and_judge(crew, entries, options.level, document, runs, warm, compiling, families, [*node, *probes], heavy)
+    _compile_and_judge(crew, ours, options.level, document, runs, warm, compiling, families, [*node, *probes], heavy)
 
 
 def _compile_and_judge(
@@ -154,7 +155,7 @@ def _compiling(
     options: Options, entries: Sequence[Entry], document: Document, target: str
 ) -> Iterator[tuple[str, Job]]:
     """The jobs that fill Triton's cache, each with the group of kernels (see ``jobs.groups``) that it is for."""
-    shares = min(4, -(-4 * processors() // len(entries)))  # kernels differ: more jobs than CPUs even that out
+    shares = min(4, -(-4 * processors() // max(len(entries), 1)))  # kernels differ: more jobs than CPUs even that out
     shared = {"target": target, "level": options.level, "shares": shares}
     task = "compiling.compilations:precompile"
     for group, members in reversed(jobs.groups(options, entries).items()):  # attention and the like take longest
@@ -190,13 +191,13 @@ def time_on(options: Options, crew: Crew, entries: Sequence[Entry], document: Do
     calibrate = "speed.calibration:calibrate"
     crew.run([on_gpu(run, once(calibrate, {}, run.document, PROBE_PATIENCE)) for run in runs], at_once=at_once)
     runs = [run for run in runs if run.document.calibration is not None]
-    crew.run([_speeds(options, entries, run) for run in runs], at_once=at_once, in_lane=1)
+    crew.run([job for run in runs for job in _speeds(options, entries, run)], at_once=at_once, in_lane=1)
     if at_once > 1:
         for run in runs:
             slow = [(record["kernel"], record["case"]) for record in run.document.speeds if record["outcome"] == "slow"]
             if slow:
                 run.document.speeds[:] = [each for each in run.document.speeds if each["outcome"] != "slow"]
-                crew.run([_speeds(options, entries, run, slow)], at_once=1)
+                crew.run(_speeds(options, entries, run, slow), at_once=1)
 
 
 def measure_on(
@@ -216,16 +217,22 @@ def measure_on(
         crew.run([replace(job, environment={VISIBLE: ",".join(whole)})], at_once=1)
 
 
-def _speeds(options: Options, entries: Sequence[Entry], run: GpuRun, only: Sequence[tuple[str, str]] = ()) -> Job:
+def _speeds(
+    options: Options, entries: Sequence[Entry], run: GpuRun, only: Sequence[tuple[str, str]] = ()
+) -> Iterator[Job]:
+    """Our kernels in one child, those of each file from outside in another."""
     wrong = {record["kernel"] for record in run.document.cases if record["outcome"] != "pass"}
-    arguments: dict[str, Any] = {
-        "kernels": [entry.name for entry in entries if entry.name not in wrong],
+    shared: dict[str, Any] = {
         "level": options.level,
         "seed": options.seed,
         "calibration": run.document.calibration,
         "only": [list(item) for item in only],
     }
-    return on_gpu(run, resumed(run.document, "speed", "speed.speeds:speeds", arguments, options.patience))
+    for source in dict.fromkeys(("", *(entry.source for entry in entries))):
+        members = [entry for entry in entries if entry.source == source]
+        arguments = shared | {"kernels": [entry.name for entry in members if entry.name not in wrong]}
+        patience = jobs.patience(options, members)
+        yield on_gpu(run, resumed(run.document, "speed", "speed.speeds:speeds", arguments, patience))
 
 
 def _memory_checks(options: Options, entries: Sequence[Entry], run: GpuRun) -> list[Job]:

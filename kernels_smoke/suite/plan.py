@@ -24,6 +24,7 @@ class Document:
     compiled: Records = field(default_factory=list)
     mutants: Records = field(default_factory=list)
     left_out: Records = field(default_factory=list)
+    families: Records = field(default_factory=list)
     calibration: dict[str, Any] | None = None
     reading: dict[str, Any] = field(default_factory=dict)  # the records of kind "rates" and "soak", of one GPU
     heard: Callable[[dict[str, Any]], None] = lambda _record: None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """A kernel's name, its family (its folder), what it does in a few words, and whether level ``quick`` runs it."""
+    """A kernel's name, its family (its folder), what it does in a few words, and whether level ``quick`` runs it.
+
+    ``source`` is the file, module or entry point of a kernel from outside (``own/sources.py``), "" for ours; ``triton``
+    is False for one that is not written in Triton.
+    """
 
     name: str
     family: str
     summary: str
     quick: bool = False
+    source: str = ""
+    triton: bool = True
 
 
 ENTRIES = (
@@ -63,28 +70,49 @@ FAULTS = (
 )
 
 
+_from_outside: dict[str, Entry] = {}  # those that this process was given
+
+
+def know(entries: Iterable[Entry]) -> None:
+    """Make kernels from outside known to this process: a child is given those that its parent has found."""
+    _from_outside.update((entry.name, entry) for entry in entries)
+
+
 def entry(name: str) -> Entry:
     """The entry of the kernel ``name``. Raises KeyError."""
-    return {entry.name: entry for entry in (*ENTRIES, *FAULTS)}[name]
+    return {**{entry.name: entry for entry in (*ENTRIES, *FAULTS)}, **_from_outside}[name]
+
+
+def from_outside(name: str) -> Entry | None:
+    """The entry of the kernel ``name`` if it is from outside."""
+    return _from_outside.get(name)
 
 
 def load(entry: Entry) -> Kernel:
-    """Import the family of ``entry`` (and with it torch and triton) and return what it says about the kernel."""
+    """Import the family of ``entry`` (and with it torch and triton) and return what it says about the kernel.
+
+    Raises OwnKernelsError when one from outside cannot be had any more.
+    """
+    if entry.source:
+        sources = importlib.import_module("kernels_smoke.suite.own.sources")
+        found: Kernel = sources.load(entry.source)[entry.name]
+        return found
     kernels: dict[str, Kernel] = importlib.import_module(f"kernels_smoke.{entry.family}.cases").KERNELS
     return kernels[entry.name]
 
 
-def select(only: tuple[str, ...] = ()) -> tuple[Entry, ...]:
+def select(only: tuple[str, ...] = (), own: tuple[Entry, ...] = (), *, strict: bool = True) -> tuple[Entry, ...]:
     """The entries that the items of ``only`` name; all when it is empty, but those of the family "faults".
 
-    An item is a kernel or a family, or what the names of kernels begin with. Raises LookupError when it is none.
+    An item is a kernel or a family, or what the names of kernels begin with; ``own`` are the kernels from outside.
+    Raises LookupError when it is none, unless not ``strict``.
     """
-    known = (*ENTRIES, *FAULTS)
+    known = (*ENTRIES, *own, *FAULTS)
     chosen: list[Entry] = []
     for item in only:
         named = [entry for entry in known if item in {entry.name, entry.family}]
-        named = named or [entry for entry in ENTRIES if entry.name.startswith(item)]
-        if not named:
+        named = named or [entry for entry in (*ENTRIES, *own) if entry.name.startswith(item)]
+        if not named and strict:
             raise LookupError(f"no kernel and no family is called {item!r}")
         chosen += named
-    return tuple(entry for entry in known if entry in chosen) if only else ENTRIES
+    return tuple(entry for entry in known if entry in chosen) if only else (*ENTRIES, *own)

@@ -17,6 +17,7 @@ from kernels_smoke.suite.crew import Crew, ForemanError
 from kernels_smoke.suite.gpus import GpuRun, may_go_on
 from kernels_smoke.suite.jobs import COMPILE_PATIENCE, PROBE_PATIENCE, Options, once
 from kernels_smoke.suite.on_gpus import on_gpu
+from kernels_smoke.suite.own.finding import Found, find
 from kernels_smoke.suite.plan import Document, processors, resumed
 from kernels_smoke.suite.probes import driver as probes_driver
 from kernels_smoke.suite.probes.answer import Answer
@@ -104,6 +105,7 @@ class Course:
             "calibration": next((run.document.calibration for run in self.runs if run.document.calibration), None),
             "readings": [self._reading(run) for run in self.runs],
             **records,
+            "families": self.document.families,
         }
 
     @staticmethod
@@ -119,23 +121,14 @@ def run(
     """Run what ``options`` ask for and return the document (see ``suite/README.md``). Tells each record to ``heard``.
 
     ``keep`` gets the report so far, now and then. What is interrupted (KeyboardInterrupt) returns it, too: its
-    ``partial`` says so. Raises LookupError when ``options.only`` names no kernel.
+    ``partial`` says so. Raises LookupError when ``options.only`` names no kernel, unless a file of kernels is broken.
     """
     course = Course(options, heard, keep)
     document = course.document
-    entries = registry.select(options.only)
-    if (
-        options.device == "cuda"
-        and options.level == "quick"
-        and not (options.only or options.compile_only or options.mutants)
-    ):
-        document.left_out += [
-            {"kernel": entry.name, "cases": [], "level": "full"} for entry in entries if not entry.quick
-        ]
-        entries = tuple(entry for entry in entries if entry.quick)
     partial = ""
     try:
         with _cache_for(options) as environment, Crew(environment, options.slowness, course.tick) as crew:
+            entries = _entries(options, find(options, crew, document), document)
             if options.compile_only:
                 _compile(course, crew, entries)
             else:
@@ -146,6 +139,16 @@ def run(
     except KeyboardInterrupt as stop:
         partial = f"interrupted by {stop.args[0] if stop.args else 'SIGINT'}"
     return course.report(partial)
+
+
+def _entries(options: Options, found: Found, document: Document) -> tuple[Entry, ...]:
+    """The kernels of this run; what level quick leaves out is noted."""
+    entries = registry.select(options.only, found.entries, strict=found.complete)
+    everything = options.level != "quick" or options.only or options.compile_only or options.mutants
+    if options.device != "cuda" or everything:
+        return entries
+    document.left_out += [{"kernel": entry.name, "cases": [], "level": "full"} for entry in entries if not entry.quick]
+    return tuple(entry for entry in entries if entry.quick)
 
 
 def new_seed() -> int:
@@ -186,8 +189,12 @@ def _compile(course: Course, crew: Crew, entries: Sequence[Entry]) -> None:
             {"kernel": kernel, "target": target, "level": course.options.level},
             COMPILE_PATIENCE,
         )
-        for kernel, target in work_units(entries, course.options.targets)
+        for kernel, target in work_units([entry for entry in entries if entry.triton], course.options.targets)
     ]
+    for entry in entries:
+        if not entry.triton:
+            why = f"{entry.name} is not written in Triton, so it cannot be compiled for another GPU here"
+            course.document.add(probe_record(entry.name, Answer("skip", why)))
     crew.run(compiling, at_once=processors())
 
 

@@ -17,7 +17,7 @@ def verdict(document: Document, gpus: int = 1) -> dict[str, str]:
     With several ``gpus``, the message counts them.
     """
     records = [*document.probes, *document.cases, *document.speeds, *document.compiled, *document.mutants]
-    bad = [record for record in records if record["outcome"] in BAD and not _is_warning(record)]
+    bad = [record for record in records if record["outcome"] in BAD and not (_is_warning(record) or _is_gap(record))]
     unknown = [record for record in records if record["outcome"] == "error"]
     if bad:
         return {"verdict": "fail", "message": _say(bad, gpus)}
@@ -32,6 +32,11 @@ def verdict(document: Document, gpus: int = 1) -> dict[str, str]:
 def _is_warning(record: dict[str, Any]) -> bool:
     """True for a fault on which no kernel depends."""
     return bool((record.get("evidence") or {}).get("severity") == "warning")
+
+
+def _is_gap(record: dict[str, Any]) -> bool:
+    """True for an automatic mutant that no case caught: it may do what the kernel does, and shows no fault of that."""
+    return record["outcome"] == "missed" and bool(record.get("automatic"))
 
 
 def _say(records: Sequence[dict[str, Any]], gpus: int) -> str:
@@ -56,8 +61,9 @@ def _count(document: Document) -> str:
         compiled = [record["target"] for record in document.compiled if record["outcome"] == "pass"]
         parts.append(f"{_many(len(compiled), 'compilation')} for {_many(len(set(compiled)), 'target')}")
     if document.mutants:
-        caught = sum(record["outcome"] == "caught" for record in document.mutants)
-        parts.append(f"{_many(caught, 'mutant')} caught")
+        outcomes = Counter(record["outcome"] for record in document.mutants)
+        caught, missed = outcomes["caught"], outcomes["missed"]
+        parts.append(f"{f'{caught} of ' if missed else ''}{_many(caught + missed, 'mutant')} caught")
     return ", ".join(parts)
 
 

@@ -21,6 +21,7 @@ from kernels_smoke.suite.compiling.ahead_of_time import (
     target_of,
 )
 from kernels_smoke.suite.model import Case, Emit, Kernel, Level, Speed, runs
+from kernels_smoke.suite.own.launches import autotuned
 
 Record = dict[str, Any]
 
@@ -66,7 +67,8 @@ def compile_kernels(emit: Emit, *, kernel: str, target: str, level: Level, skip:
     bytes everywhere, and ``sha256`` shows it. A warm cache will do, since Triton keeps everything that is read here.
     """
     os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
-    compile_kernel(emit, registry.load(registry.entry(kernel)), target, level, skip)
+    with autotuned(lambda: emit({"kind": "alive"}), on_gpu=False):
+        compile_kernel(emit, registry.load(registry.entry(kernel)), target, level, skip)
 
 
 def compile_kernel(emit: Emit, kernel: Kernel, target: str, level: Level, skip: Sequence[Sequence[str]] = ()) -> None:
@@ -76,14 +78,20 @@ def compile_kernel(emit: Emit, kernel: Kernel, target: str, level: Level, skip: 
         return
     done = {tuple(item) for item in skip}
     items = [item for item in _items(kernel, level, speeds=True) if (kernel.name, item.name) not in done]
+    launched = False
     emit({"kind": "plan", "items": [(kernel.name, item.name) for item in items]})
     seen: set[str] = set()
     for item in items:
         names = {"kernel": kernel.name, "case": item.name, "target": target}
         emit({"kind": "begin", **names})
         for record in _compile(kernel, item, target, seen):
+            launched = True
             emit({"kind": "compiled", **names, **record})
         emit({"kind": "end", **names})
+    if not launched and not skip:
+        message = "it launched no Triton function, so nothing was compiled; see triton=False if it is not Triton"
+        record = {"case": "", "outcome": "error", "message": message, "faults": [], "seconds": 0.0}
+        emit({"kind": "compiled", "kernel": kernel.name, "target": target, **record})
 
 
 def _stranger(target: str) -> Record | None:

@@ -34,9 +34,13 @@ class Near:
     floor: float = 0.0
     faint: float = 0.0
 
+    def allowed(self, dtype: torch.dtype) -> float:
+        """The tolerance for results of ``dtype``."""
+        return float(getattr(self, str(dtype).removeprefix("torch.")))
+
     def __call__(self, output: torch.Tensor, reference: torch.Tensor) -> Mapping[str, Any]:
         """Return the relative error of the whole and of the worst row."""
-        tolerance = float(getattr(self, str(output.dtype).removeprefix("torch.")))
+        tolerance = self.allowed(output.dtype)
         if output.numel() < FEW:
             tolerance = max(tolerance, torch.finfo(output.dtype).eps / 2 * 1.01)
         if (fault := _shape_fault(output, reference)) is not None:

@@ -28,12 +28,14 @@ class Draw:
     """Makes the tensors of one run on ``device`` ("cuda", "cpu", or "meta" for shapes without values).
 
     ``guard``: bytes of poison before and after each, by default those that suit the device. With 0 a tensor ends where
-    its memory does, for tools that see accesses beyond an allocation.
+    its memory does, for tools that see accesses beyond an allocation. ``edge``: the byte of the guards. With another
+    than the poison, a NaN that was read from poison is seen where it is written.
     """
 
     seed: int
     device: str
     guard: int = -1
+    edge: int = POISON
     guarded: list[tuple[str, torch.Tensor, torch.Tensor]] = field(default_factory=list)  # name, buffer, view
 
     def __post_init__(self) -> None:
@@ -58,9 +60,11 @@ class Draw:
             return torch.empty(max(size, 0), dtype=dtype, device="meta").as_strided(shape, strides, offset)
         size = size * dtype.itemsize if math.prod(shape) else 0
         size = -(-size // 256) * 256 if self.guard else size
-        buffer = torch.full((2 * self.guard + size,), POISON, dtype=torch.uint8, device=self.device)
+        buffer = torch.full((2 * self.guard + size,), self.edge, dtype=torch.uint8, device=self.device)
         elements = buffer.view(dtype)
         view = elements.as_strided(shape, strides, self.guard // dtype.itemsize + offset)
+        if self.edge != POISON and view.numel():
+            _bytes(view).fill_(POISON)
         self.guarded.append((name, buffer, view))
         return view
 
@@ -143,15 +147,14 @@ class Draw:
 
     def trespasses(self) -> list[str]:
         """The names of the tensors around which, or between whose rows, something was written."""
-        return [name or str(tuple(view.shape)) for name, buffer, view in self.guarded if not _intact(buffer, view)]
+        return [name or str(tuple(view.shape)) for name, buffer, view in self.guarded if not self._intact(buffer, view)]
 
-
-def _intact(buffer: torch.Tensor, view: torch.Tensor) -> bool:
-    copy = buffer.clone()
-    inside = copy.view(view.dtype).as_strided(view.shape, view.stride(), view.storage_offset())
-    if inside.numel():
-        _bytes(inside).fill_(POISON)
-    return bool((copy == POISON).all())
+    def _intact(self, buffer: torch.Tensor, view: torch.Tensor) -> bool:
+        copy = buffer.clone()
+        inside = copy.view(view.dtype).as_strided(view.shape, view.stride(), view.storage_offset())
+        if inside.numel():
+            _bytes(inside).fill_(self.edge)
+        return bool((copy == self.edge).all())
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:

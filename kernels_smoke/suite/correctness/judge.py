@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 from types import ModuleType
@@ -11,6 +12,8 @@ import torch
 
 from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.model import Case, Check, Inputs, Kernel, Tensors
+from kernels_smoke.suite.own.description import AuthorError
+from kernels_smoke.suite.own.guards import guarded
 
 
 def seed_of(seed: int, kernel: str, case: str) -> int:
@@ -30,24 +33,27 @@ def judge(kernel: Kernel, case: Case, *, device: str, seed: int, module: ModuleT
     before = {name: value.clone() for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     reference = kernel.reference({**inputs, **before})
     outputs = draw.outputs(kernel.outputs(inputs))
-    kernel.launch(module, inputs, outputs)
+    own = guarded(draw) if kernel.returns else None  # what it allocates itself
+    with own or contextlib.nullcontext():
+        returned = kernel.launch(module, inputs, outputs)
     if device == "cuda":
         torch.cuda.synchronize()
 
-    measured = compared(kernel, inputs, reference, written_by(kernel, inputs, outputs))
+    measured = compared(kernel, inputs, reference, written_by(kernel, inputs, outputs, returned))
     faults = [f"{name}: {result['message']}" for name, result in measured.items() if result["message"]]
-    faults += [f"memory around {name} was written" for name in draw.trespasses()]
+    faults += [f"memory around {name} was written" for name in (*draw.trespasses(), *(own.trespasses() if own else ()))]
     faults += [
         f"the input {name} was changed"
         for name, value in before.items()
-        if name not in kernel.modifies and not same_bits(value, inputs[name])
+        if name not in (*kernel.modifies, *kernel.scratch) and not same_bits(value, inputs[name])
     ]
     return {"outcome": "wrong" if faults else "pass", "message": "; ".join(faults), "outputs": measured}
 
 
-def written_by(kernel: Kernel, inputs: Inputs, outputs: Tensors) -> dict[str, torch.Tensor]:
-    """All that one launch of ``kernel`` writes, by name: the inputs that it modifies, and the outputs."""
-    return {**{name: inputs[name] for name in kernel.modifies}, **outputs}
+def written_by(kernel: Kernel, inputs: Inputs, outputs: Tensors, returned: object = None) -> dict[str, torch.Tensor]:
+    """All that one launch of ``kernel`` writes, by name: the inputs that it modifies, the outputs, what it returned."""
+    own = returned if kernel.returns and isinstance(returned, dict) else {}
+    return {**{name: inputs[name] for name in kernel.modifies}, **outputs, **own}
 
 
 def compared(
@@ -60,6 +66,9 @@ def compared(
     """
     if kernel.given is not None:
         reference = {**reference, **kernel.given(inputs, reference, written)}
+    if kernel.returns and written.keys() != reference.keys():
+        sides = [", ".join(sorted(side)) or "nothing" for side in (written, reference)]
+        raise AuthorError(f"the function gives {sides[0]}; the reference gives {sides[1]}")
     return {name: _in_parts(kernel.checks[name], tensor, reference[name], elements) for name, tensor in written.items()}
 
 

@@ -14,6 +14,8 @@ from kernels_smoke.suite.correctness.judge import judge
 from kernels_smoke.suite.correctness.mutants import broken
 from kernels_smoke.suite.error_texts import CRASHES, NOT_ON_THIS_GPU
 from kernels_smoke.suite.model import LEVELS, Case, Emit, Kernel, Level, Mutant, Speed, Where, runs
+from kernels_smoke.suite.own.description import AuthorError
+from kernels_smoke.suite.own.launches import autotuned
 from kernels_smoke.suite.probes.answer import first_line
 from kernels_smoke.suite.scratch_folder import scratch_folder
 
@@ -30,11 +32,15 @@ def cases(
     for kernel in subjects if not skip else ():  # a child that goes on behind another has nothing new to say
         for left in left_out(kernel, device, level):
             emit(left)
-    for kernel, case in planned(emit, items, skip):
-        record = {"kind": "case", "kernel": kernel.name, "case": case.name, **run(kernel, case, device, seed)}
-        emit(record)
-        if record["outcome"] == "crash":
-            return
+    for kernel in subjects if device == "interpret" and not skip else ():
+        for record in not_interpreted(kernel):
+            emit(record)
+    with autotuned(lambda: emit({"kind": "alive"}), on_gpu=device == "cuda"):
+        for kernel, case in planned(emit, items, skip):
+            record = {"kind": "case", "kernel": kernel.name, "case": case.name, **run(kernel, case, device, seed)}
+            emit(record)
+            if record["outcome"] == "crash":
+                return
 
 
 def left_out(kernel: Kernel, device: Where, level: Level) -> Iterator[dict[str, Any]]:
@@ -46,10 +52,19 @@ def left_out(kernel: Kernel, device: Where, level: Level) -> Iterator[dict[str, 
             yield {"kind": "left_out", "kernel": kernel.name, "cases": names, "level": needed}
 
 
+def not_interpreted(kernel: Kernel) -> Iterator[dict[str, Any]]:
+    """A record that says why the interpreter runs nothing of ``kernel``, if that is so."""
+    if not any("interpret" in case.where for case in kernel.cases):
+        why = "it has no case for Triton's interpreter, see here() in kernels_smoke.suite.model"
+        if not kernel.triton:
+            why = "it is not written in Triton, so Triton's interpreter cannot run it"
+        yield {"kind": "case", "kernel": kernel.name, "case": "interpreted", "outcome": "skip", "message": why}
+
+
 def healthy(emit: Emit, *, kernel: str, device: Where, seed: int) -> None:
     """Run the cases of ``kernel`` itself; one record of kind "healthy" says what is wrong, and which mutants it has."""
     subject = registry.load(registry.entry(kernel))
-    fault, names = _fault(emit, subject, device, seed), [mutant.name for mutant in subject.mutants]
+    fault, names = fault_of(emit, subject, device, seed), [mutant.name for mutant in subject.mutants]
     emit({"kind": "healthy", "kernel": kernel, "fault": fault, "mutants": names})
 
 
@@ -79,13 +94,13 @@ def mutants(
             if fault:
                 emit(record | {"outcome": "error", "message": fault, "seconds": 0.0})
                 continue
-            found, crashed = _caught(emit, kernel, broken(kernel, mutant, folder), device, seed)
+            found, crashed = caught(emit, kernel, broken(kernel, mutant, folder), device, seed)
             emit(record | found | {"seconds": time.monotonic() - start})
             if crashed:
                 return
 
 
-def _fault(emit: Emit, kernel: Kernel, device: Where, seed: int) -> str:
+def fault_of(emit: Emit, kernel: Kernel, device: Where, seed: int) -> str:
     """What is wrong with the kernel itself, by its first case that does not pass; empty when all pass."""
     for case in (case for case in kernel.cases if device in case.where and case.level != "deep"):
         emit({"kind": "alive"})
@@ -110,7 +125,7 @@ def planned(
         yield kernel, item
 
 
-def _caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: int) -> tuple[dict[str, Any], bool]:
+def caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: int) -> tuple[dict[str, Any], bool]:
     """What became of a mutant, and whether the process cannot go on.
 
     Only a wrong result or a crash catches it. One that does not compile, or has too little memory, shows nothing.
@@ -141,6 +156,8 @@ def run(kernel: Kernel, case: Case, device: Where, seed: int, module: ModuleType
 
 
 def _failure(error: Exception) -> dict[str, Any]:
+    if isinstance(error, AuthorError):
+        return {"outcome": "error", "message": first_line(error), "evidence": {"error": str(error)[-2000:]}}
     said = f"{type(error).__name__}: {error}".strip()
     if any(text in said for text in CRASHES):
         return {"outcome": "crash", "message": first_line(said), "evidence": {"error": said[-2000:]}}

@@ -6,15 +6,17 @@ belongs to no allocation, reads too, and its racecheck accesses to shared memory
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from kernels_smoke.suite import start
+from kernels_smoke.suite import registry, start
 from kernels_smoke.suite.model import Emit
 
 CASES = {"compute-sanitizer memcheck": "memcheck", "compute-sanitizer racecheck": "racecheck"}
@@ -56,7 +58,9 @@ def find() -> str:
 
 
 def _checked(sanitizer: str, tool: str, kernel: str, seed: int, seconds: float) -> dict[str, Any]:
-    program = start.command("suite.sanitizer.program", kernel, str(seed))
+    own = registry.from_outside(kernel)
+    known = [json.dumps(asdict(own))] if own else []
+    program = start.command("suite.sanitizer.program", kernel, str(seed), *known)
     # Without torch's pool every tensor is an allocation, behind whose end nothing may be read.
     environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
     command = [sanitizer, "--tool", tool, "--error-exitcode", str(ERRORS), "--print-limit", str(LIMIT), *program]

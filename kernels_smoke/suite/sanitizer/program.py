@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 
 import torch
@@ -14,11 +15,15 @@ from kernels_smoke.suite.error_texts import NOT_ON_THIS_GPU
 from kernels_smoke.suite.sanitizer.checks import LAUNCHED, NOT_ONE
 
 
-def main(name: str, seed: str) -> int:
+def main(name: str, seed: str, own: str = "") -> int:
     """Launch the cases of a kernel on the GPU, but the deep ones. What they compute is judged without the checker.
+
+    ``own`` is the entry of a kernel from outside, in JSON.
 
     Tensors have no guards: what a kernel reads behind the end of one belongs to no allocation, if torch has no pool.
     """
+    if own:
+        registry.know([registry.Entry(**json.loads(own))])
     kernel = registry.load(registry.entry(name))
     module = importlib.import_module(kernel.module)
     launched = 0

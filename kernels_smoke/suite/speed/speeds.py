@@ -16,6 +16,8 @@ from kernels_smoke.suite.correctness.judge import seed_of
 from kernels_smoke.suite.correctness.tasks import planned
 from kernels_smoke.suite.error_texts import CRASHES, NOT_ON_THIS_GPU
 from kernels_smoke.suite.model import Emit, Kernel, Level, Speed, Work, includes
+from kernels_smoke.suite.own.description import AuthorError
+from kernels_smoke.suite.own.launches import autotuned
 from kernels_smoke.suite.speed.calibration import monitor
 from kernels_smoke.suite.speed.gpu_state import Monitor, describe, explain
 from kernels_smoke.suite.speed.timed import Judged, judge_timed
@@ -46,12 +48,13 @@ def speeds(
     if only:
         items = [(kernel, speed) for kernel, speed in items if [kernel.name, speed.name] in list(map(list, only))]
     gpu = monitor()
-    for kernel, speed in planned(emit, items, skip):
-        start = time.monotonic()
-        record = run(kernel, speed, calibration, seed, gpu)
-        emit({**record, "seconds": time.monotonic() - start})
-        if record["outcome"] == "crash":
-            return
+    with autotuned(lambda: emit({"kind": "alive"}), on_gpu=True):
+        for kernel, speed in planned(emit, items, skip):
+            start = time.monotonic()
+            record = run(kernel, speed, calibration, seed, gpu)
+            emit({**record, "seconds": time.monotonic() - start})
+            if record["outcome"] == "crash":
+                return
 
 
 def run(
@@ -190,6 +193,8 @@ def _evidence(state: Mapping[str, Any], notes: Sequence[str]) -> dict[str, Any]:
 
 
 def _failure(error: Exception, kernel: Kernel, speed: Speed) -> dict[str, Any]:
+    if isinstance(error, AuthorError):
+        return {"outcome": "error", "message": _first_line(error)}
     said = f"{type(error).__name__}: {error}"
     if isinstance(error, torch.cuda.OutOfMemoryError) or "out of memory" in said:  # torch's word, and the driver's
         return {"outcome": "error", "message": _out_of_memory(kernel, speed)}

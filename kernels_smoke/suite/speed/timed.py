@@ -30,7 +30,7 @@ class Judged:
     kernel: Kernel
     module: ModuleType
     sets: Sequence[InputSet]
-    before: dict[str, torch.Tensor]  # the inputs that are modified, as they were drawn
+    before: dict[str, torch.Tensor]  # the inputs that are changed, as they were drawn
     wrote: dict[str, torch.Tensor]
     outputs: dict[str, dict[str, Any]]
     message: str
@@ -38,9 +38,10 @@ class Judged:
     def after(self) -> str:
         """What is wrong with what the timed launches left; empty when every set has the bits of the first launch.
 
-        What was modified in place is not what it was, so such a kernel is launched once more instead.
+        What was modified in place is not what it was, and what is returned is gone, so such a kernel is launched once
+        more instead.
         """
-        if self.before:
+        if self.before or self.kernel.returns:
             return self._repeated(self.sets[:1], "behind the timed launches")
         for number, each in enumerate(self.sets):
             if message := self._differing(each.outputs, f"the timed launches on set {number} of {len(self.sets)}"):
@@ -60,8 +61,8 @@ class Judged:
         for output in each.outputs.values():
             if output.numel():
                 (output if output.ndim else output.reshape(1)).view(torch.uint8).fill_(POISON)
-        self.kernel.launch(self.module, each.inputs, each.outputs)
-        return written_by(self.kernel, each.inputs, each.outputs)
+        returned = self.kernel.launch(self.module, each.inputs, each.outputs)
+        return written_by(self.kernel, each.inputs, each.outputs, returned)
 
     def repeat(self) -> str:
         """Launch on every set, and again on all of them while there is time; what is wrong when bits differ."""
@@ -82,7 +83,10 @@ class Judged:
 
     def _differing(self, written: Tensors, what: str) -> str:
         for name, tensor in written.items():
-            if not same_bits(tensor, self.wrote[name]):
+            if not self.kernel.repeatable:
+                if message := str(self.kernel.checks[name](tensor, self.wrote[name])["message"]):
+                    return f"{name}: {what} wrote something else than the first launch: {message}"
+            elif not same_bits(tensor, self.wrote[name]):
                 count = int((bits(tensor) != bits(self.wrote[name])).sum())
                 return f"{name}: {what} wrote other bits than the first launch, in {count} bytes"
         return ""
@@ -93,9 +97,10 @@ def judge_timed(kernel: Kernel, module: ModuleType, sets: Sequence[InputSet]) ->
 
     The first launch is compared with the reference, every element of it, in parts of ``PART`` elements. Those on the
     other sets, and some more on the same, must write the same bits: all kernels here promise that, having no atomics.
+    One from outside that does not promise it must write the same within its tolerance.
     """
     first = sets[0]
-    before = {name: first.inputs[name].clone() for name in kernel.modifies}
+    before = {name: first.inputs[name].clone() for name in (*kernel.modifies, *kernel.scratch)}
     reference = kernel.reference(first.inputs)
     judged = Judged(kernel, module, sets, before, {}, {}, "")
     written = judged.launch(first)

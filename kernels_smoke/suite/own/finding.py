@@ -1,0 +1,110 @@
+"""The parent's side of kernels from outside: each source is imported in a child of its own. Needs no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kernels_smoke.suite import registry
+from kernels_smoke.suite.crew import Crew, End, Job
+from kernels_smoke.suite.plan import Document, processors
+from kernels_smoke.suite.probes.answer import Answer, Outcome, record
+from kernels_smoke.suite.registry import Entry
+
+if TYPE_CHECKING:
+    from kernels_smoke.suite.jobs import Options
+
+PROBE = "kernels"  # what the probes of sources begin with: "kernels /x/file.py"
+IMPORTING = 2.0  # times the patience with a kernel; a large package takes half a minute from a cold file system
+
+
+@dataclass
+class Found:
+    """The kernels from outside. ``complete`` is False when a source could not be read, so that names may be unknown."""
+
+    entries: tuple[Entry, ...] = ()
+    complete: bool = True
+
+
+@dataclass
+class _Source:
+    """A source, what it is called, and what came of it."""
+
+    source: str
+    label: str
+    record: dict[str, Any] = field(default_factory=dict)
+
+
+def find(options: Options, crew: Crew, document: Document) -> Found:
+    """Import what ``options`` name and make its kernels known to all tasks; a probe says what became of each source."""
+    if not (options.own or options.plugins):
+        return Found()
+    if crew.wait_until_ready()["faults"]:  # torch or triton is missing, which another probe says
+        return Found(complete=False)
+    found = [_Source(source, source) for source in options.own]
+    if options.plugins:
+        found += _plugins(options, crew, document, {each.source for each in found})
+    crew.run([_job(each, options, document) for each in found], at_once=processors())
+    entries: dict[str, Entry] = {entry.name: entry for entry in (*registry.ENTRIES, *registry.FAULTS)}
+    complete = True
+    for each in found:
+        complete &= _accept(each, entries, document)
+    own = tuple(entry for entry in entries.values() if entry.source)
+    registry.know(own)
+    crew.own = [vars(entry) for entry in own]
+    return Found(own, complete)
+
+
+def _plugins(options: Options, crew: Crew, document: Document, known: set[str]) -> list[_Source]:
+    """The sources that entry points name, but those that are ``known``."""
+    listed = _Source("", "entry points")
+    crew.run([_job(listed, options, document, "own.tasks:plugins")], at_once=1)
+    found = [_Source(source, f"{label} ({source})") for source, label in listed.record.get("found", ())]
+    if not found and listed.record:
+        message = "no installed package has an entry point of the group wheelproof.kernels"
+        document.add(record(f"{PROBE} of plugins", Answer("skip", message)))
+    return [each for number, each in enumerate(found) if each.source not in known | {e.source for e in found[:number]}]
+
+
+def _job(each: _Source, options: Options, document: Document, task: str = "own.tasks:find") -> Job:
+    def on_record(said: dict[str, Any]) -> None:
+        each.record = said
+
+    def on_end(end: End) -> Iterator[Job]:
+        if not each.record:
+            seconds = f"{options.patience * IMPORTING * options.slowness:g} s"
+            how = f"its import did not end within {seconds}" if end.hang else f"its import: {end.describe()}"
+            _say(document, each, "error", f"{each.label}: {how}", end.words)
+        return iter(())
+
+    arguments = {"source": each.source} if each.source else {}
+    return Job(task, arguments, options.patience * IMPORTING, on_record, on_end)
+
+
+def _accept(each: _Source, entries: dict[str, Entry], document: Document) -> bool:
+    """Add the kernels of a source to ``entries``; False, with a probe that says why, when it is not to be used."""
+    said = each.record
+    if not said:
+        return False  # which its end has said
+    if error := said["error"]:
+        _say(document, each, "error", error if each.source == each.label else f"{each.label}: {error}", said["details"])
+        return False
+    own = [Entry(**kernel) for kernel in said["kernels"]]
+    for entry in own:
+        if (other := entries.get(entry.name)) is not None:
+            whose = f"of {other.source}" if other.source else "of wheelproof"
+            message = f"{each.label} has a kernel {entry.name}, which is the name of one {whose}; none of it is run"
+            _say(document, each, "error", message)
+            return False
+    entries.update((entry.name, entry) for entry in own)
+    _say(document, each, "pass", f"{each.label} has {len(own)} {'kernel' if len(own) == 1 else 'kernels'}")
+    family = {"source": each.source, "label": each.label, "family": own[0].family}
+    kernels = [{"name": entry.name, "triton": entry.triton} for entry in own]
+    document.families.append(family | {"kernels": kernels})
+    return True
+
+
+def _say(document: Document, each: _Source, outcome: Outcome, message: str, details: str = "") -> None:
+    evidence = {"last words": details} if details else {}
+    document.add(record(f"{PROBE} {each.label}", Answer(outcome, message, evidence)))
