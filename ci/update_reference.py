@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
 
-from ci.reference import commands, schemas, settings, tables  # noqa: E402  # found by the line above
+from ci.reference import commands, kernels, schemas, settings, tables  # noqa: E402  # found by the line above
 from ci.reference.markdown import page  # noqa: E402  # as above
 from wheelproof.cli.manual import read_manual  # noqa: E402  # as above
 
@@ -26,6 +26,7 @@ Made from the parsers, the schemas, the rules and the tables themselves by `ci/u
 - [Configuration](configuration.md): every key, and its environment variable
 - [Rules](../rules/README.md): every rule, why it exists, an example, the fix
 - [Documents](schemas/index.md): the JSON that is written and read
+- [Describing kernels](kernels.md): what a file for `wheelproof smoke --kernels` is made of
 - [Tables](tables/index.md): drivers, products, builds and releases, with dates and sources"""
 
 
@@ -39,6 +40,7 @@ def files() -> dict[str, str]:
         **commands.pages(manual),
         **schemas.pages(),
         **tables.pages(),
+        **kernels.pages(),
     }
 
 

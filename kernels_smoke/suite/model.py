@@ -195,7 +195,7 @@ class Function:
       that ``call`` modifies, it changes its copy, too, or returns the argument's new value by name.
     - ``cases``: at level quick the first one runs where none is of that level.
     - ``tolerance``: a number (the relative error of the whole; a row may have four times as much), a check, or a
-      mapping of these by the name of the result. Where nothing is said, the dtype decides: see ``own/tolerances.py``.
+      mapping of these by the name of the result. Where nothing is said, the dtype decides: see ``TOLERANCES``.
       A single result is called ``out``, several ``out 0``, ``out 1``, ..., those of a mapping as there.
     - ``modifies``: arguments that are written in place, and judged. ``scratch``: arguments that may hold anything
       afterwards.

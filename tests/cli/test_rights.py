@@ -59,7 +59,10 @@ REVIEWED: dict[str, tuple[dict[str, Effect], str]] = {
     ),
     "doctor": ({}, "python expect root host timeout full fix yes dry-run undo save-facts facts collector"),
     "explain": ({}, ""),
-    "smoke": ({}, "device level only gpus soak compile-only target seed plot python deadline"),
+    "smoke": (
+        {},
+        "device level only gpus soak kernels plugins mutants compile-only target seed plot python deadline",
+    ),
     "matrix run": ({}, "matrix only executor jobs deadline work fresh"),
     "report": ({}, ""),
     "report merge": ({}, "expect-hosts"),

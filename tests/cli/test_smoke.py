@@ -25,6 +25,7 @@ from tests.support.smoke import (
     document,
     fake_interpreter,
     fault,
+    mutant,
     prints,
     probe,
     speed,
@@ -80,7 +81,7 @@ PYTHON
       CC:  not set
       fix: run this:
         apt-get install gcc
-  13 skipped, 2 passed
+  14 skipped, 2 passed
 
 fused_add_rms_norm
   1 case, 1.60 of the floor
@@ -88,7 +89,7 @@ fused_add_rms_norm
       memory:  2.68 TB/s  536,870,912 bytes
       fix: Repeat it while the GPU is free and cool:
         REPLAY --only fused_add_rms_norm --seed 123 --python PYTHON
-  4 passed
+  1 skipped, 4 passed
 
 scaled_mm
   2 cases
@@ -100,7 +101,7 @@ scaled_mm
       big:  the process that ran it: it was killed by SIGSEGV
       fix: Repeat it alone, with the same inputs:
         REPLAY --only scaled_mm --seed 123 --python PYTHON
-  1 skipped, 2 passed
+  2 skipped, 2 passed
 
 Kernels, and their times beside what this GPU allows
 kernel              cases         timed run      us  floor us  of floor  ratio  bar            verdict
@@ -186,6 +187,79 @@ def test_a_compilation_shows_the_machine_code_of_each_target(smoke: Any) -> None
         ["sm_100", "scaled_mm", "2", "255", "0", "49,152", "HGMMA, UTCHMMA", "pass"],
     ]
     assert "--compile-only --target sm_100,sm_90,sm_80" in run.out.splitlines()[-1]
+
+
+MUTANTS = document(
+    mode="mutants",
+    device="interpret",
+    mutants=[
+        mutant("scale", "_scale: no mask of load(x), line 3"),
+        mutant("scale", "_scale: columns < width leaves one out, line 3"),
+        mutant("scale", "_scale: no mask of store(out), line 4", "missed", "every case passed"),
+        mutant("scale", "_scale: no tl.debug_barrier(), line 5", "skip", "the interpreter has no threads"),
+        mutant("gemm", "all", "skip", "it is not written in Triton, so no mutant of it can be made"),
+    ],
+    families=[
+        {
+            "source": "/x/mine.py",
+            "label": "/x/mine.py",
+            "family": "mine",
+            "kernels": [{"name": "scale", "triton": True}, {"name": "gemm", "triton": False}],
+        }
+    ],
+)
+
+
+def test_mutants_are_scored_and_what_is_missed_is_a_warning(smoke: Any, tmp_path: Path) -> None:
+    run = smoke(prints(MUTANTS), "--device", "interpret", "--mutants", "--kernels", "mine.py")
+    rows = [re.split(r"  +", line) for line in run.out.splitlines() if line.startswith(("scale  ", "gemm  "))]
+
+    assert run.status == 0
+    assert first_line(run) == (
+        "PASS  Triton's interpreter, torch 2.11.0+cu130, triton 3.6.0: 2 of 3 mutants of 1 kernel caught"
+    )
+    assert "warning  KRN205  1 of 4 automatic mutants missed: _scale: no mask of store(out), line 4" in run.out
+    assert rows == [["gemm", "0", "0"], ["scale", "2", "3", "67%", "_scale: no mask of store(out), line 4"]]
+    assert "skipped: gemm: it is not written in Triton, so no mutant of it can be made" in run.out
+    assert "from /x/mine.py: scale, gemm" in run.out
+    assert f"--kernels {tmp_path}/project/mine.py --mutants --seed 123" in run.out.splitlines()[-1]
+    facts = json.loads(smoke(prints(MUTANTS), "--mutants", "--format", "json").out)["subjects"]
+    assert (facts[2]["facts"]["caught"], facts[2]["facts"]["judged"]) == (2, 3)
+    assert facts[0]["facts"]["families"][0]["source"] == "/x/mine.py"
+
+
+def test_a_file_of_kernels_that_cannot_be_used_is_undecided(smoke: Any) -> None:
+    broken = probe("kernels /x/mine.py", "error", "/x/mine.py cannot be imported: NameError: name 'tl' (line 3)")
+    run = smoke(prints(HEALTHY | {"probes": [broken], "verdict": "undecided"}), "--kernels", "/x/mine.py")
+
+    assert run.status == 3
+    assert "not checked  KRN115  /x/mine.py cannot be imported: NameError: name 'tl' (line 3)" in run.out
+
+
+PASSED_ON = "output.write_text(json.dumps({**%r, 'message': ' '.join(options)})); sys.exit(3)" % document(  # noqa: UP031  # braces
+    verdict="undecided"
+)
+
+
+def test_only_the_user_says_which_files_of_kernels_are_run(
+    smoke: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is named is executed: the configuration of a tree cannot name it, and that of the user not relatively."""
+    tree, own = tmp_path / "project/wheelproof.toml", tmp_path / "own.toml"
+    tree.write_text('[smoke]\nkernels = ["/tree.py"]\nplugins = true\n')
+    refused = smoke(PASSED_ON)
+    assert "/tree.py" not in refused.out
+    assert "--plugins" not in refused.out
+    assert "smoke.kernels" in refused.err
+
+    own.write_text('[smoke]\nkernels = ["/mine.py", "pkg.kernels:LIST", "~/at_home.py"]\n')
+    monkeypatch.setenv("HOME", "/home/me")
+    named = smoke(PASSED_ON, "--config", str(own))
+    assert "--kernels /mine.py --kernels pkg.kernels:LIST --kernels /home/me/at_home.py" in named.out.splitlines()[0]
+    own.write_text('[smoke]\nkernels = "smoke_kernels.py"\n')
+    relative = smoke(PASSED_ON, "--config", str(own))
+    assert relative.status == 2
+    assert f"smoke.kernels in {own}: smoke_kernels.py is another file in each folder" in relative.err
 
 
 def test_the_json_report_has_every_figure_and_fits_its_schema(smoke: Any) -> None:
@@ -424,6 +498,10 @@ def test_a_kernel_that_nobody_knows_is_wrong_usage(smoke: Any) -> None:
         (["--plot", "x.svg"], "--plot shows times, and such a run measures none"),
         (["--level", "full", "--plot", "nowhere/x.svg"], "--plot nowhere/x.svg cannot be written"),
         (["--level", "thorough"], "argument --level: invalid choice"),
+        (["--kernels", "-x"], "argument --kernels: expected one argument"),
+        (["--kernels=-x"], "--kernels -x names no kernels"),
+        (["--kernels", "my-kernels"], "--kernels my-kernels names no kernels"),
+        (["--compile-only", "--target", "sm_90", "--mutants"], "--compile-only runs nothing"),
         (["--select", "KRN9"], "no rule starts with 'KRN9'"),
     ],
 )

@@ -27,9 +27,22 @@ def test_a_compilation_has_no_device_and_no_seed() -> None:
     assert in_words(request.replay(7)) == "wheelproof smoke --compile-only --target sm_100,gfx942 --level quick"
 
 
+def test_kernels_from_outside_are_named_again() -> None:
+    request = SmokeRequest(sys.executable, device="interpret", kernels=("/x/my kernels.py", "a.b"), mutants=True)
+
+    assert request.options() == (
+        ["--device", "interpret", "--level", "quick", "--kernels", "/x/my kernels.py", "--kernels", "a.b", "--mutants"]
+    )
+    assert in_words(request.replay(7, "norm")) == (
+        "wheelproof smoke --device interpret --level quick --kernels '/x/my kernels.py' --kernels a.b --mutants "
+        "--only norm --seed 7"
+    )
+
+
 def test_only_a_gpu_is_timed_and_not_at_level_quick() -> None:
     assert SmokeRequest("python", level="full").timed
     assert not SmokeRequest("python", level="quick").timed
+    assert not SmokeRequest("python", level="full", mutants=True).timed
     assert not SmokeRequest("python", device="interpret", level="full").timed
     assert not SmokeRequest("python", level="full", targets=("sm_90",)).timed
 

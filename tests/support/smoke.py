@@ -92,6 +92,12 @@ def compiled(
     return record | code | rest | fields
 
 
+def mutant(kernel: str, name: str, outcome: str = "caught", message: str = "", **fields: Any) -> dict[str, Any]:
+    """A mutant that was made automatically."""
+    record = {"kind": "mutant", "kernel": kernel, "mutant": name, "outcome": outcome, "message": message}
+    return record | {"caught_by": "plain" if outcome == "caught" else "", "automatic": True} | fields
+
+
 def fault(kind: str, message: str, *fixes: Any) -> dict[str, Any]:
     return {"fault": kind, "message": message, "fix": list(fixes)}
 

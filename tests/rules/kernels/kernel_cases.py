@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from tests.rules.case import NOTE, WARNING, Case
-from tests.support.smoke import H200, case, compiled, document, fault, parsed, probe, speed
+from tests.support.smoke import H200, case, compiled, document, fault, mutant, parsed, probe, speed
 from wheel_checks.commands import Command
 from wheel_checks.facts.kernels.facts import InstallationFacts, KernelFacts, TargetFacts
 from wheel_checks.facts.kernels.gpus import GpuFacts
@@ -21,13 +21,15 @@ def installation(*probes: dict[str, Any], **fields: Any) -> InstallationFacts:
 
 
 def kernel(*runs: dict[str, Any]) -> KernelFacts:
-    """The kernel "norm"; ``runs`` are cases and timed runs."""
+    """The kernel "norm"; ``runs`` are cases, timed runs and mutants."""
     found = parsed(
         document(
-            cases=[run for run in runs if run["kind"] == "case"], speeds=[run for run in runs if run["kind"] == "speed"]
+            cases=[run for run in runs if run["kind"] == "case"],
+            speeds=[run for run in runs if run["kind"] == "speed"],
+            mutants=[run for run in runs if run["kind"] == "mutant"],
         )
     )
-    return KernelFacts("norm", found.cases, found.speeds, REPLAY)
+    return KernelFacts("norm", found.cases, found.speeds, REPLAY, mutants=found.mutants)
 
 
 RATES = {"bandwidth": 4.25e12, "bf16": 746e12, "fp8": 1500e12}
@@ -100,6 +102,7 @@ PROBES = (
     ("KRN111", "nccl", "the all-reduce did not come back within 30 s"),
     ("KRN114", "gpus", "GPU 7 could not be tried: CUDA sees 0 (GPU-a)"),
     ("KRN113", "interpreter", "NumPy 2.4 breaks the interpreter of triton 3.6.0"),
+    ("KRN115", "kernels /x/mine.py", "/x/mine.py has a kernel scaled_mm, which is the name of one of wheelproof"),
     ("KRN199", "a_probe_of_tomorrow", "it does not work"),
 )
 
@@ -214,6 +217,20 @@ CASES = [
         ("1 of 2 cases refused: wide",),
         evidence=("OutOfResources: shared memory",),
     ),
+    Case(
+        "KRN205",
+        "automatic mutants are missed",
+        lambda: kernel(*(mutant("norm", f"m{n}", outcome) for n, outcome in enumerate(("caught", "missed", "skip")))),
+        ("1 of 3 automatic mutants missed: m1",),
+        WARNING,
+    ),
+    Case(
+        "KRN205",
+        "a mutant of the author is missed",
+        lambda: kernel(mutant("norm", "no epsilon", "missed", automatic=False), mutant("norm", "m1")),
+        ("1 of 2 mutants missed: no epsilon",),
+    ),
+    Case("KRN205", "every mutant is caught", lambda: kernel(mutant("norm", "m1"), mutant("norm", "m2"))),
     Case("KRN204", "a case is wrong", lambda: kernel(case("norm", outcome="wrong"))),
     Case(
         "KRN301",

@@ -12,7 +12,7 @@ from kernels_smoke.suite.probes.driver_faults import FAULTS
 from kernels_smoke.suite.probes.driver_program import LIBRARIES, NO_DRIVER
 from tests.rules.kernels.kernel_cases import PYTHON, REPLAY, gpu, installation, kernel, target
 from tests.support.facts import findings, judged
-from tests.support.smoke import case, compiled, fault, probe, speed
+from tests.support.smoke import case, compiled, fault, mutant, probe, speed
 from wheel_checks.commands import Command, NoCommand, Options, decoded, in_words
 from wheel_checks.facts.kernels.facts import InstallationFacts, NoDocument
 from wheel_checks.model import CheckResult, Evidence, Fix, Outcome
@@ -36,6 +36,12 @@ def only(rule: str, facts: Any) -> CheckResult:
         ),
         ("KRN204", kernel(case("norm", outcome="error", message="no memory")), "1 of 1 cases not checked: plain"),
         ("KRN204", kernel(speed("norm", outcome="error")), "1 of 1 runs not checked: 16384x4096"),
+        (
+            "KRN115",
+            installation(probe("kernels /x.py", "error", "/x.py cannot be imported")),
+            "/x.py cannot be imported",
+        ),
+        ("KRN205", kernel(mutant("norm", "m1", "error", "no memory")), "1 of 1 mutants not judged: m1"),
         ("KRN401", target(compiled("mm", outcome="error", message="no compiler")), "mm / plain: _mm: no compiler"),
     ],
 )

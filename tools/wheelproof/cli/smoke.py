@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_list(parser, "--only", "NAME", "only these kernels or families (repeatable)")
     add_list(
         parser, "--gpus", "GPU", "only these GPUs: CUDA's number, or the UUID of a GPU or MIG instance (repeatable)"
+    )
+    add_list(
+        parser,
+        "--kernels",
+        "FILE.py|MODULE",
+        "run the kernels that this Python file, or this module of the interpreter, lists, too (repeatable)",
+    )
+    parser.add_argument(
+        "--plugins",
+        action="store_true",
+        help="run the kernels of packages that are installed in the interpreter, too (entry points of "
+        "wheelproof.kernels)",
+    )
+    parser.add_argument(
+        "--mutants",
+        action="store_true",
+        help="run faulty variants of the kernels instead: do the cases catch them?",
     )
     parser.add_argument(
         "--compile-only", action="store_true", help="compile the kernels for --target, and run nothing: needs no GPU"
@@ -94,11 +112,29 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--gpus and --soak are of --device cuda", hint="no GPU is used here")
     if arguments.soak and not 1 <= arguments.soak <= 1e6:
         raise UsageError(f"--soak {arguments.soak:g} is no time to load a GPU", expected="1 to 1,000,000 seconds")
+    if arguments.compile_only and arguments.mutants:
+        raise UsageError("--compile-only runs nothing", expected="no --mutants with it")
+    _check_kernels(arguments.kernels, arguments.origins.get("kernels", ""))
     if arguments.deadline is not None and not arguments.deadline > 0:
         raise UsageError(f"--deadline {arguments.deadline:g} is no time to wait", expected="a number above 0")
     plot = Path(arguments.plot or ".")
     if arguments.plot and (plot.is_dir() or not plot.absolute().parent.is_dir()):
         raise UsageError(f"--plot {arguments.plot} cannot be written", expected="a file in a folder that exists")
+
+
+def _check_kernels(names: Sequence[str], origin: str) -> None:
+    """Raise UsageError for what is no file and no module, and for a file that a configuration names relatively.
+
+    Such a file would be another one in each folder, and that of a tree would be executed.
+    """
+    for name in names:
+        if not _is_file(name) and not all(part.isidentifier() for part in name.replace(":", ".", 1).split(".")):
+            raise UsageError(
+                f"--kernels {name} names no kernels", expected="FILE.py, package.module or package.module:LIST"
+            )
+        if origin.endswith(".toml") and _is_file(name) and not Path(name).expanduser().is_absolute():
+            expected = "an absolute path, or one that begins with ~/, or a module"
+            raise UsageError(f"{origin}: {name} is another file in each folder", expected=expected)
 
 
 def _request(arguments: argparse.Namespace, python: str) -> SmokeRequest:
@@ -116,8 +152,20 @@ def _request(arguments: argparse.Namespace, python: str) -> SmokeRequest:
         arguments.seed,
         gpus=tuple(arguments.gpus),
         soak=arguments.soak,
+        kernels=tuple(dict.fromkeys(map(_absolute, arguments.kernels))),
+        plugins=arguments.plugins,
+        mutants=arguments.mutants,
     )
     return replace(request, with_plot=request.timed and bool(arguments.plot or arguments.format == "html"))
+
+
+def _absolute(kernels: str) -> str:
+    """A module as it is, a file by its whole path: the suite runs in another folder."""
+    return str(Path(kernels).expanduser().absolute()) if _is_file(kernels) else kernels
+
+
+def _is_file(kernels: str) -> bool:
+    return kernels.endswith(".py") or "/" in kernels
 
 
 def _write_plot(report: Report, name: str) -> None:

@@ -9,6 +9,7 @@ from wheel_checks.commands import in_words
 from wheel_checks.facts.kernels.facts import (
     COMPILE,
     INTERPRET,
+    MUTANTS,
     CaseRun,
     Compilation,
     Ending,
@@ -20,9 +21,10 @@ from wheel_checks.facts.kernels.facts import (
 )
 from wheel_checks.facts.kernels.gpus import Calibration, GpuFacts, Rates
 from wheel_checks.model import Overview, Picture, Table
-from wheel_checks.phrases import plural
+from wheel_checks.phrases import plural, summarised
 from wheelproof.smoke.request import SmokeRequest
 
+MOST_MISSED = 3  # mutants that a row names
 _GOOD = (Ending.PASS, Ending.SKIP)
 
 
@@ -36,16 +38,20 @@ def overview(
     if isinstance(outcome, NoDocument):
         return Overview(f"{request.python}: {outcome.what}")
     result = _compiled_phrase(targets) if outcome.mode == COMPILE else _run_phrase(outcome, kernels)
+    if outcome.mode == MUTANTS:
+        result = _mutants_phrase(outcome, kernels)
+    of_kernels = _mutant_table if outcome.mode == MUTANTS else _kernel_table
     tables = [
         *([_gpu_table(outcome, kernels)] if len(outcome.environment.gpus) > 1 else []),
-        *([_kernel_table(kernels)] if kernels else []),
+        *([of_kernels(kernels)] if kernels else []),
         *([_target_table(targets)] if targets else []),
     ]
     pictures = (Picture(f"Roofline: {environment_phrase(outcome)}", outcome.plot),) if outcome.plot else ()
-    inputs = f"seed {outcome.seed}; the same inputs " if outcome.cases else ""
+    inputs = f"seed {outcome.seed}; the same inputs " if outcome.cases or outcome.mutants else ""
     notes = (
         *_rates_sentences(outcome),
         *_skips(outcome),
+        *_families(outcome),
         *left_out_sentences(outcome),
         f"{inputs}again: {in_words(request.replay(outcome.seed))}",
     )
@@ -69,6 +75,8 @@ def environment_phrase(document: SmokeDocument) -> str:
 
 def kernel_headline(kernel: KernelFacts) -> str:
     """Such as ``12 cases, 1.04 of the floor``; of several timed runs the one that is nearest to its bar."""
+    if kernel.mutants:
+        return f"{kernel.score[0]} of {plural(kernel.score[1], 'mutant')} caught"
     told = plural(len(kernel.cases), "case")
     worst = kernel.worst_speed
     return f"{told}, {worst.ratio:.2f} of {worst.versus or 'the floor'}" if worst else told
@@ -102,6 +110,14 @@ def _run_phrase(document: SmokeDocument, kernels: Sequence[KernelFacts]) -> str:
         phrase += f", {passed} of {len(timed)} within their bars"
     rates = "" if len(document.environment.gpus) > 1 else ", ".join(_rates(document.calibration))
     return f"{phrase} ({rates})" if rates else phrase
+
+
+def _mutants_phrase(document: SmokeDocument, kernels: Sequence[KernelFacts]) -> str:
+    """``14 of 16 mutants of 3 kernels caught``."""
+    caught, judged = (sum(kernel.score[place] for kernel in kernels) for place in (0, 1))
+    if not judged:
+        return document.message or "no mutant was judged"
+    return f"{caught} of {plural(judged, 'mutant')} of {plural(sum(k.score[1] > 0 for k in kernels), 'kernel')} caught"
 
 
 def _is_correct(kernel: KernelFacts) -> bool:
@@ -173,6 +189,21 @@ def _kernel_table(every: Sequence[KernelFacts]) -> Table:
         for cells in [_speed_cells(speed)]
     )
     return Table("Kernels, and their times beside what this GPU allows", columns, rows, numbers)
+
+
+def _mutant_table(kernels: Sequence[KernelFacts]) -> Table:
+    """One row for each kernel: of the mutants that could be run, how many were caught, and which were not."""
+    rows = tuple(
+        (
+            kernel.name,
+            *map(str, kernel.score),
+            f"{kernel.score[0] / kernel.score[1]:.0%}" if kernel.score[1] else "",
+            summarised([m.mutant for m in kernel.mutants if m.ending is Ending.MISSED], MOST_MISSED),
+        )
+        for kernel in kernels
+    )
+    columns = ("kernel", "caught", "of", "score", "missed")
+    return Table("Mutants: faults that were put into the kernels", columns, rows, frozenset(columns[1:4]))
 
 
 def _speed_cells(speed: SpeedRun | None) -> tuple[str, ...]:
@@ -277,11 +308,17 @@ def left_out_sentences(document: SmokeDocument) -> Iterator[str]:
         yield f"left out at level {document.level}, run by --level {level}: {'; '.join(said)}"
 
 
+def _families(document: SmokeDocument) -> Iterator[str]:
+    """Where the kernels from outside come from, one sentence for each source."""
+    for family in document.families:
+        yield f"from {family.label or family.source}: {', '.join(kernel.name for kernel in family.kernels)}"
+
+
 def _skips(document: SmokeDocument) -> Iterator[str]:
     """What was skipped, one sentence for each reason."""
     skipped: dict[str, dict[str, None]] = {}
     told = [(probe.name, probe.ending, probe.message) for probe in document.probes]
-    told += [(run.kernel, run.ending, run.message) for run in document.runs]
+    told += [(run.kernel, run.ending, run.message) for run in (*document.runs, *document.mutants)]
     for name, ending, message in told:
         if ending is Ending.SKIP:
             skipped.setdefault(message, {})[name] = None

@@ -13,7 +13,14 @@ from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.gpu.compile_targets import products_of
 from wheel_checks.facts.kernels.document import parse_smoke_document
-from wheel_checks.facts.kernels.facts import InstallationFacts, KernelFacts, NoDocument, SmokeDocument, TargetFacts
+from wheel_checks.facts.kernels.facts import (
+    MUTANTS,
+    InstallationFacts,
+    KernelFacts,
+    NoDocument,
+    SmokeDocument,
+    TargetFacts,
+)
 from wheel_checks.facts.kernels.gpus import GpuFacts
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules
@@ -99,7 +106,7 @@ def _signal_name(number: int) -> str:
 def _kernels(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list[KernelFacts]:
     if isinstance(outcome, NoDocument):
         return []
-    gpus = outcome.environment.gpus if len(outcome.environment.gpus) > 1 else ()
+    gpus = outcome.environment.gpus if len(outcome.environment.gpus) > 1 and outcome.mode != MUTANTS else ()
     found = [
         KernelFacts(
             name,
@@ -107,11 +114,12 @@ def _kernels(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list
             tuple(speed for speed in outcome.speeds if speed.kernel == name and (not gpu or speed.gpu == gpu.uuid)),
             request.replay(outcome.seed, name, gpu.uuid if gpu else ""),
             gpu,
+            tuple(mutant for mutant in outcome.mutants if mutant.kernel == name),
         )
         for gpu in (gpus or [None])
-        for name in sorted({run.kernel for run in outcome.runs})  # families run side by side, in any order
+        for name in sorted({run.kernel for run in (*outcome.runs, *outcome.mutants)})  # families run in any order
     ]
-    return [kernel for kernel in found if kernel.runs]
+    return [kernel for kernel in found if kernel.runs or kernel.mutants]
 
 
 def _gpus(outcome: SmokeDocument | NoDocument) -> list[GpuFacts]:
@@ -161,13 +169,22 @@ def _installation_facts(request: SmokeRequest, document: SmokeDocument) -> Itera
     yield "replay", in_words(request.replay(document.seed))
     if document.calibration:
         yield "calibration", asdict(document.calibration)
+    if document.families:
+        yield "families", [asdict(family) for family in document.families]
     yield "probes", {probe.name: probe.ending for probe in document.probes}
     yield "rates", {name: rate for probe in document.probes for name, rate in probe.rates.items()}
     yield "left_out", [asdict(record) for record in document.left_out]
 
 
 def _kernel_facts(kernel: KernelFacts) -> dict[str, Any]:
-    return {"cases": [asdict(case) for case in kernel.cases], "speeds": [asdict(speed) for speed in kernel.speeds]}
+    facts: dict[str, Any] = {
+        "cases": [asdict(case) for case in kernel.cases],
+        "speeds": [asdict(speed) for speed in kernel.speeds],
+    }
+    if kernel.mutants:
+        caught, judged = kernel.score
+        facts |= {"mutants": [asdict(mutant) for mutant in kernel.mutants], "caught": caught, "judged": judged}
+    return facts
 
 
 def _target_facts(target: TargetFacts) -> dict[str, Any]:

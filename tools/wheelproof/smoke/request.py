@@ -20,8 +20,9 @@ class SmokeRequest:
     """A run of the suite: on ``device`` at ``level``, or a compilation for ``targets`` (``sm_100``) when there are any.
 
     ``python`` is the interpreter; ``only`` are names of kernels and families, all when empty. ``seed`` None lets the
-    suite choose one. ``gpus`` are numbers or UUIDs, all when empty; ``soak`` are the
-    seconds of sustained load.
+    suite choose one. ``gpus`` are numbers or UUIDs, all when empty; ``soak`` are the seconds of sustained load.
+    ``kernels`` are files (absolute paths) and modules with kernels from outside, ``plugins`` adds those of installed
+    packages, and ``mutants`` runs faulty variants of the kernels instead of these.
     """
 
     python: str
@@ -33,16 +34,19 @@ class SmokeRequest:
     with_plot: bool = False
     gpus: tuple[str, ...] = ()
     soak: float = 0.0
+    kernels: tuple[str, ...] = ()
+    plugins: bool = False
+    mutants: bool = False
 
     @property
     def timed(self) -> bool:
         """Whether the suite measures speed in such a run."""
-        return self.device == CUDA and self.level != "quick" and not self.targets
+        return self.device == CUDA and self.level != "quick" and not self.targets and not self.mutants
 
     @property
     def deadline(self) -> float:
         """The seconds after which the whole run is given up."""
-        return DEADLINES[self.level] + PER_TARGET * len(self.targets) + self.soak
+        return DEADLINES["deep" if self.mutants else self.level] + PER_TARGET * len(self.targets) + self.soak
 
     def options(self) -> list[str]:
         """The options of ``python -m kernels_smoke``."""
@@ -60,6 +64,12 @@ class SmokeRequest:
         else:
             yield from ("--device", self.device)
         yield from ("--level", self.level)
+        for kernels in self.kernels:
+            yield from ("--kernels", kernels)
+        if self.plugins:
+            yield "--plugins"
+        if self.mutants:
+            yield "--mutants"
         if only:
             yield from ("--only", ",".join(only))
         if gpus:

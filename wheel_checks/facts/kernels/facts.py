@@ -11,13 +11,13 @@ from wheel_checks.commands import Command, NoCommand, Step, decoded
 from wheel_checks.decode import Filled, Key, Made
 from wheel_checks.facts.kernels.gpus import Calibration, Gpu, Reading
 
-RUN, COMPILE = "run", "compile"
+RUN, COMPILE, MUTANTS = "run", "compile", "mutants"
 CUDA, INTERPRET = "cuda", "interpret"
 SUITE = "suite"  # the name of a probe that tells about the suite itself
 
 
 class Ending(StrEnum):
-    """How a probe, a case, a timed run or a compilation ended, in the words of the suite."""
+    """How a probe, a case, a timed run, a compilation or a mutant ended, in the words of the suite."""
 
     PASS = "pass"  # noqa: S105  # a verdict, not a password
     SKIP = "skip"
@@ -28,6 +28,8 @@ class Ending(StrEnum):
     REFUSED = "refused"  # by the compiler, or at the launch
     CRASH = "crash"
     HANG = "hang"
+    CAUGHT = "caught"
+    MISSED = "missed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,18 @@ class SpeedRun:
     gpu: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class MutantRun:
+    """A deliberate fault in a kernel, and whether a case caught it. ``automatic``: made from the kernel's source."""
+
+    kernel: Filled
+    mutant: Filled
+    ending: Outcome
+    message: str = ""
+    caught_by: str = ""
+    automatic: bool = False
+
+
 class FaultKind(StrEnum):
     """What can be wrong with a kernel that was compiled for a GPU that is not here."""
 
@@ -228,6 +242,24 @@ class NotRun:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnKernel:
+    """A kernel from outside; ``triton`` is False for one that is not written in Triton."""
+
+    name: Filled
+    triton: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The kernels from outside of one file, module or entry point; ``label`` is what it is called."""
+
+    source: Filled
+    label: str = ""
+    family: str = ""
+    kernels: tuple[OwnKernel, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SmokeDocument:
     """What the suite reports, ``kernels_smoke/1``. ``verdict`` and ``message`` are its own; ``plot`` is SVG or "".
 
@@ -252,6 +284,8 @@ class SmokeDocument:
     speeds: tuple[SpeedRun, ...] = ()
     compiled: tuple[Compilation, ...] = ()
     left_out: tuple[NotRun, ...] = ()
+    mutants: tuple[MutantRun, ...] = ()
+    families: tuple[Family, ...] = ()
     plot: str = field(default="", repr=False)
 
     @property
@@ -267,7 +301,8 @@ class SmokeDocument:
     @property
     def endings(self) -> frozenset[Ending]:
         """How anything ended that the document tells of."""
-        told: tuple[Probe | CaseRun | SpeedRun | Compilation, ...] = (*self.probes, *self.runs, *self.compiled)
+        told: tuple[Probe | CaseRun | SpeedRun | Compilation | MutantRun, ...]
+        told = (*self.probes, *self.runs, *self.compiled, *self.mutants)
         return frozenset(record.ending for record in told)
 
 
@@ -300,7 +335,7 @@ class InstallationFacts:
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """One kernel: its cases and timed runs, and the command that repeats them with the same inputs.
+    """One kernel: its cases, timed runs and mutants, and the command that repeats them with the same inputs.
 
     In a run on several GPUs ``gpu`` is the one of these runs.
     """
@@ -310,6 +345,7 @@ class KernelFacts:
     speeds: tuple[SpeedRun, ...] = ()
     replay: Command | NoCommand | None = None
     gpu: Gpu | None = None
+    mutants: tuple[MutantRun, ...] = ()
 
     @property
     def label(self) -> str:
@@ -320,6 +356,12 @@ class KernelFacts:
     def runs(self) -> tuple[CaseRun | SpeedRun, ...]:
         """All that was run of it."""
         return (*self.cases, *self.speeds)
+
+    @property
+    def score(self) -> tuple[int, int]:
+        """How many mutants were caught, and of how many that could be run."""
+        endings = [mutant.ending for mutant in self.mutants]
+        return endings.count(Ending.CAUGHT), endings.count(Ending.CAUGHT) + endings.count(Ending.MISSED)
 
     @property
     def worst_speed(self) -> SpeedRun | None:

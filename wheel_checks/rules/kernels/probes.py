@@ -28,6 +28,8 @@ NCCL = ("nccl", "peers")
 GPUS = ("gpus", "gpu")
 TORCH_COMPILE = ("torch_compile",)
 INTERPRETER = ("interpreter",)
+FILES = "kernels "  # what the names of these probes begin with: one for each file
+_WITHOUT_FAULT = {Ending.PASS, Ending.SKIP, Ending.CAUGHT}
 SOAK = ("soak",)  # KRN505 judges what was measured
 _OF_THE_GPU = (*SOAK, *DRIVER, *GPUS, *MEMORY, *STREAMS, *CUBLAS, *CUDNN, *NCCL)
 _OF_THE_COMPILERS = (*TRITON, *COMPILER, *CACHE, *PTXAS, *TORCH_COMPILE, *INTERPRETER)
@@ -53,7 +55,7 @@ def complete(installation: InstallationFacts, _: Expectations) -> Iterator[Findi
     if outcome.partial:
         evidence = evidence_lines("last words", installation.last_words)
         yield Finding(f"the report is partial: {outcome.partial}", evidence, undecided=True)
-    elif outcome.verdict != PASSED and outcome.endings <= {Ending.PASS, Ending.SKIP}:
+    elif outcome.verdict != PASSED and outcome.endings <= _WITHOUT_FAULT:
         told = outcome.message or f"its verdict is {outcome.verdict}"
         yield Finding(f"the suite could not decide: {told}", undecided=True)
 
@@ -239,6 +241,19 @@ def gpus(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
 
 
 @rule(
+    "KRN115",
+    "every file of kernels can be used",
+    why="A file that cannot be imported, or whose kernels have the name of another's, has not been run: that its "
+    "kernels are right is not known.",
+    example="`--kernels smoke_kernels.py`, which imports a package that the interpreter of `--python` lacks",
+    fix="Mend the file, or install what it imports into that interpreter.",
+)
+def files(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
+    """Every file, module and entry point of kernels was imported in time, and its names are its own."""
+    return _judge(installation, tuple(probe.name for probe in installation.probes if probe.name.startswith(FILES)))
+
+
+@rule(
     "KRN199",
     "whatever else the suite probes works",
     why="A probe that no rule here knows by name must not be lost.",
@@ -247,7 +262,8 @@ def gpus(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
 )
 def others(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """Every probe without a rule of its own passes."""
-    return _judge(installation, tuple(probe.name for probe in installation.probes if probe.name not in KNOWN))
+    names = (probe.name for probe in installation.probes if not probe.name.startswith(FILES))
+    return _judge(installation, tuple(name for name in names if name not in KNOWN))
 
 
 def _judge(installation: InstallationFacts, names: tuple[str, ...]) -> Iterator[Finding]:

@@ -88,6 +88,37 @@ def launched(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
 
 
 @rule(
+    "KRN205",
+    "the cases catch every mutant",
+    Severity.WARNING,
+    why="A mutant is the kernel with a deliberate fault. What no case catches could happen to the kernel itself, and "
+    "the cases would pass. Mutants that the suite makes from a kernel's source (a mask dropped, a stride exchanged, a "
+    "bound off by one) may do what the kernel does, so one that is missed is a warning; one that an author wrote must "
+    "be caught.",
+    example="a load without its mask, where every width in the cases is a power of two",
+    fix="Add a case that shows the fault: an odd width, padded rows, more than one block, rows beyond 2^31 elements.",
+)
+def caught(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
+    """A case fails with each mutant of the kernel, and each could be made and run."""
+    if not kernel.mutants:
+        need(Unavailable("this run had no mutant of it"))
+    if all(mutant.ending is Ending.SKIP for mutant in kernel.mutants):
+        need(Unavailable("; ".join(dict.fromkeys(mutant.message for mutant in kernel.mutants))))
+    for ending, automatic, what in (
+        (Ending.MISSED, False, "mutants missed"),
+        (Ending.MISSED, True, "automatic mutants missed"),
+        (Ending.ERROR, None, "mutants not judged"),
+    ):
+        found = [m for m in kernel.mutants if m.ending is ending and automatic in (None, m.automatic)]
+        if found:
+            names = summarised([mutant.mutant for mutant in found], MOST_SHOWN)
+            evidence = tuple(Evidence(m.mutant, m.message) for m in found[:MOST_SHOWN] if ending is Ending.ERROR)
+            severity = Severity.ERROR if automatic is False else None
+            message = f"{len(found)} of {len(kernel.mutants)} {what}: {names}"
+            yield Finding(message, evidence, severity=severity, undecided=ending is Ending.ERROR)
+
+
+@rule(
     "KRN301",
     "every timed run is within its bar",
     why="A bar bounds the time by what this very GPU reached in the same run, in bytes or in operations per second, or "

@@ -46,7 +46,8 @@ def parse_arguments(
     """Parse ``arguments`` and fill what they leave open from environment, files and defaults.
 
     What a file of the tree says and may not decide is named on standard error. ``from_tree`` of the result holds the
-    options that have their value from there, ``tree`` what it says about rules.
+    options that have their value from there, ``tree`` what it says about rules, and ``origins`` where the options that
+    are set otherwise have their values from.
 
     Returns None after printing, when ``--show-config`` was given. Raises UsageError for an unknown key, a value that
     the flag would not take, a configuration file that cannot be read, and one of another user's that says what is
@@ -85,6 +86,7 @@ def parse_arguments(
             tree = _from_tree(run, file, lambda: _from_file(file, configured, command, commands), stop=not show)
     vars(namespace).update({dest: value for dest, value in defaults.items() if not hasattr(namespace, dest)})
     namespace.tree, namespace.from_tree = tree.rules, frozenset(tree.dests)
+    namespace.origins = origins
     if show:
         from wheel_checks.report.wording import write
         from wheelproof.cli.configuration.showing import shown
