@@ -22,6 +22,7 @@ from kernels_smoke.suite.compiling.ahead_of_time import (
 )
 from kernels_smoke.suite.model import Case, Emit, Kernel, Level, Speed, runs
 from kernels_smoke.suite.own.launches import autotuned
+from kernels_smoke.suite.probes.answer import first_line
 
 Record = dict[str, Any]
 
@@ -120,7 +121,12 @@ def _compile(kernel: Kernel, item: Case | Speed, target: str, seen: set[str]) ->
         except RefusedError as error:
             failure = _refusal(error, target)
         except Exception as error:  # a fault of ours or of torch's: no verdict about the compiler
-            failure = {"outcome": "error", "message": f"{type(error).__name__}: {error}", "faults": []}
+            said = f"{type(error).__name__}: {first_line(error)}"
+            if kernel.returns:
+                said = (
+                    f"it cannot be called with tensors that have no values, as compiling for another GPU does: {said}"
+                )
+            failure = {"outcome": "error", "message": said, "faults": []}
     seconds = time.monotonic() - start
     multiply = compile_faults.must_multiply(kernel, functions)
     for function in functions:

@@ -16,7 +16,7 @@ from kernels_smoke.suite.model import LEVELS, Case, Function, Inputs, Kernel, Sp
 from kernels_smoke.suite.own.tolerances import Checks
 
 SEED = " seed"  # in the inputs, for the gradients of the results; no argument has such a name
-SAID = "a peer"
+PEER = "its peer"  # one without a name
 Returned = TypeVar("Returned")
 
 
@@ -158,7 +158,8 @@ class _Wrapped:
             return
         peer = None if self.function.peer is None else self._peer
         name = " x ".join(str(value) for value in self.function.timed.values() if isinstance(value, int))
-        versus = getattr(self.function.peer, "__name__", SAID) if peer else ""
+        called = str(getattr(self.function.peer, "__name__", ""))
+        versus = (called if called.isidentifier() else PEER) if peer else ""
         yield Speed(name or "timed", self.function.timed, self.function.bar, self._work, versus, peer)
 
     def _peer(self, inputs: Inputs, _outputs: Tensors) -> object:

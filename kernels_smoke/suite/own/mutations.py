@@ -20,6 +20,7 @@ GPU_ALONE: tuple[Where, ...] = ("cuda",)
 NO_THREADS = "Triton's interpreter runs one program after another, and has no threads to order"
 TOO_LARGE = "it takes offsets beyond 2^31, gigabytes for a slow interpreter"
 LOADS = {"load": (1, ("mask", "other", "boundary_check")), "store": (2, ("mask", "boundary_check"))}
+NOWHERE = "no_case_reaches_this"
 BARRIERS = {"debug_barrier", "barrier"}
 WIDE = {"int64", "uint64"}
 Item = TypeVar("Item")
@@ -28,10 +29,15 @@ SMALLER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 @dataclass(frozen=True)
 class Mutation:
-    """A changed ``source``; ``name`` says what was changed, and in which line of the function."""
+    """A changed ``source``; ``name`` says what was changed, and in which line of the function.
+
+    ``probe`` is the source with a name that does not exist before the statement that was changed: where that is no
+    matter, nothing reaches it. Triton compiles neither branch of a constant condition that does not hold.
+    """
 
     name: str
     source: str
+    probe: str
     where: tuple[Where, ...] = EVERYWHERE
     why: str = ""
 
@@ -54,7 +60,8 @@ def mutations(source: str) -> Iterator[Mutation]:
     if not tree.body or not isinstance(tree.body[0], ast.FunctionDef):
         raise ValueError("the source is no function")
     original, seen = ast.unparse(tree), dict[str, int]()
-    for number, node in enumerate(ast.walk(tree)):
+    nodes = sorted(enumerate(ast.walk(tree)), key=lambda pair: getattr(pair[1], "lineno", 1))
+    for number, node in nodes:
         for what, change, where, why in _changes(node, _strides(tree.body[0])):
             changed = copy.deepcopy(tree)
             change(next(each for place, each in enumerate(ast.walk(changed)) if place == number))
@@ -62,8 +69,23 @@ def mutations(source: str) -> Iterator[Mutation]:
             if text == original:
                 continue
             name = f"{what}, line {getattr(node, 'lineno', 1)}"
+            probe = _probed(tree, number)
             seen[name] = seen.get(name, 0) + 1
-            yield Mutation(name if seen[name] == 1 else f"{name} ({seen[name]})", text, where, why)
+            yield Mutation(name if seen[name] == 1 else f"{name} ({seen[name]})", text, probe, where, why)
+
+
+def _probed(tree: ast.Module, number: int) -> str:
+    """The source with a name that does not exist before the statement of the node with this number."""
+    copied = copy.deepcopy(tree)
+    wanted = next(node for place, node in enumerate(ast.walk(copied)) if place == number)
+    for node in reversed(list(ast.walk(copied))):  # from within: the innermost statement that holds it
+        bodies = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
+        for body in (each for each in bodies if isinstance(each, list)):
+            for place, statement in enumerate(body):
+                if any(each is wanted for each in ast.walk(statement)):
+                    body.insert(place, ast.Expr(ast.Name(NOWHERE, ast.Load())))
+                    return ast.unparse(ast.fix_missing_locations(copied))
+    return ast.unparse(copied)
 
 
 def spread(found: list[Item], most: int = MOST) -> list[Item]:

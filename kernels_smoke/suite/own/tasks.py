@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
@@ -21,6 +21,8 @@ from kernels_smoke.suite.own.launches import autotuned, launches, replaced, sour
 from kernels_smoke.suite.own.mutations import Mutation, mutations, spread
 
 NO_TRITON = "it is not written in Triton, so no mutant of it can be made"
+NOT_REACHED = "it changes code that no case reaches"
+NO_CASE = "no case of it runs here, so no mutant of it can be judged"
 NO_LAUNCH = "its first case launches no Triton function of which the source can be had, so no mutant of it can be made"
 
 
@@ -50,12 +52,13 @@ def mutants(
     """Run the cases of each kernel on each mutant until one catches it: those of its author, and automatic ones.
 
     A mutant is another source of one Triton function that the kernel's first case launches. The kernel itself comes
-    first: where it is not right, that a mutant is wrong shows nothing.
+    first: where it is not right, that a mutant is wrong shows nothing. Deep cases are left out.
     """
     on_gpu = device == "cuda"
     with autotuned(lambda: emit({"kind": "alive"}), on_gpu=on_gpu):
         for kernel in [registry.load(registry.entry(name)) for name in kernels]:
-            _mutate(emit, kernel, device, seed, skip)
+            cases = tuple(case for case in kernel.cases if case.level != "deep")
+            _mutate(emit, replace(kernel, cases=cases), device, seed, skip)
 
 
 def _mutate(emit: Emit, kernel: Kernel, device: Where, seed: int, skip: Sequence[Sequence[str]]) -> None:
@@ -63,12 +66,12 @@ def _mutate(emit: Emit, kernel: Kernel, device: Where, seed: int, skip: Sequence
     found, why = ({}, NO_TRITON) if not kernel.triton else _found(kernel, device, seed)
     record: dict[str, Any] = {"kind": "mutant", "kernel": kernel.name, "caught_by": "", "seconds": 0.0}
     if fault or not found:
-        outcome = "error" if fault or kernel.triton else "skip"
+        outcome = "skip" if not fault and why in {NO_TRITON, NO_CASE} else "error"
         emit(record | {"mutant": "all", "outcome": outcome, "message": fault or why, "automatic": True})
         emit({"kind": "plan", "items": []})
         return
-    for _, mutation in planned(emit, [(kernel, mutant) for mutant, _, _ in found.values()], skip):
-        mutant, function, source = found[mutation.name]
+    for _, mutation in planned(emit, [(kernel, mutant) for mutant, *_ in found.values()], skip):
+        mutant, function, source, probe = found[mutation.name]
         begun = time.monotonic()
         record |= {"mutant": mutant.name, "automatic": mutant.old == ""}
         if device not in mutant.where or function is None:
@@ -76,14 +79,21 @@ def _mutate(emit: Emit, kernel: Kernel, device: Where, seed: int, skip: Sequence
             outcome = "skip" if function is not None else "error"
             emit(record | {"outcome": outcome, "message": message})
             continue
+        module = importlib.import_module(kernel.module)
         with replaced(function, source):
-            result, crashed = caught(emit, kernel, importlib.import_module(kernel.module), device, seed)
+            result, crashed = caught(emit, kernel, module, device, seed)
+        if result["outcome"] == "missed" and probe:
+            with replaced(function, probe):
+                reached, crashed = caught(emit, kernel, module, device, seed)
+            if reached["outcome"] == "missed":
+                result = {"outcome": "skip", "message": NOT_REACHED}
         emit(record | result | {"seconds": time.monotonic() - begun})
         if crashed:
             return
 
 
-Found = dict[str, tuple[Mutant, Any, str]]  # by the name of the mutant: it, its Triton function, the changed source
+# By the name of the mutant: it, its Triton function, the changed source, the one that shows whether a case reaches it.
+Found = dict[str, tuple[Mutant, Any, str, str]]
 
 
 def _found(kernel: Kernel, device: Where, seed: int) -> tuple[Found, str]:
@@ -95,10 +105,10 @@ def _found(kernel: Kernel, device: Where, seed: int) -> tuple[Found, str]:
         places = [(function, text) for function, text in texts if text.count(mutant.old) == 1]
         if len(places) == 1:
             function, text = places[0]
-            found[mutant.name] = (mutant, function, text.replace(mutant.old, mutant.new))
+            found[mutant.name] = (mutant, function, text.replace(mutant.old, mutant.new), "")
         else:
             said = f"{mutant.old!r} stands once in {len(places)} of the Triton functions that are launched; expected 1"
-            found[mutant.name] = (mutant, None, said)
+            found[mutant.name] = (mutant, None, said, "")
     automatic = [
         (f"{_name(function)}: {mutation.name}", function, mutation)
         for function, text in texts
@@ -107,18 +117,18 @@ def _found(kernel: Kernel, device: Where, seed: int) -> tuple[Found, str]:
     some = spread(automatic)
     for name, function, mutation in some:
         mutant = Mutant(name, "", "", where=mutation.where, why=mutation.why)
-        found.setdefault(name, (mutant, function, mutation.source))
+        found.setdefault(name, (mutant, function, mutation.source, mutation.probe))
     if left := len(automatic) - len(some):
         why = f"{left} of {len(automatic)} automatic mutants are left out; the limit is {len(some)}"
-        found["others"] = (Mutant("others", "", "", where=(), why=why), functions[0], "")
+        found["others"] = (Mutant("others", "", "", where=(), why=why), functions[0], "", "")
     return found, why or NO_LAUNCH
 
 
 def _launched(kernel: Kernel, device: Where, seed: int) -> tuple[list[Any], str]:
     """The Triton functions that the first case on ``device`` launches and those that they call; why there are none."""
-    case = next((case for case in kernel.cases if device in case.where and case.level != "deep"), None)
+    case = next((case for case in kernel.cases if device in case.where), None)
     if case is None:
-        return [], "no case of it runs here, so no mutant of it can be judged"
+        return [], NO_CASE
     where = "cuda" if device == "cuda" else "cpu"
     draw = Draw(judge.seed_of(seed, kernel.name, case.name), where)
     with launches() as found, contextlib.suppress(Exception):  # what it raises, its cases have said

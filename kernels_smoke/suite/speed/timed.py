@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +11,10 @@ from typing import Any
 
 import torch
 
-from kernels_smoke.suite.correctness.draw import POISON
+from kernels_smoke.suite.correctness.draw import POISON, Draw
 from kernels_smoke.suite.correctness.judge import compared, same_bits, written_by
 from kernels_smoke.suite.model import Kernel, Tensors
+from kernels_smoke.suite.own.guards import guarded
 from kernels_smoke.suite.speed.timing import InputSet
 
 PART = 2**25  # elements of a result that are judged at once: float64 copies of them take a few gigabytes
@@ -103,7 +105,8 @@ def judge_timed(kernel: Kernel, module: ModuleType, sets: Sequence[InputSet]) ->
     before = {name: first.inputs[name].clone() for name in (*kernel.modifies, *kernel.scratch)}
     reference = kernel.reference(first.inputs)
     judged = Judged(kernel, module, sets, before, {}, {}, "")
-    written = judged.launch(first)
+    with _guarded(first) if kernel.returns else contextlib.nullcontext():
+        written = judged.launch(first)
     judged.outputs = compared(kernel, first.inputs, reference, written, elements=PART)
     del reference
     judged.wrote = {name: tensor.clone() for name, tensor in written.items()}
@@ -111,6 +114,13 @@ def judge_timed(kernel: Kernel, module: ModuleType, sets: Sequence[InputSet]) ->
     judged.message = "; ".join(faults) or judged.repeat()
     judged.restore()
     return judged
+
+
+def _guarded(first: InputSet) -> contextlib.AbstractContextManager[object]:
+    """Poison what the kernel allocates itself: what it does not write must not be what an earlier run left there."""
+    device = next((value.device.type for value in first.inputs.values() if isinstance(value, torch.Tensor)), "cpu")
+    guards: contextlib.AbstractContextManager[object] = guarded(Draw(0, device))
+    return guards
 
 
 def bits(tensor: torch.Tensor) -> torch.Tensor:

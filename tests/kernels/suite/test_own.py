@@ -12,6 +12,7 @@ import pytest
 
 from kernels_smoke.suite.own.mutations import mutations, spread, without_decorators
 from tests.kernels.suite.test_suite import smoke
+from tests.support.torch_worker import found
 
 FILE = Path(__file__).with_name("own_kernels.py")
 RIGHT = {"right", "with_gradients", "two_results", "changes_its_argument", "may_spoil", "lenient", "launches_nothing"}
@@ -203,15 +204,21 @@ def test_a_mutation_is_one_change_of_the_source() -> None:
         "block >= 1 leaves one out, line 7": "tl.store(x + at * stride, value, mask=(at < n) & (block - 1 >= 1))",
         "stride one too large, line 7": "tl.store(x + at * (stride + 1), value, mask=(at < n) & (block >= 1))",
     }
+    probe = line(found["at < n leaves one out, line 7"].probe, source, more=True)
+    assert probe == "no_case_reaches_this"
     assert {name for name, mutation in found.items() if mutation.where == ("cuda",)} == {
         "block.to(tl.int64) in 32 bits, line 3",
         "no tl.debug_barrier(), line 6",
     }
 
 
-def line(changed: str, source: str) -> str:
-    """The one line in which a changed source differs from the source."""
+def line(changed: str, source: str, *, more: bool = False) -> str:
+    """The one line in which a changed source differs from the source, or that it has more."""
     before = ast.unparse(ast.parse(source)).splitlines()
+    if more:
+        (found,) = [each.strip() for each in changed.splitlines() if each not in before]
+        assert [each for each in changed.splitlines() if each.strip() != found] == before
+        return found
     (found,) = [new.strip() for old, new in zip(before, changed.splitlines(), strict=True) if old != new]
     return found
 
@@ -225,3 +232,39 @@ def test_many_mutations_are_spread_over_the_source() -> None:
 def test_what_is_no_function_has_no_mutations(source: str) -> None:
     with pytest.raises((ValueError, SyntaxError), match=r"."):
         list(mutations(source))
+
+
+SPEED = """
+from types import SimpleNamespace
+from dataclasses import replace
+from kernels_smoke.suite.own.sources import load
+from kernels_smoke.suite.own.description import described
+from kernels_smoke.suite.speed.speeds import run
+
+kernels, answers = load({file!r}), []
+functions = __import__("sys").modules[kernels["right"].module].KERNELS
+for name, peer in {names}:
+    function = next(each for each in functions if (each.name or each.call.__name__) == name)
+    timed = replace(function, timed={{"rows": 8, "width": 1000}}, bar=1e9, peer=function.reference if peer else None)
+    kernel = described(timed, kernels[name].module)
+    gpu, rates = SimpleNamespace(read=dict), {{"bandwidth": 1e12, "bf16": 1e15, "fp8": None}}
+    record = run(kernel, kernel.speeds[0], rates, 1, gpu, device="cpu")
+    answers.append([name, record["outcome"], record["case"], record["bytes"], record["versus"], record["message"][:60]])
+answer(answers)
+"""
+
+
+@pytest.mark.kernels
+def test_what_is_timed_is_judged_and_counts_each_tensor_once() -> None:
+    names = [("right", True), ("with_gradients", False), ("changes_its_argument", False), ("leaves_a_hole", False)]
+    answers = found(SPEED.format(file=str(FILE), names=names))
+    size = 8 * 1000 * 4
+
+    assert [answer[:4] for answer in answers] == [
+        ["right", "pass", "8 x 1000", 2 * size],
+        ["with_gradients", "pass", "8 x 1000", 3 * size],  # the argument, the result, the gradient
+        ["changes_its_argument", "pass", "8 x 1000", 2 * size],  # it is read, and written
+        ["leaves_a_hole", "wrong", "8 x 1000", 0],
+    ]
+    assert [answer[4] for answer in answers] == ["its peer", "", "", ""]
+    assert answers[3][5].startswith("what is timed is wrong")
