@@ -207,6 +207,9 @@ class Function:
       mutated.
     - ``mutants``: deliberate faults in the Triton functions that ``call`` launches; others are made automatically.
     - ``repeatable``: the same arguments always give the same bits.
+
+    Each case is launched twice: with what it allocates poisoned and between guards, and without, since torch.compile
+    runs nothing that it compiled under these. Lists and tuples of tensors are passed on; the reference gets copies.
     """
 
     call: Callable[..., Any]

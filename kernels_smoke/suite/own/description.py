@@ -16,6 +16,7 @@ from kernels_smoke.suite.model import LEVELS, Case, Function, Inputs, Kernel, Sp
 from kernels_smoke.suite.own.tolerances import Checks
 
 SEED = " seed"  # in the inputs, for the gradients of the results; no argument has such a name
+MOST_SAID = 2000  # characters of what an author's function raised; the text of an error may hold a tensor
 PEER = "its peer"  # one without a name
 Returned = TypeVar("Returned")
 
@@ -127,6 +128,8 @@ class _Wrapped:
         return {name: copies[name].detach() for name in self.function.modifies} | results
 
     def _copy(self, value: Any) -> Any:
+        if isinstance(value, list | tuple) and type(value) in {list, tuple}:
+            return type(value)(map(self._copy, value))
         if not isinstance(value, torch.Tensor):
             return value
         if self.function.precise and value.dtype.is_floating_point:
@@ -186,7 +189,7 @@ def _of_author(what: str, call: Callable[[], Returned]) -> Returned:
     except (AuthorError, torch.cuda.OutOfMemoryError):
         raise
     except Exception as error:  # an author's function raises anything
-        raise AuthorError(f"{what} raised {type(error).__name__}: {error}") from error
+        raise AuthorError(f"{what} raised {type(error).__name__}: {error}"[:MOST_SAID]) from error
 
 
 def _named(returned: object, what: str) -> dict[str, torch.Tensor]:

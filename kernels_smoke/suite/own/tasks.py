@@ -31,7 +31,7 @@ def find(emit: Emit, *, source: str) -> None:
     try:
         kernels = sources.load(source)
     except sources.OwnKernelsError as error:
-        emit({"kind": "family", "source": source, "error": str(error), "details": error.details[-2000:]})
+        emit({"kind": "family", "source": source, "error": str(error)[:2000], "details": error.details[-2000:]})
         return
     family = sources.family_of(source)
     entries = [

@@ -93,6 +93,29 @@ def spoils(x: torch.Tensor) -> torch.Tensor:
     return out
 
 
+def flags_but_one(x: torch.Tensor) -> torch.Tensor:
+    """Say of all numbers but the last whether they are positive."""
+    out = torch.empty(x.shape, dtype=torch.bool, device=x.device)
+    out.view(-1)[:-1] = x.reshape(-1)[:-1] > 0
+    return out
+
+
+library = torch.library.Library("own_kernels", "DEF")
+library.define("writes_behind(Tensor x) -> Tensor")
+library.impl("writes_behind", writes_behind, "CPU")
+library.impl("writes_behind", writes_behind, "CUDA")
+
+
+class _Unsteady:
+    """Right at the first launch alone."""
+
+    launches = 0
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        self.launches += 1
+        return scale(x, 1.0 + (self.launches % 2))
+
+
 def raises(x: torch.Tensor) -> torch.Tensor:
     """Refuse."""
     raise RuntimeError(f"no kernel image for {tuple(x.shape)}")
@@ -148,6 +171,16 @@ KERNELS = [
     function(spoils, lambda x: x * 2, "may_spoil", scratch=("x",)),
     function(leaves_a_hole, lambda x: x * 2, "leaves_a_hole"),
     function(writes_behind, lambda x: x * 2, "writes_behind"),
+    function(torch.ops.own_kernels.writes_behind, lambda x: x * 2, "operator_writes_behind"),
+    function(flags_but_one, lambda x: x > 0, "flags_but_one"),
+    function(_Unsteady(), lambda x: x * 2, "unsteady"),
+    function(_Unsteady(), lambda x: x * 2, "unsteady_within_tolerance", tolerance=9.0, repeatable=True),
+    function(
+        lambda pair: [scale(x) for x in pair],
+        lambda pair: [x * 2 for x in pair],
+        "list_of_tensors",
+        inputs=lambda draw, **shape: {"pair": [inputs(draw, **shape)["x"], inputs(draw, **shape)["x"]]},
+    ),
     function(raises, lambda x: x * 2, "raises"),
     function(scale, lambda x: x * 2, "inputs_break", inputs=broken_inputs, cases=(here("c", rows=1, width=1),)),
     function(scale, lambda x: 1 / 0, "reference_breaks"),

@@ -16,6 +16,7 @@ from tests.support.torch_worker import found
 
 FILE = Path(__file__).with_name("own_kernels.py")
 RIGHT = {"right", "with_gradients", "two_results", "changes_its_argument", "may_spoil", "lenient", "launches_nothing"}
+RIGHT |= {"list_of_tensors"}
 HEAD = "from kernels_smoke.suite.model import Function, case, here\n"
 MINE = HEAD + "import torch\nKERNELS = [Function(torch.sin, lambda draw: {}, torch.sin, [here('one')], name='NAME')]\n"
 
@@ -59,7 +60,11 @@ def test_each_kind_of_function_is_judged(interpreted: tuple[int, dict[str, Any]]
     assert messages["changes_it_wrongly"].startswith("x: relative error 0.333 ")
     assert messages["spoils"] == "the input x was changed"
     assert messages["leaves_a_hole"] == "out: 127 of 635 elements are not finite, the first in row 4"
+    assert messages["unsteady"] == "out: relative error 0.5 instead of at most 1e-05, at a second launch"
+    assert messages["unsteady_within_tolerance"] == "out: a second launch wrote other bits"
     assert messages["writes_behind"] == "memory around a tensor of (5, 127) was written"
+    assert messages["operator_writes_behind"] == "memory around a tensor of (5, 127) was written"
+    assert messages["flags_but_one"] == "out: 1 of 635 elements differ"
     assert messages["strict"].startswith("out: relative error 5e-06 instead of at most 1e-07")
 
 
