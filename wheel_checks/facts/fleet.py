@@ -140,6 +140,12 @@ class FleetFacts:
     def _values(self) -> dict[str, dict[str, list[str]]]:
         return {fact: values for fact, values in self._every_value.items() if not _is_rate(fact)}
 
+    @property
+    def has_rates(self) -> bool:
+        """Whether enough hosts have measured one rate to say which of them is slow."""
+        every = (by_value for fact, by_value in self._every_value.items() if _is_rate(fact))
+        return any(len(_rates_of(by_value)) >= _FEW_HOSTS for by_value in every)
+
     @cached_property
     def slow_rates(self) -> tuple[SlowRate, ...]:
         """Rates below nine tenths of the median of three hosts or more; the slowest first."""
@@ -188,13 +194,18 @@ def values_of(hosts: Sequence[Host]) -> dict[str, dict[str, list[str]]]:
 
 
 def _slow(fact: str, by_value: Mapping[str, Sequence[str]]) -> Iterator[SlowRate]:
-    rates = [(rate, host) for text, hosts in by_value.items() if (rate := _number(text)) for host in hosts]
+    rates = _rates_of(by_value)
     if len(rates) < _FEW_HOSTS:
         return
     median = statistics.median(rate for rate, _ in rates)
     for rate, host in rates:
         if rate < _SLOW * median:
             yield SlowRate(fact.replace(RATE, "", 1), host, rate, median, len(rates))
+
+
+def _rates_of(by_value: Mapping[str, Sequence[str]]) -> list[tuple[float, str]]:
+    """The rates of hosts, and these; without what is no number."""
+    return [(rate, host) for text, hosts in by_value.items() if (rate := _number(text)) for host in hosts]
 
 
 def _is_rate(fact: str) -> bool:

@@ -50,6 +50,9 @@ def deviation(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
 )
 def slower(fleet: FleetFacts, _: Expectations) -> Iterable[Finding]:
     """Hosts of which a rate is below nine tenths of the median of all, one finding for each host."""
+    if not fleet.has_rates:
+        hint = "`wheelproof smoke --level full` measures rates"
+        need(Unavailable("no rate was measured on three hosts or more", hint))
     slow = fleet.slow_rates
     for host in dict.fromkeys(each.host for each in slow):
         own = [each for each in slow if each.host == host]

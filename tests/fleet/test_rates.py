@@ -1,0 +1,17 @@
+"""Rates of hosts: who is slow is said where three hosts have measured, and otherwise nothing is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.fleet_cases import hosts, timed
+from tests.support.facts import judged
+from wheel_checks.facts.fleet import FleetFacts
+from wheel_checks.model import Outcome
+
+
+@pytest.mark.parametrize("fleet", [FleetFacts(hosts(a=4)), timed(4.25, 1.88), timed("nan", "x", 4.25, 4.2)])
+def test_without_rates_of_three_hosts_nothing_is_judged(fleet: FleetFacts) -> None:
+    (result,) = judged("MTX207", fleet)
+    assert result.outcome is Outcome.SKIP
+    assert result.message.startswith("no rate was measured on three hosts or more (")
