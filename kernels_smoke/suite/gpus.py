@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from kernels_smoke.suite.advice import command
 from kernels_smoke.suite.plan import Document
 from kernels_smoke.suite.probes.answer import Answer
 from kernels_smoke.suite.probes.answer import record as probe_record
@@ -132,6 +133,6 @@ def prohibited(gpu: Gpu) -> dict[str, Any] | None:
     """A probe that says that nothing may run on ``gpu``; None where something may."""
     if gpu["compute_mode"] != PROHIBITED:
         return None
-    return probe_record(
-        "gpu", Answer("fail", f"{label(gpu)} is in the compute mode 'prohibited': nothing may run on it")
-    )
+    message = f"{label(gpu)} is in the compute mode 'prohibited': nothing may run on it"
+    mode = command("sudo", "nvidia-smi", "-i", gpu["uuid"], "--compute-mode=DEFAULT")
+    return probe_record("gpu", Answer("fail", message, {}, (mode, "or, where that is meant, name the others: --gpus")))

@@ -94,6 +94,7 @@ class Monitor:
             "temperature_celsius": self._ask("nvmlDeviceGetTemperature", GPU_TEMPERATURE),
             "power_watts": _watts(self._ask("nvmlDeviceGetPowerUsage")),
             "power_limit_watts": _watts(self._ask("nvmlDeviceGetEnforcedPowerLimit")),
+            "power_default_watts": _watts(self._ask("nvmlDeviceGetPowerManagementDefaultLimit")),
             "held_down_by": reasons(self._ask("nvmlDeviceGetCurrentClocksThrottleReasons", kind=ctypes.c_ulonglong)),
         }
         return {name: value for name, value in state.items() if value is not None}

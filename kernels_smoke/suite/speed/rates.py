@@ -26,6 +26,7 @@ COPIED = 256 << 20  # bytes
 ROUNDS = 5
 CHUNK = 1 << 27  # numbers of eight bytes: what is allocated and compared at once
 SPARED = 4 << 30  # bytes that a test of memory leaves free
+SHARED = 0.25  # of memory that is that of the host, too
 # Every bit is 0 and 1, next to neighbours that differ and to neighbours that do not; then each number is its place.
 PATTERNS = (0x5555555555555555, -0x5555555555555556, 0, -1)
 LAUNCHES = 200
@@ -44,6 +45,8 @@ def rates(emit: Emit, *, share: float, kernels: Sequence[str], seed: int) -> Non
     emit({"kind": "rates", **found, "seconds": time.monotonic() - start})
     begun = time.monotonic()
     free, _ = torch.cuda.mem_get_info()
+    if getattr(torch.cuda.get_device_properties(0), "is_integrated", False):
+        share = min(share, SHARED)
     answer = memory(int(min(share * free, free - SPARED)), "cuda")
     emit(record("memory_pattern", answer, time.monotonic() - begun))
 

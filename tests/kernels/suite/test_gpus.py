@@ -165,6 +165,7 @@ def test_a_prohibited_gpu_is_named_and_the_other_is_tried(monkeypatch: pytest.Mo
     assert outcomes(report, "cases", "GPU-a") == ["pass"]
     assert (report["verdict"], [run["gpu"] for run in report["readings"]]) == ("fail", ["GPU-a"])
     assert "GPU 1 (NVIDIA H200, GPU-b) is in the compute mode 'prohibited'" in report["message"]
+    assert "fix: sudo nvidia-smi -i GPU-b --compute-mode=DEFAULT" in text(report)
 
 
 def test_one_gpu_of_one_needs_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -321,6 +321,19 @@ CASES = [
         ("500 TF bf16, 67 % of what an H200 reaches (745); its clocks are held down: hardware thermal slowdown",),
         evidence=("92 degrees Celsius",),
     ),
+    Case(
+        "KRN502",
+        "an H200 whose power limit somebody has set",
+        lambda: gpu(
+            at_work=AT_WORK | {"power_watts": 349, "power_limit_watts": 350, "power_default_watts": 700},
+            rates={"bf16": 480e12},
+        ),
+        (
+            "480 TF bf16, 64 % of what an H200 reaches (745); its clocks are held down: software power cap; "
+            "its power limit is set to 350 W, and 700 W is the default",
+        ),
+        evidence=("349 of 350 W",),
+    ),
     Case("KRN502", "a healthy H200 at the cap of its power", gpu),
     Case("KRN502", "a GPU without fp8", lambda: gpu(name="NVIDIA A100-SXM4-80GB", rates={"bf16": 250e12, "fp8": None})),
     Case(
@@ -339,6 +352,11 @@ CASES = [
         WARNING,
     ),
     Case("KRN504", "an idle GPU", gpu),
+    Case(
+        "KRN504",
+        "a GPU with an idle server of MPS",
+        lambda: gpu(state=IDLE | {"processes": [{"pid": 9, "name": "/usr/bin/nvidia-cuda-mps-server"}]}),
+    ),
     Case(
         "KRN505",
         "it gets hot, and slow",

@@ -27,8 +27,9 @@ class GpuProcess:
 class GpuState:
     """What NVML says of a GPU at one moment; None and () is what it did not tell.
 
-    ``held_down_by`` are the reasons for which the GPU holds its clocks down. ``processes``, ``utilization_percent`` and
-    ``memory_used_bytes`` are what others do on it, before the suite uses it.
+    ``power_limit_watts`` may be set below that of the product, ``power_default_watts``. ``held_down_by`` are the
+    reasons for which the GPU holds its clocks down. ``processes``, ``utilization_percent`` and ``memory_used_bytes``
+    are what others do on it, before the suite uses it.
     """
 
     sm_clock_mhz: int | None = None
@@ -36,6 +37,7 @@ class GpuState:
     memory_clock_mhz: int | None = None
     power_watts: int | None = None
     power_limit_watts: int | None = None
+    power_default_watts: int | None = None
     temperature_celsius: int | None = None
     held_down_by: tuple[str, ...] = ()
     processes: tuple[GpuProcess, ...] = ()

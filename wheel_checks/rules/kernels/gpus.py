@@ -15,6 +15,7 @@ KIND = "gpu"
 rule = rules_of(KIND)
 MOST_SHOWN = 8
 _CAP = "software power cap"
+_MPS = "nvidia-cuda-mps-server"  # which is there for others, and does nothing without them
 _AT_THE_CAP = 0.9  # of the limit: a GPU that the cap holds down draws as much
 _BUSY, _IDLE_MEMORY = 10, 2 << 30  # percent, and bytes: drivers and firmware keep some hundred megabytes for themselves
 _FALL = 0.15  # of the first rate: a GPU that gets warm at the cap of its power loses some percent
@@ -125,6 +126,8 @@ def _held(state: GpuState) -> Iterator[str]:
     if state.held_down_by:
         yield f"its clocks are held down: {summarised(state.held_down_by, MOST_SHOWN)}"
     power, limit = state.power_watts, state.power_limit_watts
+    if limit and state.power_default_watts and limit < state.power_default_watts:
+        yield f"its power limit is set to {limit} W, and {state.power_default_watts} W is the default"
     if _CAP in state.held_down_by and power and limit and power < _AT_THE_CAP * limit:
         yield f"a cap on power at {power} of {limit} W does not explain it"
 
@@ -136,7 +139,7 @@ def _others(state: GpuState) -> Iterator[str]:
 
 def _neighbours(state: GpuState) -> str:
     """Who else uses the GPU, as far as NVML shows it; "" when nothing does."""
-    said = [_process(process) for process in state.processes]
+    said = [_process(process) for process in state.processes if not process.name.endswith(_MPS)]
     if state.utilization_percent and state.utilization_percent >= _BUSY:
         said.append(f"{state.utilization_percent} % busy")
     if state.memory_used_bytes and state.memory_used_bytes >= _IDLE_MEMORY:
