@@ -37,7 +37,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_suffix(".toml")
 LEVELS = ("quick", "full", "deep")
-SECONDS = {"quick": 40.0, "full": 120.0, "deep": 480.0}  # that a round takes at most, to plan with
+SECONDS = {"quick": 40.0, "full": 100.0, "deep": 280.0}  # that a round takes at most, to plan with
 SHOWS = {"wrong", "crash", "hang", "fail"}  # of a speed, "slow" is no catch: the fault may well be fast
 COMPILER = re.compile(r"LLVM ERROR|mlir|ptxas|PassManager|CompilationError|Assertion .* failed", re.IGNORECASE)
 SMID = (
