@@ -368,6 +368,17 @@ def test_copies_calls_and_sustained_load_are_in_the_report(smoke: Any) -> None:
     assert "--level full --soak 60 --seed 123" in run.out
 
 
+def test_mutants_are_spread_over_gpus_of_which_none_is_judged(smoke: Any) -> None:
+    found = [mutant("norm", "no epsilon", "caught"), mutant("norm", "no mask", "caught")]
+    values = document(mode="mutants", environment=TWO_GPUS, mutants=found, readings=[{"gpu": H200["uuid"]}])
+    run = smoke(prints(values), "--mutants", "--only", "norm")
+
+    assert run.status == 0
+    assert "2 of 2 mutants of 1 kernel caught" in run.out
+    assert "none ran" not in run.out
+    assert "on GPU" not in run.out
+
+
 PARTIAL = HEALTHY | {"partial": "the suite has not ended", "verdict": "undecided"}
 
 

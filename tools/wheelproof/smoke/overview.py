@@ -42,7 +42,7 @@ def overview(
         result = _mutants_phrase(outcome, kernels)
     of_kernels = _mutant_table if outcome.mode == MUTANTS else _kernel_table
     tables = [
-        *([_gpu_table(outcome, kernels)] if len(outcome.environment.gpus) > 1 else []),
+        *([_gpu_table(outcome, kernels)] if len(outcome.environment.gpus) > 1 and outcome.mode != MUTANTS else []),
         *([of_kernels(kernels)] if kernels else []),
         *([_target_table(targets)] if targets else []),
     ]
