@@ -19,6 +19,7 @@ from wheel_checks.goal import Goal
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
 from wheelproof.doctor.probes.python import read_interpreter
+from wheelproof.doctor.repair.builds import TorchBuilds
 from wheelproof.doctor.repair.graph import Graph
 from wheelproof.doctor.repair.installed import read_contents
 from wheelproof.doctor.repair.offers import Offers
@@ -252,6 +253,18 @@ def test_a_requirement_that_was_broken_before_and_cannot_be_met_stays(world: Wor
     assert plan.notes == ("stays as it was: foo 1 requires bar>=2, and it is not installed",)
 
 
+def test_a_requirement_by_address_and_an_empty_dist_info_stop_nothing(world: World) -> None:
+    environment = world.make()
+    world.install(environment, "lightning torch==2.11.0+cpu", world.cpu)
+    environment.index(
+        "extra", plain("by-address", "1", "numpy @ https://example.org/numpy.tar.gz", "gone @ file:///gone")
+    )
+    world.install(environment, "by-address", (environment.root / "extra").as_uri(), "--no-deps")
+    (environment.site_packages / "rest-1.0.dist-info").mkdir()
+
+    assert changes(planned(world, environment, world.base))["torch"] == "2.11.0"
+
+
 def test_a_requirement_that_was_broken_before_is_met_where_it_can_be(world: World) -> None:
     environment = world.make()
     world.install(environment, "lightning torch==2.11.0")
@@ -305,6 +318,21 @@ def test_two_libraries_that_overwrite_one_another_do_not_both_come(world: World)
     world.install(environment, "lightning torch==2.11.0+cpu", world.cpu)
 
     assert "nvidia-cudnn-cu12 and nvidia-cudnn-cu13 would overwrite one another" in stopped(world, environment, both)
+
+
+def test_pytorchs_own_index_is_named_where_the_default_one_has_no_build(world: World) -> None:
+    """And only there: an index that is configured is all that is asked."""
+    environment = world.make()
+    world.install(environment, "vllm torch==2.11.0+cpu torchvision==0.26.0+cpu numpy==2.3.4", world.cpu)
+    facts = replaced(environment.facts(), "cuda", driver_cuda=12080)
+    with planner(world, environment, world.cpu, facts) as one:
+        assert isinstance(one.facts.interpreter, Interpreter)
+        default = IndexConfig((world.cpu,), origin={world.cpu: "the default of uv"})
+        for config, backends in ((one.offers.config, []), (default, ["cu128", "cu126"])):
+            offers = Offers(HttpClient(offline=True), config, one.facts.interpreter)
+            found = list(TorchBuilds(one.facts, one.graph, offers).candidates())
+            assert [candidate.backend for candidate in found] == backends
+    assert found[0].pins == {"torch": "==2.11.0", "torchvision": "==0.26.0"}
 
 
 def test_where_no_index_is_asked_there_is_no_plan(world: World) -> None:

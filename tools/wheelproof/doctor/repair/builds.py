@@ -115,7 +115,7 @@ class TorchBuilds:
             fitting = {}
             for version in by_release[release]:
                 if version.local and _OTHER.match(version.local):
-                    self.passed_over[f"torch {version} is a build for the {version.local}"] = None
+                    self.passed_over[f"torch {version} is a build for {version.local}, and not for CUDA"] = None
                     continue
                 read += 1
                 if read > MOST_READ:

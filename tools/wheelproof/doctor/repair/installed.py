@@ -78,6 +78,8 @@ def read_contents(interpreter: Interpreter) -> Contents:
     folders = tuple(dict.fromkeys(map(os.path.realpath, (interpreter.purelib, interpreter.platlib))))
     search = [entry for entry in interpreter.search_path if entry]
     for found in find_distributions(tree, dict.fromkeys((*folders, *map(os.path.realpath, search)))):
+        if not _has_metadata(tree, found.folder):
+            continue  # the rest of an uninstall: installers pass over it
         place = own if found.entry in folders else elsewhere
         place.setdefault(found.name, _distribution(tree, found))
     others = {name: one for name, one in elsewhere.items() if name not in own}
@@ -98,6 +100,10 @@ def _distribution(tree: FileTree, found: Found) -> Distribution:
         _origin(tree.read(f"{found.folder}/direct_url.json", _LARGEST_JSON)),
         found.record,
     )
+
+
+def _has_metadata(tree: FileTree, folder: str) -> bool:
+    return any(tree.is_file(file) for file in (folder, f"{folder}/METADATA", f"{folder}/PKG-INFO"))
 
 
 def _origin(content: bytes | None) -> Mapping[str, Any]:

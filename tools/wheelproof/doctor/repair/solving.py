@@ -7,7 +7,7 @@ its Requires-Dist count. So nothing can be installed that breaks one of them.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -155,8 +155,8 @@ class Solver:
         with private_folder() as folder:
             arguments = ["pip", "install", "--dry-run", *self.options(question, folder)]
             arguments += ["-r", _file(folder, "requirements.txt", self.lines(question, extras=extras, left=left))]
-            if left:
-                arguments += ["--overrides", _file(folder, "overrides.txt", map(_as_it_is, left))]
+            if overrides := [*map(_as_it_is, left), *self._addresses(question)]:
+                arguments += ["--overrides", _file(folder, "overrides.txt", dict.fromkeys(overrides))]
             answer = run_uv_alone(arguments, self.environ, SECONDS)
         if answer.status == 0:
             return parse_changes(answer.output + answer.words)
@@ -164,6 +164,18 @@ class Solver:
             return explanation
         said = " ".join((answer.words or answer.output).split())[-600:]
         raise SourceError(f"uv could not plan the repair: {said or f'status {answer.status}'}")
+
+    def _addresses(self, question: Question) -> Iterator[str]:
+        """Overrides for what installed distributions require by an address: uv accepts such a requirement from
+        its user alone. What is installed meets it.
+        """
+        for one in self.contents.own.values():
+            for requirement in self.graph.active(one) if one.name not in question.gone else ():
+                name = str(canonicalize_name(requirement.name))
+                if requirement.url and name not in question.urls:
+                    known = self.contents.own.get(name)
+                    version = question.exact.get(name, f"=={known.version}" if known else "")
+                    yield f"{name}{version}" if version else f'{name} ; python_version < "0"'
 
     def options(self, question: Question, folder: Path) -> list[str]:
         """The options of uv that every run of this repair has: this Python, the configured indexes, wheels alone."""
