@@ -46,7 +46,7 @@ MISTAKES = (
     Mistake(
         "probe", f"{PROOF}/doctor/probes/loader.py", "os.path.realpath(text) == real", "os.path.realpath(text) != real"
     ),
-    Mistake("doctor", f"{PROOF}/doctor/repair/graph.py", "if more and all(map(self._met, more))", "if more"),
+    Mistake("doctor", f"{PROOF}/doctor/repair/graph.py", "return bool(more) and all(", "return bool(more) or all("),
     Mistake("command line", f"{PROOF}/cli/diff.py", "<= MANY", "> MANY"),
     Mistake("renderer", f"{CHECKS}/report/junit.py", "seen[name] == 1", "seen[name] == 2"),
     Mistake("pins", f"{PROOF}/pins/documents/conda.py", '("dependencies", "pip")', '("dependencies", "pips")'),

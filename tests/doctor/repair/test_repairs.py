@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ def test_a_broken_environment_is_mended_and_put_back(tmp_path: Path, name: str) 
     mended = world.doctor(environment, "--fix", "--yes", "--format", "json", **broken.variables)
 
     assert findings(mended) == {}, mended.stderr
+    repair = json.loads(mended.stdout)["subjects"][0]["facts"]["repair"]
+    assert repair["outcome"] == "repaired"
     assert environment.run(f"{environment.python} -c 'import torch'") == ""
     assert conflicts(environment) == set()
     installed = versions(environment)

@@ -118,6 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     found = _examine(load_facts(arguments.facts), expected) if arguments.facts else look()
     notes: list[str] = []
+    facts: dict[str, object] = {}
     if arguments.save_facts:
         with open_output(arguments.save_facts) as stream:
             stream.write(facts_text(found.facts))
@@ -130,7 +131,8 @@ def run(arguments: argparse.Namespace) -> int:
         from wheelproof.cli.mending import Asking, mend
 
         asking = Asking(offline=output.offline, ask=not arguments.yes, dry_run=arguments.dry_run)
-        found = mend(found, look, notes, asking)
+        mended = mend(found, look, notes, asking)
+        found, facts = mended.examination, mended.facts
     more = _kernels(found, arguments.timeout, notes) if arguments.full else []
     from wheelproof.doctor.report import Showing, make_report
 
@@ -140,7 +142,7 @@ def run(arguments: argparse.Namespace) -> int:
         detail=bool(output.verbose),
         host=arguments.host,
     )
-    return emit(make_report(found, showing, opened, more=more, notes=notes), output)
+    return emit(make_report(found, showing, opened, more=more, notes=notes, facts=facts), output)
 
 
 def _write_collector(output: str) -> int:

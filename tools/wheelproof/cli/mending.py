@@ -31,27 +31,35 @@ class Asking:
     dry_run: bool = False
 
 
-def mend(
-    found: Examination, again: Callable[[], Examination], notes: list[str], asking: Asking = Asking()
-) -> Examination:
-    """Show the plan, carry it out, and examine again; the same examination when nothing was changed or all was put
-    back.
-    """
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """The host after a repair, which is the one of before when nothing was changed, and the repair for programs."""
+
+    examination: Examination
+    facts: dict[str, object]
+
+
+def mend(found: Examination, again: Callable[[], Examination], notes: list[str], asking: Asking = Asking()) -> Mended:
+    """Show the plan, carry it out, and examine again."""
     session = Session(found.facts, found.diagnosis, os.environ, Path.cwd(), asking.offline)
     repair = session.plan()
     notes += session.notes
     if repair is None:
-        return found
+        return Mended(found, {"repair": {"outcome": "no plan"}})
+
+    def outcome(word: str, examination: Examination = found) -> Mended:
+        return Mended(examination, {"repair": {"outcome": word, **repair.plan.document()}})
+
     if asking.dry_run:
         notes += [f"The plan for {repair.prefix} (+ comes, - goes, ~ is replaced):", *repair.plan.lines()]
         notes += session.reminders()
-        return found
+        return outcome("planned")
     say(f"the plan for {repair.prefix} (+ comes, - goes, ~ is replaced):")
     for line in repair.plan.lines():
         say(line)
     if asking.ask and not _agreed("change it? [y/N] "):
         notes.append("Nothing was changed.")
-        return found
+        return outcome("declined")
     after = [found]
 
     def judge() -> str:
@@ -62,7 +70,7 @@ def mend(
         repair.carry_out(judge)
     except WheelproofError as error:
         notes.append(f"--fix failed, and {repair.prefix} is as it was before: {error}")
-        return found
+        return outcome("put back")
     except (KeyboardInterrupt, SystemExit):
         say(f"interrupted: {repair.prefix} is as it was before")
         raise
@@ -72,7 +80,7 @@ def mend(
     notes += session.reminders()
     if read_installed_guard(FileTree(), str(repair.prefix)) is not None:
         notes.append("A guard holds what was there before (wheelproof pins guard --install holds what is there now).")
-    return after[-1]
+    return outcome("repaired", after[-1])
 
 
 def put_back(python: str, *, quiet: bool) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
@@ -55,16 +56,19 @@ def make_report(
     *,
     more: Sequence[Subject] = (),
     notes: Sequence[str] = (),
+    facts: Mapping[str, object] = MappingProxyType({}),
 ) -> Report:
-    """The report of an examination; ``more`` are further subjects, ``notes`` further sentences for its end."""
-    facts, diagnosis = examination.facts, examination.diagnosis
-    host = summary.subject(showing.host or showing.name, facts, diagnosis, examination.results)
-    if showing.host:
-        host = replace(host, facts={"host": showing.host, **host.facts})
+    """The report of an examination; ``more`` are further subjects, ``notes`` further sentences for its end, and
+    ``facts`` further ones of the host.
+    """
+    known, diagnosis = examination.facts, examination.diagnosis
+    host = summary.subject(showing.host or showing.name, known, diagnosis, examination.results)
+    named = {"host": showing.host} if showing.host else {}
+    host = replace(host, facts={**named, **host.facts, **facts})
     showing.selection.rules(KIND)  # for the error of a prefix that means nothing
     host = replace(host, results=tuple(showing.selection.kept(host.results)))
-    overview = summary.overview(facts, diagnosis, detail=showing.detail, more=notes)
-    answer = answer_host(facts, diagnosis, examination.results, examination.expected)
+    overview = summary.overview(known, diagnosis, detail=showing.detail, more=notes)
+    answer = answer_host(known, diagnosis, examination.results, examination.expected)
     errors = [r for r in host.results if r.outcome is Outcome.FAIL and r.severity is Severity.ERROR]
     if answer.verdict is Verdict.FAIL and not errors:
         answer = replace(answer, verdict=Verdict.UNDECIDED)  # what decides was not selected, or was ignored

@@ -77,7 +77,8 @@ def undo(prefix: Path) -> Undone:
     _refuse_changes(prefix, after)
     now = survey(prefix)
     scope = set(after) if state == DONE else changes(before, now)
-    snapshot.note(UNDOING)
+    with contextlib.suppress(OSError):  # on a full disk: renames need no room
+        snapshot.note(UNDOING)
     sweep(STAGE, prefix)
     done = _put_back(snapshot, saved, before, now, scope)
     snapshot.remove()
