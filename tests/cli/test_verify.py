@@ -59,7 +59,7 @@ def test_the_aarch64_wheel_of_2_10_is_cpu_only_and_the_fix_is_named(wheelproof: 
         "none on linux aarch64",
     ):
         assert signal in text
-    assert "pip install 'torch>=2.11'" in text
+    assert "pip install torch==2.11.0" in text
     assert "uv pip install torch==2.10.0 --torch-backend=cu128" in text
 
 
