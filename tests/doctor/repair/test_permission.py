@@ -82,6 +82,7 @@ def test_what_conda_keeps_account_of_is_left_to_conda(host: HostFacts, tmp_path:
         (Command(("sudo", "reboot")), "it needs root: sudo reboot"),
         (Command(("uv", "pip", "install", "x"), note="else"), "it asks for a choice"),
         (Command(("uv", "pip", "install", "--no-binary=x", "x")), "it builds from source, which runs code"),
+        (Command(("uv", "pip", "install", "--torch-backend=xpu", "torch==2.11.0")), "it plans no install of this kind"),
         (Command(("mv", "a", "b")), "it changes more than the packages of this environment: mv a b"),
     ],
 )

@@ -29,7 +29,7 @@ from wheel_checks.interrupts import TERMINATED, terminated_as
 from wheel_checks.process import StartError, run
 from wheel_checks.sources.file_tree import FileTree
 from wheel_checks.sources.regular_file import open_regular
-from wheel_checks.sources.scratch_folder import scratch_folder
+from wheel_checks.sources.scratch_folder import scratch_folder, sweep
 from wheel_checks.sources.uv.own_configuration import private_folder, reaching_variables, run_uv_alone, write_private
 from wheel_checks.sources.uv_binary import find_uv
 from wheelproof.doctor.probes.installation.distributions import Found, find_distributions
@@ -234,6 +234,7 @@ class Repair:
 def put_back(prefix: Path) -> Undone:
     """Put an environment back as it was before its last repair. Raises what :func:`undo` raises."""
     with alone(prefix), _undisturbed():
+        sweep(STAGE, prefix)  # of a process that was killed before it changed anything
         return undo(prefix)
 
 

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wheel_checks.errors import SourceError
-from wheel_checks.sources.scratch_folder import sweep
 from wheelproof.doctor.repair.snapshot import (
     DONE,
     FOLDER,
-    STAGE,
     UNDOING,
     Snapshot,
     State,
@@ -79,7 +77,6 @@ def undo(prefix: Path) -> Undone:
     scope = set(after) if state == DONE else changes(before, now)
     with contextlib.suppress(OSError):  # on a full disk: renames need no room
         snapshot.note(UNDOING)
-    sweep(STAGE, prefix)
     done = _put_back(snapshot, saved, before, now, scope)
     snapshot.remove()
     return done

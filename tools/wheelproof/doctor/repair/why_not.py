@@ -30,10 +30,15 @@ def _reason(steps: list[Step]) -> str:
     if any(isinstance(step, Command) and step.note for step in steps):
         return _CHOICE
     first = next((step for step in steps if not isinstance(step, Command)), steps[0])
-    if not isinstance(first, Command):
-        return f"{_OTHER[type(first)]}: {in_words(first)}"
-    if first.argv[0] == "sudo":
-        return f"it needs root: {in_words(first)}"
-    if any(word.startswith("--no-binary") for word in first.argv):
-        return f"it builds from source, which runs code: {in_words(first)}"
-    return f"it changes more than the packages of this environment: {in_words(first)}"
+    said = _of_vector(first.argv) if isinstance(first, Command) else _OTHER[type(first)]
+    return f"{said}: {in_words(first)}"
+
+
+def _of_vector(argv: tuple[str, ...]) -> str:
+    if argv[0] == "sudo":
+        return "it needs root"
+    if any(word.startswith("--no-binary") for word in argv):
+        return "it builds from source, which runs code"
+    if {"pip", "install"} <= set(argv):
+        return "it plans no install of this kind"
+    return "it changes more than the packages of this environment"
