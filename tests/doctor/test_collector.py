@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Wheelproof
+from tests.support.patience import wait_until
 from tests.support.patients import NCCL, TORCH, Patient, nccl_wheel, torch_wheel
 from tests.support.pythons import other_pythons
 from tests.support.stub_driver import build, variables
@@ -184,6 +186,64 @@ def test_a_gpu_that_computes_is_proven_by_the_trial_alone(
     run = wheelproof("doctor", "--facts", str(untried))
     assert run.status == 3
     assert "torch was not tried: no trial was wanted (--no-trial)" in run.out
+
+
+def test_nothing_next_to_it_and_nothing_imported_before_is_meant(program: Path, tmp_path: Path) -> None:
+    """A random.py in its folder, and an old packaging that a start-up file has imported."""
+    (tmp_path / "collect.py").write_text(program.read_text(encoding="utf-8"), encoding="utf-8")
+    for name in ("random.py", "packaging.py"):
+        (tmp_path / name).write_text("raise SystemExit('mine')\n")
+    start = tmp_path / "start"
+    (start / "packaging").mkdir(parents=True)
+    (start / "packaging" / "__init__.py").write_text("")
+    (start / "sitecustomize.py").write_text("import packaging\n")
+    environment = {**os.environ, "PYTHONPATH": str(start)}
+    facts = json.loads(collect(tmp_path / "collect.py", HERE, "--python", sys.executable, environment=environment))
+
+    assert "unread" not in facts
+
+
+def test_it_runs_from_standard_input(program: Path) -> None:
+    with program.open(encoding="utf-8") as text:
+        run = subprocess.run([sys.executable, "-"], stdin=text, capture_output=True, text=True, check=False)
+    assert (run.returncode, json.loads(run.stdout)["schema"]) == (0, "wheelproof.host/1"), run.stderr
+
+
+def test_a_reader_that_goes_away_is_a_sentence(program: Path, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    run = subprocess.run(
+        [sys.executable, program, "--python", sys.executable, "--no-trial"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    os.close(writing)
+
+    assert (run.returncode, list(tmp_path.iterdir())) == (3, [])
+    assert "the facts cannot be written: [Errno 32] Broken pipe" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_an_interrupted_collector_leaves_nothing(program: Path, tmp_path: Path) -> None:
+    """SIGTERM comes while torch hangs."""
+    patient = Patient.make(tmp_path / "venv", torch_wheel().add("torch/__init__.py", "import time\ntime.sleep(600)\n"))
+    place = tmp_path / "tmp"
+    place.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, program, "--python", patient.python],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(place)},
+    )
+    wait_until(lambda: list(place.glob("wheelproof-collect-*/wheelproof/doctor/inside/torch_import.py")))
+    process.send_signal(signal.SIGTERM)
+
+    assert process.wait(60) != 0
+    assert list(place.iterdir()) == []
 
 
 def test_names_and_tokens_stay_on_the_machine(program: Path, tmp_path: Path) -> None:

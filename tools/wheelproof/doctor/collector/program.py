@@ -48,7 +48,7 @@ def collector_program() -> str:
 
 
 _END = """if __name__ == "__main__":
-    sys.exit(collect(FILES, {}))
+    sys.exit(collect(FILES))
 """
 
 

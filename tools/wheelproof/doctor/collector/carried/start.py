@@ -8,12 +8,17 @@ Nothing is installed and nothing is sent. torch is imported, and tried, in a pro
 addresses and identifiers of GPUs are replaced: look at the facts before you pass them on.
 """
 
-import argparse
-import base64
-import contextlib
 import os
-import shutil
 import sys
+
+# Before anything else is imported: nothing that lies next to this file, or in the current folder, is meant.
+if sys.path and sys.path[0] in ("", os.path.dirname(os.path.abspath(sys.argv[0]))):
+    del sys.path[0]
+
+import argparse
+import contextlib
+import shutil
+import signal
 import tempfile
 
 OLDEST = (3, 6)
@@ -47,32 +52,35 @@ def seconds(text):
     return value
 
 
-def unpack(folder, texts, binaries):
-    """Write the carried files below a folder."""
-    files = {name: text.encode("utf-8") for name, text in texts.items()}
-    files.update((name, base64.b64decode(text)) for name, text in binaries.items())
-    for name, content in files.items():
+def unpack(folder, files):
+    """Write the carried files below a folder, and have Python import them from there, whatever it has imported."""
+    for name, text in files.items():
         path = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
-            file.write(content)
+            file.write(text.encode("utf-8"))
+    carried = {name.partition("/")[0] for name in files}
+    for name in [name for name in sys.modules if name.partition(".")[0] in carried]:
+        del sys.modules[name]
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, folder)
 
 
-def collect(texts, binaries):
+def collect(files):
     """Print the facts of this machine; the exit code."""
     if sys.version_info < OLDEST:
         sys.stderr.write("collect.py needs Python 3.6 or newer, and this is %s\n" % sys.version.split()[0])
         return 2
     asked = arguments()
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # after the folder is removed
     try:
         folder = tempfile.mkdtemp(prefix="wheelproof-collect-")  # only this user can read it
     except OSError as error:
         sys.stderr.write("no temporary folder can be made (%s); TMPDIR can name one\n" % error)
         return 3
     try:
-        unpack(folder, texts, binaries)
-        sys.dont_write_bytecode = True
-        sys.path.insert(0, folder)
+        unpack(folder, files)
         from wheelproof.doctor.facts_file import facts_text
         from wheelproof.doctor.reading import Request, read_host
 
