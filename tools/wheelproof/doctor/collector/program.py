@@ -44,9 +44,12 @@ def collector_program() -> str:
     files |= dict(_tables(modules))
     start = (_HERE / "start.py").read_text(encoding="utf-8")
     texts = "".join(f"    {name!r}: {_quoted(text)},\n" for name, text in sorted(files.items()))
-    return f"#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\n{start}\n\nFILES = {{\n{texts}}}\n\n{_END}"
+    return f"#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\n{_NOTICE}{start}\n\nFILES = {{\n{texts}}}\n\n{_END}"
 
 
+_NOTICE = """# Source code of wheelproof (Apache-2.0), packaging (Apache-2.0 or BSD-2-Clause) and CPython's
+# tomllib (PSF-2.0), rewritten for Python 3.6 without its comments.
+"""
 _END = """if __name__ == "__main__":
     sys.exit(collect(FILES))
 """
