@@ -19,7 +19,7 @@ from tests.support.other_hosts import (
     with_drivers,
 )
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.gpu import OtherDrivers, PciDevice
+from wheel_checks.facts.host.gpu import KfdGpu, OtherDrivers, PciDevice
 from wheel_checks.facts.host.software import CudaLibrary, IndexSetting
 from wheel_checks.model import Unavailable
 
@@ -50,6 +50,12 @@ def one_denied(facts: HostFacts) -> HostFacts:
 def phoenix(*, target: str = "gfx1103") -> HostFacts:
     """A laptop whose GPU has no code in PyTorch's builds."""
     return failing(instinct(target=target, device="15bf", gpus=1))
+
+
+def with_a_card(facts: HostFacts, *targets: str) -> HostFacts:
+    """GPUs of several kinds, in the order of amdkfd."""
+    gpus = tuple(KfdGpu(number, target, device="0000") for number, target in enumerate(targets, 1))
+    return with_drivers(facts, gpus=gpus)
 
 
 def laptop() -> HostFacts:
@@ -230,6 +236,17 @@ CASES = [
     ),
     Case("DOC702", "AMD's GPUs compute", instinct),
     Case(
+        "DOC702",
+        "no code for the GPU of the CPU next to a card",
+        lambda: with_a_card(failing(instinct(), "GPU 1: HIP error: invalid device function"), "gfx1100", "gfx1036"),
+        ("torch 2.11.0+rocm7.2 has no code for gfx1036, one of the GPUs here",),
+    ),
+    Case(
+        "DOC702",
+        "the card computes, and the GPU of the CPU was not used",
+        lambda: with_a_card(instinct(), "gfx1100", "gfx1036"),
+    ),
+    Case(
         "DOC702", "the target is another one's by a variable", lambda: with_variables(phoenix(), **{OVERRIDE: "11.0.0"})
     ),
     Case(
@@ -250,6 +267,12 @@ CASES = [
         "a value that is no version",
         lambda: with_variables(failing(instinct()), **{OVERRIDE: "gfx942"}),
         ("HSA_OVERRIDE_GFX_VERSION is 'gfx942', which is no version such as 11.0.0",),
+    ),
+    Case(
+        "DOC609",
+        "the target of one of two kinds of GPUs",
+        lambda: with_variables(with_a_card(unseen(instinct()), "gfx1151", "gfx1201"), **{OVERRIDE: "11.5.1"}),
+        ("HSA_OVERRIDE_GFX_VERSION makes the GPU gfx1201 run code for gfx1151",),
     ),
     Case("DOC609", "the GPU's own target", lambda: with_variables(failing(instinct()), **{OVERRIDE: "9.4.2"})),
     Case("DOC609", "it computes all the same", lambda: with_variables(instinct(), **{OVERRIDE: "9.0.10"})),

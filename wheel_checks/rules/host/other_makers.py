@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from wheel_checks.commands import Command, NoCommand, Options, Pipe, Step, unset
+from wheel_checks.commands import Command, NoCommand, Options, Pipe, Step, export, unset
 from wheel_checks.facts.host.advice import reinstall_torch
 from wheel_checks.facts.host.facts import HostFacts
 from wheel_checks.facts.host.gpu import DeviceNode, OtherDrivers, PciDevice
@@ -248,13 +248,17 @@ def _targets(facts: HostFacts) -> tuple[Evidence, ...]:
 
 
 def no_code(facts: HostFacts) -> Iterator[Finding]:
-    """A torch for ROCm that has code for none of AMD's GPUs here, as they are."""
+    """A torch for ROCm that has no code for AMD's GPUs here, as they are; or not for all, and does not compute."""
     torch, gpus = _rocm_with_code(facts), kfd_gpus(facts)
     if torch is None or not gpus or OVERRIDE in facts.variables or _computes(facts):
         return
-    if any(has_code(torch.architectures, gpu.target) for gpu in gpus):
+    lacking = [gpu.target for gpu in gpus if not has_code(torch.architectures, gpu.target)]
+    if not lacking or (len(lacking) < len(gpus) and not _fails_to_compute(facts)):
         return
-    target = gpus[0].target
+    target = lacking[0]
+    if len(lacking) < len(gpus):
+        yield _only_some(facts, torch, target)
+        return
     row = rocm_build(target)
     fix = Fix(
         f"No build of torch on PyTorch's index has code for {target}: take one that AMD builds for it (ROCm, TheRock), "
@@ -263,6 +267,16 @@ def no_code(facts: HostFacts) -> Iterator[Finding]:
     if row:
         fix = reinstall_torch(facts)
     yield Finding(f"torch {torch.version} has no code for {target}", (code_list(torch), *_targets(facts)), fix)
+
+
+def _only_some(facts: HostFacts, torch: TorchFiles, target: str) -> Finding:
+    """The GPU of a CPU next to a card, mostly. ROCm numbers them as amdkfd does, and can be shown some alone."""
+    good = [str(n) for n, gpu in enumerate(kfd_gpus(facts)) if has_code(torch.architectures, gpu.target)]
+    return Finding(
+        f"torch {torch.version} has no code for {target}, one of the GPUs here",
+        (code_list(torch), *_targets(facts)),
+        Fix("Show ROCm the others alone.", (export(_HIDING[0], ",".join(good)),)),
+    )
 
 
 def override(facts: HostFacts) -> Iterator[Finding]:
@@ -274,14 +288,13 @@ def override(facts: HostFacts) -> Iterator[Finding]:
     target = overridden_target(facts)
     if not target:
         message = f"{OVERRIDE} is {value!r}, which is no version such as 11.0.0"
-    elif target in {gpu.target for gpu in gpus}:
+    elif all(gpu.target == target for gpu in gpus):
         return
     else:
-        message = f"{OVERRIDE} makes the GPU {gpus[0].target} run code for {target}"
-    own = has_code(torch.architectures, gpus[0].target)
-    after = (
-        f"torch has code for {gpus[0].target}." if own else f"torch has no code for {gpus[0].target} itself, though."
-    )
+        other = next(gpu.target for gpu in gpus if gpu.target != target)
+        message = f"{OVERRIDE} makes the GPU {other} run code for {target}"
+    lacking = [gpu.target for gpu in gpus if not has_code(torch.architectures, gpu.target)]
+    after = f"torch has no code for {lacking[0]} itself, though." if lacking else "torch has code for the GPU itself."
     yield Finding(
         message,
         (variable_shown(facts, OVERRIDE), *_targets(facts), code_list(torch)),
@@ -292,6 +305,10 @@ def override(facts: HostFacts) -> Iterator[Finding]:
 def _rocm_with_code(facts: HostFacts) -> TorchFiles | None:
     torch = torch_files(facts)
     return torch if torch is not None and torch.hip and torch.architectures else None
+
+
+def _fails_to_compute(facts: HostFacts) -> bool:
+    return isinstance(facts.torch, TorchProbe) and bool(facts.torch.computes)
 
 
 def _computes(facts: HostFacts) -> bool:
