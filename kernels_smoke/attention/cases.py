@@ -114,6 +114,7 @@ CASES = (
     case("values of 1e4", batch=MIXED, values=1e4, variant="static"),
     case("one long sequence, decoding", batch=((1, 20011),), longest=True),
     big("positions up to 140,000", batch=((1, 140_001), (3, 70_000), (40, 33_333), (1, 5))),
+    case("pages of 128, long contexts", batch=((1, 9001), (70, 5137), (1, 4097), (1, 4096)), page_size=128),
     big("pages above 2^16", batch=MANY, heads=(8, 2), variant="static", spare=140_000),
     case("five queries for a head of keys, 80 wide", "deep", batch=MIXED, heads=(10, 2), head_dim=80),
     case("heads of 256, float16", "deep", batch=MIXED, heads=(8, 4), head_dim=256, dtype=FP16),
