@@ -27,6 +27,7 @@ METAVARS = {
     "PACKAGE": FILE,
     "PATH|VERSION": FILE,
     "REF|FILE": FILE,
+    "FILE.py|MODULE": FILE,
     "FOLDER": FOLDER,
     "FORMAT=FILE": Values(Kind.WORD, FORMATS, suffix="="),
     "PREFIX": RULES,
