@@ -356,7 +356,7 @@ CASES = [
         "SEC010",
         "a member whose start was not seen",
         lambda: replace(full("demo/a.txt", b"x"), disguised=(("demo/a.txt", ""),)),
-        ("what demo/a.txt is does not show in its first bytes: --depth full reads all of it",),
+        ("not proven that demo/a.txt is data: its first bytes do not show it, --depth full reads all of it",),
         undecided=True,
         member="demo/a.txt",
     ),

@@ -265,7 +265,7 @@ CASES = [
         "WHL020",
         "more of them than are read",
         lambda: facts_of(many_eggs(17)),
-        ("whether pip can read 16.egg-info is not known: 16 others were read",),
+        ("not proven that pip can read 16.egg-info: 16 others were read",),
         undecided=True,
     ),
     Case(

@@ -35,7 +35,7 @@ def disguised(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             yield Finding(kind)
             continue
         if not kind:
-            what = f"what {name} is does not show in its first bytes: --depth full reads all of it"
+            what = f"not proven that {name} is data: its first bytes do not show it, --depth full reads all of it"
             yield Finding(what, location=Location(name), undecided=True)
             continue
         fix = Fix("Find out what opens the file; give it the name of what it is.")

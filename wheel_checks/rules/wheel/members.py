@@ -143,7 +143,7 @@ def egg_info(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     fix = Fix("Delete build/ and *.egg-info, and build the wheel again.")
     for folder, fault in wheel.egg_infos:
         if isinstance(fault, Unavailable):
-            what = f"whether pip can read {folder} is not known: {fault.reason}"
+            what = f"not proven that pip can read {folder}: {fault.reason}"
             yield Finding(what, fix=fix, location=Location(member=folder), undecided=True)
         elif fault:
             evidence = (Evidence("pip 26.3", "ends with an error once it is installed", "PKG-INFO"),)
