@@ -123,6 +123,7 @@ def test_a_refused_environment_gets_no_plan() -> None:
         (Diagnosis(("torch:import",), found("DOC202")), "DOC202 is still found"),
         (Diagnosis((), others=(found("DOC202", severity=Severity.NOTE),)), ""),
         (Diagnosis(("torch:import",), found("DOC203")), ""),  # another cause comes to light
+        (Diagnosis(("torch:import",), replace(found("DOC202"), message="of another")), ""),
         (Diagnosis(("torch:missing",), found("DOC002")), "torch got further before: now torch:missing"),
         (Diagnosis(("kernel:failed",)), ""),
     ],

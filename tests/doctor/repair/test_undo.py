@@ -139,6 +139,23 @@ def hanging_torch() -> WheelBuilder:
     return wheel.add("torch/__init__.py", code).add("torch/lib/libtorch_python.so", declared)
 
 
+def test_an_environment_that_uv_has_never_seen_is_the_same_again(tmp_path: Path) -> None:
+    """To plan, uv makes a lock file in an environment; one of venv and pip has none."""
+    world = World(tmp_path)
+    environment = world.make()
+    world.install_by_pip(environment, "lightning torch==2.11.0")
+    (environment.site_packages / "torch" / "functional.py").unlink()
+    before = tree(environment.folder)
+    assert ".lock" not in before
+
+    assert world.doctor(environment, "--fix", "--dry-run").returncode == 1
+    assert tree(environment.folder) == before
+    assert world.doctor(environment, "--fix", "--yes").returncode == 0
+    environment.run(f"uv pip check --python {environment.python}")
+    assert world.doctor(environment, "--undo").returncode == 0
+    assert tree(environment.folder) == before
+
+
 # Its parts
 
 

@@ -35,7 +35,7 @@ from wheel_checks.sources.uv_binary import find_uv
 from wheelproof.doctor.probes.installation.distributions import Found, find_distributions
 from wheelproof.doctor.probes.installation.torch_files import read_architectures, read_version
 from wheelproof.doctor.repair.plan import Plan
-from wheelproof.doctor.repair.snapshot import MARGIN, STAGE, Snapshot, States, survey
+from wheelproof.doctor.repair.snapshot import MARGIN, STAGE, Snapshot, States, survey, without_new_lock
 from wheelproof.doctor.repair.solving import SECONDS, Question, Solver
 from wheelproof.doctor.repair.undoing import Undone, alone, changes, undo
 from wheelproof.doctor.repair.wheel_record import differing, rows_of
@@ -76,8 +76,9 @@ class Repair:
                     f"an earlier repair of {self.prefix} was interrupted", hint="wheelproof doctor --undo puts it back"
                 )
             with scratch_folder(STAGE, self.prefix) as scratch:
-                cache = self._stage(scratch)
                 before = survey(self.prefix)
+                with without_new_lock(self.prefix):
+                    cache = self._stage(scratch)
                 conflicts = self._conflicts()
                 snapshot.begin(self._touched(scratch / "stage", before), before)
                 try:

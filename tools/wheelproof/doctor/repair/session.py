@@ -23,9 +23,12 @@ from wheelproof.doctor.repair.offers import Offers
 from wheelproof.doctor.repair.permission import refusal
 from wheelproof.doctor.repair.planner import Planner
 from wheelproof.doctor.repair.project_files import bring_it_back
+from wheelproof.doctor.repair.snapshot import without_new_lock
 from wheelproof.doctor.repair.solving import NoPlanError, Solver, environment_of
 from wheelproof.doctor.repair.why_not import why_not
 
+# What these rules find is about the files, or the requirement, of one distribution; the next one may follow.
+_OF_ONE_DISTRIBUTION = {"DOC201", "DOC202", "DOC206", "DOC227", "DOC229"}
 # The stages of torch on its way to a GPU: a diagnosis that fails at an earlier one than before is worse.
 _STAGES = (
     ("torch:missing",),
@@ -76,8 +79,13 @@ class Session:
 
     def judge(self, after: Diagnosis) -> str:
         """Why the host is not better than before, "" when it is."""
-        asked = self._asked().rules
-        left = {result.rule for result in _found(after) if result.severity is not Severity.NOTE} & asked
+        asked = self._asked()
+        mended = [one for one in _found(self.diagnosis) if one.rule in asked.rules]
+        left = {
+            one.rule
+            for one in _found(after)
+            if one.severity is not Severity.NOTE and any(_is_same(one, before) for before in mended)
+        }
         if left:
             return f"{joined(sorted(left))} is still found"
         if _stage(after) < _stage(self.diagnosis):
@@ -100,7 +108,10 @@ class Session:
         for address in config.refused:
             self.notes.append(f"not asked: {address.url}, which only {address.where} names")
         own = contents.own
-        with HttpClient(offline=self.offline or bool(flag(self.environ, "UV_OFFLINE"))) as client:
+        with (
+            without_new_lock(Path(contents.prefix)),
+            HttpClient(offline=self.offline or bool(flag(self.environ, "UV_OFFLINE"))) as client,
+        ):
             offers = Offers(client, _trusted(config), interpreter)
             graph = Graph(own, offers.target.markers())
             plan = Planner(self.facts, contents, graph, offers, environ).plan(goal)
@@ -131,6 +142,11 @@ class Session:
 def _trusted(config: IndexConfig) -> IndexConfig:
     """The configuration without what only a tree names: that is not asked, and said."""
     return replace(config, refused=())
+
+
+def _is_same(one: CheckResult, before: CheckResult) -> bool:
+    """Whether a finding is the one of before; of files of several distributions each is one of its own."""
+    return one.rule == before.rule and (one.rule not in _OF_ONE_DISTRIBUTION or one.message == before.message)
 
 
 def _is_error(result: CheckResult) -> bool:

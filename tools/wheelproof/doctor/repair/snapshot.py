@@ -36,6 +36,7 @@ LARGEST_LIST = 1 << 30  # bytes of a list of files
 _LARGEST_JOURNAL = 1 << 16
 MARGIN = 256 << 20  # bytes that stay free on the disk
 _FICLONE = 0x40049409  # ioctl of Linux, linux/fs.h
+UV_LOCK = ".lock"  # which uv makes in an environment, also to plan
 STAGE = ".wheelproof-stage"  # the kind of a scratch folder in the environment
 
 
@@ -265,6 +266,19 @@ def copy_file(source: Path, target: Path) -> None:
                 shutil.copyfileobj(reading, writing, 1 << 20)
     target.chmod(stat.S_IMODE(status.st_mode))
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@contextlib.contextmanager
+def without_new_lock(prefix: Path) -> Iterator[None]:
+    """Remove the lock file that uv makes in an environment, where there was none: to plan changes nothing."""
+    lock = prefix / UV_LOCK
+    known = os.path.lexists(lock)
+    try:
+        yield
+    finally:
+        if not known:
+            with contextlib.suppress(OSError):
+                lock.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

@@ -16,6 +16,7 @@ from wheelproof.doctor.repair.snapshot import (
     DONE,
     FOLDER,
     UNDOING,
+    UV_LOCK,
     Snapshot,
     State,
     States,
@@ -84,7 +85,8 @@ def undo(prefix: Path) -> Undone:
 
 def _refuse_changes(prefix: Path, after: Mapping[str, State | None]) -> None:
     """Raise ChangedSinceError where something is not as the repair left it."""
-    wrong = [path for path, expected in sorted(after.items()) if not _is_as_left(prefix / path, expected)]
+    noted = [(path, expected) for path, expected in sorted(after.items()) if path != UV_LOCK]
+    wrong = [path for path, expected in noted if not _is_as_left(prefix / path, expected)]
     if wrong:
         more = f" and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
         raise ChangedSinceError(
