@@ -86,13 +86,14 @@ def ours(scenario: Scenario, ended: Ended) -> str:
 
 
 def module(*arguments: str) -> Callable[[Patient], list[str]]:
-    """A command that is run by the patient's own interpreter."""
+    """A command that is run by the patient's own interpreter; with -P as the program of a package is."""
     return lambda patient: [str(patient.python), *arguments]
 
 
 def wheelproof(patient: Patient) -> list[str]:
-    """Ours, which looks at the patient from outside."""
-    return [sys.executable, "-m", "wheelproof", "doctor", "--python", str(patient.python), "--format", "json"]
+    """Ours, which looks at the patient from outside, by its program as users start it."""
+    program = Path(sys.executable).with_name("wheelproof")
+    return [str(program), "doctor", "--python", str(patient.python), "--format", "json"]
 
 
 TOOLS = (
@@ -100,13 +101,13 @@ TOOLS = (
     Tool(
         "env-doctor 0.3.5",
         ("env-doctor==0.3.5", "nvidia-ml-py"),
-        module("-c", "from env_doctor.cli import main; main()", "check"),
+        module("-P", "-c", "from env_doctor.cli import main; main()", "check"),
         complains="❌ (?!tensorflow|jax)|⚠️ +No NVIDIA",
     ),
     Tool(
         "cuda-doctor 0.2.0",
         ("cuda-doctor==0.2.0",),
-        module("-c", "from cuda_doctor.cli import main; main()", "diagnose"),
+        module("-P", "-c", "from cuda_doctor.cli import main; main()", "diagnose"),
         complains="Cause: (?!UNKNOWN)",
         admits="Cause: UNKNOWN",
     ),

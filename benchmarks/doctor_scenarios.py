@@ -268,7 +268,7 @@ SCENARIOS = (
     Scenario(
         "two metadata folders of torch",
         frozenset({"DOC210"}),
-        r"(two|2|duplicate|several).{0,40}(dist-info|torch|version)",
+        r"\b(two|duplicate|several|multiple)\b.{0,60}(metadata|versions of torch|distributions)|torch-2\.10\.0\.dist",
         harm=second_metadata,
     ),
     Scenario(
