@@ -19,6 +19,9 @@ from kernels_smoke.suite.own.launches import autotuned
 from kernels_smoke.suite.probes.answer import first_line
 from kernels_smoke.suite.scratch_folder import scratch_folder
 
+NO_MEMORY = "the GPU's memory does not suffice"
+TRIES, PAUSE = 20, 3.0  # seconds: how often, and how long, a mutant waits for the memory that others have
+
 
 def cases(
     emit: Emit, *, kernels: Sequence[str], level: Level, device: Where, seed: int, skip: Sequence[Sequence[str]] = ()
@@ -128,13 +131,21 @@ def planned(
 def caught(emit: Emit, kernel: Kernel, module: ModuleType, device: Where, seed: int) -> tuple[dict[str, Any], bool]:
     """What became of a mutant, and whether the process cannot go on.
 
-    Only a wrong result or a crash catches it. One that does not compile, or has too little memory, shows nothing.
+    Only a wrong result or a crash catches it. One that does not compile shows nothing; one that has too little memory
+    waits for that of the other mutants, which run at the same time.
     """
     cases = [case for case in kernel.cases if device in case.where]
     shown = {"outcome": "missed", "message": "every case passed"}
     for case in sorted(cases, key=lambda case: LEVELS.index(case.level)):  # what takes long comes last
         emit({"kind": "alive"})  # patience is for a case, not for all of them
         result = run(kernel, case, device, seed, module)
+        for _ in range(TRIES if NO_MEMORY in result["message"] else 0):
+            emit({"kind": "alive"})
+            time.sleep(PAUSE)
+            torch.cuda.empty_cache()
+            result = run(kernel, case, device, seed, module)
+            if NO_MEMORY not in result["message"]:
+                break
         if result["outcome"] in {"wrong", "crash"}:
             found = {"outcome": "caught", "caught_by": case.name, "message": result["message"]}
             return found, result["outcome"] == "crash"
@@ -164,5 +175,5 @@ def _failure(error: Exception) -> dict[str, Any]:
     if any(text in said for text in NOT_ON_THIS_GPU):
         return {"outcome": "skip", "message": "this GPU has no fp8 (e4m3) arithmetic"}
     if "out of memory" in said:
-        return {"outcome": "error", "message": f"the GPU's memory does not suffice: {first_line(said)}"}
+        return {"outcome": "error", "message": f"{NO_MEMORY}: {first_line(said).partition('. GPU')[0]}"}
     return {"outcome": "refused", "message": first_line(said), "evidence": {"error": said[-2000:]}}
