@@ -170,11 +170,14 @@ class _Wrapped:
         return self._results(self.function.peer, dict(inputs), "the peer")
 
     def _work(self, inputs: Inputs, _outputs: Tensors) -> Work:
-        """Each argument and each result once; what is modified is written, too."""
+        """Each argument and each result once; what is modified is written, too, and no other result where returned."""
         copies = {n: value.clone() if isinstance(value, torch.Tensor) else value for n, value in inputs.items()}
         results = self._results(self.function.call, dict(copies), "the function")
         tensors = [value for value in inputs.values() if isinstance(value, torch.Tensor)]
-        written = [*results.values(), *(inputs[name] for name in self.function.modifies)]
+        modified = [copies[name] for name in self.function.modifies]
+        places = {tensor.untyped_storage().data_ptr() for tensor in modified}
+        new = (result for result in results.values() if result.untyped_storage().data_ptr() not in places)
+        written = [*new, *modified]
         flops = 0
         if self.function.flops is not None:
             arguments = {name: value for name, value in inputs.items() if name != SEED}
