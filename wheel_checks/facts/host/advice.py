@@ -231,14 +231,15 @@ def _undecided_fix(facts: HostFacts, builds: Sequence[Build], gpus: Sequence[Hos
             commands += [step for step in first if step not in commands]
             commands += noted((last,), f"when nvidia-smi shows CUDA {major}{newer}")
             newer = ""
-    if configured_index(facts):
-        commands = []  # which builds it has is not known
     version, _where = driver_version(facts)
-    told = f"{version} is past the table of {load('drivers')['collected']}" if version else "none was found"
-    summary = (
-        f"Which build fits depends on the newest CUDA that the driver supports, and that is unknown (driver: {told}). "
-        "`nvidia-smi` shows it as CUDA Version; take the command for it."
-    )
+    found = f"{version} is past the table of {load('drivers')['collected']}" if version else "none was found"
+    depends = f"the newest CUDA that the driver supports, and that is unknown (driver: {found})"
+    if configured_index(facts):  # which builds it has is not known
+        return Fix(
+            f"Which build fits depends on what the configured index has, and on {depends}. Where a driver and a GPU "
+            "are, `wheelproof doctor --fix` asks that index and shows a plan first."
+        )
+    summary = f"Which build fits depends on {depends}. `nvidia-smi` shows it as CUDA Version; take the command for it."
     return Fix(summary, (*commands, *noted((check_torch(facts),), "afterwards")))
 
 
