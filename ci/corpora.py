@@ -17,7 +17,8 @@ from packaging.utils import canonicalize_name
 
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.accelerator.signals import active_requirements
-from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient

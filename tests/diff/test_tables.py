@@ -15,7 +15,7 @@ from tests.support.reports import HOSTILE
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.difference.libraries import LinkDifference
 from wheel_checks.facts.difference.wheels import Compared, Difference
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.report.wording import json_ready
 from wheelproof.diff import markdown, text
 from wheelproof.diff.rows import LIMIT, NONE, PRESENT, Row, Section, Table, build_table

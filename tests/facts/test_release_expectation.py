@@ -21,7 +21,7 @@ from wheel_checks.facts.release_expectation import (
     parse_release_expectation,
     read_release_expectation,
 )
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 
 TORCH = Path(__file__).parents[2] / "ci" / "release" / "torch.toml"
 FULL = """\

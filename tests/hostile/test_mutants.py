@@ -10,7 +10,7 @@ from tests.support.facts import facts_of
 from tests.support.mutants import Mutant, mutants
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.model import Outcome
 from wheel_checks.rules.shared.installers import installer_evidence
 from wheel_checks.runner import run_rules

@@ -14,7 +14,7 @@ from tests.support.facts import facts_of
 from tests.support.fatbin import fat_binary, section
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.difference.wheels import Difference, compare_wheels
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 
 MACHINES = {"aarch64": AARCH64, "x86_64": X86_64}
 

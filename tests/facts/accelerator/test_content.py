@@ -16,7 +16,7 @@ from wheel_checks.facts.accelerator.meaning import is_known_by_name, library_mea
 from wheel_checks.facts.accelerator.shown import AcceleratorContent
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.reading import read_archive
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.elf.bytes import ByteRange, WholeFile
 from wheel_checks.formats.elf.file import Missing, read_elf
 from wheel_checks.formats.elf.sections import Sections
@@ -355,7 +355,7 @@ def test_at_depth_full_what_lies_far_is_read_to_prove_absence(monkeypatch: pytes
     library = Pe(imports=("KERNEL32.dll",), code=noise, behind=noise).build().data
     wheel = WheelBuilder("demo", "1.0", "cp312-cp312-win_amd64").add("demo/_C.pyd", library)
     monkeypatch.setattr("wheel_checks.facts.pe.reading.EFFORT", 50_000)
-    monkeypatch.setattr("wheel_checks.facts.wheel.contents.QUICK", 100_000)
+    monkeypatch.setattr("wheel_checks.facts.wheel.contents_reading.QUICK", 100_000)
 
     certainty = {depth: facts_of(wheel, depth=depth).accelerator for depth in (Depth.QUICK, Depth.FULL)}
 

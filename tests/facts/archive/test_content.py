@@ -12,7 +12,7 @@ from tests.support.wheels import WheelBuilder, torch_like
 from tests.support.zips import ZipEntry, write_zip
 from wheel_checks.facts.archive.content import verify_content
 from wheel_checks.facts.archive.facts import Archive
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.zip.directory import EndRecord, Member
 from wheel_checks.model import Unavailable
 

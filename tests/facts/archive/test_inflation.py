@@ -12,7 +12,7 @@ from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.archive.content import verify_content
 from wheel_checks.facts.archive.inflation import unpackable
 from wheel_checks.facts.elf.native_members import read_native_members
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.zip import directory
 from wheel_checks.formats.zip.directory import Member, apart
 from wheel_checks.model import Unavailable

@@ -17,7 +17,7 @@ from wheel_checks.facts.difference.libraries import (
 )
 from wheel_checks.facts.elf.member_elf import MemberElf
 from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.elf.file import Missing
 from wheel_checks.formats.gpu.fatbin import GpuCode
 from wheel_checks.model import Unavailable

@@ -22,7 +22,7 @@ from wheel_checks.facts.difference.wheels import (
     name_sides,
     side_of,
 )
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.member_roles import Kind
 from wheel_checks.model import Unavailable
 

@@ -23,7 +23,7 @@ from wheel_checks.facts.gpu.code import GpuCodeFacts, LibraryGpuCode
 from wheel_checks.facts.gpu.reading import read_gpu_code, read_until
 from wheel_checks.facts.gpu.streaming import scan, search
 from wheel_checks.facts.gpu.targets import parse_gpus
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.gpu.fatbin import GpuCode, read_fatbins
 from wheel_checks.model import Unavailable
 

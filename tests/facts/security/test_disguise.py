@@ -9,7 +9,7 @@ import pytest
 from tests.support.elf import X86_64, Elf
 from tests.support.facts import facts_of
 from tests.support.wheels import WheelBuilder
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.model import Unavailable
 
 LIBRARY = Elf(machine=X86_64).build().data

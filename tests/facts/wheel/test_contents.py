@@ -21,7 +21,8 @@ from tests.support.range_server import RangeServer, Resource
 from tests.support.wheels import WheelBuilder
 from wheel_checks.errors import ChangedFileError, OfflineError
 from wheel_checks.facts.archive.kept import kept_facts
-from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient
@@ -166,7 +167,7 @@ def test_two_processes_at_once_read_the_same(reading: Reading, server: RangeServ
     program = f"""
 from pathlib import Path
 from tests.facts.wheel.test_contents import Reading
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.sources.http import cache_database
 cache_database._PATIENCE = 600.0  # a busy machine may keep a lock for long
 

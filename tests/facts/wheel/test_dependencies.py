@@ -27,7 +27,8 @@ from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import LinkFacts
 from wheel_checks.facts.links.unresolved import SymbolFacts
 from wheel_checks.facts.wheel.dependencies import Dependencies, Resolved
-from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.neighbours import Neighbour
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.model import Unavailable

@@ -15,8 +15,8 @@ from tests.support.zips import ZipEntry, write_zip
 from wheel_checks.errors import NotFoundError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.reading import TAIL
-from wheel_checks.facts.wheel.contents import QUICK_BYTES
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.contents_reading import QUICK_BYTES
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.reading import Request, read_wheel
 from wheel_checks.facts.wheel.summary import headline, summarize
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata

@@ -10,7 +10,8 @@ from tests.support.elf import X86_64, Elf
 from tests.support.facts import facts_of
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.security.startup import MOST_FILES
-from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.wheel.entry_points import MAX_ENTRIES
 from wheel_checks.formats.wheel.startup_file import MAX_SIZE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.rules.case import WARNING, Case
 from tests.support.pairs import difference, wheel_for
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 
 HOOK = "import demo.hooks\n"
 

@@ -13,7 +13,8 @@ from tests.support.fatbin import fat_binary, section
 from tests.support.variants import VariantWheel, document, variant
 from tests.support.wheels import torch_like
 from wheel_checks.facts.gpu.targets import parse_gpus
-from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.variant import VariantIndex
 from wheel_checks.formats.wheel.variant_metadata import parse_variant_metadata
 from wheel_checks.model import Unavailable

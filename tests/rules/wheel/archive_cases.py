@@ -8,7 +8,8 @@ from typing import Any
 from tests.rules.case import WARNING, Case
 from tests.support.facts import facts_of, listed
 from tests.support.wheels import WheelBuilder
-from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.facts import WheelFacts
 
 MIB = 1024 * 1024
 

@@ -9,7 +9,8 @@ from tests.support.facts import facts_of
 from tests.support.fatbin import Image
 from tests.support.wheels import WheelBuilder, torch_like
 from wheel_checks.facts.gpu.targets import parse_gpus
-from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.facts import WheelFacts
 
 
 def on(driver: str, gpus: str = "") -> dict[str, object]:

@@ -11,7 +11,8 @@ from tests.support.facts import AARCH64 as TARGET
 from tests.support.facts import facts_of
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.links.linking import lay_out, link
-from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.formats.elf.bytes import ByteRange
 from wheel_checks.formats.elf.file import ElfFacts, Missing
 from wheel_checks.model import need

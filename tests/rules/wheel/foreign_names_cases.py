@@ -10,7 +10,8 @@ from tests.support.elf import Elf, Symbol
 from tests.support.facts import AARCH64, facts_of
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.links.linking import lay_out, link
-from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import need
 from wheel_checks.targets.target import Target
 

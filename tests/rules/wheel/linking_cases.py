@@ -10,7 +10,8 @@ from tests.support.environments import library
 from tests.support.facts import AARCH64, facts_of
 from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.links.linking import AbsentPackage, lay_out, link
-from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import Unavailable, need
 
 LINUX = "manylinux_2_28_aarch64"

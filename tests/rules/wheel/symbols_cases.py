@@ -11,7 +11,8 @@ from tests.support.wheels import WheelBuilder
 from wheel_checks.facts.gpu.targets import parse_gpus
 from wheel_checks.facts.links.linking import lay_out, link
 from wheel_checks.facts.links.unresolved import SymbolFacts, UnresolvedFile
-from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.model import need
 
 MODULE = "demo/demo_cuda.cpython-312-aarch64-linux-gnu.so"

@@ -12,7 +12,8 @@ from tests.support.growth import assert_at_most_doubles
 from tests.support.wheels import WheelBuilder
 from wheel_checks.catalogue import select_rules
 from wheel_checks.facts.expectations import Expectations
-from wheel_checks.facts.wheel.facts import Depth, WheelFacts
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.runner import run_rules
 
 SIZE = 150

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare the two sides and print the report with its tables. Raises WheelproofError."""
-    from wheel_checks.facts.wheel.facts import Depth
+    from wheel_checks.facts.wheel.depth import Depth
     from wheel_checks.targets.target import this_machine
     from wheelproof.diff.report import diff
     from wheelproof.diff.sides import split_sides

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheel_checks.errors import UsageError
     from wheel_checks.facts.expectations import Expectations, parse_expectation
     from wheel_checks.facts.gpu.targets import parse_gpus
-    from wheel_checks.facts.wheel.facts import Depth
+    from wheel_checks.facts.wheel.depth import Depth
     from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT
     from wheel_checks.targets.locked import LockChoice
     from wheel_checks.targets.target import parse_targets, this_machine
@@ -73,7 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     from wheelproof.stack.inputs import parse_inputs
     from wheelproof.stack.locks import find_lock, read_request, targets_of
     from wheelproof.stack.other_side import opened_other
-    from wheelproof.stack.report import StackRequest, judge_stack
+    from wheelproof.stack.report import judge_stack
+    from wheelproof.stack.request import StackRequest
     from wheelproof.wheels.declared_model import Chosen
     from wheelproof.wheels.model import Judgement
 

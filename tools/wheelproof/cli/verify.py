@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Judge the targets and print the report. Raises WheelproofError."""
     from wheel_checks.facts.expectations import Expectations, parse_expectation, parse_size
     from wheel_checks.facts.gpu.targets import parse_gpus
-    from wheel_checks.facts.wheel.facts import Depth
+    from wheel_checks.facts.wheel.depth import Depth
     from wheelproof.verify.wheels import verify
     from wheelproof.wheels.model import Judgement
     from wheelproof.wheels.planning import Wanted

@@ -16,7 +16,7 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.release import FileInRelease, ReleaseFacts, ReleaseFile, lay_out, release_version
 from wheel_checks.facts.release_expectation import ExpectedPlatform, ReleaseExpectation, UploadRules
 from wheel_checks.facts.wheel.dependencies import Dependencies
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.file_names import WHEEL_SUFFIX, is_variants_file_of
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.variant_label import is_variant

@@ -13,7 +13,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 
 from wheel_checks.errors import WheelproofError
 from wheel_checks.facts.accelerator.meaning import is_known_by_name
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.resolution import active_with_extras
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.client import HttpClient

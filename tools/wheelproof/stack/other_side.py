@@ -16,7 +16,7 @@ from wheel_checks.sources.scratch_folder import scratch_folder
 from wheel_checks.targets.locked import LockChoice
 from wheelproof.stack.inputs import parse_inputs
 from wheelproof.stack.locks import find_lock, read_request
-from wheelproof.stack.report import StackRequest
+from wheelproof.stack.request import StackRequest
 from wheelproof.wheels.declared_model import Chosen
 
 LARGEST_LOCK = 64 << 20  # bytes, as git gives them; reading the lock has its own bound

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.answers.stack import StackQuestion, answer_stack
 from wheel_checks.errors import UsageError, WheelproofError
 from wheel_checks.facts.stack.facts import DECLARED, StackFacts, StackPackage, Unhashed
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.digests import WrongMetadataError
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.formats.wheel.variant_label import is_variant
@@ -21,13 +21,12 @@ from wheel_checks.model import Answer, Audience, Report, Rule, Subject, Unavaila
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.installer_config import IndexConfig
-from wheel_checks.sources.uv.resolver import DEFAULT_TIMEOUT, NoSolutionError
+from wheel_checks.sources.uv.resolver import NoSolutionError
 from wheel_checks.targets.target import Target
 from wheelproof.reporting import OpenReport
 from wheelproof.stack.fronts import asked_through
 from wheelproof.stack.locked import LockedStack, read_locked
 from wheelproof.stack.locked_facts import with_lock
-from wheelproof.stack.locks import LockRequest
 from wheelproof.stack.packages import (
     Pick,
     build_facts,
@@ -36,9 +35,9 @@ from wheelproof.stack.packages import (
     take_variant,
 )
 from wheelproof.stack.places import at_place, place_of
+from wheelproof.stack.request import StackRequest
 from wheelproof.stack.resolution import resolve_stack
 from wheelproof.stack.table import ShownStack, headline, is_asked_for, overview, package_facts, table
-from wheelproof.wheels.asked import Asked
 from wheelproof.wheels.indexes import KnownIndexes, with_offers
 from wheelproof.wheels.judging import (
     compare_siblings,
@@ -62,24 +61,6 @@ if TYPE_CHECKING:  # few packages have variants, and few runs follow links
     from wheelproof.wheels.machine_choice import ReleaseVariants
 
 KINDS = ("wheel", "release", "package", "stack", "indexes")  # what rules of this command judge
-
-
-@dataclass(frozen=True, slots=True)
-class StackRequest:
-    """What is resolved, for which targets and GPUs (product names), and how the resolver is to be run.
-
-    ``machines`` choose among variants, where packages have some. ``timeout`` is in seconds, for each run of the
-    resolver. ``lock`` is the lock file whose packages are judged: then nothing is resolved.
-    """
-
-    asked: Asked
-    targets: tuple[Target, ...]
-    gpus: tuple[str, ...] = ()
-    pre: bool = False
-    offline: bool = False
-    timeout: float = DEFAULT_TIMEOUT
-    machines: tuple[Machine, ...] = ()
-    lock: LockRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from wheelproof.wheels.resolving import ArchiveSearch, Settled
 if TYPE_CHECKING:
     from wheel_checks.errors import WheelproofError
     from wheel_checks.facts.stack.facts import Unhashed
-    from wheelproof.stack.report import StackRequest
+    from wheelproof.stack.request import StackRequest
 
 
 @dataclass(frozen=True, slots=True)

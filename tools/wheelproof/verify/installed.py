@@ -11,7 +11,7 @@ from wheel_checks.facts.installed.facts import InstalledDistribution, InstalledE
 from wheel_checks.facts.installed.reading import Reading, read_installed
 from wheel_checks.facts.installed.summary import headline, summarize, summarize_distribution
 from wheel_checks.facts.pins.receipt import InstalledGuard, read_installed_guard
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.model import Report, Rule, Subject
 from wheel_checks.runner import run_rules

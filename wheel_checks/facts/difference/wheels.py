@@ -23,7 +23,8 @@ from wheel_checks.facts.difference.libraries import (
     compare_gpu_code,
     compare_links,
 )
-from wheel_checks.facts.wheel.facts import NO_STARTUP, WheelFacts
+from wheel_checks.facts.wheel.depth import NO_STARTUP
+from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.member_roles import Kind, members_by_role
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
 from wheel_checks.formats.wheel.wheel_name import WheelName

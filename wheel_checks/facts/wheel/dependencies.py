@@ -20,7 +20,7 @@ from wheel_checks.facts.elf.native_members import is_library, read_native_member
 from wheel_checks.facts.elf.reading import THRIFTY
 from wheel_checks.facts.links.closure import Status
 from wheel_checks.facts.links.linking import AbsentPackage, LaidOutWheel, LinkFacts, lay_out, link, modules_to_read
-from wheel_checks.facts.wheel.contents import ELFS, WHOLE_ELFS
+from wheel_checks.facts.wheel.contents_reading import ELFS, WHOLE_ELFS
 from wheel_checks.facts.wheel.facts import WheelFacts
 from wheel_checks.facts.wheel.module_sources import joined, kept_module_sources, packages_of
 from wheel_checks.facts.wheel.neighbours import TORCH, Neighbour, Outline, Outlines

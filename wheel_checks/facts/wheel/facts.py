@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.security.startup import StartupFacts
+from wheel_checks.facts.wheel.depth import NO_ELFS, NO_GPU_CODE, NO_HEADS, NO_STARTUP, NOT_COMPARED
 from wheel_checks.formats.digests import StatedHash, WrongHash
 from wheel_checks.formats.index_page import IndexFile, OtherListing
 from wheel_checks.formats.wheel.core_metadata import CoreMetadata
@@ -30,28 +30,8 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
     from wheel_checks.formats.wheel.python_source import ModuleSources
 
 NO_SIDECAR = Unavailable("the index offers no METADATA separate from the wheel (PEP 658)")
-NO_ELFS = Unavailable("ELF files are not read at depth quick", "--depth links")
 _NO_LINKS = Unavailable("what libraries link to is not followed at depth quick", "--depth links")
-NOT_COMPARED = Unavailable("contents are not compared at depth quick", "--depth full reads every byte")
-NO_STARTUP = Unavailable("the files that run code when Python starts were not read")
-NO_HEADS = Unavailable("what native members are was not read at depth quick", "--depth links")
 NO_UPLOAD = Unavailable("what an index looks at when a wheel is uploaded was not read")
-NO_GPU_CODE = Unavailable("GPU code is not read at this depth", "--depth gpu")
-
-
-class Depth(enum.StrEnum):
-    """How deep to look: quick reads the directory and small members, links also every ELF file and the wheels that it
-    links to, gpu also the GPU code, full every byte.
-    """
-
-    QUICK = "quick"
-    LINKS = "links"
-    GPU = "gpu"
-    FULL = "full"
-
-    def includes(self, other: Depth) -> bool:
-        """True when this depth reads what ``other`` reads."""
-        return list(Depth).index(self) >= list(Depth).index(other)
 
 
 @dataclass(frozen=True, slots=True)

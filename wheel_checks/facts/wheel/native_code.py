@@ -1,6 +1,6 @@
 """The steps of reading contents that look into native code: the accelerator that it shows, and its GPU code.
 
-Each takes contents and returns them with one more fact; see :mod:`wheel_checks.facts.wheel.contents`.
+Each takes contents and returns them with one more fact; see :mod:`wheel_checks.facts.wheel.contents_reading`.
 """
 
 from __future__ import annotations

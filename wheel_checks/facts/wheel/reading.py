@@ -14,8 +14,10 @@ from wheel_checks.errors import FormatError, SourceError
 from wheel_checks.facts.accelerator.verdict import AcceleratorFacts, judge
 from wheel_checks.facts.archive.facts import MAX_READ
 from wheel_checks.facts.archive.kept import NOTHING_KEPT, FileFacts
-from wheel_checks.facts.wheel.contents import WheelContents, read_contents
-from wheel_checks.facts.wheel.facts import NO_SIDECAR, Depth, WheelFacts
+from wheel_checks.facts.wheel.contents import WheelContents
+from wheel_checks.facts.wheel.contents_reading import read_contents
+from wheel_checks.facts.wheel.depth import Depth
+from wheel_checks.facts.wheel.facts import NO_SIDECAR, WheelFacts
 from wheel_checks.facts.wheel.native_code import with_accelerator, with_gpu_code_for
 from wheel_checks.formats.digests import StatedHash, compare_hashes, first_difference
 from wheel_checks.formats.index_page import IndexFile

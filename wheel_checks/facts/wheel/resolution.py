@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from wheel_checks.errors import FormatError, NotFoundError
 from wheel_checks.facts.accelerator.signals import marker_fault
 from wheel_checks.facts.archive.kept import kept_facts
-from wheel_checks.facts.wheel.contents import read_metadata
+from wheel_checks.facts.wheel.contents_reading import read_metadata
 from wheel_checks.formats.digests import WrongHash, WrongMetadataError, compare_hashes
 from wheel_checks.formats.index_page import IndexFile
 from wheel_checks.formats.wheel.core_metadata import MAX_SIZE as LARGEST_METADATA

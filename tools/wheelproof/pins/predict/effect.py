@@ -16,7 +16,7 @@ from wheel_checks.facts.pins.changes import Fate, PackageChange, Role
 from wheel_checks.facts.pins.import_order import Copy, ImportOrder
 from wheel_checks.facts.pins.outcome import Watch, changes_between
 from wheel_checks.facts.stack.facts import Demand
-from wheel_checks.facts.wheel.facts import Depth
+from wheel_checks.facts.wheel.depth import Depth
 from wheel_checks.facts.wheel.resolution import metadata_reader
 from wheel_checks.formats.index_page import IndexFile, file_from_url
 from wheel_checks.model import Unavailable
