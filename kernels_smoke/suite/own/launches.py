@@ -15,12 +15,17 @@ from typing import Any
 
 from torch.utils._python_dispatch import _disable_current_modes
 from triton.runtime.autotuner import Autotuner
-from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
 from kernels_smoke.suite.own.mutations import without_decorators
 
-JITTED = (JITFunction, InterpretedFunction)
+JITTED: tuple[Any, ...] = (JITFunction,)  # what ``triton.jit`` makes
+try:
+    from triton.runtime.interpreter import InterpretedFunction
+except ModuleNotFoundError:  # it needs NumPy, which kernels that are compiled do without
+    pass
+else:
+    JITTED = (JITFunction, InterpretedFunction)
 
 
 @contextlib.contextmanager
@@ -98,7 +103,7 @@ def _replace(function: Any, source: str) -> None:
                 other.device_caches.clear()
         return
     function.rewriter._prepare_source = lambda _lines: source  # noqa: SLF001  # where it reads the file's lines
-    InterpretedFunction.rewritten_fn.pop(function.fn, None)
+    type(function).rewritten_fn.pop(function.fn, None)
 
 
 @contextlib.contextmanager
