@@ -25,6 +25,14 @@ def pip(*arguments: str, note: str = "") -> Advice:
     return command(sys.executable, "-m", "pip", *arguments, note=note)
 
 
+def doctor(note: str = "") -> Advice:
+    """What finds the torch, and the Triton that belongs to it, which fit the driver, the GPU and all that is installed.
+
+    A newer torch or Triton by itself would replace what other packages pin.
+    """
+    return command("wheelproof", "doctor", "--python", sys.executable, note=note)
+
+
 def pipe(*commands: Sequence[str], note: str = "") -> Advice:
     """Programs of which each reads what the one before it prints."""
     return {"commands": [list(argv) for argv in commands], "note": note}

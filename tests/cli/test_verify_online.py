@@ -29,7 +29,7 @@ def test_torch_2_10_for_aarch64_is_cpu_only(wheelproof: Wheelproof) -> None:
     run = wheelproof("verify", "torch==2.10.0", "--platform", "aarch64", "--python", "3.12", "--expect", "cuda")
     assert run.status == 1
     assert "CPU only (2.10.0+cpu)" in run.out
-    assert "pip install 'torch>=2.11'" in run.out
+    assert "pip install torch==2.11.0" in run.out
 
 
 def test_torch_2_10_for_x86_64_is_cuda_12_8_of_build_3(wheelproof: Wheelproof) -> None:

@@ -12,7 +12,7 @@ import sys
 import uuid
 from pathlib import Path
 
-from kernels_smoke.suite.advice import command, export, operand, pip, unset
+from kernels_smoke.suite.advice import command, doctor, export, operand, pip, unset
 from kernels_smoke.suite.probes.answer import Answer, first_line
 
 OLDEST = {"torch": (2, 6), "triton": (3, 3)}
@@ -29,18 +29,12 @@ def torch_build(device: str) -> Answer:
     evidence = {"version": torch.__version__, "built for": f"CUDA {built_for}" if torch.version.cuda else built_for}
     evidence["path"] = str(torch.__file__)
     if (old := _too_old("torch", torch.__version__)) is not None:
-        return Answer("fail", old, evidence, (pip("install", "--upgrade", "torch"),))
+        return Answer("fail", old, evidence, (doctor(),))
     if device == "cuda" and not torch.version.cuda:
         message = (
             f"torch {torch.__version__} is built for {built_for}; there is an NVIDIA GPU, and it needs a CUDA build"
         )
-        fix = (
-            pip("uninstall", "--yes", "torch"),
-            pip("install", "torch>=2.11"),
-            "when that brings the same build again, the index in use offers no other for this platform: "
-            "name one that has CUDA builds (--index-url, with the tag of its CUDA, such as cu130)",
-        )
-        return Answer("fail", message, evidence, fix)
+        return Answer("fail", message, evidence, (doctor(),))
     return Answer("pass", f"torch {torch.__version__}, built for {evidence['built for']}", evidence)
 
 
@@ -55,7 +49,7 @@ def triton_version(device: str) -> Answer:
     evidence = {"version": triton.__version__, "path": str(triton.__file__), "back ends": ", ".join(backends)}
     evidence["torch asks for"] = wanted or "no version"
     if (old := _too_old("triton", triton.__version__)) is not None:
-        return Answer("fail", old, evidence, (pip("install", "--upgrade", "triton"),))
+        return Answer("fail", old, evidence, (doctor(),))
     if device == "cuda" and "nvidia" not in backends:
         message = f"triton {triton.__version__} was built without its back end for NVIDIA GPUs"
         again = pip("install", "--force-reinstall", f"triton=={_public(triton.__version__)}")
@@ -76,9 +70,9 @@ def not_importable(package: str, said: str) -> Answer:
     absent = found[1] if (found := re.match(r"ModuleNotFoundError: No module named '([^']+)'", said)) else ""
     if absent == package:
         message = f"{package} is not installed in this environment"
-        return Answer("error", message, evidence, (pip("install", package),))
+        return Answer("error", message, evidence, (doctor(),))
     message = f"{package} is installed and cannot be imported: {first_line(said)}"
-    fix = [pip("install", "--force-reinstall", package)]
+    fix = [doctor()]
     project = absent.partition(".")[0]
     if project.isidentifier() and project != package:
         fix = [pip("install", project)]
@@ -165,7 +159,7 @@ def ptxas(target: str) -> Answer:
     except (OSError, subprocess.SubprocessError, RuntimeError) as error:
         denied = isinstance(error, PermissionError) and bool(error.filename)
         fix = [command("chmod", "+x", operand(error.filename))] if denied else []  # type: ignore[union-attr]  # of an OSError
-        fix.append(pip("install", "--force-reinstall", "triton"))
+        fix.append(doctor())
         message = f"Triton's ptxas does not run: {first_line(error)}"
         return Answer("fail", message, {"error": str(error)[-2000:]}, tuple(fix))
     release = found[1] if (found := re.search(r"release ([\d.]+)", version)) else "of unknown version"
@@ -174,7 +168,7 @@ def ptxas(target: str) -> Answer:
     if not re.search(rf"\b{architecture}\b", listed):
         message = f"Triton's ptxas ({release}) does not know {architecture}: no kernel can be built for it"
         newer = (
-            pip("install", "--upgrade", "triton", note="sm_110 came with 3.7.1"),
+            doctor("Triton comes with torch; sm_110 came with 3.7.1"),
             export(_variable(tool), "/usr/local/cuda/bin/ptxas", f"of a CUDA toolkit that knows {target}"),
         )
         return Answer("fail", message, evidence, newer)

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_smoke.suite.advice import pip
+from kernels_smoke.suite.advice import doctor, pip
 from kernels_smoke.suite.probes.answer import Answer, first_line
 
 COUNT = 300  # numbers in blocks of 128, so that the last block is masked
@@ -31,11 +31,11 @@ def interpreter() -> Answer:
         message = f"Triton's interpreter does not run with numpy {np.__version__}: {first_line(error)}"
         fix = (
             pip("install", "numpy<2.4", note="Triton 3.6 and older"),
-            pip("install", "--upgrade", "triton"),
+            doctor("Triton comes with torch: a newer torch brings a newer one"),
         )
         return Answer("fail", message, evidence, fix)
     expected = [float(sum(range(first, min(first + 128, COUNT)))) for first in range(0, COUNT, 128)]
     if sums.tolist() != expected:
         message = f"Triton's interpreter sums three blocks to {sums.tolist()}, and not to {expected}"
-        return Answer("fail", message, evidence, (pip("install", "--upgrade", "triton"),))
+        return Answer("fail", message, evidence, (doctor(),))
     return Answer("pass", "Triton's interpreter runs a kernel", evidence)

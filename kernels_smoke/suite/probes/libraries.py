@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import torch
 
-from kernels_smoke.suite.advice import Advice, pip, unset
+from kernels_smoke.suite.advice import Advice, doctor, unset
 from kernels_smoke.suite.probes.answer import Answer, first_line
 
 # Relative errors by norm. Fp32 sums of a thousand products measure some 3e-7, TF32 3e-4, rounding to bf16 1.7e-3.
@@ -15,7 +15,7 @@ FP32, BF16 = 1e-6, 4e-3
 CONVOLUTION = 1e-5  # fp32 by Winograd's algorithm loses some digits; TF32 would still be 30 times that
 REINSTALL = (
     unset("LD_LIBRARY_PATH", "its libraries go before those that the wheels of torch bring"),
-    pip("install", "--force-reinstall", "torch"),
+    doctor("is a file of torch, or of the libraries that it loads, not the one that was installed?"),
 )
 
 

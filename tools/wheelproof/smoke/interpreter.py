@@ -69,9 +69,9 @@ def _same(one: str, other: str) -> bool:
 
 
 def _no_torch(*looked_at: str) -> NotFoundError:
-    install = run(path(looked_at[0]), "-m", "pip", "install", "torch", "triton")
+    doctor = run("wheelproof", "doctor", "--python", path(looked_at[0]))
     return NotFoundError(
         f"torch is missing: {' and '.join(looked_at)} {'has' if len(looked_at) == 1 else 'have'} none",
         expected="an interpreter that has torch and triton, which the kernels need",
-        hint=f"name it (--python PATH), or install them here: {in_words(install)}",
+        hint=f"name it (--python PATH), or find out which build fits here: {in_words(doctor)}",
     )
