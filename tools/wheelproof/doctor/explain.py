@@ -9,8 +9,10 @@ from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.host.log.facts import LARGEST, MOST_LINES, Log, parse_log
 from wheel_checks.model import CheckResult, Finding, Outcome, Overview, Report, Rule, Severity, Subject
 from wheel_checks.phrases import and_more
-from wheel_checks.rules.host.log_texts import UNRECOGNISED, Recognition, findings, nothing_known, recognise
+from wheel_checks.rules.host.cause import CAUSES
+from wheel_checks.rules.host.log_texts import UNRECOGNISED, nothing_known, recognise
 from wheel_checks.runner import run_rules
+from wheelproof.doctor.log_causes import LogCause, causes, in_order
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
 NEXT = "`wheelproof doctor`, run on the machine of the log, finds the cause by looking, and proves it."
@@ -21,28 +23,35 @@ def explain(data: bytes, name: str, selection: Selection = EVERY_RULE) -> Report
     """The report on a log: a finding for each cause that it shows, the root first, or undecided when it shows none."""
     opened = OpenReport("explain")
     log = parse_log(data)
-    found = recognise(log)
+    found = causes(log)
     selection.rules("log")  # for its error
     facts = {
         "recognised": bool(found),
         "lines": log.line_count,
-        "catalogue": [one.catalogue for one in found if one.catalogue],
+        "catalogue": _catalogue(log, found),
         "cut": log.cut,
     }
     return opened.close(
-        (Subject(name, "log", "", facts, tuple(_results(log, selection))),),
+        (Subject(name, "log", "", facts, tuple(_results(log, found, selection))),),
         selection,
         overview=Overview(f"{name}: {_headline(log, found)}", notes=tuple(_notes(log, found))),
     )
 
 
-def _results(log: Log, selection: Selection) -> Iterator[CheckResult]:
+def _catalogue(log: Log, found: Sequence[LogCause]) -> list[str]:
+    """The entries of the catalogue, in the order of the causes."""
+    by_text = {one.rule: one.catalogue for one in recognise(log)}
+    known = (by_text.get(one.rule, CAUSES[one.rule].catalogue if one.rule in CAUSES else "") for one in found)
+    return [name for name in known if name]
+
+
+def _results(log: Log, found: Sequence[LogCause], selection: Selection) -> Iterator[CheckResult]:
     """Those of the causes, each under its id; one that is undecided where no cause is known, or none is asked for."""
     rules = {rule.id: rule for kind in ("host", "log") for rule in select_rules(kind)}
-    causes = [_result(rules[identity], finding) for identity, finding in findings(log)]
-    kept = list(selection.kept(causes))
+    results = [_result(rules[identity], finding) for identity, finding in in_order(found)]
+    kept = list(selection.kept(results))
     yield from kept
-    if not causes:
+    if not results:
         yield from run_rules([rules[UNRECOGNISED]], log, Expectations())
     elif all(result.outcome is Outcome.SKIP for result in kept):
         yield CheckResult(UNRECOGNISED, rules[UNRECOGNISED].title, Outcome.ERROR, Severity.ERROR, LEFT_OUT)
@@ -60,13 +69,13 @@ def _result(rule: Rule, finding: Finding) -> CheckResult:
     )
 
 
-def _headline(log: Log, found: Sequence[Recognition]) -> str:
+def _headline(log: Log, found: Sequence[LogCause]) -> str:
     if not found:
         return f"not recognised: {nothing_known(log)}"
     return f"{found[0].says} (line {found[0].line}){and_more(len(found) - 1, before=', ')}"
 
 
-def _notes(log: Log, found: Sequence[Recognition]) -> list[str]:
+def _notes(log: Log, found: Sequence[LogCause]) -> list[str]:
     notes = []
     if log.cut:
         limit = LARGEST >> 20

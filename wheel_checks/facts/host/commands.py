@@ -190,8 +190,11 @@ def _system_option(facts: HostFacts) -> list[str]:
 
 
 def _python(facts: HostFacts) -> Word:
-    """The interpreter under diagnosis, the one program that facts choose: by its whole path, and named like one."""
-    if isinstance(facts.interpreter, Unavailable):
+    """The interpreter under diagnosis, the one program that facts choose: by its whole path, and named like one.
+
+    Of a log's the path is not known.
+    """
+    if isinstance(facts.interpreter, Unavailable) or not facts.interpreter.path:
         return "python3"
     file = facts.interpreter.path
     if file.startswith("/") and _PYTHON_NAME.fullmatch(file.rpartition("/")[2]):

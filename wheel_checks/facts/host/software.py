@@ -12,15 +12,15 @@ DANGLING, NOT_EXECUTABLE, TOO_OLD = "its link leads to nothing", "its mode lacks
 class Interpreter:
     """The target interpreter, as a file of the standard library alone told from inside it.
 
-    ``path`` is what was started, ``found`` why that one ("VIRTUAL_ENV names it"). ``version`` is "3.12.3";
-    ``free_threaded`` for 3.13t. ``tags`` are the wheel tags it takes, best first (the first forty). ``include`` is
-    where Python.h belongs, and ``python_h`` whether it is there. ``search_path`` is sys.path, ``working_directory``
-    the current folder, ``user_site`` the user's site-packages when they are searched. ``machine`` is the ELF machine of
-    its binary; ``libc`` its C library and version. ``has_pip`` is False when there is no pip beside it, as in the
-    environments that uv makes. ``fault`` says what happened when it was started ("" when it ran); what is known then
-    was read from its files; ``obstacle`` is one of DANGLING, NOT_EXECUTABLE and TOO_OLD where that is why.
-    ``local_modules`` are files and packages of the working directory with the names of modules of the standard library,
-    where that folder is searched.
+    ``path`` is what was started ("" of a log, which does not say), ``found`` why that one ("VIRTUAL_ENV names it").
+    ``version`` is "3.12.3"; ``free_threaded`` for 3.13t. ``tags`` are the wheel tags it takes, best first (the first
+    forty). ``include`` is where Python.h belongs, and ``python_h`` whether it is there. ``search_path`` is sys.path,
+    ``working_directory`` the current folder, ``user_site`` the user's site-packages when they are searched.
+    ``machine`` is the ELF machine of its binary; ``libc`` its C library and version. ``has_pip`` is False when there is
+    no pip beside it, as in the environments that uv makes. ``fault`` says what happened when it was started ("" when it
+    ran); what is known then was read from its files; ``obstacle`` is one of DANGLING, NOT_EXECUTABLE and TOO_OLD
+    where that is why. ``local_modules`` are files and packages of the working directory with the names of modules of
+    the standard library, where that folder is searched.
     """
 
     path: str

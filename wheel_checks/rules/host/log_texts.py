@@ -12,6 +12,7 @@ from wheel_checks.commands import Command, Export, Options, Pipe, Step, Unset, W
 from wheel_checks.data import load
 from wheel_checks.facts.host.fabric_health import fabric_faults
 from wheel_checks.facts.host.log.facts import Log
+from wheel_checks.facts.host.log.host import refutes_cpu_build
 from wheel_checks.facts.host.log.installs import MANAGERS, manager_of, torch_was_harmed
 from wheel_checks.model import Evidence, Finding, Fix, Severity
 from wheel_checks.phrases import joined
@@ -22,6 +23,7 @@ UNRECOGNISED = "DOC901"
 HARMLESS = "harmless:"
 MORE = "Give more of the log, from its beginning: the first error tells most, and the last line least."
 
+_NO_CUDA = "Torch not compiled with CUDA enabled"
 _FIELD = re.compile(r"\{(\w+)\}")
 
 
@@ -101,16 +103,6 @@ def recognise(log: Log) -> tuple[Recognition, ...]:
     kept = [one for one in found if one.entry.get("instead_of") or one.catalogue not in replaced]
     manager = manager_of(log) if kept else ""
     return tuple(replace(one, manager=manager) for one in sorted(kept, key=lambda one: one.rank))
-
-
-def findings(log: Log) -> Iterator[tuple[str, Finding]]:
-    """The id and the finding of each cause: the first is the root, the others are what else the log shows."""
-    for number, one in enumerate(recognise(log)):
-        if not number or one.harmless:
-            yield one.rule, one.finding
-        else:
-            message = f"also in this log: {one.says}"
-            yield one.rule, replace(one.finding, message=message, severity=Severity.WARNING)
 
 
 @rule(
@@ -214,7 +206,10 @@ _SEARCH = {
     "zypper": ("zypper", "search"),
     "apk": ("apk", "search"),
 }
-_JUDGES: dict[str, Callable[[Log], bool]] = {"torch was harmed": torch_was_harmed}
+_JUDGES: dict[str, Callable[[Log], bool]] = {
+    "torch was harmed": torch_was_harmed,
+    "blocks do not refute it": lambda log: _NO_CUDA in log.text or not refutes_cpu_build(log),
+}
 _STEPS: dict[str, Callable[[Mapping[str, Any], str], Step]] = {
     "run": lambda row, note: Command(tuple(row["run"]), note),
     "pipe": lambda row, note: Pipe(tuple(map(tuple, row["pipe"])), note),

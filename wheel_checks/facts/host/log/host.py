@@ -1,0 +1,367 @@
+"""The host that the blocks of a log show: what is certain of it, and the lines that say so.
+
+Blocks that contradict each other are not mixed. What comes last counts: it is what was there when the log ended. After
+an installer has changed torch, what was said of the packages before no longer holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from packaging.version import Version
+
+from wheel_checks.data import load
+from wheel_checks.facts.gpu.drivers import is_known
+from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.log.blocks import MOST_BLOCKS, Block, Shown, blocks_of
+from wheel_checks.facts.host.log.facts import Log
+from wheel_checks.facts.host.log.installs import manager_of
+from wheel_checks.facts.host.machine import System
+from wheel_checks.facts.host.probes import ChildEnd, CudaProbe, NvmlGpu, NvmlProbe
+from wheel_checks.facts.host.software import Installed, Interpreter, Package, TorchFiles
+from wheel_checks.facts.host.tables import capability_of
+from wheel_checks.facts.host.torch.choice import COMPANIONS, MACHINES, code_of, public
+from wheel_checks.facts.host.torch.fit import is_cpu_build
+from wheel_checks.model import Unavailable
+
+SILENT = Unavailable("a log does not say")
+UNKNOWN_BUILD = "unknown"
+
+_OFFICIAL = re.compile(r"\d{1,3}\.\d{1,3}\.\d{1,3}(?:\+(?P<build>cu\d{2,3}|cpu|rocm[\d.]{1,8}|xpu))?", re.ASCII)
+_CUDA = re.compile(r"\d{1,2}\.\d", re.ASCII)
+_DRIVER = re.compile(r"\d{3}(?:\.\d{1,3}){1,2}", re.ASCII)
+_PYTHON = re.compile(r"(3\.\d{1,2})\.\d{1,2}", re.ASCII)
+_GLIBC = re.compile(r"(?:glibc|ldd|GNU libc)?[ -]*(2\.\d{1,2})", re.ASCII)
+_CHANGES = re.compile(
+    r"""^(?:Successfully\ installed\b(?:\ (?!torch-\d)\S++)*+\ torch-\d
+      | Installing\ collected\ packages:[^\n]{0,1500}\btorch\b
+      | \ *[-+~]\ torch==\d
+      | (?:Found\ existing\ installation:|Attempting\ uninstall:)\ torch\b)""",
+    re.MULTILINE | re.VERBOSE,
+)
+_COMPUTES = re.compile(
+    r"""NCCL\ INFO\ |Automatically\ detected\ platform\ cuda|CUDA\ out\ of\ memory
+      | torch\.cuda\.is_available\(\)[^\n]{0,20}\bTrue\b|^(?:True|cuda:0)$""",
+    re.MULTILINE | re.VERBOSE | re.IGNORECASE,
+)
+_TEGRA = re.compile(r"-tegra\b|nv_tegra_release|\bJetson\b|\(nvgpu\)|\bL4T\b|\bJetPack\b")
+_MACHINE = re.compile(r"\bLinux\b[^\n]{0,200}?\b(x86_64|aarch64)\b|\bmanylinux\w{1,20}_(x86_64|aarch64)\b")
+_OS_IDS = {"apt": "ubuntu", "dnf": "rhel", "zypper": "suse", "apk": "alpine"}
+_PER_PLACE = frozenset(
+    {"torch", "cuda", "hip", "available", "python"}
+)  # values of an environment; others are a machine's
+
+
+@dataclass(frozen=True, slots=True)
+class LogHost:
+    """``facts`` is the host, as far as the log shows one, and ``lines`` where: by the labels torch, build, GPU, driver,
+    machine, and the names of packages.
+
+    ``sees_gpu`` is True where torch saw a GPU, False where it saw none, None where the log does not say. ``gpus`` are
+    the listed ones. ``numpy`` is the version of NumPy next to torch, "" where it is not shown.
+    """
+
+    facts: HostFacts
+    lines: Mapping[str, Shown]
+    sees_gpu: bool | None = None
+    numpy: str = ""
+
+    @property
+    def torch(self) -> TorchFiles | None:
+        """The torch that the log shows."""
+        return None if isinstance(self.facts.installed, Unavailable) else self.facts.installed.torch
+
+    @property
+    def knows_build(self) -> bool:
+        """Whether it is shown, or known by the tables, what torch is built for."""
+        return self.torch is not None and self.torch.cuda != UNKNOWN_BUILD
+
+    @property
+    def lists_gpu(self) -> bool:
+        """Whether a GPU of NVIDIA's is listed."""
+        return isinstance(self.facts.nvml, NvmlProbe) and bool(self.facts.nvml.gpus)
+
+
+def refutes_cpu_build(log: Log) -> bool:
+    """Whether whole blocks of a log show that its last torch is no build for the CPU next to an NVIDIA GPU.
+
+    The lines of collect_env that look so are then of another machine, or of another time.
+    """
+    blocks = blocks_of(log)
+    if not any(block.kind == "collect_env" for block in blocks):
+        return False
+    seen = _merged(blocks, _changes(log))
+    torch = _torch_of(seen)
+    if torch is None:
+        return True
+    host = host_of(log)
+    if host is None or host.torch is None or not host.knows_build:
+        return False
+    return not is_cpu_build(host.torch) or host.sees_gpu is True or not (host.lists_gpu or "driver" in host.lines)
+
+
+@lru_cache(maxsize=1)
+def host_of(log: Log) -> LogHost | None:
+    """The host of a log; None where it shows no torch, or a Jetson, of which other texts decide."""
+    blocks = blocks_of(log)
+    if not blocks or _TEGRA.search(log.text):
+        return None
+    shown = _merged(blocks, _changes(log))
+    torch = _torch_of(shown)
+    if torch is None or not _OFFICIAL.fullmatch(torch.value):
+        return None
+    system = _system(shown, log)
+    machine = system.machine if isinstance(system, System) else ""
+    files = _torch_files(shown, torch.value, machine)
+    gpus = tuple(NvmlGpu(number, gpu.value) for number, gpu in enumerate(shown.gpus))
+    driver = _known(shown.values.get("driver"), _DRIVER)
+    nvml = NvmlProbe(ChildEnd(), 0, driver_version=driver if driver and is_known(driver) else "", gpus=gpus)
+    facts = replace(
+        _silent(),
+        system=system,
+        pci=SILENT if gpus or driver else (),  # without a listed GPU no rule may expect one
+        interpreter=_interpreter(shown, log, machine),
+        installed=_installed(shown, files),
+        nvml=nvml if gpus or driver else SILENT,
+        cuda=_cuda(shown),
+    )
+    lines = {"torch": torch, **{name: shown.packages[name] for name in COMPANIONS if name in shown.packages}}
+    lines |= {"numpy": shown.packages["numpy"]} if "numpy" in shown.packages else {}
+    lines |= {"GPU": shown.gpus[0]} if shown.gpus else {}
+    lines |= {"driver": shown.values["driver"]} if driver else {}
+    for label, key in (("build", "cuda"), ("available", "available"), ("machine", "platform")):
+        lines |= {label: shown.values[key]} if key in shown.values else {}
+    numpy = shown.packages["numpy"].value if "numpy" in shown.packages else ""
+    return LogHost(facts, lines, _sees_gpu(shown, log), numpy)
+
+
+# Merging
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the blocks so far say together."""
+
+    host: str = ""
+    has_env: bool = False
+    values: dict[str, Shown] = field(default_factory=dict)
+    gpus: tuple[Shown, ...] = ()
+    packages: dict[str, Shown] = field(default_factory=dict)
+    conda: dict[str, str] = field(default_factory=dict)
+
+
+def _merged(blocks: Iterable[Block], changes: list[int]) -> _Seen:
+    seen, changed = _Seen(), 0
+    for block in blocks:
+        if any(changed < line < block.line for line in changes):
+            changed = block.line
+            _forget_packages(seen)
+        if _contradicts(seen, block):
+            seen = _Seen()
+        seen.host = block.host or seen.host
+        seen.has_env |= block.kind == "collect_env"
+        seen.values |= block.values
+        seen.gpus = block.gpus if len(block.gpus) > len(seen.gpus) else seen.gpus
+        seen.packages |= block.packages
+        seen.conda |= block.conda
+    if any(line > changed and line > _last_line(seen) for line in changes):
+        _forget_packages(seen)
+    return seen
+
+
+def _last_line(seen: _Seen) -> int:
+    lines = [one.line for one in (*seen.packages.values(), *(seen.values[k] for k in _PER_PLACE & set(seen.values)))]
+    return max(lines, default=0)
+
+
+def _forget_packages(seen: _Seen) -> None:
+    for key in _PER_PLACE & set(seen.values):
+        del seen.values[key]
+    seen.packages.clear()
+    seen.conda.clear()
+
+
+def _contradicts(seen: _Seen, block: Block) -> bool:
+    """Whether a block is of another machine, of another environment, or of another time than those before it."""
+    if (block.kind == "collect_env" and seen.has_env) or (block.host and seen.host and block.host != seen.host):
+        return True
+    for key, shown in block.values.items():
+        if key not in {"torch", "gpu"} and key in seen.values and not _agree(key, seen.values[key].value, shown.value):
+            return True
+    torches = [
+        one.value
+        for one in (
+            *(side.get("torch") for side in (seen.values, block.values)),
+            *(side.get(name) for side in (seen.packages, block.packages) for name in ("torch", "pytorch")),
+        )
+        if one is not None
+    ]
+    if any(not _same_release(one, two) for one in torches for two in torches):
+        return True
+    both = seen.packages.keys() & block.packages.keys()
+    if any(seen.packages[name].value != block.packages[name].value for name in both):
+        return True
+    return not _same_gpus(seen.gpus, block.gpus)
+
+
+def _agree(key: str, one: str, other: str) -> bool:
+    if key in {"driver", "driver_cuda"}:
+        pattern = _DRIVER if key == "driver" else _CUDA
+        return not (pattern.fullmatch(one) and pattern.fullmatch(other)) or one == other
+    return one == other
+
+
+def _same_release(one: str, other: str) -> bool:
+    """Whether two versions may be of one torch: what METADATA says may lack the build."""
+    return public(one) == public(other) and (one == other or "+" not in one or "+" not in other)
+
+
+def _same_gpus(one: tuple[Shown, ...], other: tuple[Shown, ...]) -> bool:
+    """Whether the GPUs may be those of one machine, of which one block lists fewer; names may be cut."""
+    first, second = ({capability_of(gpu.value) or gpu.value for gpu in gpus} for gpus in (one, other))
+    return first <= second or second <= first
+
+
+def _changes(log: Log) -> list[int]:
+    """The lines in which an installer changes torch; of very many the last ones."""
+    found = deque((match.start() for match in _CHANGES.finditer(log.text)), maxlen=MOST_BLOCKS)
+    return [log.line_at(position)[0] for position in found]
+
+
+def _torch_of(seen: _Seen) -> Shown | None:
+    return seen.values.get("torch") or seen.packages.get("torch") or seen.packages.get("pytorch")
+
+
+# What the values mean
+
+
+def _silent() -> HostFacts:
+    """Facts of which every section says why it is unknown."""
+    names = ("system", "container", "limits", "pci", "driver", "nodes", "services", "other_drivers", "interpreter")
+    more = ("installed", "loader", "triton", "indexes", "nvml", "cuda", "torch", "kernel")
+    return HostFacts(**dict.fromkeys((*names, *more), SILENT))  # type: ignore[arg-type]  # every one may be Unavailable
+
+
+def _known(shown: Shown | None, pattern: re.Pattern[str]) -> str:
+    return shown.value if shown is not None and pattern.fullmatch(shown.value) else ""
+
+
+def _system(shown: _Seen, log: Log) -> System | Unavailable:
+    name = shown.values["os"].value if "os" in shown.values else ""
+    platform = shown.values["platform"].value if "platform" in shown.values else ""
+    if re.search(r"Windows|macOS|Darwin", name + platform):
+        return SILENT
+    text = f"{platform}\nLinux {name}" if platform else log.text
+    found = {match[1] or match[2] for match in _MACHINE.finditer(text)}
+    machine = found.pop() if len(found) == 1 else ""
+    if machine not in MACHINES:
+        return SILENT
+    libc = _GLIBC.search(shown.values["libc"].value) if "libc" in shown.values else None
+    wsl = "microsoft" in platform.lower()
+    manager = manager_of(log)
+    os_id = "debian" if "Debian" in name else _OS_IDS[manager]
+    return System(machine, "", os_id, "", ("glibc", libc[1]) if libc else ("", ""), 0, wsl=wsl)
+
+
+def _interpreter(shown: _Seen, log: Log, machine: str) -> Interpreter | Unavailable:
+    """The version of Python, so that no release is advised that has no wheel for it; its path is not known."""
+    found = _PYTHON.match(shown.values["python"].value) if "python" in shown.values else None
+    if found is None:
+        return SILENT
+    has_pip = not re.search(r"\buv pip\b|\buv (?:run|sync|add)\b", log.text)
+    free = "free-threading" in shown.values["python"].value
+    return Interpreter(
+        path="",
+        found="",
+        version=f"{found[1]}.0",
+        implementation="cpython",
+        prefix="",
+        base_prefix="",
+        purelib="",
+        platlib="",
+        search_path=(),
+        working_directory="",
+        include="",
+        python_h=True,
+        machine=machine,
+        libc=("", ""),
+        free_threaded=free,
+        has_pip=has_pip,
+    )
+
+
+def _torch_files(shown: _Seen, version: str, machine: str) -> TorchFiles:
+    """What torch is built for: by its own version, by collect_env, else by the table of the package index."""
+    official = _OFFICIAL.fullmatch(version)
+    build = str(official["build"] or "") if official else ""
+    for name in ("torch", "pytorch"):
+        if not build and name in shown.packages:
+            build = shown.packages[name].value.partition("+")[2]
+    cuda = hip = xpu = ""
+    if build.startswith("cu"):
+        cuda = f"{build[2:-1]}.{build[-1]}"
+    elif build.startswith("rocm"):
+        hip = build[4:]
+    elif build == "xpu":
+        xpu = "unknown version"
+    elif build != "cpu":
+        cuda, hip = _build_shown(shown, version, machine)
+    code = code_of(public(version), cuda, machine) if cuda and cuda != UNKNOWN_BUILD else ()
+    return TorchFiles("", version, cuda, hip, xpu, code, bool(cuda))
+
+
+def _build_shown(shown: _Seen, version: str, machine: str) -> tuple[str, str]:
+    """CUDA and HIP as collect_env has them, or by the table; ``UNKNOWN_BUILD`` where neither says."""
+    values = {key: shown.values[key].value for key in ("cuda", "hip") if key in shown.values}
+    if "cuda" in values and "hip" in values:
+        if re.match(r"\d+\.\d", values["hip"]):
+            return "", values["hip"]
+        if _CUDA.fullmatch(values["cuda"]):
+            return values["cuda"], ""
+        if values["cuda"] in {"None", "Could not collect"} and values["hip"] == "N/A":
+            return "", ""
+    if shown.conda or not machine or "torch" in shown.values:
+        return UNKNOWN_BUILD, ""
+    rows = load("torch_builds")["build"]
+    row = next((row for row in rows if (row["version"], row["machine"]) == (version, machine)), None)
+    return (str(row["cuda"]), "") if row else (UNKNOWN_BUILD, "")
+
+
+def _installed(shown: _Seen, torch: TorchFiles) -> Installed:
+    """Torch and its companions; what a companion requires is in the table of releases, for no list says it."""
+    conda = {name: build for name, build in shown.conda.items() if name == "pytorch"}
+    installer = "conda" if conda else ""
+    own = shown.packages.get("torch")
+    packages = [Package("torch", own.value if own else torch.version, "", installer)]
+    for name in COMPANIONS:
+        if name in shown.packages and _OFFICIAL.fullmatch(shown.packages[name].value):
+            version = shown.packages[name].value
+            build = version.partition("+")[2]
+            packages.append(Package(name, version, "", requires=_requires(name, version), build=build))
+    return Installed(tuple(packages), torch, conda=conda or None)
+
+
+def _requires(name: str, version: str) -> tuple[str, ...]:
+    """The torch of a release of a companion, where the table has one; torchaudio pins it until 2.10."""
+    wanted = [row["version"] for row in load("torch_releases")["release"] if row[name] == f"=={public(version)}"]
+    return (f"torch=={wanted[0]}",) if len(wanted) == 1 else ()
+
+
+def _cuda(shown: _Seen) -> CudaProbe | Unavailable:
+    """The CUDA of the driver, where the table of drivers has it."""
+    version = _known(shown.values.get("driver_cuda"), _CUDA)
+    if version not in {row["cuda"] for row in load("drivers")["branch"]}:
+        return SILENT
+    number = Version(version)
+    return CudaProbe(ChildEnd(), 0, driver_cuda=number.major * 1000 + number.minor * 10)
+
+
+def _sees_gpu(shown: _Seen, log: Log) -> bool | None:
+    available = shown.values["available"].value if "available" in shown.values else ""
+    if available == "True" or _COMPUTES.search(log.text):
+        return True
+    return False if available == "False" else None
