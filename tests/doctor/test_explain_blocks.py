@@ -35,6 +35,13 @@ CPU = collect_env("2.9.1+cpu", "None", [H100], "580.95.05", pip=["numpy==2.3.1",
 HEALTHY = collect_env("2.11.0+cu130", "13.0", [H100], "580.95.05", available=True, pip=["torch==2.11.0"])
 OLD_DRIVER = collect_env("2.11.0+cu130", "13.0", [A100, A100], "550.54.14", pip=["torch==2.11.0"])
 
+CONDA = """# packages in environment at /opt/conda:
+#
+# Name                    Version                   Build  Channel
+numpy                     2.3.1           py312h6a96f54_0    conda-forge
+pytorch                   2.10.0          {build}    conda-forge
+"""
+
 # Name, log, the rule of the first cause, what its first line of evidence quotes, and what its first installation is.
 BROKEN = [
     ("a CPU build next to a GPU", CPU, "DOC102", "PyTorch version: 2.9.1+cpu", "--torch-backend"),
@@ -127,6 +134,28 @@ BROKEN = [
         "--torch-backend=auto --reinstall-package=torch torch==2.9.1",
     ),
     (
+        "a Blackwell and a build of an old release",
+        collect_env("2.5.1+cu124", "12.4", [RTX_5090], "575.64.03", available=True, python="3.10.12"),
+        "DOC702",
+        "PyTorch version: 2.5.1+cu124",
+        "--torch-backend=cu128",
+    ),
+    (
+        "a CPU build in pip show",
+        "Name: torch\nVersion: 2.11.0+cpu\nSummary: Tensors and Dynamic neural networks\n"
+        + nvidia_smi("580.95.05", "13.0"),
+        "DOC102",
+        "Version: 2.11.0+cpu",
+        "--torch-backend=auto --reinstall-package=torch torch==2.11.0",
+    ),
+    (
+        "a CPU build of conda",
+        CONDA.format(build="cpu_generic_py312_h4a3044f_0") + nvidia_smi("550.54.14", "12.4"),
+        "DOC114",
+        "cpu_generic_py312_h4a3044f_0",
+        "CONDA_OVERRIDE_CUDA=12.4 conda install 'pytorch=2.10.0=*cuda*'",
+    ),
+    (
         "NumPy 2 and a torch before it",
         collect_env("2.2.2+cu121", "12.1", [A100], "550.54.14", available=True, pip=["numpy==2.1.0", "torch==2.2.2"]),
         "DOC902",
@@ -160,6 +189,10 @@ HARMLESS = [
     ("a GPU past the table", collect_env("2.11.0+cu130", "13.0", ["NVIDIA Z999"], "580.95.05", available=True)),
     ("a driver past the table", collect_env("2.11.0+cu130", "13.0", [H100], "999.10")),
     ("NumPy 2 and a torch for it", collect_env("2.3.0+cu121", "12.1", [A100], "550.54.14", available=True, pip=["numpy==2.0.0", "torch==2.3.0"])),
+    ("a CUDA build of conda", CONDA.format(build="cuda129_generic_py312_h4a3044f_0") + nvidia_smi("550.54.14", "12.4")),
+    ("a build of another publisher, whose code is not known", collect_env("2.8.0", "12.8", ["Tesla P100-PCIE-16GB"], "580.95.05", available=True)),
+    ("a ROCm build on an AMD GPU", collect_env("2.9.1+rocm6.4", "N/A", hip="6.4.43484", available=True).replace("configuration: No CUDA", "configuration: AMD Instinct MI300X (gfx942:sramecc+:xnack-)")),
+    ("a bug report of vLLM about something else", collect_env("2.7.0+cu126", "12.6", ["NVIDIA L4"], "550.127.05", available=True, columns=True, pip=["numpy==2.2.6", "torch==2.7.0", "torchaudio==2.7.0", "torchvision==0.22.0"]) + "KeyError: 'layers.0.mlp'\n"),
     ("a log that computes", pip_list("torch 2.11.0+cu130") + nvidia_smi("550.54.14", "12.4") + "node:1:1 [0] NCCL INFO Bootstrap\n"),
 ]  # fmt: skip
 

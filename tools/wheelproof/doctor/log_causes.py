@@ -17,6 +17,7 @@ from wheel_checks.catalogue import select_rules
 from wheel_checks.commands import Command
 from wheel_checks.data import load
 from wheel_checks.facts.expectations import Expectations
+from wheel_checks.facts.host.commands import install_with_conda, is_of_conda
 from wheel_checks.facts.host.log.facts import Log
 from wheel_checks.facts.host.log.host import LogHost, host_of
 from wheel_checks.facts.host.machine import System
@@ -155,6 +156,8 @@ def _of_result(host: LogHost, result: CheckResult) -> LogCause:
 
 def _fix(host: LogHost, result: CheckResult) -> Fix | None:
     """The fix of the rule; where the log lacks what it depends on, the command that finds it out comes first."""
+    if is_of_conda(host.facts):
+        return _by_conda(host)
     if result.fix is None or not isinstance(host.facts.system, System):
         return _by_installer(host)
     summary = _GET_VERSION.sub("nvidia-smi", result.fix.summary.replace(" in NVML, table", " in the log, table"))
@@ -164,14 +167,29 @@ def _fix(host: LogHost, result: CheckResult) -> Fix | None:
 
 def _by_installer(host: LogHost) -> Fix:
     """The installed release again, in the build that uv chooses on that machine: the log does not say which it is."""
-    version = public(host.torch.version) if host.torch else ""
-    known = next((row["version"] for row in load("torch_releases")["release"] if row["version"] == version), "")
+    known = _known_release(host)
     if not known:
         return Fix("Install a build of torch for the GPU and the driver that the command shows.", (SHOW_DRIVER,))
     wanted = (f"torch=={known}", *companions(known, host.facts.installed))
     again = (f"--reinstall-package={Requirement(word).name}" for word in wanted)
     install = Command(("uv", "pip", "install", "--torch-backend=auto", *again, *wanted))
     return Fix(f"Install torch {known} again, in the build for this GPU and driver.", (SHOW_DRIVER, install))
+
+
+def _by_conda(host: LogHost) -> Fix:
+    """The installed release again, as a CUDA build that conda chooses by the driver."""
+    known, driver = _known_release(host), driver_cuda(host.facts)
+    first = () if driver else (SHOW_DRIVER,)
+    if not known:
+        return Fix("Let conda install a CUDA build of pytorch for the driver.", (SHOW_DRIVER,))
+    install = install_with_conda(host.facts, f"pytorch={known}=*cuda*", cuda=driver.version if driver else "")
+    return Fix(f"Let conda install a CUDA build of pytorch {known}.", (*first, install))
+
+
+def _known_release(host: LogHost) -> str:
+    """The release of the installed torch, as the table writes it; "" for one that it does not have."""
+    version = public(host.torch.version) if host.torch else ""
+    return next((str(row["version"]) for row in load("torch_releases")["release"] if row["version"] == version), "")
 
 
 def _of_numpy(host: LogHost) -> Iterator[LogCause]:

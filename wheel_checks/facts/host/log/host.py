@@ -302,7 +302,10 @@ def _torch_files(shown: _Seen, version: str, machine: str) -> TorchFiles:
         if not build and name in shown.packages:
             build = shown.packages[name].value.partition("+")[2]
     cuda = hip = xpu = ""
-    if build.startswith("cu"):
+    from_conda = next((_conda_build(text) for name, text in shown.conda.items() if name == "pytorch"), "")
+    if from_conda:
+        cuda = "" if from_conda == "cpu" else from_conda
+    elif build.startswith("cu"):
         cuda = f"{build[2:-1]}.{build[-1]}"
     elif build.startswith("rocm"):
         hip = build[4:]
@@ -310,8 +313,29 @@ def _torch_files(shown: _Seen, version: str, machine: str) -> TorchFiles:
         xpu = "unknown version"
     elif build != "cpu":
         cuda, hip = _build_shown(shown, version, machine)
-    code = code_of(public(version), cuda, machine) if cuda and cuda != UNKNOWN_BUILD else ()
+    own = build.startswith("cu") or "torch" not in shown.values  # conda's builds of the same CUDA have other code
+    code = _code(public(version), cuda, machine) if own and not shown.conda else ()
     return TorchFiles("", version, cuda, hip, xpu, code, bool(cuda))
+
+
+def _conda_build(text: str) -> str:
+    """What a build string of conda's pytorch says: "cpu", "12.9", "" for one that says nothing.
+
+    Such as cpu_generic_py312_h4a3044f_0, cuda129_mkl_py312_h1234567_300, py3.12_cuda12.4_cudnn9.1.0_0.
+    """
+    if re.search(r"(?:^|_)cpu(?:_|$)", text):
+        return "cpu"
+    found = re.search(r"(?:^|_)cuda(\d{2})\.?(\d)(?:_|$)", text)
+    return f"{found[1]}.{found[2]}" if found else ""
+
+
+def _code(version: str, cuda: str, machine: str) -> tuple[str, ...]:
+    """The code of a build of PyTorch's index; () where no table has it."""
+    if known := code_of(version, cuda, machine):
+        return known
+    rows = load("torch_releases")["former_build"]
+    fits = (row for row in rows if (row["cuda"], row["machine"]) == (cuda, machine) and version in row["releases"])
+    return next((tuple(f"sm_{sm}" for sm in row["code"]) for row in fits), ())
 
 
 def _build_shown(shown: _Seen, version: str, machine: str) -> tuple[str, str]:
@@ -341,7 +365,7 @@ def _installed(shown: _Seen, torch: TorchFiles) -> Installed:
         if name in shown.packages and _OFFICIAL.fullmatch(shown.packages[name].value):
             version = shown.packages[name].value
             build = version.partition("+")[2]
-            packages.append(Package(name, version, "", requires=_requires(name, version), build=build))
+            packages.append(Package(name, version, "", installer, requires=_requires(name, version), build=build))
     return Installed(tuple(packages), torch, conda=conda or None)
 
 

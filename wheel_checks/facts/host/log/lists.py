@@ -24,6 +24,7 @@ _TORCH = re.compile(
     )""",
     re.MULTILINE | re.VERBOSE,
 )
+_SHOW = re.compile(r"^Name: torch\nVersion: (?P<version>\d[\w.+!]{0,40})$", re.MULTILINE)  # pip show
 _ROW = re.compile(
     r"""(?P<of>\[(?:pip3?|conda)\]\ )?(?P<name>[A-Za-z0-9_][\w.-]{0,80})
     (?P<between>\ +|==|\.__version__\ ?=\ ?|\ ?[:=]\ ?)
@@ -48,12 +49,14 @@ class PackageList:
 def package_lists(log: Log) -> list[PackageList]:
     """The lists with a torch, in the order of the log."""
     found: dict[int, PackageList] = {}
+    for match in deque(_SHOW.finditer(log.text), maxlen=MOST_LISTS):
+        found[match.start()] = PackageList(match.start(), {"torch": (match["version"], match.start("version"))}, {})
     positions = deque((match.start() for match in _TORCH.finditer(log.text)), maxlen=MOST_LISTS)
     for position in positions:
         one = _list_around(log.text, position)
         if one is not None:
             found[one.start] = one
-    return list(found.values())
+    return sorted(found.values(), key=lambda one: one.start)
 
 
 def _list_around(text: str, position: int) -> PackageList | None:
