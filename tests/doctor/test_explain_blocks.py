@@ -193,6 +193,9 @@ HARMLESS = [
     ("a build of another publisher, whose code is not known", collect_env("2.8.0", "12.8", ["Tesla P100-PCIE-16GB"], "580.95.05", available=True)),
     ("a ROCm build on an AMD GPU", collect_env("2.9.1+rocm6.4", "N/A", hip="6.4.43484", available=True).replace("configuration: No CUDA", "configuration: AMD Instinct MI300X (gfx942:sramecc+:xnack-)")),
     ("a bug report of vLLM about something else", collect_env("2.7.0+cu126", "12.6", ["NVIDIA L4"], "550.127.05", available=True, columns=True, pip=["numpy==2.2.6", "torch==2.7.0", "torchaudio==2.7.0", "torchvision==0.22.0"]) + "KeyError: 'layers.0.mlp'\n"),
+    ("a server, then a laptop", nvidia_smi("550.54.14", "12.4", [A100]) + collect_env("2.11.0+cu130", "13.0", pip=["torch==2.11.0"])),
+    ("a laptop, then a server", collect_env("2.11.0+cu130", "13.0", pip=["torch==2.11.0"]) + nvidia_smi("550.54.14", "12.4", [A100])),
+    ("a CPU build that conda replaces", f"{CPU}\nThe following NEW packages will be INSTALLED:\n  pytorch  2.10.0-cuda129_py312\n"),
     ("a log that computes", pip_list("torch 2.11.0+cu130") + nvidia_smi("550.54.14", "12.4") + "node:1:1 [0] NCCL INFO Bootstrap\n"),
 ]  # fmt: skip
 

@@ -19,6 +19,7 @@ from wheel_checks.facts.host.log.facts import Log
 from wheel_checks.facts.host.log.lists import PackageList, package_lists
 
 MOST_BLOCKS = 200  # of each kind; of more the last ones count
+MOST_VALUES = 20_000  # lines of blocks; likewise
 MOST_GPUS = 64
 _NEAR = 120  # lines between two names of one block of collect_env; vLLM's has the CPU and the packages between them
 
@@ -95,7 +96,7 @@ class _Open:
 def blocks_of(log: Log) -> tuple[Block, ...]:
     """The blocks in the order of the log, the last ``MOST_BLOCKS`` of each kind."""
     found: deque[_Open] = deque(maxlen=MOST_BLOCKS)
-    for match in _LINES.finditer(log.text):
+    for match in deque(_LINES.finditer(log.text), maxlen=MOST_VALUES):
         _take(found, match, log)
     machines = [_closed(one, log) for one in found if _is_whole(one)]
     lists = [_of_packages(one, log) for one in package_lists(log)]

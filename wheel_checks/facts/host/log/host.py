@@ -1,15 +1,13 @@
 """The host that the blocks of a log show: what is certain of it, and the lines that say so.
 
-Blocks that contradict each other are not mixed. What comes last counts: it is what was there when the log ended. After
-an installer has changed torch, what was said of the packages before no longer holds.
+Only what no other reading fits becomes a fact: of a build from source, of a nightly one and of a Jetson nothing does.
 """
 
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from packaging.version import Version
@@ -17,13 +15,13 @@ from packaging.version import Version
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.drivers import is_known
 from wheel_checks.facts.host.facts import HostFacts
-from wheel_checks.facts.host.log.blocks import MOST_BLOCKS, Block, Shown, blocks_of
+from wheel_checks.facts.host.log.blocks import Shown, blocks_of
 from wheel_checks.facts.host.log.facts import Log
 from wheel_checks.facts.host.log.installs import manager_of
+from wheel_checks.facts.host.log.merged import CUDA, DRIVER, Seen, merged, torch_of
 from wheel_checks.facts.host.machine import System
 from wheel_checks.facts.host.probes import ChildEnd, CudaProbe, NvmlGpu, NvmlProbe
 from wheel_checks.facts.host.software import Installed, Interpreter, Package, TorchFiles
-from wheel_checks.facts.host.tables import capability_of
 from wheel_checks.facts.host.torch.choice import COMPANIONS, MACHINES, code_of, public
 from wheel_checks.facts.host.torch.fit import is_cpu_build
 from wheel_checks.model import Unavailable
@@ -32,17 +30,8 @@ SILENT = Unavailable("a log does not say")
 UNKNOWN_BUILD = "unknown"
 
 _OFFICIAL = re.compile(r"\d{1,3}\.\d{1,3}\.\d{1,3}(?:\+(?P<build>cu\d{2,3}|cpu|rocm[\d.]{1,8}|xpu))?", re.ASCII)
-_CUDA = re.compile(r"\d{1,2}\.\d", re.ASCII)
-_DRIVER = re.compile(r"\d{3}(?:\.\d{1,3}){1,2}", re.ASCII)
 _PYTHON = re.compile(r"(3\.\d{1,2})\.\d{1,2}", re.ASCII)
 _GLIBC = re.compile(r"(?:glibc|ldd|GNU libc)?[ -]*(2\.\d{1,2})", re.ASCII)
-_CHANGES = re.compile(
-    r"""^(?:Successfully\ installed\b(?:\ (?!torch-\d)\S++)*+\ torch-\d
-      | Installing\ collected\ packages:[^\n]{0,1500}\btorch\b
-      | \ *[-+~]\ torch==\d
-      | (?:Found\ existing\ installation:|Attempting\ uninstall:)\ torch\b)""",
-    re.MULTILINE | re.VERBOSE,
-)
 _COMPUTES = re.compile(
     r"""NCCL\ INFO\ |Automatically\ detected\ platform\ cuda|CUDA\ out\ of\ memory
       | torch\.cuda\.is_available\(\)[^\n]{0,20}\bTrue\b|^(?:True|cuda:0)$""",
@@ -51,9 +40,6 @@ _COMPUTES = re.compile(
 _TEGRA = re.compile(r"-tegra\b|nv_tegra_release|\bJetson\b|\(nvgpu\)|\bL4T\b|\bJetPack\b")
 _MACHINE = re.compile(r"\bLinux\b[^\n]{0,200}?\b(x86_64|aarch64)\b|\bmanylinux\w{1,20}_(x86_64|aarch64)\b")
 _OS_IDS = {"apt": "ubuntu", "dnf": "rhel", "zypper": "suse", "apk": "alpine"}
-_PER_PLACE = frozenset(
-    {"torch", "cuda", "hip", "available", "python"}
-)  # values of an environment; others are a machine's
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +77,9 @@ def refutes_cpu_build(log: Log) -> bool:
 
     The lines of collect_env that look so are then of another machine, or of another time.
     """
-    blocks = blocks_of(log)
-    if not any(block.kind == "collect_env" for block in blocks):
+    if not any(block.kind == "collect_env" for block in blocks_of(log)):
         return False
-    seen = _merged(blocks, _changes(log))
-    torch = _torch_of(seen)
-    if torch is None:
+    if torch_of(merged(log)) is None:
         return True
     host = host_of(log)
     if host is None or host.torch is None or not host.knows_build:
@@ -107,18 +90,15 @@ def refutes_cpu_build(log: Log) -> bool:
 @lru_cache(maxsize=1)
 def host_of(log: Log) -> LogHost | None:
     """The host of a log; None where it shows no torch, or a Jetson, of which other texts decide."""
-    blocks = blocks_of(log)
-    if not blocks or _TEGRA.search(log.text):
-        return None
-    shown = _merged(blocks, _changes(log))
-    torch = _torch_of(shown)
-    if torch is None or not _OFFICIAL.fullmatch(torch.value):
+    shown = merged(log)
+    torch = torch_of(shown)
+    if torch is None or _TEGRA.search(log.text) or not _OFFICIAL.fullmatch(torch.value):
         return None
     system = _system(shown, log)
     machine = system.machine if isinstance(system, System) else ""
     files = _torch_files(shown, torch.value, machine)
     gpus = tuple(NvmlGpu(number, gpu.value) for number, gpu in enumerate(shown.gpus))
-    driver = _known(shown.values.get("driver"), _DRIVER)
+    driver = _known(shown.values.get("driver"), DRIVER)
     nvml = NvmlProbe(ChildEnd(), 0, driver_version=driver if driver and is_known(driver) else "", gpus=gpus)
     facts = replace(
         _silent(),
@@ -139,103 +119,6 @@ def host_of(log: Log) -> LogHost | None:
     return LogHost(facts, lines, _sees_gpu(shown, log), numpy)
 
 
-# Merging
-
-
-@dataclass(slots=True)
-class _Seen:
-    """What the blocks so far say together."""
-
-    host: str = ""
-    has_env: bool = False
-    values: dict[str, Shown] = field(default_factory=dict)
-    gpus: tuple[Shown, ...] = ()
-    packages: dict[str, Shown] = field(default_factory=dict)
-    conda: dict[str, str] = field(default_factory=dict)
-
-
-def _merged(blocks: Iterable[Block], changes: list[int]) -> _Seen:
-    seen, changed = _Seen(), 0
-    for block in blocks:
-        if any(changed < line < block.line for line in changes):
-            changed = block.line
-            _forget_packages(seen)
-        if _contradicts(seen, block):
-            seen = _Seen()
-        seen.host = block.host or seen.host
-        seen.has_env |= block.kind == "collect_env"
-        seen.values |= block.values
-        seen.gpus = block.gpus if len(block.gpus) > len(seen.gpus) else seen.gpus
-        seen.packages |= block.packages
-        seen.conda |= block.conda
-    if any(line > changed and line > _last_line(seen) for line in changes):
-        _forget_packages(seen)
-    return seen
-
-
-def _last_line(seen: _Seen) -> int:
-    lines = [one.line for one in (*seen.packages.values(), *(seen.values[k] for k in _PER_PLACE & set(seen.values)))]
-    return max(lines, default=0)
-
-
-def _forget_packages(seen: _Seen) -> None:
-    for key in _PER_PLACE & set(seen.values):
-        del seen.values[key]
-    seen.packages.clear()
-    seen.conda.clear()
-
-
-def _contradicts(seen: _Seen, block: Block) -> bool:
-    """Whether a block is of another machine, of another environment, or of another time than those before it."""
-    if (block.kind == "collect_env" and seen.has_env) or (block.host and seen.host and block.host != seen.host):
-        return True
-    for key, shown in block.values.items():
-        if key not in {"torch", "gpu"} and key in seen.values and not _agree(key, seen.values[key].value, shown.value):
-            return True
-    torches = [
-        one.value
-        for one in (
-            *(side.get("torch") for side in (seen.values, block.values)),
-            *(side.get(name) for side in (seen.packages, block.packages) for name in ("torch", "pytorch")),
-        )
-        if one is not None
-    ]
-    if any(not _same_release(one, two) for one in torches for two in torches):
-        return True
-    both = seen.packages.keys() & block.packages.keys()
-    if any(seen.packages[name].value != block.packages[name].value for name in both):
-        return True
-    return not _same_gpus(seen.gpus, block.gpus)
-
-
-def _agree(key: str, one: str, other: str) -> bool:
-    if key in {"driver", "driver_cuda"}:
-        pattern = _DRIVER if key == "driver" else _CUDA
-        return not (pattern.fullmatch(one) and pattern.fullmatch(other)) or one == other
-    return one == other
-
-
-def _same_release(one: str, other: str) -> bool:
-    """Whether two versions may be of one torch: what METADATA says may lack the build."""
-    return public(one) == public(other) and (one == other or "+" not in one or "+" not in other)
-
-
-def _same_gpus(one: tuple[Shown, ...], other: tuple[Shown, ...]) -> bool:
-    """Whether the GPUs may be those of one machine, of which one block lists fewer; names may be cut."""
-    first, second = ({capability_of(gpu.value) or gpu.value for gpu in gpus} for gpus in (one, other))
-    return first <= second or second <= first
-
-
-def _changes(log: Log) -> list[int]:
-    """The lines in which an installer changes torch; of very many the last ones."""
-    found = deque((match.start() for match in _CHANGES.finditer(log.text)), maxlen=MOST_BLOCKS)
-    return [log.line_at(position)[0] for position in found]
-
-
-def _torch_of(seen: _Seen) -> Shown | None:
-    return seen.values.get("torch") or seen.packages.get("torch") or seen.packages.get("pytorch")
-
-
 # What the values mean
 
 
@@ -250,7 +133,7 @@ def _known(shown: Shown | None, pattern: re.Pattern[str]) -> str:
     return shown.value if shown is not None and pattern.fullmatch(shown.value) else ""
 
 
-def _system(shown: _Seen, log: Log) -> System | Unavailable:
+def _system(shown: Seen, log: Log) -> System | Unavailable:
     name = shown.values["os"].value if "os" in shown.values else ""
     platform = shown.values["platform"].value if "platform" in shown.values else ""
     if re.search(r"Windows|macOS|Darwin", name + platform):
@@ -267,7 +150,7 @@ def _system(shown: _Seen, log: Log) -> System | Unavailable:
     return System(machine, "", os_id, "", ("glibc", libc[1]) if libc else ("", ""), 0, wsl=wsl)
 
 
-def _interpreter(shown: _Seen, log: Log, machine: str) -> Interpreter | Unavailable:
+def _interpreter(shown: Seen, log: Log, machine: str) -> Interpreter | Unavailable:
     """The version of Python, so that no release is advised that has no wheel for it; its path is not known."""
     found = _PYTHON.match(shown.values["python"].value) if "python" in shown.values else None
     if found is None:
@@ -294,7 +177,7 @@ def _interpreter(shown: _Seen, log: Log, machine: str) -> Interpreter | Unavaila
     )
 
 
-def _torch_files(shown: _Seen, version: str, machine: str) -> TorchFiles:
+def _torch_files(shown: Seen, version: str, machine: str) -> TorchFiles:
     """What torch is built for: by its own version, by collect_env, else by the table of the package index."""
     official = _OFFICIAL.fullmatch(version)
     build = str(official["build"] or "") if official else ""
@@ -338,13 +221,13 @@ def _code(version: str, cuda: str, machine: str) -> tuple[str, ...]:
     return next((tuple(f"sm_{sm}" for sm in row["code"]) for row in fits), ())
 
 
-def _build_shown(shown: _Seen, version: str, machine: str) -> tuple[str, str]:
+def _build_shown(shown: Seen, version: str, machine: str) -> tuple[str, str]:
     """CUDA and HIP as collect_env has them, or by the table; ``UNKNOWN_BUILD`` where neither says."""
     values = {key: shown.values[key].value for key in ("cuda", "hip") if key in shown.values}
     if "cuda" in values and "hip" in values:
         if re.match(r"\d+\.\d", values["hip"]):
             return "", values["hip"]
-        if _CUDA.fullmatch(values["cuda"]):
+        if CUDA.fullmatch(values["cuda"]):
             return values["cuda"], ""
         if values["cuda"] in {"None", "Could not collect"} and values["hip"] == "N/A":
             return "", ""
@@ -355,7 +238,7 @@ def _build_shown(shown: _Seen, version: str, machine: str) -> tuple[str, str]:
     return (str(row["cuda"]), "") if row else (UNKNOWN_BUILD, "")
 
 
-def _installed(shown: _Seen, torch: TorchFiles) -> Installed:
+def _installed(shown: Seen, torch: TorchFiles) -> Installed:
     """Torch and its companions; what a companion requires is in the table of releases, for no list says it."""
     conda = {name: build for name, build in shown.conda.items() if name == "pytorch"}
     installer = "conda" if conda else ""
@@ -375,16 +258,16 @@ def _requires(name: str, version: str) -> tuple[str, ...]:
     return (f"torch=={wanted[0]}",) if len(wanted) == 1 else ()
 
 
-def _cuda(shown: _Seen) -> CudaProbe | Unavailable:
+def _cuda(shown: Seen) -> CudaProbe | Unavailable:
     """The CUDA of the driver, where the table of drivers has it."""
-    version = _known(shown.values.get("driver_cuda"), _CUDA)
+    version = _known(shown.values.get("driver_cuda"), CUDA)
     if version not in {row["cuda"] for row in load("drivers")["branch"]}:
         return SILENT
     number = Version(version)
     return CudaProbe(ChildEnd(), 0, driver_cuda=number.major * 1000 + number.minor * 10)
 
 
-def _sees_gpu(shown: _Seen, log: Log) -> bool | None:
+def _sees_gpu(shown: Seen, log: Log) -> bool | None:
     available = shown.values["available"].value if "available" in shown.values else ""
     if available == "True" or _COMPUTES.search(log.text):
         return True
