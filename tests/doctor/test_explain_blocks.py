@@ -42,6 +42,19 @@ numpy                     2.3.1           py312h6a96f54_0    conda-forge
 pytorch                   2.10.0          {build}    conda-forge
 """
 
+ROCMINFO = """*******
+Agent 2
+*******
+  Name:                    gfx942
+  Uuid:                    GPU-1234
+  Marketing Name:          AMD Instinct MI300X
+  Vendor Name:             AMD
+  Chip ID:                 29857(0x74a1)
+  ISA Info:
+    ISA 1
+      Name:                    amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-
+"""
+
 # Name, log, the rule of the first cause, what its first line of evidence quotes, and what its first installation is.
 BROKEN = [
     ("a CPU build next to a GPU", CPU, "DOC102", "PyTorch version: 2.9.1+cpu", "--torch-backend"),
@@ -156,6 +169,13 @@ BROKEN = [
         "CONDA_OVERRIDE_CUDA=12.4 conda install 'pytorch=2.10.0=*cuda*'",
     ),
     (
+        "a CUDA build on an AMD GPU",
+        collect_env("2.9.1+cu128", "12.8", python="3.12.3") + ROCMINFO,
+        "DOC115",
+        "PyTorch version: 2.9.1+cu128",
+        "--torch-backend=rocm",
+    ),
+    (
         "NumPy 2 and a torch before it",
         collect_env("2.2.2+cu121", "12.1", [A100], "550.54.14", available=True, pip=["numpy==2.1.0", "torch==2.2.2"]),
         "DOC902",
@@ -196,6 +216,8 @@ HARMLESS = [
     ("a server, then a laptop", nvidia_smi("550.54.14", "12.4", [A100]) + collect_env("2.11.0+cu130", "13.0", pip=["torch==2.11.0"])),
     ("a laptop, then a server", collect_env("2.11.0+cu130", "13.0", pip=["torch==2.11.0"]) + nvidia_smi("550.54.14", "12.4", [A100])),
     ("a CPU build that conda replaces", f"{CPU}\nThe following NEW packages will be INSTALLED:\n  pytorch  2.10.0-cuda129_py312\n"),
+    ("an AMD GPU next to an NVIDIA GPU that torch uses", HEALTHY + ROCMINFO),
+    ("a build for the CPU on an AMD GPU", collect_env("2.9.1+cpu", "None") + ROCMINFO),
     ("a log that computes", pip_list("torch 2.11.0+cu130") + nvidia_smi("550.54.14", "12.4") + "node:1:1 [0] NCCL INFO Bootstrap\n"),
 ]  # fmt: skip
 

@@ -129,6 +129,8 @@ def _judged(host: LogHost) -> tuple[str, ...]:
         judged += OF_BUILD
     elif host.knows_build and "driver" in host.lines and host.sees_gpu is False:
         judged += ("A05",)
+    elif host.knows_build and "AMD GPU" in host.lines and host.sees_gpu is False:
+        judged += ("A15",)
     torch = host.torch
     if torch is not None and host.lists_gpu:
         lacking = {gpu.name for gpu in gpus_without_code(host.facts, torch)}

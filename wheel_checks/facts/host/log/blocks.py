@@ -2,7 +2,7 @@
 
 A block is read as its program writes it, and a value of another form is left out. Sources: ``collect_env.py``
 of torch 2.4 to 2.11, ``collect_env.py`` of vLLM (the same names, in columns), nvidia-smi of the drivers 470 to 595 (the
-table, ``-L`` and ``-q``), pip 25, uv 0.9, conda 25.
+table, ``-L`` and ``-q``), rocminfo of ROCm 6, pip 25, uv 0.9, conda 25.
 """
 
 from __future__ import annotations
@@ -46,10 +46,13 @@ _LINES = re.compile(
       | Product[ ]Name[ ]+:[ ](?P<log_gpu>[^\n]{{2,80}})$
       | GPU[ ]\d{{1,3}}:[ ](?P<gpu>[^\n(]{{2,80}}(?:\([^\n)U][^\n)]{{0,20}}\))?)(?:[ ]\(UUID:[^\n]{{0,80}})?$
       | \|[ ]+\d{{1,3}}[ ]+(?P<row>[A-Z][\w. -]{{2,60}}?)(?:[ ]?\.\.\.)?[ ]+(?:On|Off|N/A|WDDM|TCC|MCDM)[ ]+\|
+      | Name:[ ]+(?P<target>gfx[0-9a-f]{{3,5}})$
+      | Chip[ ]ID:[ ]+\d{{1,6}}\(0x(?P<chip>[0-9a-f]{{4}})\)$
       | (?P<none>No[ ]devices[ ]were[ ]found)
     )""",
     re.MULTILINE | re.VERBOSE,
 )
+_BEGIN = {"driver_cuda": "nvidia-smi", "log": "nvidia-smi", "none": "nvidia-smi", "target": "rocminfo"}
 _PROMPT = re.compile(r"[\w.-]{1,40}@(?P<host>[\w.-]{1,60})[:~ ]")
 
 
@@ -64,10 +67,11 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What one block shows. ``kind`` is collect_env, nvidia-smi or packages; ``line`` is its first line.
+    """What one block shows. ``kind`` is collect_env, nvidia-smi, rocminfo or packages; ``line`` is its first line.
 
     ``values`` are by the keys torch, cuda, hip, os, libc, python, platform, available, driver and driver_cuda; ``host``
-    is the name of the machine in the prompt before it, "" where there is none.
+    is the name of the machine in the prompt before it, "" where there is none. ``amd`` are the targets of AMD's GPUs
+    ("gfx942"), each with its number on the PCI bus ("74a1").
     """
 
     kind: str
@@ -75,6 +79,7 @@ class Block:
     host: str = ""
     values: Mapping[str, Shown] = field(default_factory=dict)
     gpus: tuple[Shown, ...] = ()
+    amd: tuple[tuple[Shown, str], ...] = ()
     packages: Mapping[str, Shown] = field(default_factory=dict)
     conda: Mapping[str, str] = field(default_factory=dict)
 
@@ -90,6 +95,7 @@ class _Open:
     key: str = ""
     values: dict[str, Shown] = field(default_factory=dict)
     gpus: list[Shown] = field(default_factory=list)
+    amd: list[tuple[Shown, str]] = field(default_factory=list)
 
 
 @lru_cache(maxsize=1)  # of one log, several ask
@@ -105,35 +111,44 @@ def blocks_of(log: Log) -> tuple[Block, ...]:
 
 def _take(found: deque[_Open], match: re.Match[str], log: Log) -> None:
     """Put the value of a line where it belongs: into the block before it, or into a new one."""
-    line, quote = log.line_at(match.start())
-    key = str(match.lastgroup)
-    text = match[key].strip()
+    key, (line, quote) = str(match.lastgroup), log.line_at(match.start())
+    shown, position = Shown(match[key].strip(), line, quote), match.start()
     current = found[-1] if found else None
     if key == "value":
-        name = _NAMES[match["name"]]
-        near = current is not None and current.kind == "collect_env" and line - current.last <= _NEAR
-        if current is None or not near or name in current.values:
-            current = _begin(found, "collect_env", line, match.start())
-        current.last, current.key = line, name
-        current.values[name] = Shown(text, line, quote)
-        if name == "gpu" and (one := re.fullmatch(r"GPU \d{1,3}: ([^\n(]{2,80}?)", text)):
-            current.gpus.append(Shown(one[1].strip(), line, quote))
+        _take_of_env(found, _NAMES[match["name"]], shown, position)
     elif key == "gpu":
         of_env = current is not None and current.kind == "collect_env" and current.key == "gpu"
         if current is None or not (of_env or current.kind == "list") or line - current.last > 2:
-            current = _begin(found, "list", line, match.start())
+            current = _begin(found, "list", line, position)
         current.last = line
-        _add(current.gpus, Shown(text, line, quote))
-    elif key in {"driver_cuda", "log", "none"}:
-        current = _begin(found, "nvidia-smi", line, match.start())
-        if key == "driver_cuda":
-            current.values["driver"] = Shown(match["driver"], line, quote)
-            current.values["driver_cuda"] = Shown(text, line, quote)
-    elif current is not None and current.kind == "nvidia-smi":
-        if key in {"row", "log_gpu"}:
-            _add(current.gpus, Shown(text, line, quote))
-        else:
-            current.values.setdefault("driver" if key == "log_driver" else "driver_cuda", Shown(text, line, quote))
+        _add(current.gpus, shown)
+    elif key in _BEGIN:
+        current = _begin(found, _BEGIN[key], line, position)
+        current.values |= {key: shown} if key in {"driver_cuda", "target"} else {}
+        current.values |= {"driver": Shown(match["driver"], line, quote)} if key == "driver_cuda" else {}
+    elif current is not None:
+        _take_of_block(current, key, shown)
+
+
+def _take_of_env(found: deque[_Open], name: str, shown: Shown, position: int) -> None:
+    current = found[-1] if found else None
+    near = current is not None and current.kind == "collect_env" and shown.line - current.last <= _NEAR
+    if current is None or not near or name in current.values:
+        current = _begin(found, "collect_env", shown.line, position)
+    current.last, current.key = shown.line, name
+    current.values[name] = shown
+    if name == "gpu" and (one := re.fullmatch(r"GPU \d{1,3}: ([^\n(]{2,80}?)", shown.value)):
+        current.gpus.append(Shown(one[1].strip(), shown.line, shown.quote))
+
+
+def _take_of_block(current: _Open, key: str, shown: Shown) -> None:
+    """A value that means something in a block of its program alone."""
+    if current.kind == "rocminfo" and key == "chip" and not current.amd:
+        current.amd.append((current.values["target"], shown.value))
+    elif current.kind == "nvidia-smi" and key in {"row", "log_gpu"}:
+        _add(current.gpus, shown)
+    elif current.kind == "nvidia-smi" and key in {"log_driver", "log_cuda"}:
+        current.values.setdefault("driver" if key == "log_driver" else "driver_cuda", shown)
 
 
 def _add(gpus: list[Shown], gpu: Shown) -> None:
@@ -150,12 +165,15 @@ def _is_whole(block: _Open) -> bool:
     """Whether a block is one: of collect_env there must be more than a name that other programs write, too."""
     if block.kind == "collect_env":
         return "torch" in block.values and len(block.values) > 1
+    if block.kind == "rocminfo":
+        return bool(block.amd)
     return bool(block.gpus or block.values)
 
 
 def _closed(block: _Open, log: Log) -> Block:
     kind = "nvidia-smi" if block.kind == "list" else block.kind
-    return Block(kind, block.line, _host(log, block.position), block.values, tuple(block.gpus))
+    values = {} if kind == "rocminfo" else block.values
+    return Block(kind, block.line, _host(log, block.position), values, tuple(block.gpus), tuple(block.amd))
 
 
 def _of_packages(found: PackageList, log: Log) -> Block:

@@ -15,6 +15,7 @@ from packaging.version import Version
 from wheel_checks.data import load
 from wheel_checks.facts.gpu.drivers import is_known
 from wheel_checks.facts.host.facts import HostFacts
+from wheel_checks.facts.host.gpu import KfdGpu, OtherDrivers, PciDevice
 from wheel_checks.facts.host.log.blocks import Shown, blocks_of
 from wheel_checks.facts.host.log.facts import Log
 from wheel_checks.facts.host.log.installs import manager_of
@@ -103,7 +104,8 @@ def host_of(log: Log) -> LogHost | None:
     facts = replace(
         _silent(),
         system=system,
-        pci=SILENT if gpus or driver else (),  # without a listed GPU no rule may expect one
+        pci=SILENT if gpus or driver else _amd_devices(shown),  # without a listed GPU no rule may expect one
+        other_drivers=_amd_drivers(shown),
         interpreter=_interpreter(shown, log, machine),
         installed=_installed(shown, files),
         nvml=nvml if gpus or driver else SILENT,
@@ -112,6 +114,7 @@ def host_of(log: Log) -> LogHost | None:
     lines = {"torch": torch, **{name: shown.packages[name] for name in COMPANIONS if name in shown.packages}}
     lines |= {"numpy": shown.packages["numpy"]} if "numpy" in shown.packages else {}
     lines |= {"GPU": shown.gpus[0]} if shown.gpus else {}
+    lines |= {"AMD GPU": shown.amd[0][0]} if shown.amd else {}
     lines |= {"driver": shown.values["driver"]} if driver else {}
     for label, key in (("build", "cuda"), ("available", "available"), ("machine", "platform")):
         lines |= {label: shown.values[key]} if key in shown.values else {}
@@ -256,6 +259,16 @@ def _requires(name: str, version: str) -> tuple[str, ...]:
     """The torch of a release of a companion, where the table has one; torchaudio pins it until 2.10."""
     wanted = [row["version"] for row in load("torch_releases")["release"] if row[name] == f"=={public(version)}"]
     return (f"torch=={wanted[0]}",) if len(wanted) == 1 else ()
+
+
+def _amd_devices(shown: Seen) -> tuple[PciDevice, ...]:
+    return tuple(PciDevice("", "1002", chip, "038000", "amdgpu") for _, chip in shown.amd)
+
+
+def _amd_drivers(shown: Seen) -> OtherDrivers | Unavailable:
+    """The GPUs that rocminfo lists: amdkfd has them."""
+    gpus = tuple(KfdGpu(number, target.value, device=chip) for number, (target, chip) in enumerate(shown.amd, 1))
+    return OtherDrivers(gpus=gpus) if gpus else SILENT
 
 
 def _cuda(shown: Seen) -> CudaProbe | Unavailable:

@@ -37,6 +37,7 @@ class Seen:
     has_env: bool = False
     values: dict[str, Shown] = field(default_factory=dict)
     gpus: tuple[Shown, ...] = ()
+    amd: tuple[tuple[Shown, str], ...] = ()
     packages: dict[str, Shown] = field(default_factory=dict)
     conda: dict[str, str] = field(default_factory=dict)
 
@@ -55,6 +56,7 @@ def merged(log: Log) -> Seen:
         seen.has_env |= block.kind == "collect_env"
         seen.values |= block.values
         seen.gpus = block.gpus if len(block.gpus) > len(seen.gpus) else seen.gpus
+        seen.amd = block.amd or seen.amd
         seen.packages |= block.packages
         seen.conda |= block.conda
     if any(line > changed and line > _last_line(seen) for line in changes):
