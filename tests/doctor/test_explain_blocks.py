@@ -154,6 +154,16 @@ BROKEN = [
         "--torch-backend=cu128",
     ),
     (
+        "a Blackwell and a build of pip in an environment of conda",
+        collect_env("2.6.0+cu124", "12.4", [RTX_5090], "575.64.03", available=True, pip=["torch==2.6.0"]).replace(
+            "[conda] Could not collect",
+            "[conda] numpy     2.1.2    py312h58c1407_0    conda-forge\n[conda] torch     2.6.0+cu124    pypi_0    pypi",
+        ),
+        "DOC702",
+        "PyTorch version: 2.6.0+cu124",
+        "--torch-backend=cu128",
+    ),
+    (
         "a CPU build in pip show",
         "Name: torch\nVersion: 2.11.0+cpu\nSummary: Tensors and Dynamic neural networks\n"
         + nvidia_smi("580.95.05", "13.0"),

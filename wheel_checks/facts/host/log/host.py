@@ -282,6 +282,6 @@ def _cuda(shown: Seen) -> CudaProbe | Unavailable:
 
 def _sees_gpu(shown: Seen, log: Log) -> bool | None:
     available = shown.values["available"].value if "available" in shown.values else ""
-    if available == "True" or _COMPUTES.search(log.text):
+    if available in {"True", "Yes"} or _COMPUTES.search(log.text):
         return True
-    return False if available == "False" else None
+    return False if available in {"False", "No"} else None

@@ -38,7 +38,7 @@ _FILES = re.compile(r"\b(?:cat|COPY|ADD)\b|requirements\S*\.txt|\.lock\b|pyproje
 @dataclass(frozen=True, slots=True)
 class PackageList:
     """``packages`` maps a name to its version and to the position of its row in the text of the log; ``start`` is the
-    position of the first row. ``conda`` are the build strings of conda's packages.
+    position of the first row. ``conda`` has the build string of conda's pytorch.
     """
 
     start: int
@@ -86,7 +86,7 @@ def _list_around(text: str, position: int) -> PackageList | None:
     conda = {
         row["name"]: row["build"]
         for _, row in rows
-        if row["name"] in KNOWN and row["build"] and re.search(r"_h?[0-9a-f]{5,}|_\d+$|^py\d", row["build"])
+        if row["name"] == "pytorch" and row["build"] and re.search(r"_h?[0-9a-f]{5,}|_\d+$|^py\d", row["build"])
     }
     return PackageList(start, packages, conda)
 

@@ -94,7 +94,7 @@ def _contradicts(seen: Seen, block: Block) -> bool:
     if any(not _same_release(one, two) for one in torches for two in torches):
         return True
     both = seen.packages.keys() & block.packages.keys()
-    if any(seen.packages[name].value != block.packages[name].value for name in both):
+    if not all(_same_release(seen.packages[name].value, block.packages[name].value) for name in both):
         return True
     return not _same_gpus(seen.gpus, block.gpus) or _lacks_gpu(seen, block.gpus) or _lacks_gpu(block, seen.gpus)
 
@@ -105,7 +105,7 @@ def _agree(key: str, one: str, other: str) -> bool:
 
 
 def _same_release(one: str, other: str) -> bool:
-    """Whether two versions may be of one torch: what METADATA says may lack the build."""
+    """Whether two versions may be of one distribution: what METADATA says may lack the build."""
     return public(one) == public(other) and (one == other or "+" not in one or "+" not in other)
 
 
