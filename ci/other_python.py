@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
 from ci.lanes import UNIT  # noqa: E402  # found by the line above
 
 USER = 1000
-PACKAGES = ROOT / "docker/debian/packages.txt"
+PACKAGES = ROOT / "tools/wheelproof/matrix/executors/docker/packages.txt"
 MORE = ["g++", "git", "procps", "util-linux"]
 HOOKS = (
     'cp "$1/usr/share/base-passwd/passwd.master" "$1/etc/passwd"',

@@ -34,7 +34,7 @@ LANES = {
     "browser": "no Chromium was found",
     "slurm": "Slurm is not installed, or this user is not root",
     "kernels": "WHEELPROOF_KERNELS_PYTHON names no Python that has torch and triton",
-    "docker": "no Docker engine answers, or it has no image of docker/debian/build.py",
+    "docker": "no Docker engine answers, or it has no image of `wheelproof matrix image`",
     "emulation": "no Docker engine runs our image for the other architecture",
     "shells": "bash, zsh, fish, mandoc or man is not installed",
 }

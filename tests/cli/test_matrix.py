@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
+import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Wheelproof
+
+ROOT = Path(__file__).resolve().parents[2]
 
 MATRIX = """\
 [axes]
@@ -119,6 +126,10 @@ def test_a_cell_without_a_runner_is_refused_for_github(wheelproof: Wheelproof, m
     ("arguments", "says"),
     [
         (["list", "--only", "arm64*"], "no cell of {} matches 'arm64*'"),
+        (["image", "--platform", "aarch64"], "--platform and --python name an image together"),
+        (["image", "--platform", "arm64", "--python", "3.11"], "no image is made for --platform arm64"),
+        (["image", "--platform", "aarch64", "--python", "3.12"], "no image is made for --python 3.12"),
+        (["image"], "no cell needs an image that can be made of Debian's packages"),
         (["run", "--jobs", "0"], "--jobs 0 does nothing"),
         (["run", "--deadline", "0"], "--deadline 0 is no time to wait"),
         (["run", "--executor", "podman"], "invalid choice: 'podman'"),
@@ -138,3 +149,41 @@ def test_a_folder_without_a_matrix_is_told_what_to_do(wheelproof: Wheelproof) ->
     assert answer.status == 2
     assert "the matrix ci/matrix.toml cannot be read: No such file or directory" in answer.err
     assert "docs/matrix.md shows one; --matrix names another" in answer.err
+
+
+def without_docker(folder: Path) -> Path:
+    """A folder with everything that this Python has installed but the package docker."""
+    folder.mkdir()
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if not path.name.startswith(("docker", "wheelproof")):
+            (folder / path.name).symlink_to(path)
+    return folder
+
+
+@pytest.mark.parametrize("checkout", [True, False])
+def test_without_the_package_docker_a_run_says_how_to_install_it(tmp_path: Path, checkout: bool) -> None:
+    """In a checkout the folder docker/ is on the path of imports, and is no package of that name."""
+    installed = without_docker(tmp_path / "installed")
+    for name, source in (("wheelproof", "tools"), ("wheel_checks", ""), ("kernels_smoke", "")):
+        if not checkout:
+            (installed / name).symlink_to(ROOT / source / name)
+    matrix = tmp_path / "m.toml"
+    axes = f'platform = ["{platform.machine()}"]\npython = ["3.11"]\ntorch = ["2.11.0"]'
+    matrix.write_text(f"[axes]\n{axes}\n", encoding="utf-8")
+    places = [installed, ROOT / "tools", ROOT] if checkout else [installed]
+    answer = subprocess.run(
+        [sys.executable, "-S", "-P", "-m", "wheelproof", "matrix", "run", "--matrix", str(matrix), "--quiet"],
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": os.pathsep.join(map(str, places)),
+            "WHEELPROOF_CACHE_DIR": str(tmp_path / "cache"),
+        },
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (answer.returncode, answer.stdout) == (3, "")
+    assert "no cell can run here: the Docker SDK for Python is not installed" in answer.stderr
+    assert f"{sys.executable} -m pip install 'docker>=7'" in answer.stderr

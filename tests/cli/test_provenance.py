@@ -66,7 +66,7 @@ def test_without_the_extra_it_says_what_is_missing(wheelproof: Wheelproof, besid
         run = wheelproof(*command)
         assert (run.status, run.out) == (3, "")
         assert "the package pypi-attestations is not installed" in run.err
-        assert 'pip install "wheelproof[provenance]"' in run.err
+        assert "-m pip install 'pypi-attestations>=0.0.30'" in run.err
 
 
 @pytest.mark.usefixtures("library")

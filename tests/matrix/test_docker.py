@@ -186,7 +186,7 @@ def test_what_is_compiled_in_the_scratch_folder_runs(tmp_path: Path) -> None:
 
 
 def test_an_image_without_the_python_of_the_cell(tmp_path: Path) -> None:
-    cell = Cell("other-python", NATIVE.platform, "3.9", "2.11.0")
+    cell = Cell("other-python", NATIVE.platform, "3.9", "2.11.0", image=image_of(NATIVE))
     with (
         trial(tmp_path, cell) as here,
         pytest.raises(EngineError, match=r"lacks the Python of the cell \(starting python3\.9 in"),

@@ -63,7 +63,7 @@ def test_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
-    with pytest.raises(EngineError, match=r"SDK for Python is not installed \(pip install 'wheelproof\[docker\]'\)"):
+    with pytest.raises(EngineError, match=r"SDK for Python is not installed \(.* -m pip install 'docker>=7'\)"):
         connect({})
 
 
@@ -156,7 +156,15 @@ def test_no_image_of_ours_and_the_command_that_makes_it(tmp_path: Path) -> None:
     assert found is not None
     architecture = {"x86_64": "amd64", "aarch64": "arm64"}[HERE]
     assert found.reason == f"the Docker engine has no image wheelproof/debian:bookworm-{architecture}"
-    assert found.hint == f"python3 docker/debian/build.py {architecture}"
+    assert found.hint == f"wheelproof matrix image --platform {HERE} --python 3.11"
+
+
+@pytest.mark.parametrize("python", ["3.12", "3.13t"])
+def test_a_python_that_no_release_of_debian_has(tmp_path: Path, python: str) -> None:
+    found = obstacle(tmp_path, {}, Cell("other", HERE, python, "2.11.0"))
+    assert found is not None
+    assert found.reason == f"no release of Debian has Python {python}, of which an image could be made"
+    assert found.hint == "Debian has 3.11, 3.13 and 3.14; or name an image that has it, by the key image of the cell"
 
 
 def test_no_image_of_somebody_else(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wheel_checks.errors import FormatError, WheelproofError
+from wheel_checks.extras import how_to_install
 from wheel_checks.model import Unavailable
 from wheel_checks.phrases import shortened
 
@@ -81,7 +82,7 @@ def require_library() -> None:
     if importlib.util.find_spec(_LIBRARY) is None:
         raise MissingExtraError(
             "attestations cannot be verified: the package pypi-attestations is not installed",
-            hint='pip install "wheelproof[provenance]"',
+            hint=how_to_install("provenance"),
         )
 
 

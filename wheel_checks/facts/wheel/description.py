@@ -11,6 +11,7 @@ from email.message import EmailMessage
 from functools import lru_cache
 from importlib.util import find_spec
 
+from wheel_checks.extras import how_to_install
 from wheel_checks.model import Unavailable
 from wheel_checks.process import StartError, run
 from wheel_checks.sources.scratch_folder import scratch_folder
@@ -18,7 +19,6 @@ from wheel_checks.sources.scratch_folder import scratch_folder
 DEADLINE = 60.0  # seconds
 LONGEST = 512 * 1024
 """Characters of a description that is rendered, which bounds the memory that docutils takes."""
-INSTALL = "pip install 'wheelproof[release]' provides readme_renderer"
 _RST = "text/x-rst"
 _RENDERED, _REFUSED = 0, 7
 _PROGRAM = """
@@ -47,7 +47,9 @@ def render_fault(text: str, content_type: str) -> str | Unavailable:
     if len(text) > LONGEST:
         return Unavailable(f"the description has {len(text):,} characters, at most {LONGEST:,} are rendered here")
     if find_spec("readme_renderer") is None:
-        return Unavailable("readme_renderer is not installed, with which the description is rendered", INSTALL)
+        return Unavailable(
+            "readme_renderer is not installed, with which the description is rendered", how_to_install("release")
+        )
     return _rendered(text)
 
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TypeVar
 
 from wheel_checks.errors import FormatError
+from wheel_checks.extras import how_to_install
 from wheel_checks.facts.archive.facts import Archive
 from wheel_checks.facts.archive.kept import AsJson, FileFacts
 from wheel_checks.facts.archive.members import MemberContents, read_members
@@ -20,7 +21,6 @@ from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 
 MOST_SBOMS = 32  # documents of one wheel; auditwheel, maturin and the project write one each
-INSTALL = "pip install 'wheelproof[release]' provides trove-classifiers"
 
 T = TypeVar("T")
 
@@ -70,7 +70,9 @@ def known_classifiers(classifiers: Sequence[str]) -> ClassifierFacts | Unavailab
     if not classifiers:
         return ClassifierFacts("")
     if find_spec("trove_classifiers") is None:
-        return Unavailable("trove-classifiers is not installed, the list of what the index takes", INSTALL)
+        return Unavailable(
+            "trove-classifiers is not installed, the list of what the index takes", how_to_install("release")
+        )
     table = import_module("trove_classifiers")
     return ClassifierFacts(
         metadata.version("trove-classifiers"),

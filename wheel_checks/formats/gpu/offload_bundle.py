@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 
 from wheel_checks.errors import FormatError
+from wheel_checks.extras import how_to_install
 from wheel_checks.formats.gpu.fatbin import Buffer, GpuCode
 
 MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
@@ -124,8 +125,8 @@ def _inflate_zstd(body: bytes) -> bytes:
     else:
         raise FormatError(
             "its offload bundles are compressed by zstd, which this Python cannot read",
-            expected="Python 3.14, or the extra rocm",
-            hint="pip install 'wheelproof[rocm]'",
+            expected="Python 3.14, or the package backports.zstd",
+            hint=how_to_install("rocm"),
         )
     try:
         inflated: bytes = zstd.ZstdDecompressor().decompress(body, max_length=_INNER)

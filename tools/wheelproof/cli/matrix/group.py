@@ -13,6 +13,7 @@ CONFIGURABLE = False
 SUBCOMMANDS = {
     "list": ("wheelproof.cli.matrix.list", "the cells of the matrix"),
     "github": ("wheelproof.cli.matrix.github", "the cells as JSON for `strategy.matrix` of GitHub Actions"),
+    "image": ("wheelproof.cli.matrix.image", "make the container images that cells need, from Debian's packages"),
     "run": ("wheelproof.cli.matrix.run", "take cells through the whole way on this machine, and merge the evidence"),
 }
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from wheel_checks.errors import SourceError
+from wheel_checks.extras import how_to_install
 
 if TYPE_CHECKING:  # the SDK is an extra, and takes a third of a second to import
     from docker import APIClient
@@ -59,9 +60,7 @@ def connect(environ: Mapping[str, str] = os.environ) -> APIClient:
     try:
         importlib.metadata.version("docker")
     except importlib.metadata.PackageNotFoundError:
-        raise EngineError(
-            "the Docker SDK for Python is not installed", hint="pip install 'wheelproof[docker]'"
-        ) from None
+        raise EngineError("the Docker SDK for Python is not installed", hint=how_to_install("docker")) from None
     host = environ.get("DOCKER_HOST") or DEFAULT_HOST
     _knock(host)
     import docker.errors

@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING
 from wheel_checks.commands import in_words, option, run
 from wheel_checks.errors import SourceError
 from wheel_checks.model import Unavailable
+from wheel_checks.phrases import joined
 from wheel_checks.process import Ended
 from wheelproof.matrix.executors.base import Mount
 from wheelproof.matrix.executors.docker import container, emulation
 from wheelproof.matrix.executors.docker.engine import EngineError, answering, connect
+from wheelproof.matrix.executors.docker.image import SUITES, Image
 from wheelproof.matrix.executors.docker.ownership import OWNER_LABEL, RUN_LABEL, is_gone, this_process
 from wheelproof.matrix.model import Cell
 
 if TYPE_CHECKING:  # the SDK is an extra, and takes a third of a second to import
     from docker import APIClient
-
-OUR_IMAGE = "wheelproof/debian:bookworm-"  # and what the engine calls the machine; docker/debian/build.py makes it
-BUILD_COMMAND = "python3 docker/debian/build.py"
 
 # What every command finds: a home that it can write to, and a name for a user that /etc/passwd does not know.
 ENVIRON = {"HOME": "/tmp", "TMPDIR": "/tmp", "USER": "wheelproof", "LOGNAME": "wheelproof", "LANG": "C.UTF-8"}  # noqa: S108  # inside
@@ -120,21 +119,24 @@ class DockerExecutor:
 
     def sweep(self) -> Sequence[str]:
         """Remove the containers of runs whose process has gone; their names. Raises EngineError."""
+        client = self.client
         with answering("listing containers"):
-            ours = list(self.client.containers(all=True, filters={"label": OWNER_LABEL}))
+            ours = list(client.containers(all=True, filters={"label": OWNER_LABEL}))
         return [
             found["Names"][0].removeprefix("/")
             for found in ours
-            if is_gone(found["Labels"]) and container.remove(self.client, found["Id"])
+            if is_gone(found["Labels"]) and container.remove(client, found["Id"])
         ]
 
     def _image_obstacle(self, cell: Cell) -> Unavailable | None:
+        client = self.client  # before the SDK is imported: it may not be installed
         import docker.errors
 
-        client = self.client
         image, architecture = image_of(cell), emulation.DOCKER_NAMES[cell.platform]
-        if image.startswith(OUR_IMAGE):
-            hint = f"{BUILD_COMMAND} {architecture}"
+        ours = Image.named(image)
+        if ours:
+            where = (option("--platform", cell.platform), option("--python", ours.python))
+            hint = in_words(run("wheelproof", "matrix", "image", *where))
         else:
             pull = run("docker", "pull", option("--platform", f"linux/{architecture}"), operands=[image])
             hint = in_words(pull)
@@ -159,8 +161,22 @@ class DockerExecutor:
 
 
 def image_of(cell: Cell) -> str:
-    """The image in which ``cell`` runs: the one that it names, else our Debian for its machine."""
-    return cell.image or OUR_IMAGE + emulation.DOCKER_NAMES[cell.platform]
+    """The image in which ``cell`` runs: the one that it names, else our Debian. Raises EngineError without one."""
+    if cell.image:
+        return cell.image
+    image = debian_image(cell)
+    if image is None:
+        raise EngineError(
+            f"no release of Debian has Python {cell.python}, of which an image could be made",
+            hint=f"Debian has {joined(list(SUITES))}; or name an image that has it, by the key image of the cell",
+        )
+    return image.name
+
+
+def debian_image(cell: Cell) -> Image | None:
+    """The image of Debian with the Python of ``cell``; None when no release has that."""
+    python = python_of(cell).removeprefix("python")
+    return Image(python, emulation.DOCKER_NAMES[cell.platform]) if python in SUITES else None
 
 
 def python_of(cell: Cell) -> str:

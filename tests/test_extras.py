@@ -1,0 +1,37 @@
+"""The optional packages: the table is that of pyproject.toml, and the command is one that pip can run."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from wheel_checks.extras import REQUIREMENTS, how_to_install
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_the_table_is_that_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {
+        name: tuple(f"{found.name}{found.specifier}" for found in map(Requirement, requirements))
+        for name, requirements in project["optional-dependencies"].items()
+        if name != "kernels"  # torch and triton: which build of them is what wheelproof smoke is asked about
+    }
+    assert extras == dict(REQUIREMENTS)
+
+
+@pytest.mark.parametrize("extra", REQUIREMENTS)
+def test_the_command_runs_the_pip_of_this_python(extra: str) -> None:
+    command = shlex.split(how_to_install(extra))
+    assert command[0] == sys.executable
+    empty = [*command, "--dry-run", "--no-index", "--ignore-installed", "--quiet"]
+    answer = subprocess.run(empty, capture_output=True, text=True, check=False)
+    # without an index it gets as far as looking for the first package: the command line itself is understood
+    assert answer.returncode == 1
+    assert f"No matching distribution found for {REQUIREMENTS[extra][0]}" in answer.stderr

@@ -1,0 +1,68 @@
+"""``wheelproof matrix image``: makes the container images that the cells of a matrix need, from Debian's packages."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from wheel_checks.errors import UsageError
+from wheelproof.cli.matrix.options import add_matrix_options, chosen_cells
+from wheelproof.cli.options import add_list, note, open_output
+
+if TYPE_CHECKING:  # not for --help
+    from wheelproof.matrix.executors.docker.image import Image
+
+CONFIGURABLE = False
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``wheelproof matrix image``."""
+    add_matrix_options(parser)
+    add_list(
+        parser, "--platform", "NAME", "make the images of x86_64, aarch64, and not those of a matrix (with --python)"
+    )
+    add_list(parser, "--python", "VERSION", "make the images with these Pythons (with --platform)")
+    parser.add_argument("--force", action="store_true", help="make images that exist again, of today's packages")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make the images and print a line for each. Raises UsageError, and SourceError when one cannot be made."""
+    from wheelproof.matrix.executors.docker.image import build
+
+    if bool(arguments.platform) != bool(arguments.python):
+        raise UsageError("--platform and --python name an image together", expected="both, or neither")
+    images = _named(arguments) if arguments.platform else _of_cells(arguments)
+    with open_output("-") as stream:
+        for image in images:
+            stream.write(f"{build(image, force=arguments.force)}\n")
+            stream.flush()
+    return 0
+
+
+def _named(arguments: argparse.Namespace) -> list[Image]:
+    from wheelproof.matrix.executors.docker.emulation import DOCKER_NAMES
+    from wheelproof.matrix.executors.docker.image import SUITES, Image
+
+    for flag, values, known in (
+        ("--platform", arguments.platform, DOCKER_NAMES),
+        ("--python", arguments.python, SUITES),
+    ):
+        if unknown := next((value for value in values if value not in known), None):
+            raise UsageError(f"no image is made for {flag} {unknown}", expected=f"one of {', '.join(known)}")
+    return [Image(python, DOCKER_NAMES[machine]) for python in arguments.python for machine in arguments.platform]
+
+
+def _of_cells(arguments: argparse.Namespace) -> list[Image]:
+    """The images of the chosen cells, each once. Raises UsageError when none of them needs one of Debian."""
+    from wheelproof.matrix.executors.docker.executor import debian_image
+
+    cells = chosen_cells(arguments)
+    for cell in cells:
+        if cell.image:
+            note(f"{cell.id} names its own image, {cell.image}: `docker pull` fetches it", quiet=False)
+        elif debian_image(cell) is None:
+            note(f"{cell.id}: no release of Debian has Python {cell.python}; name an image that has it", quiet=False)
+    images = [image for cell in cells if not cell.image and (image := debian_image(cell))]
+    if not images:
+        raise UsageError("no cell needs an image that can be made of Debian's packages")
+    return list(dict.fromkeys(images))

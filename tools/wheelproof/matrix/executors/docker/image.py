@@ -1,0 +1,202 @@
+"""Makes a Debian root file system an image for cells, from Debian's packages alone: no image registry is needed.
+
+The packages are unpacked and never configured, so that nothing of another architecture runs: an image takes half a
+minute. It holds a Python with venv and headers, gcc, and the libraries that torch and Triton need (packages.txt). An
+image of the same recipe, which is this file and packages.txt, is not made again, unless that is forced.
+
+The image goes to the engine as an archive that `docker load` reads. `docker import --platform` would be shorter, but an
+engine before version 23 notes its own architecture with the image that it makes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from wheel_checks.errors import SourceError
+from wheel_checks.sources.scratch_folder import scratch_folder
+from wheelproof.matrix.executors.docker.emulation import DOCKER_NAMES
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = "wheelproof/debian"  # the path component keeps an engine from asking a registry's library for it
+SUITES: Mapping[str, str] = {"3.11": "bookworm", "3.13": "trixie", "3.14": "sid"}
+"""The release of Debian that has each Python, for amd64 and arm64 (packages.debian.org, 2026-11). None has 3.10 or 3.12
+next to a current glibc, and none has a free-threaded one."""
+RECIPE_LABEL = "wheelproof.recipe"
+_NAME = re.compile(rf"{REPOSITORY}:([a-z]+)-(amd64|arm64)")
+
+# What the scripts of the packages would do (users, certificates), and removal of what a container has no use for.
+HOOKS = (
+    'cp "$1/usr/share/base-passwd/passwd.master" "$1/etc/passwd"',
+    'cp "$1/usr/share/base-passwd/group.master" "$1/etc/group"',
+    'cat "$1"/usr/share/ca-certificates/mozilla/*.crt > "$1/etc/ssl/certs/ca-certificates.crt"',
+    'find "$1/usr/share/doc" -type f ! -name copyright -delete',
+    'rm -rf "$1"/usr/share/man "$1"/usr/share/info "$1"/usr/share/locale',
+)
+# A mirror may lag behind sid, whose index is valid for a week: the signature holds all the same.
+LATE_MIRROR = '--aptopt=Acquire::Check-Valid-Until "false"'
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image of ours: the Python that it has ("3.13") and the architecture as Debian names it ("arm64")."""
+
+    python: str
+    architecture: str
+
+    @property
+    def suite(self) -> str:
+        """The release of Debian. Raises KeyError for a Python that none has."""
+        return SUITES[self.python]
+
+    @property
+    def name(self) -> str:
+        """What the engine calls it: ``wheelproof/debian:trixie-arm64``."""
+        return f"{REPOSITORY}:{self.suite}-{self.architecture}"
+
+    @classmethod
+    def named(cls, name: str) -> Image | None:
+        """The image of ours with this name; None for any other."""
+        found = _NAME.fullmatch(name)
+        python = next((python for python, suite in SUITES.items() if found and suite == found[1]), None)
+        return cls(python, found[2]) if found and python else None
+
+
+def build(image: Image, *, force: bool = False) -> str:
+    """Make ``image`` unless the engine has it; a sentence that says which. Raises SourceError that says what to do."""
+    _find_tools()
+    if _present_recipe(image.name) == _recipe() and not force:
+        return f"{image.name} (Python {image.python}) exists, of recipe {_recipe()}"
+    with scratch_folder("wheelproof-debian") as folder:
+        archive = folder / "root.tar"
+        _make_root(image, archive)
+        _load(image, archive)
+    # The image that had this name before has no name now.
+    prune = ["docker", "image", "prune", "--force", "--filter", f"label={RECIPE_LABEL}"]
+    subprocess.run(prune, stdout=subprocess.DEVNULL, check=False)
+    return f"{image.name} (Python {image.python}) made, of recipe {_recipe()}"
+
+
+def _find_tools() -> None:
+    for tool, package in (("mmdebstrap", "mmdebstrap"), ("docker", "docker.io")):
+        if not shutil.which(tool):
+            raise SourceError(f"{tool} is not installed", hint=f"on Debian and Ubuntu: apt-get install {package}")
+
+
+def _recipe() -> str:
+    """The digest of everything that decides what is in the image, except for Debian's packages of the day."""
+    return hashlib.sha256(Path(__file__).read_bytes() + (HERE / "packages.txt").read_bytes()).hexdigest()[:16]
+
+
+def _present_recipe(image: str) -> str:
+    """The recipe by which ``image`` was made; empty when the engine has no such image, or one that is not ours."""
+    form = '{{index .Config.Labels "' + RECIPE_LABEL + '"}}'
+    answer = subprocess.run(["docker", "image", "inspect", "--format", form, image], capture_output=True, check=False)
+    return answer.stdout.decode(errors="replace").strip()
+
+
+def packages(image: Image) -> list[str]:
+    """The packages that the image is made of; mmdebstrap adds what these require."""
+    lines = (HERE / "packages.txt").read_text(encoding="utf-8").splitlines()
+    return [line.replace("python3", f"python{image.python}") for line in lines if line and not line.startswith("#")]
+
+
+def _make_root(image: Image, archive: Path) -> None:
+    """Write the root file system to ``archive``, a tar file. Raises SourceError."""
+    command = [
+        *("mmdebstrap", "--quiet", "--variant=extract", LATE_MIRROR, f"--architectures={image.architecture}"),
+        f"--include={','.join(packages(image))}",
+        "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
+        *(f"--extract-hook={hook}" for hook in (*HOOKS, _link_hook(image.python), *compile_hooks(image))),
+        *(image.suite, str(archive)),
+    ]
+    if subprocess.run(command, stdout=sys.stderr, check=False).returncode:
+        raise SourceError(
+            f"mmdebstrap could not make {image.name}; its messages are above",
+            hint="see whether Debian's package servers can be reached, and whether the disk is full",
+        )
+
+
+def _link_hook(python: str) -> str:
+    """The command that makes ``python3`` the image's Python: of Debian's own package it is that of the release."""
+    return f'ln -sf python{python} "$1/usr/bin/python3"'
+
+
+def compile_hooks(image: Image) -> tuple[str, ...]:
+    """The command that compiles Python's own modules, which takes an emulated Python seconds at every start.
+
+    The files are the same on every architecture, so this interpreter makes them when it is of the same version; else
+    the one of the image, unless it is emulated: that takes ten minutes, and a cell keeps its byte code elsewhere.
+    """
+    python = image.python
+    if python == f"{sys.version_info[0]}.{sys.version_info[1]}":
+        return (f'"{sys.executable}" -m compileall -q -j 0 -s "$1" "$1/usr/lib/python{python}"',)
+    if image.architecture == DOCKER_NAMES.get(platform.machine()):
+        return (f'chroot "$1" python{python} -m compileall -q -j 0 /usr/lib/python{python}',)
+    return ()
+
+
+def _load(image: Image, archive: Path) -> None:
+    """Give the root file system to the engine. Raises SourceError."""
+    with archive.open("rb") as file:
+        layer = hashlib.file_digest(file, "sha256").hexdigest()
+    configuration = _as_json(configuration_of(image, layer))
+    name = f"{hashlib.sha256(configuration).hexdigest()}.json"
+    manifest = _as_json([{"Config": name, "RepoTags": [image.name], "Layers": ["layer.tar"]}])
+    with subprocess.Popen(["docker", "load", "--quiet"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as engine:
+        assert engine.stdin is not None  # noqa: S101  # PIPE was asked for
+        try:
+            with tarfile.open(fileobj=engine.stdin, mode="w|") as tar:
+                _add(tar, "manifest.json", len(manifest), io.BytesIO(manifest))
+                _add(tar, name, len(configuration), io.BytesIO(configuration))
+                with archive.open("rb") as file:
+                    _add(tar, "layer.tar", archive.stat().st_size, file)
+        except BrokenPipeError:
+            pass  # the engine has ended and says why
+    if engine.returncode:
+        raise SourceError(
+            f"`docker load` could not take {image.name}; its message is above",
+            hint="does `docker version` show a server?",
+        )
+
+
+def configuration_of(image: Image, layer: str) -> dict[str, Any]:
+    """The configuration of the image with one ``layer``, whose sha256 is given (the OCI image specification)."""
+    created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    labels = {
+        RECIPE_LABEL: _recipe(),
+        "org.opencontainers.image.title": "wheelproof-debian",
+        "org.opencontainers.image.description": f"Debian {image.suite} with Python {image.python} and gcc, for cells",
+        "org.opencontainers.image.created": created,
+    }
+    search_path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    return {
+        "architecture": image.architecture,
+        "os": "linux",
+        "created": created,
+        "config": {"Env": [search_path, "LANG=C.UTF-8"], "Cmd": ["/bin/bash"], "Labels": labels},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer}"]},
+        "history": [{"created": created, "created_by": "wheelproof matrix image"}],
+    }
+
+
+def _as_json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _add(tar: tarfile.TarFile, name: str, size: int, content: IO[bytes]) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = size, 0o644
+    tar.addfile(member, content)
