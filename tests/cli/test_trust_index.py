@@ -376,8 +376,7 @@ def test_a_cell_of_a_matrix(tmp_path: Path, form: str) -> None:
         report = world.run(status=3)
         assert servers.theirs.requests == []
         assert f"--trust-index http://{servers.host}" in json.dumps(report)
-        # A lock of a cell names no URLs, so that a direct one is resolved and not installed.
-        steps = steps_of(world.run("--trust-index", servers.host, status=3 if direct else 0))
+        steps = steps_of(world.run("--trust-index", servers.host, status=3 if direct else 0))  # demo has no module
         assert "failure" not in steps["resolve"]
         assert f"/files/{WHEEL}" in {request.path for request in servers.theirs.requests}
 

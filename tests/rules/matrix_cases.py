@@ -1,4 +1,4 @@
-"""MTX001 to MTX106: what the steps of a cell of a matrix say of it."""
+"""MTX001 to MTX108: what the steps of a cell of a matrix say of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.rules.case import NOTE, Case
 from tests.support.smoke import case, compiled, document, parsed, probe
 from wheel_checks.facts.expectations import parse_expectation
 from wheel_checks.facts.kernels.facts import SmokeDocument
-from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, machine_code
+from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, Step, Tried, machine_code
 from wheel_checks.model import Unavailable
 
 CUDA, CPU = Build("cuda", "13.0", "2.11.0+cu130"), Build("cpu", "", "2.11.0+cpu")
@@ -178,6 +178,28 @@ CASES = [
         "the other one compiles for a further GPU",
         lambda: beside(("mm", "aa"), there=made(("mm", "aa"), targets=("sm_90", "sm_100"))),
     ),
+    Case(
+        "MTX107",
+        "a module of the library raises",
+        partial(
+            cell,
+            modules=Tried(("mine",), "mine: ImportError: broken on purpose"),
+            steps=(Step("import-modules", log="/w/import-modules.log"),),
+        ),
+        ("a module cannot be imported: mine: ImportError: broken on purpose",),
+        evidence=("/w/import-modules.log",),
+    ),
+    Case("MTX107", "every module can be imported", partial(cell, modules=Tried(("mine",)))),
+    Case(
+        "MTX108",
+        "the command fails",
+        partial(
+            cell, command=Tried(("pytest",), "it ended with status 1"), steps=(Step("command", log="/w/command.log"),)
+        ),
+        ("the command failed: it ended with status 1",),
+        evidence=("/w/command.log",),
+    ),
+    Case("MTX108", "the command succeeds", partial(cell, command=Tried(("pytest",)))),
     Case(
         "MTX106",
         "all is equal",

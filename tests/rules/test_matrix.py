@@ -37,6 +37,8 @@ def test_what_there_was_nothing_of_is_skipped_with_its_reason() -> None:
         ("MTX104", cell(CPU), "torch is CPU only (2.11.0+cpu)"),
         ("MTX104", cell(targets=("gfx942",)), "the cell names no NVIDIA GPU"),
         ("MTX105", cell(), "the cell asks for no smoke test, or it was not reached"),
+        ("MTX107", cell(), "the cell asks for none, or it was not reached"),
+        ("MTX108", cell(), "the cell asks for none, or it was not reached"),
         ("MTX106", cell(), "no kernels were compiled"),
         ("MTX106", cell(smoke={"compile": made(("mm", "aa"))}), "no other cell compiles the same kernels"),
         ("MTX106", other_gpus, "x86_64-cell compiles for other GPUs: sm_103, sm_90"),

@@ -13,6 +13,7 @@ from wheel_checks.model import Unavailable
 _NOT_RESOLVED = Unavailable("the requirements were not resolved")
 _NOT_READ = Unavailable("the wheel was not read")
 _NOT_IMPORTED = Unavailable("torch was not imported")
+_NOT_ASKED = Unavailable("the cell asks for none, or it was not reached")
 _ALONE = Unavailable("no other cell compiles the same kernels")
 
 Function = tuple[str, str, str, str]
@@ -80,10 +81,32 @@ class MachineCode:
 
 
 @dataclass(frozen=True, slots=True)
+class TestedWheel:
+    """A wheel that a requirement of the cell names by its URL: the library under test, and not one of an index."""
+
+    name: str
+    version: str
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What was run in the cell for the library under test: modules that were imported, or its own command.
+
+    ``error`` says why it failed, with the last lines of its output; "" when it did not.
+    """
+
+    what: tuple[str, ...]
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CellFacts:
     """One cell. ``wanted`` is what torch must be, ``known`` what it is known to be instead, and ``reason`` why.
 
-    ``resolved`` are versions by project. ``wheel`` is what the wheel on the index shows, ``imported`` what the import
+    ``resolved`` are versions by project, ``tested`` the wheels that the cell names itself.
+    ``wheel`` is what the wheel on the index shows, ``imported`` what the import
     showed; ``import_error`` says why there was none. ``smoke`` holds a document for each kind of smoke test.
     ``targets`` are those that the kernels are compiled for (sm_100). ``reference`` is the cell of the other machine
     that compiles the same kernels, with what it made, "" when the matrix has none.
@@ -100,10 +123,13 @@ class CellFacts:
     targets: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     resolved: Mapping[str, str] | Unavailable = _NOT_RESOLVED
+    tested: tuple[TestedWheel, ...] = ()
     wheel: Build | Unavailable = _NOT_READ
     imported: ImportProof | Unavailable = _NOT_IMPORTED
     import_error: str = ""
     smoke: Mapping[str, SmokeDocument] = field(default_factory=dict)
+    modules: Tried | Unavailable = _NOT_ASKED
+    command: Tried | Unavailable = _NOT_ASKED
     reference: str = ""
     reference_code: MachineCode | Unavailable = _ALONE
 

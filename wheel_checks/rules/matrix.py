@@ -168,6 +168,42 @@ def same_machine_code(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
             yield Finding(f"{len(functions)} functions were compiled {where} only: {_listed(functions)}")
 
 
+@rule(
+    "MTX107",
+    "the modules of the library under test can be imported in the cell",
+    why="A library that installs is not yet one that imports: a missing library, a compiled extension for another "
+    "torch, or an error of its own shows with the first import, on the platform itself.",
+    example="`import mine` raises ImportError: libcudart.so.12 in the aarch64 cell",
+    fix="Read the end of the output and the log of the step; import the module there, against the same versions.",
+)
+def modules_import(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
+    """The modules that the key `import` names, else those of the wheel under test, are imported without an error."""
+    tried = need(cell.modules)
+    if tried.error:
+        yield Finding(f"a module cannot be imported: {tried.error}", _log_of(cell, "import-modules"))
+    elif not tried.what:
+        fix = Fix("Name the modules that must import, by the key `import` of the cell.")
+        yield Finding("the wheel under test has no module, so that nothing was imported", fix=fix, undecided=True)
+
+
+@rule(
+    "MTX108",
+    "the command of the cell succeeds",
+    why="Only the tests of a library know what it must do; the cell runs them against what was installed there.",
+    example="`python -m pytest {project}/tests` fails in the aarch64 cell",
+    fix="Read the end of the output and the log of the step; run the command there, against the same versions.",
+)
+def command_succeeds(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
+    """The key `command` ends with status 0."""
+    tried = need(cell.command)
+    if tried.error:
+        yield Finding(f"the command failed: {tried.error}", _log_of(cell, "command"))
+
+
+def _log_of(cell: CellFacts, step: str) -> tuple[Evidence, ...]:
+    return tuple(Evidence("log", found.log) for found in cell.steps if found.name == step and found.log)
+
+
 def _bad_records(kind: str, document: SmokeDocument) -> Iterator[Finding]:
     told = [(probe.name, probe.ending, probe.message) for probe in document.probes if not probe.mild]
     told += [(f"{run.kernel} / {run.case}", run.ending, run.message) for run in document.runs]

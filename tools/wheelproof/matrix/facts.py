@@ -6,17 +6,18 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from wheel_checks.facts.accelerator.signals import leading_version
 from wheel_checks.facts.kernels.document import parse_smoke_document
 from wheel_checks.facts.kernels.facts import SmokeDocument
-from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step
+from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step, TestedWheel, Tried
 from wheel_checks.model import Unavailable
 from wheelproof.matrix.cells import Died
 from wheelproof.matrix.model import Cell, Smoke
 from wheelproof.matrix.steps import Record, read_record
 from wheelproof.matrix.trees import Lock
-from wheelproof.matrix.trial import IMPORT, smoke_step
+from wheelproof.matrix.trial import COMMAND, IMPORT, MODULES, smoke_step
 from wheelproof.matrix.way import RESOLVE, VERIFY, Task, compile_targets, step_names
 
 _REFERENCE = "x86_64"  # the machine whose cells the others are compared with
@@ -47,10 +48,13 @@ def cell_facts(task: Task, records: Mapping[str, Record], died: Died | None, sou
         targets=compile_targets(cell),
         steps=tuple(steps),
         resolved=Lock.from_json(results[RESOLVE]["packages"]).versions if RESOLVE in results else _missing(RESOLVE),
+        tested=_tested(Lock.from_json(results[RESOLVE]["packages"])) if RESOLVE in results else (),
         wheel=_wheel(results.get(VERIFY)),
         imported=_imported(results.get(IMPORT)),
         import_error=results[IMPORT]["error"] if IMPORT in results else "",
         smoke=dict(_smoke(cell, results)),
+        modules=_tried(results.get(MODULES)),
+        command=_tried(results.get(COMMAND)),
     )
 
 
@@ -85,6 +89,15 @@ def _missing(step: str) -> Unavailable:
     return Unavailable(f"the step {step} was not carried out")
 
 
+def _tested(lock: Lock) -> tuple[TestedWheel, ...]:
+    """The wheels that are named by URL; uv states one digest of each."""
+    return tuple(
+        TestedWheel(name, version, unquote(urlsplit(lock.direct[name]).path).rpartition("/")[2], digests[0])
+        for name, (version, digests) in lock.packages.items()
+        if name in lock.direct
+    )
+
+
 def _wheel(report: Mapping[str, Any] | None) -> Build | Unavailable:
     """What ``wheelproof verify`` says of the wheel of torch."""
     if report is None:
@@ -108,6 +121,13 @@ def _imported(proof: Mapping[str, Any] | None) -> ImportProof | Unavailable:
     name, version = next(((name, version) for name, version in versions.items() if version), ("cpu", ""))
     build = Build(name, leading_version(version), torch["version"])  # torch.version.hip is 6.4.43482-0f2d60242
     return ImportProof(proof["machine"], proof["python"], build, tuple(torch["gpu_code"]), proof["triton"] or "")
+
+
+def _tried(result: Mapping[str, Any] | None) -> Tried | Unavailable:
+    """What ``inside/import_modules.py`` or ``inside/run_command.py`` says."""
+    if result is None:
+        return Unavailable("the cell asks for none, or it was not reached")
+    return Tried(tuple(result.get("what", ())), result["error"])
 
 
 def _smoke(cell: Cell, results: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, SmokeDocument]]:

@@ -21,7 +21,8 @@ class Request:
     """What is to be run. ``source`` names the matrix; ``deadline`` holds for every cell, None for each cell's own.
 
     ``work`` is the work folder, ``cache`` the matrix's folder in the cache. ``trust_index``
-    are the addresses that may be contacted though only the tree names them.
+    are the addresses that may be contacted though only the tree names them; ``named`` says that the user named the
+    matrix, so that local files which it names are read.
     """
 
     source: str
@@ -35,6 +36,7 @@ class Request:
     fresh: bool = False
     selection: Selection = EVERY_RULE
     trust_index: tuple[str, ...] = ()
+    named: bool = True
 
     def tasks(self, run: str) -> list[Task]:
         """One for each cell."""
@@ -51,6 +53,7 @@ class Request:
                 self.selection.asked,
                 self.selection.ignore,
                 self.trust_index,
+                self.named,
             )
             for cell in self.cells
         ]

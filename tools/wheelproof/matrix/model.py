@@ -8,6 +8,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Annotated
 
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from wheel_checks.decode import Made
@@ -41,11 +42,13 @@ class Cell:
     """One cell. ``id`` is safe as the name of a folder: ``aarch64-py3.11-torch2.10.0``.
 
     ``platform`` is the machine ("x86_64" or "aarch64"), ``glibc`` the newest whose wheels are taken ("2.28").
-    ``torch`` and ``packages`` are what is installed, the latter as requirements. ``accelerator`` is what torch must be
-    there, and ``expect`` what it is known to be instead (None: nothing is known). ``gpu`` are the products that the
-    kernels are compiled for. ``smoke`` says how kernels are tried, ``level`` and ``kernels`` (names or families, all
-    when empty) which. ``image`` is that of the Docker executor, "" for its own. ``runner`` are the labels of the
-    GitHub runner, ``deadline`` the seconds that the cell may take.
+    ``torch`` and ``packages`` are what is installed, the latter as requirements. ``wheel`` is the wheel under test (a
+    path, a glob, a URL or a requirement; a requirement once :mod:`wheelproof.matrix.tested` has read it), ``imports``
+    the modules that must import, ``command`` a command of the shell that must end with status 0. ``accelerator`` is
+    what torch must be there, and ``expect`` what it is known to be instead (None: nothing is known). ``gpu`` are the
+    products that the kernels are compiled for. ``smoke`` says how kernels are tried, ``level`` and ``kernels`` (names
+    or families, all when empty) which. ``image`` is that of the Docker executor, "" for its own. ``runner`` are the
+    labels of the GitHub runner, ``deadline`` the seconds that the cell may take.
     """
 
     id: str
@@ -58,6 +61,9 @@ class Cell:
     level: str = "quick"
     kernels: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    wheel: str = ""
+    imports: tuple[str, ...] = ()
+    command: str = ""
     glibc: str = "2.28"
     image: str = ""
     expect: Known | None = None
@@ -73,8 +79,20 @@ class Cell:
 
     @property
     def requirements(self) -> tuple[str, ...]:
-        """What is installed: torch, exactly, and the further packages."""
-        return (f"torch=={self.torch}", *self.packages)
+        """What is installed: torch, exactly, the wheel under test, and the further packages."""
+        return (f"torch=={self.torch}", *([self.wheel] if self.wheel else []), *self.packages)
+
+    @property
+    def under_test(self) -> tuple[str, ...]:
+        """The projects whose own modules must import: the wheel under test, and packages that are named by URL."""
+        named = [Requirement(text) for text in self.requirements]
+        return tuple(found.name for found in named if found.url or str(found) == self.wheel)
+
+    @property
+    def executes(self) -> tuple[str, ...]:
+        """The keys that run something of the matrix's own, or say where the wheel under test is from."""
+        given = {"wheel": self.wheel, "import": self.imports, "command": self.command}
+        return tuple(key for key, value in given.items() if value)
 
     @property
     def needs_gpu(self) -> bool:

@@ -84,6 +84,8 @@ def _notes(cells: Sequence[CellFacts]) -> Iterator[str]:
     for cell in cells:
         if cell.known is not None:
             yield f"{cell.id} is known to be {cell.known}: {cell.reason}"
+        for wheel in cell.tested:
+            yield f"{cell.id} tests {wheel.file}, sha256 {wheel.sha256}"
         kept = [step for step in cell.steps if step.kept]
         if kept:
             names = ", ".join(step.name for step in kept)

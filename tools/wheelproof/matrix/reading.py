@@ -16,7 +16,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from wheel_checks.decode import Check, DecodeError, Fault, Filled, Made
+from wheel_checks.decode import Check, DecodeError, Fault, Filled, Key, Made
 from wheel_checks.errors import FormatError, UsageError
 from wheel_checks.facts.gpu.compile_targets import parse_target
 from wheel_checks.formats.documents import LARGEST, Ratio, read_toml
@@ -29,6 +29,7 @@ MOST_COMBINATIONS = 10_000  # of the axes, before any is excluded
 MOST_CELLS = 256  # what GitHub runs of one matrix (docs.github.com, "Usage limits")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,40}")
 _PYTHON = re.compile(r"3\.[0-9]{1,2}(?:\.[0-9]{1,2})?t?")  # without the other forms of --python: it is part of the id
+_LONGEST_MODULE = 200  # characters
 _GLIBC = re.compile(r"2\.(?:1[7-9]|[2-9][0-9])")  # 2.17 is the oldest for which there are aarch64 wheels (PEP 599)
 
 
@@ -65,6 +66,12 @@ def _package(text: str) -> str:
         raise UsageError(f"{text[:80]!r} is no requirement", expected="one such as numpy or triton==3.6.0") from None
     if canonicalize_name(requirement.name) == "torch":
         raise UsageError("torch stands on an axis of its own", expected="further packages")
+    return text
+
+
+def _module(text: str) -> str:
+    if not all(part.isidentifier() for part in text.split(".")) or len(text) > _LONGEST_MODULE:
+        raise UsageError(f"{text[:80]!r} is no module", expected="one such as mine or mine.kernels")
     return text
 
 
@@ -108,6 +115,9 @@ class _Options:
     level: Annotated[str, _one_of("quick", "full", "deep")] | None = None  # of the suite of kernels
     kernels: tuple[Name, ...] | None = None
     packages: tuple[Annotated[str, Made(_package)], ...] | None = None
+    wheel: Filled | None = None
+    imports: Annotated[tuple[Annotated[str, Made(_module)], ...] | None, Key("import")] = None
+    command: Filled | None = None
     glibc: Annotated[str, Made(_glibc)] | None = None
     image: str | None = None
     runner: tuple[str, ...] | None = None

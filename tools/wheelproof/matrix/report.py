@@ -58,6 +58,8 @@ def cell_json(cell: CellFacts) -> dict[str, Any]:
     }
     if not isinstance(cell.resolved, Unavailable):
         facts["resolved"] = dict(cell.resolved)
+    if cell.tested:
+        facts["tested"] = [asdict(wheel) for wheel in cell.tested]
     if isinstance(cell.build, Build):
         facts |= {"accelerator": cell.build.accelerator, "local_version": cell.build.version}
         facts |= {"cuda": cell.build.accelerator_version} if cell.build.accelerator == "cuda" else {}
@@ -65,6 +67,9 @@ def cell_json(cell: CellFacts) -> dict[str, Any]:
         facts["imported"] = asdict(cell.imported)
     if cell.smoke:
         facts["smoke"] = {kind: _smoke_json(document) for kind, document in cell.smoke.items()}
+    for name, tried in (("modules", cell.modules), ("command", cell.command)):
+        if not isinstance(tried, Unavailable):
+            facts[name] = {"what": tried.what, "error": tried.error}
     code = cell.machine_code
     if isinstance(code, MachineCode):
         facts["machine_code"] = [

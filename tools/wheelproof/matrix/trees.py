@@ -12,7 +12,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +38,13 @@ _PARTIAL = ".partial-"
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """What a cell installs: for each project its version and the sha256 digests of the files that fit the target."""
+    """What a cell installs: for each project its version and the sha256 digests of the files that fit the target.
+
+    ``direct`` are the URLs of the packages that a requirement names by URL: no index is asked for these.
+    """
 
     packages: Mapping[str, tuple[str, tuple[str, ...]]]
+    direct: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -54,31 +58,40 @@ class Lock:
 
     def as_json(self) -> dict[str, Any]:
         """For a record."""
-        return {name: [version, list(digests)] for name, (version, digests) in sorted(self.packages.items())}
+        return {
+            name: [version, list(digests), *([self.direct[name]] if name in self.direct else [])]
+            for name, (version, digests) in sorted(self.packages.items())
+        }
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Lock:
         """What :meth:`as_json` gave."""
-        return cls({name: (version, tuple(digests)) for name, (version, digests) in values.items()})
+        packages = {name: (version, tuple(digests)) for name, (version, digests, *_) in values.items()}
+        return cls(packages, {name: url for name, (_, _, *urls) in values.items() for url in urls})
 
     @classmethod
     def of(cls, packages: Sequence[LockedPackage]) -> Lock:
         """The lock of what uv resolved. Raises SourceError for a package without a digest, which cannot be proven."""
-        found = {}
+        found, direct = {}, {}
         for package in packages:
             digests = tuple(sorted({f.hashes["sha256"] for f in package.files if "sha256" in f.hashes}))
             if not digests:
-                raise SourceError(f"the index tells no sha256 of {package.name} {package.version}")
+                raise SourceError(f"no sha256 is known of {package.label}, so that its wheel cannot be checked")
             found[package.name] = (package.version, digests)
-        return cls(found)
+            if package.direct:
+                direct[package.name] = package.files[0].url
+        return cls(found, direct)
 
     def requirements(self) -> str:
         """As a requirements file with hashes."""
         lines = [
-            " ".join([f"{name}=={version}", *(f"--hash=sha256:{value}" for value in digests)])
+            " ".join([self._requirement(name, version), *(f"--hash=sha256:{value}" for value in digests)])
             for name, (version, digests) in sorted(self.packages.items())
         ]
         return "".join(f"{line}\n" for line in lines)
+
+    def _requirement(self, name: str, version: str) -> str:
+        return f"{name} @ {self.direct[name]}" if name in self.direct else f"{name}=={version}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ It runs in the place that the executor makes, which sees the installed packages 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,15 +16,24 @@ from wheel_checks.errors import SourceError
 from wheel_checks.process import Ended
 from wheelproof.kernels import BOOTSTRAP, MODULE, package_folder
 from wheelproof.matrix.executors.base import Executor, Mount
-from wheelproof.matrix.inside import import_torch
+from wheelproof.matrix.inside import import_modules, import_torch, run_command
 from wheelproof.matrix.model import Cell, Smoke
 from wheelproof.matrix.steps import Steps, digest_of_files
 from wheelproof.matrix.trees import Lock, Trees
 
-IMPORT = "import"
+IMPORT, MODULES, COMMAND = "import", "import-modules", "command"
 REPORTED = (0, 1, 3)  # exit codes of a suite that has written its report
 SLOWNESS = "20"  # by which the suite multiplies its patience: emulation takes so long, and the deadline holds anyway
 _SCRIPT = Path(str(import_torch.__file__))
+_IMPORT_MODULES, _RUN_COMMAND = Path(str(import_modules.__file__)), Path(str(run_command.__file__))
+PROJECT = "{project}"  # in a command: the folder from which the matrix is run, as of cibuildwheel's test-command
+
+
+def trial_steps(cell: Cell) -> tuple[str, ...]:
+    """The names of the steps that are made in the place of the cell, in their order."""
+    modules = [MODULES] if cell.imports or cell.under_test else []
+    command = [COMMAND] if cell.command else []
+    return (IMPORT, *modules, *(smoke_step(kind) for kind in cell.smoke), *command)
 
 
 def smoke_step(kind: Smoke) -> str:
@@ -40,10 +50,17 @@ def try_in_place(
     proof = steps.take(IMPORT, [*where, digest_of_files([_SCRIPT])], trial.import_torch)
     if proof is None or proof["error"]:
         return
+    if MODULES in trial_steps(cell):
+        named = {"modules": cell.imports, "projects": () if cell.imports else cell.under_test}
+        inputs = [*where, digest_of_files([_IMPORT_MODULES]), named]
+        steps.take(MODULES, inputs, partial(trial.told, MODULES, _IMPORT_MODULES, json.dumps(named)))
     code = digest_of_files([trial.kernels])
     for kind in cell.smoke:
         options = list(_options(cell, kind, targets))
         steps.take(smoke_step(kind), [*where, code, options], partial(trial.smoke, kind, options))
+    if cell.command:
+        # What it reads of the project is not known: it is run each time.
+        steps.take(COMMAND, [], trial.command, keep_for=0)
 
 
 def _options(cell: Cell, kind: Smoke, targets: Sequence[str]) -> Iterator[str]:
@@ -80,6 +97,17 @@ class _Trial:
         step = smoke_step(kind)
         return self.steps.document(step, self._run(step, "-c", BOOTSTRAP, self.kernels, MODULE, *options), REPORTED)
 
+    def told(self, step: str, script: Path, *arguments: str | Path) -> dict[str, Any]:
+        """What a script says of itself; "error" says why it found a failure. Raises WheelproofError."""
+        ended = self._run(step, script, *arguments)
+        if ended.status and not ended.timed_out:
+            return {"error": f"ended with status {ended.status}: {self.steps.last_words(step)}"}
+        return self.steps.document(step, ended, (0,))
+
+    def command(self) -> dict[str, Any]:
+        """Run the command of the cell. Raises WheelproofError."""
+        return self.told(COMMAND, _RUN_COMMAND, self.cell.command, Path.cwd())
+
     def _run(self, step: str, *arguments: str | Path) -> Ended:
         """Run the interpreter of the cell. A path is given as it is called in the place."""
         obstacle = self.executor.obstacle(self.cell)
@@ -90,6 +118,7 @@ class _Trial:
             Mount(self.bytecode, "/wheelproof/bytecode", writable=True),
             Mount(self.kernels, "/wheelproof/kernels_smoke"),
             Mount(_SCRIPT.parent, "/wheelproof/inside"),
+            *([Mount(Path.cwd(), "/wheelproof/project")] if step == COMMAND else []),
         )
         with self.executor.place(self.cell, mounts) as place:
             command = [place.python, *(place.inside(a) if isinstance(a, Path) else a for a in arguments)]

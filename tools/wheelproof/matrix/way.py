@@ -5,9 +5,11 @@ Everything that reads an index or a file runs on this machine. What must run on 
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,10 @@ from packaging.requirements import Requirement
 
 import wheel_checks
 import wheelproof
+from wheel_checks.errors import SourceError
 from wheel_checks.facts.gpu.compile_targets import parse_target
 from wheel_checks.formats.secrets import redact_text
+from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
 from wheel_checks.sources.trust import Trust, allowed_requirement
 from wheel_checks.sources.uv.resolver import resolve
@@ -27,7 +31,7 @@ from wheelproof.matrix.folders import make_folder
 from wheelproof.matrix.model import Cell
 from wheelproof.matrix.steps import Steps, digest_of_files
 from wheelproof.matrix.trees import Lock, Trees
-from wheelproof.matrix.trial import IMPORT, smoke_step, try_in_place
+from wheelproof.matrix.trial import trial_steps, try_in_place
 
 RESOLVE, VERIFY, INSTALL, INSTALLED = "resolve", "verify", "install", "installed"
 FRESH_INDEX = 3600.0  # seconds for which the index is believed not to have changed
@@ -40,7 +44,7 @@ class Task:
 
     ``work`` is the work folder of the run, ``cache`` the matrix's folder in the cache, ``deadline`` the seconds that
     the cell may take. ``select`` and ``ignore`` are prefixes of rules. ``trust_index`` are the addresses that may be
-    contacted though only the tree names them.
+    contacted though only the tree names them; local files that the matrix names are read when the user ``named`` it.
     """
 
     cell: Cell
@@ -54,6 +58,7 @@ class Task:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     trust_index: tuple[str, ...] = ()
+    named: bool = True
 
     @property
     def folder(self) -> Path:
@@ -63,7 +68,7 @@ class Task:
 
 def step_names(cell: Cell) -> tuple[str, ...]:
     """The steps of a cell, in their order."""
-    return (RESOLVE, VERIFY, INSTALL, INSTALLED, IMPORT, *(smoke_step(kind) for kind in cell.smoke))
+    return (RESOLVE, VERIFY, INSTALL, INSTALLED, *trial_steps(cell))
 
 
 def compile_targets(cell: Cell) -> tuple[str, ...]:
@@ -81,7 +86,7 @@ def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _st
     trees = Trees(task.cache / "trees")
     cell = task.cell
     resolving = [cell.requirements, cell.target.id, [redact_text(url) for url in indexes.indexes], indexes.find_links]
-    resolving += [task.trust_index, [str(address) for address in indexes.refused]]
+    resolving += [task.trust_index, [str(address) for address in indexes.refused], list(_digests_of_files(cell))]
     resolved = steps.take(RESOLVE, resolving, lambda: _resolve(task, indexes, steps), keep_for=FRESH_INDEX)
     if resolved is None:
         return
@@ -99,11 +104,27 @@ def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _st
     try_in_place(cell, lock, trees, executor, steps, compile_targets(cell))
 
 
+def _digests_of_files(cell: Cell) -> Iterator[str]:
+    """The sha256 of each local wheel that a requirement names: it may be built again under the same name."""
+    urls = [url for text in cell.requirements if (url := Requirement(text).url or "").startswith("file:")]
+    for url in urls:
+        with contextlib.suppress(OSError, SourceError), path_of(url).open("rb") as file:  # uv says why it is not there
+            yield hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _resolve(task: Task, indexes: IndexConfig, steps: Steps) -> dict[str, Any]:
     cell = task.cell
-    allowed = [allowed_requirement(Requirement(text), indexes.trust, "the matrix") for text in cell.requirements]
+    allowed = [_allowed(Requirement(text), task, indexes) for text in cell.requirements]
     found = resolve(allowed, cell.target, indexes, offline=task.offline, timeout=steps.left)
     return {"packages": Lock.of(found.packages).as_json()}
+
+
+def _allowed(requirement: Requirement, task: Task, indexes: IndexConfig) -> str:
+    """The text of a requirement. Raises UntrustedAddressError for an address that the user does not trust."""
+    if task.named and is_file_url(requirement.url or ""):
+        path_of(requirement.url or "")  # of this machine, which contacts no other
+        return str(requirement)
+    return allowed_requirement(requirement, indexes.trust, "the matrix")
 
 
 def _install(task: Task, trees: Trees, lock: Lock, indexes: IndexConfig, steps: Steps) -> dict[str, Any]:

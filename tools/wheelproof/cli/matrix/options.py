@@ -18,7 +18,7 @@ DEFAULT = "ci/matrix.toml"
 
 def add_matrix_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options that say which cells are meant; :func:`chosen_cells` reads them."""
-    parser.add_argument("--matrix", metavar="FILE", default=DEFAULT, help=f"the matrix (default: {DEFAULT})")
+    parser.add_argument("--matrix", metavar="FILE", help=f"the matrix (default: {DEFAULT})")
     add_list(parser, "--only", "GLOB", "only the cells with such an id (repeatable)")
 
 
@@ -26,4 +26,9 @@ def chosen_cells(arguments: argparse.Namespace) -> Sequence[Cell]:
     """The cells that the options name. Raises UsageError."""
     from wheelproof.matrix.reading import read_matrix
 
-    return read_matrix(Path(arguments.matrix)).only(arguments.only)
+    return read_matrix(matrix_path(arguments)).only(arguments.only)
+
+
+def matrix_path(arguments: argparse.Namespace) -> Path:
+    """The file of the matrix: the one that the user names, else that of the tree."""
+    return Path(arguments.matrix or DEFAULT)

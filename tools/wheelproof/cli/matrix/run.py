@@ -6,12 +6,18 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheel_checks.commands import in_words, option
+from wheel_checks.commands import run as command
 from wheel_checks.errors import UsageError
-from wheelproof.cli.matrix.options import add_matrix_options
+from wheel_checks.phrases import joined
+from wheelproof.cli.matrix.options import add_matrix_options, matrix_path
 from wheelproof.cli.options import OutputOptions, add_output_options, emit, note
 from wheelproof.cli.progress import Progress
 
 if TYPE_CHECKING:  # not for --help
+    from collections.abc import Sequence
+
+    from wheelproof.matrix.model import Cell
     from wheelproof.matrix.way import Task
 
 
@@ -40,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wheelproof.matrix.folders import default_cache, default_work
     from wheelproof.matrix.merging import Request, run_matrix
     from wheelproof.matrix.reading import read_matrix
+    from wheelproof.matrix.tested import with_requirement
     from wheelproof.matrix.way import step_names
 
     output = OutputOptions.from_arguments(arguments)
@@ -47,9 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--jobs {arguments.jobs} does nothing", expected="a number from 1 on")
     if arguments.deadline is not None and not arguments.deadline > 0:
         raise UsageError(f"--deadline {arguments.deadline:g} is no time to wait", expected="a number above 0")
-    matrix = read_matrix(Path(arguments.matrix))
+    path, named = matrix_path(arguments), arguments.matrix is not None
+    matrix = read_matrix(path)
     cells, cache = matrix.only(arguments.only), default_cache()
-    work = Path(arguments.work) if arguments.work else default_work(cache, Path(arguments.matrix))
+    if not named:
+        _refuse_what_a_tree_runs(cells, path)
+    cells = tuple(with_requirement(cell, Path.cwd()) for cell in cells)
+    work = Path(arguments.work) if arguments.work else default_work(cache, path)
     request = Request(
         matrix.source,
         cells,
@@ -62,11 +73,23 @@ def run(arguments: argparse.Namespace) -> int:
         fresh=arguments.fresh,
         selection=output,
         trust_index=output.trust_index,
+        named=named,
     )
     note(f"steps and logs are kept in {work}", quiet=output.quiet)
     with CellProgress(sum(len(step_names(cell)) for cell in cells), quiet=output.quiet) as progress:
         report = run_matrix(request, progress.begins)
     return emit(report, output)
+
+
+def _refuse_what_a_tree_runs(cells: Sequence[Cell], path: Path) -> None:
+    """Raise UsageError for keys that run something: only a matrix that the user named may have them."""
+    keys = dict.fromkeys(key for cell in cells for key in cell.executes)
+    if keys:
+        raise UsageError(
+            f"{path} says what is run, by {joined(list(keys))}, and was found in this folder, not named",
+            expected="a matrix that you name, after you have read it",
+            hint=in_words(command("wheelproof", "matrix", "run", option("--matrix", str(path)))),
+        )
 
 
 class CellProgress(Progress):

@@ -1,0 +1,82 @@
+"""Runs a command of the shell in the place of a cell and says on standard output, as one JSON object, how it ended.
+
+Its arguments are the command and the folder of the project, which ``{project}`` stands for. ``python`` is the
+interpreter of the cell, and the scripts of what is installed (``pytest``) can be called by name. Runs under that
+interpreter, from CPython 3.8 on, with the standard library alone. What the command writes goes to standard error.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SCHEMA = "wheelproof.command/1"
+LAST_LINES = 15
+KEPT = 16_000  # bytes of the end of the output
+_SCRIPT = "import sys; from {module} import {first}; sys.argv[0] = {name!r}; sys.exit({attribute}())"
+
+
+def write_programs(folder: Path) -> None:
+    """``python``, ``python3`` and each console script of what is installed, as programs in ``folder``."""
+    python = shlex.quote(sys.executable)
+    programs = {"python": f'exec {python} "$@"', "python3": f'exec {python} "$@"'}
+    for distribution in importlib.metadata.distributions():
+        for entry in distribution.entry_points:
+            module, _, attribute = entry.value.partition("[")[0].strip().partition(":")
+            safe = all(part.isidentifier() for part in f"{module}.{attribute}".split("."))
+            if entry.group == "console_scripts" and safe and "/" not in entry.name:
+                first = attribute.partition(".")[0]
+                code = _SCRIPT.format(module=module, first=first, name=entry.name, attribute=attribute)
+                programs.setdefault(entry.name, f'exec {python} -c {shlex.quote(code)} "$@"')
+    for name, line in programs.items():
+        path = folder / name
+        path.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+
+def run(command: str, project: str) -> str:
+    """Why the command failed, with the last lines of its output; "" when it ended with status 0."""
+    with tempfile.TemporaryDirectory() as name:
+        programs, work = Path(name, "bin"), Path(name, "work")
+        programs.mkdir()
+        work.mkdir()
+        write_programs(programs)
+        search = os.pathsep.join([str(programs), os.environ.get("PATH", os.defpath)])
+        shell = ["/bin/sh", "-c", command.replace("{project}", shlex.quote(project))]
+        with subprocess.Popen(
+            shell,
+            cwd=str(work),
+            env={**os.environ, "PATH": search},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        ) as child:
+            assert child.stdout is not None  # noqa: S101  # PIPE was asked for
+            end = b""
+            for piece in iter(lambda: os.read(child.stdout.fileno(), 1 << 16), b""):  # type: ignore[union-attr]  # as above
+                os.write(2, piece)
+                end = (end + piece)[-KEPT:]
+        if child.returncode == 0:
+            return ""
+    how = f"status {child.returncode}" if child.returncode > 0 else f"signal {-child.returncode}"
+    return "\n".join([f"it ended with {how}", *end.decode(errors="replace").splitlines()[-LAST_LINES:]])
+
+
+def main() -> None:
+    """Write the answer, and nothing that the command prints, to standard output."""
+    answer = os.fdopen(os.dup(1), "w")
+    os.set_inheritable(answer.fileno(), False)  # positional only
+    command, project = sys.argv[1:]
+    json.dump({"schema": SCHEMA, "what": [command], "error": run(command, project)}, answer)
+    answer.write("\n")
+    answer.close()
+
+
+if __name__ == "__main__":
+    main()
