@@ -85,6 +85,28 @@ def test_a_cpu_build_where_cuda_is_wanted_fails(index: RangeServer, world: Matri
     ]
 
 
+def test_a_cpu_build_where_cuda_is_wanted_is_one_finding(index: RangeServer, world: MatrixWorld) -> None:
+    """It has no code for the GPU, and brings no triton that could compile kernels: both follow from what it is."""
+    index.files.update(simple_index(torch_wheel("cpu")))
+    world.write("gpu = ['GB200']\nsmoke = ['compile']\ncommand = 'false'")
+    report = world.run("--select", "MTX,WHL6", status=1)
+
+    assert [(rule, outcome) for rule, outcome, _ in messages(report)] == [("MTX101", "fail")]
+    assert list(steps_of(report)) == ["resolve", "verify", "install", "installed", "import"]
+    (finding,) = [result for result in report["subjects"][0]["results"] if result["outcome"] == "fail"]
+    assert finding["fix"]["commands"] == [
+        f"wheelproof verify torch==2.11.0 --platform {HERE} --python {PYTHON} --expect cuda"
+    ]
+
+
+def test_a_build_that_no_rule_judges_does_not_end_the_cell(index: RangeServer, world: MatrixWorld) -> None:
+    index.files.update(simple_index(torch_wheel("cpu")))
+    world.write("command = 'false'")
+    report = world.run("--ignore", "MTX101", status=1)
+
+    assert [(rule, outcome) for rule, outcome, _ in messages(report)] == [("MTX108", "fail")]
+
+
 def test_what_is_known_passes_until_the_world_changes(index: RangeServer, world: MatrixWorld) -> None:
     index.files.update(simple_index(torch_wheel("cpu")))
     world.write(KNOWN_CPU)

@@ -229,7 +229,9 @@ def _seen(cell: CellFacts) -> tuple[Evidence, ...]:
 def _verify(cell: CellFacts) -> Fix:
     where = (option("--platform", cell.platform), option("--python", cell.python))
     command = run("wheelproof", "verify", package("torch", cell.torch), *where, option("--expect", str(cell.wanted)))
-    return Fix("See what the index has, and why:", (command,))
+    return Fix(
+        "Take a release, or an index, that has such a build for the platform. What this one has, and why:", (command,)
+    )
 
 
 def _of(proof: ImportProof) -> str:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from wheel_checks.facts.accelerator.signals import leading_version
 from wheel_checks.facts.kernels.document import parse_smoke_document
 from wheel_checks.facts.kernels.facts import SmokeDocument
 from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step, TestedWheel, Tried
@@ -17,7 +16,7 @@ from wheelproof.matrix.cells import Died
 from wheelproof.matrix.model import Cell, Smoke
 from wheelproof.matrix.steps import Record, read_record
 from wheelproof.matrix.trees import Lock
-from wheelproof.matrix.trial import COMMAND, IMPORT, MODULES, smoke_step
+from wheelproof.matrix.trial import COMMAND, IMPORT, MODULES, build_of, smoke_step
 from wheelproof.matrix.way import RESOLVE, VERIFY, Task, compile_targets, step_names
 
 _REFERENCE = "x86_64"  # the machine whose cells the others are compared with
@@ -116,11 +115,8 @@ def _imported(proof: Mapping[str, Any] | None) -> ImportProof | Unavailable:
         return _missing(IMPORT)
     if proof["error"]:
         return Unavailable(f"torch cannot be imported: {proof['error']}")
-    torch = proof["torch"]
-    versions = {"cuda": torch["cuda"], "rocm": torch["hip"], "xpu": torch["xpu"]}
-    name, version = next(((name, version) for name, version in versions.items() if version), ("cpu", ""))
-    build = Build(name, leading_version(version), torch["version"])  # torch.version.hip is 6.4.43482-0f2d60242
-    return ImportProof(proof["machine"], proof["python"], build, tuple(torch["gpu_code"]), proof["triton"] or "")
+    code = tuple(proof["torch"]["gpu_code"])
+    return ImportProof(proof["machine"], proof["python"], build_of(proof["torch"]), code, proof["triton"] or "")
 
 
 def _tried(result: Mapping[str, Any] | None) -> Tried | Unavailable:

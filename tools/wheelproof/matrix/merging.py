@@ -11,7 +11,7 @@ from wheelproof.matrix.cells import Heard, run_cells
 from wheelproof.matrix.facts import cell_facts, read_records, with_references
 from wheelproof.matrix.folders import make_folder
 from wheelproof.matrix.model import Cell
-from wheelproof.matrix.report import KIND, make_report
+from wheelproof.matrix.report import KIND, WRONG_BUILD, make_report
 from wheelproof.matrix.way import Task
 from wheelproof.reporting import EVERY_RULE, OpenReport, Selection
 
@@ -39,7 +39,9 @@ class Request:
     named: bool = True
 
     def tasks(self, run: str) -> list[Task]:
-        """One for each cell."""
+        """One for each cell. Raises UsageError for a rule prefix that means nothing."""
+        judged = WRONG_BUILD in {rule.id for rule in self.selection.rules(KIND)}
+        stops = judged and not self.selection.silences(WRONG_BUILD)
         return [
             Task(
                 cell,
@@ -54,6 +56,7 @@ class Request:
                 self.selection.ignore,
                 self.trust_index,
                 self.named,
+                stops,
             )
             for cell in self.cells
         ]
@@ -65,9 +68,8 @@ def run_matrix(request: Request, heard: Heard = lambda _task, _step: None) -> Re
     Raises UsageError for a rule prefix that means nothing, WheelproofError when another run uses the work folder, and
     KeyboardInterrupt after SIGINT and SIGTERM: what was done is kept then.
     """
-    request.selection.rules(KIND)  # before hours of work, not behind them
     opened = OpenReport("matrix run")
-    tasks = request.tasks(uuid.uuid4().hex[:12])
+    tasks = request.tasks(uuid.uuid4().hex[:12])  # a wrong prefix is said before hours of work, not behind them
     died = {death.cell: death for death in run_cells(tasks, make_folder(request.work), jobs=request.jobs, heard=heard)}
     records = {task.cell.id: read_records(task) for task in tasks}
     facts = [cell_facts(task, records[task.cell.id], died.get(task.cell.id), request.source) for task in tasks]

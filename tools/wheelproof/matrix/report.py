@@ -11,7 +11,7 @@ from wheel_checks.decode import Policy, decode
 from wheel_checks.facts.expectations import Expectations
 from wheel_checks.facts.kernels.facts import SmokeDocument
 from wheel_checks.facts.matrix import Build, CellFacts, ImportProof, MachineCode, Step
-from wheel_checks.model import CheckResult, Evidence, Outcome, Report, Subject, Unavailable
+from wheel_checks.model import CheckResult, Evidence, Outcome, Report, Severity, Subject, Unavailable
 from wheel_checks.runner import run_rules
 from wheel_checks.sources.byte_source import Cost
 from wheelproof.matrix.overview import headline, overview
@@ -20,6 +20,8 @@ from wheelproof.matrix.way import INSTALLED, VERIFY
 from wheelproof.reporting import EVERY_RULE, NO_COST, OpenReport, Selection
 
 KIND = "cell"
+WRONG_BUILD = "MTX101"
+GPU_CODE = "WHL6"  # the rules on code for GPUs, of which a CPU build has none
 WHOLE_WAY = "MTX001"  # holds whatever rules were selected: a cell that was not tried must not look like a pass
 
 
@@ -34,7 +36,9 @@ def make_report(
     subjects = []
     for cell in cells:
         own = run_rules(rules, cell, Expectations())
-        found = selection.kept(_found_by_verify(records[cell.id]))
+        found = list(selection.kept(_found_by_verify(records[cell.id])))
+        if any(_is_error(result, WRONG_BUILD) for result in own):
+            found = [result for result in found if not _of_torchs_code(result)]  # it follows from that
         subjects.append(Subject(cell.id, KIND, headline(cell), cell_json(cell), (*own, *found)))
     taken = (records[cell.id][step] for cell in cells for step in (VERIFY, INSTALLED) if step in records[cell.id])
     read = [record.result["summary"] for record in taken if "summary" in record.result]
@@ -94,6 +98,15 @@ def _smoke_json(document: SmokeDocument) -> dict[str, Any]:
         "seconds": document.seconds,
         "environment": asdict(document.environment),
     }
+
+
+def _is_error(result: CheckResult, rule: str) -> bool:
+    return result.rule == rule and result.outcome is Outcome.FAIL and result.severity is Severity.ERROR
+
+
+def _of_torchs_code(result: CheckResult) -> bool:
+    """Whether a result of ``verify`` is about the code for GPUs that torch has."""
+    return result.rule.startswith(GPU_CODE) and result.evidence[0].value.startswith(("torch-", "torch "))
 
 
 def _found_by_verify(records: Mapping[str, Record]) -> Iterator[CheckResult]:

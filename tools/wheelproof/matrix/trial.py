@@ -6,13 +6,15 @@ It runs in the place that the executor makes, which sees the installed packages 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from wheel_checks.errors import SourceError
+from wheel_checks.facts.accelerator.signals import leading_version
+from wheel_checks.facts.matrix import Build
 from wheel_checks.process import Ended
 from wheelproof.kernels import BOOTSTRAP, MODULE, package_folder
 from wheelproof.matrix.executors.base import Executor, Mount
@@ -41,14 +43,28 @@ def smoke_step(kind: Smoke) -> str:
     return f"smoke-{kind}"
 
 
+def build_of(torch: Mapping[str, Any]) -> Build:
+    """What an imported torch is, by what it says of itself (``inside/import_torch.py``)."""
+    versions = {"cuda": torch["cuda"], "rocm": torch["hip"], "xpu": torch["xpu"]}
+    name, version = next(((name, version) for name, version in versions.items() if version), ("cpu", ""))
+    return Build(name, leading_version(version), torch["version"])  # torch.version.hip is 6.4.43482-0f2d60242
+
+
 def try_in_place(
-    cell: Cell, lock: Lock, trees: Trees, executor: Executor, steps: Steps, targets: Sequence[str]
+    cell: Cell, lock: Lock, trees: Trees, executor: Executor, steps: Steps, targets: Sequence[str], *, stops: bool
 ) -> None:
-    """Import torch and, when that works, make the smoke tests of the cell; kernels are compiled for ``targets``."""
+    """Import torch and, when that works, the library under test; make the smoke tests; run the cell's command.
+
+    Kernels are compiled for ``targets``. With ``stops`` nothing follows the import of a torch that is neither what the
+    cell wants nor what it is known to be: what else fails there follows from that.
+    """
     trial = _Trial(cell, executor, steps, trees.path(lock), trees.bytecode(lock), package_folder())
     where = [lock.digest, executor.name, cell.image]
     proof = steps.take(IMPORT, [*where, digest_of_files([_SCRIPT])], trial.import_torch)
     if proof is None or proof["error"]:
+        return
+    build = build_of(proof["torch"])
+    if stops and not build.meets(cell.accelerator) and not build.meets(cell.expected):
         return
     if MODULES in trial_steps(cell):
         named = {"modules": cell.imports, "projects": () if cell.imports else cell.under_test}

@@ -45,6 +45,7 @@ class Task:
     ``work`` is the work folder of the run, ``cache`` the matrix's folder in the cache, ``deadline`` the seconds that
     the cell may take. ``select`` and ``ignore`` are prefixes of rules. ``trust_index`` are the addresses that may be
     contacted though only the tree names them; local files that the matrix names are read when the user ``named`` it.
+    ``stops``: a cell whose torch is another build than expected ends with the import, since that alone fails it.
     """
 
     cell: Cell
@@ -59,6 +60,7 @@ class Task:
     ignore: tuple[str, ...] = ()
     trust_index: tuple[str, ...] = ()
     named: bool = True
+    stops: bool = True
 
     @property
     def folder(self) -> Path:
@@ -101,7 +103,7 @@ def go(task: Task, executor: Executor, heard: Callable[[str], None] = lambda _st
         return
     installed = ["--installed", "--python", str(trees.path(lock))]
     steps.take(INSTALLED, judging, lambda: _judge(task, steps, INSTALLED, installed))
-    try_in_place(cell, lock, trees, executor, steps, compile_targets(cell))
+    try_in_place(cell, lock, trees, executor, steps, compile_targets(cell), stops=task.stops)
 
 
 def _digests_of_files(cell: Cell) -> Iterator[str]:
