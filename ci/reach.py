@@ -50,6 +50,7 @@ FOREIGN = {
     "kernels_smoke/suite/sanitizer/program.py": "as above",
     "wheel_checks/formats/gpu/offload_bundle.py": "zstd, of Python 3.14 or of the extra rocm",
     "wheel_checks/facts/provenance/attestations.py": "pypi-attestations and sigstore, of the extra provenance",
+    "tools/wheelproof/matrix/inside/import_modules.py": "modules of the wheel that is tested, in its cell",
     "tools/wheelproof/cli/manual.py": "the commands, from the table of the command line",
 }
 OWN = {

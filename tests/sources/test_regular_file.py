@@ -31,6 +31,7 @@ EXCEPTIONS = {
     "tools/wheelproof/doctor/repair/snapshot.py": "files that it creates, and folders",
     "tools/wheelproof/doctor/repair/undoing.py": "a folder, to lock it",
     "tools/wheelproof/matrix/executors/docker/first_process.py": "runs in another Python: /dev/null",
+    "tools/wheelproof/matrix/executors/docker/image.py": "an archive that it made, and a list of this package",
     "tools/wheelproof/matrix/folders.py": "a lock file of its own, opened for writing, which never waits",
     "tools/wheelproof/pins/atomic.py": "files that it creates, and folders",
     **dict.fromkeys(

@@ -23,6 +23,7 @@ from wheel_checks.facts.gpu.compile_targets import parse_target
 from wheel_checks.formats.secrets import redact_text
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.installer_config import IndexConfig, configured_indexes
+from wheel_checks.sources.regular_file import open_regular
 from wheel_checks.sources.trust import Trust, allowed_requirement
 from wheel_checks.sources.uv.resolver import resolve
 from wheelproof.matrix.commands import run_command
@@ -110,7 +111,10 @@ def _digests_of_files(cell: Cell) -> Iterator[str]:
     """The sha256 of each local wheel that a requirement names: it may be built again under the same name."""
     urls = [url for text in cell.requirements if (url := Requirement(text).url or "").startswith("file:")]
     for url in urls:
-        with contextlib.suppress(OSError, SourceError), path_of(url).open("rb") as file:  # uv says why it is not there
+        with (
+            contextlib.suppress(OSError, SourceError),
+            open_regular(path_of(url)) as file,
+        ):  # uv says why it is not there
             yield hashlib.file_digest(file, "sha256").hexdigest()
 
 
