@@ -165,7 +165,7 @@ def _compiling(
 
 
 def _heavy_probes(options: Options, run: GpuRun) -> Iterator[Job]:
-    """The probes that take seconds, each in a child of its own; torch.compile takes ten, and no kernel needs it.
+    """The probes that take seconds, each in its own child; torch.compile takes ten, and no kernel needs it.
 
     NCCL is of all GPUs together; where there is one, its probe says so.
     """

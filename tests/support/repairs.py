@@ -319,7 +319,7 @@ BROKEN = {
     "lightning, and a driver that is too old": Broken(
         "DOC105", _lightning_and_an_old_driver, {"torch": "2.13.0+cu126"}, variables={"STUB_CUDA_VERSION": "12060"}
     ),
-    "jax with a cuDNN of its own, and a CPU build": Broken(
+    "jax with its own cuDNN, and a CPU build": Broken(
         "DOC102", _jax_and_torch_for_the_cpu, {"torch": "2.11.0+cu128", "nvidia-cudnn-cu12": "9.19.0.56"}
     ),
     "jax and torch, and a library that is gone": Broken(

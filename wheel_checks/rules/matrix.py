@@ -172,7 +172,7 @@ def same_machine_code(cell: CellFacts, _: Expectations) -> Iterator[Finding]:
     "MTX107",
     "the modules of the library under test can be imported in the cell",
     why="A library that installs is not yet one that imports: a missing library, a compiled extension for another "
-    "torch, or an error of its own shows with the first import, on the platform itself.",
+    "torch, or its own error shows with the first import, on the platform itself.",
     example="`import mine` raises ImportError: libcudart.so.12 in the aarch64 cell",
     fix="Read the end of the output and the log of the step; import the module there, against the same versions.",
 )

@@ -125,7 +125,7 @@ def _found(kernel: Kernel, device: Where, seed: int) -> tuple[Found, str]:
 
 
 def _launched(kernel: Kernel, device: Where, seed: int) -> tuple[list[Any], str]:
-    """The Triton functions that the first case on ``device`` launches and those that they call; why there are none."""
+    """The Triton functions that the first case on ``device`` launches, with their callees; why it launches none."""
     case = next((case for case in kernel.cases if device in case.where), None)
     if case is None:
         return [], NO_CASE

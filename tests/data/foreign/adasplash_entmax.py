@@ -1,4 +1,4 @@
-"""AdaSplash: 1.5-entmax and sparsemax of rows, beside a bisection of the threshold in float64."""
+"""AdaSplash: 1.5-entmax and sparsemax of rows, against a bisection of the threshold in float64."""
 
 import torch
 from adasplash import triton_entmax15, triton_sparsemax

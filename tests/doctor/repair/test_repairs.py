@@ -11,7 +11,7 @@ from tests.support.repairs import BROKEN, World, conflicts, findings, tree, vers
 
 SAMPLE = (
     "vllm, and a CPU build of another release",
-    "jax with a cuDNN of its own, and a CPU build",
+    "jax with its own cuDNN, and a CPU build",
     "lightning, and a file of torch that was edited",
     "vllm, and a torchvision of another release",
     "vllm, and files that an uninstall of another took",

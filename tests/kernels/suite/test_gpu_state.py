@@ -75,7 +75,7 @@ def test_who_uses_a_gpu_is_named_and_what_this_driver_does_not_tell_is_missing()
 
 
 class NewerLibrary(Library):
-    """One that tells apart what the driver keeps for itself."""
+    """One that distinguishes what the driver keeps for itself."""
 
     def nvmlDeviceGetMemoryInfo_v2(self, _device: Any, memory: Any) -> int:  # noqa: N802  # as above
         assert memory._obj.version == 0x02000028

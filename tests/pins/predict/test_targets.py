@@ -204,7 +204,7 @@ def test_a_line_of_shell(predict: Predict, command: str, status: int, said: str)
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("sudo -H pip install needs-2-8", "sudo looks for the program on a PATH of its own"),
+        ("sudo -H pip install needs-2-8", "sudo looks for the program on its own PATH"),
         ("sudo -u app pip install needs-2-8", "sudo -u runs it as somebody else"),
         ("env -i pip install needs-2-8", "env -i takes variables away"),
         ("python3 -I -m pip install needs-2-8", "option -I of Python"),

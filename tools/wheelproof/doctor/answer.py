@@ -87,13 +87,12 @@ def _on_gpu(facts: HostFacts) -> Answer:
 
 def _why_not_proven(facts: HostFacts) -> Iterator[str]:
     others = {one.maker for one in other_gpus(facts)}
-    if gpus_of_build(facts):
-        pass  # torch is for this GPU, and what follows says how far it got
-    elif others and not may_have_gpu(facts):
+    has_none = not gpus_of_build(facts) and not may_have_gpu(facts)
+    if has_none and others:
         torch = None if isinstance(facts.installed, Unavailable) else facts.installed.torch
         build = f"torch {torch.version}" if torch else "torch"
         yield f"the GPU here is {joined(sorted(others))}'s, and {build} does not use it; if that is right: {_ON_A_CPU}"
-    elif not may_have_gpu(facts):
+    elif has_none:
         yield f"no GPU was found here; if none is expected: {_ON_A_CPU}"
     if isinstance(facts.torch, Unavailable):
         yield f"torch was not tried: {facts.torch.reason}"

@@ -96,7 +96,7 @@ def _of_text(one: Recognition) -> LogCause:
 
 
 def _is_same(named: LogCause, found: LogCause) -> bool:
-    """Whether a text has named the cause already, or one that cannot be told from it."""
+    """Whether a text has named the cause already, or one that cannot be distinguished from it."""
     return found.rule in named.names or any(named.rule in group and found.rule in group for group in _SAME)
 
 

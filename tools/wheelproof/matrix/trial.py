@@ -69,7 +69,7 @@ def try_in_place(
     if MODULES in trial_steps(cell):
         named = {"modules": cell.imports, "projects": () if cell.imports else cell.under_test}
         inputs = [*where, digest_of_files([_IMPORT_MODULES]), named]
-        steps.take(MODULES, inputs, partial(trial.told, MODULES, _IMPORT_MODULES, json.dumps(named)))
+        steps.take(MODULES, inputs, partial(trial.heard, MODULES, _IMPORT_MODULES, json.dumps(named)))
     code = digest_of_files([trial.kernels])
     for kind in cell.smoke:
         options = list(_options(cell, kind, targets))
@@ -113,7 +113,7 @@ class _Trial:
         step = smoke_step(kind)
         return self.steps.document(step, self._run(step, "-c", BOOTSTRAP, self.kernels, MODULE, *options), REPORTED)
 
-    def told(self, step: str, script: Path, *arguments: str | Path) -> dict[str, Any]:
+    def heard(self, step: str, script: Path, *arguments: str | Path) -> dict[str, Any]:
         """What a script says of itself; "error" says why it found a failure. Raises WheelproofError."""
         ended = self._run(step, script, *arguments)
         if ended.status and not ended.timed_out:
@@ -122,7 +122,7 @@ class _Trial:
 
     def command(self) -> dict[str, Any]:
         """Run the command of the cell. Raises WheelproofError."""
-        return self.told(COMMAND, _RUN_COMMAND, self.cell.command, Path.cwd())
+        return self.heard(COMMAND, _RUN_COMMAND, self.cell.command, Path.cwd())
 
     def _run(self, step: str, *arguments: str | Path) -> Ended:
         """Run the interpreter of the cell. A path is given as it is called in the place."""

@@ -70,7 +70,7 @@ def reinstall_torch(facts: HostFacts) -> Fix:
     """How to get the right build of torch, with its companions where they are installed, and how to see that it works.
 
     What is installed and requires torch accepts the release. It stays as it is where it has a build that fits; else the
-    newest that has one is taken. When nothing tells what the driver supports, the commands are alternatives.
+    newest that has one is taken. When nothing shows what the driver supports, the commands are alternatives.
     """
     if obstacle := _obstacle(facts) or _others_fix(facts):
         return obstacle

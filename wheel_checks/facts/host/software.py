@@ -17,7 +17,7 @@ class Interpreter:
     forty). ``include`` is where Python.h belongs, and ``python_h`` whether it is there. ``search_path`` is sys.path,
     ``working_directory`` the current folder, ``user_site`` the user's site-packages when they are searched.
     ``machine`` is the ELF machine of its binary; ``libc`` its C library and version. ``has_pip`` is False when there is
-    no pip beside it, as in the environments that uv makes. ``fault`` says what happened when it was started ("" when it
+    no pip with it, as in the environments that uv makes. ``fault`` says what happened when it was started ("" when it
     ran); what is known then was read from its files; ``obstacle`` is one of DANGLING, NOT_EXECUTABLE and TOO_OLD
     where that is why. ``local_modules`` are files and packages of the working directory with the names of modules of
     the standard library, where that folder is searched.

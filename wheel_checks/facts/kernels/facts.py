@@ -294,7 +294,7 @@ class SmokeDocument:
         return (*self.cases, *self.speeds)
 
     def label(self, uuid: str) -> str:
-        """``GPU 1 (NVIDIA H200, GPU-...)`` in a run on several GPUs; "" in a run on one, where nobody asks which."""
+        """``GPU 1 (NVIDIA H200, GPU-...)`` in a run on several GPUs; "" in a run on one, which needs no name."""
         gpus = self.environment.gpus
         return next((gpu.label for gpu in gpus if gpu.uuid == uuid), "") if len(gpus) > 1 else ""
 

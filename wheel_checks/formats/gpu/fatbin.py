@@ -283,7 +283,7 @@ def find_declared(chunks: Iterable[Buffer], *, amd: bool = False) -> GpuCode | N
     """What a library says that it was built for, from its bytes in chunks of any size; None when it does not say.
 
     torch compiles the list that ``torch.cuda.get_arch_list()`` reports, "sm_80 sm_90 sm_100", into libtorch_python.so
-    as a string of its own; builds for ROCm have "gfx908 gfx90a" there (``amd``). Reading stops at the first list of two
+    as a separate string; builds for ROCm have "gfx908 gfx90a" there (``amd``). Reading stops at the first list of two
     or more; a single label is believed only when no list follows, and no other label stands alone.
     """
     lone: set[bytes] = set()

@@ -145,7 +145,7 @@ def _trusted(config: IndexConfig) -> IndexConfig:
 
 
 def _is_same(one: CheckResult, before: CheckResult) -> bool:
-    """Whether a finding is the one of before; of files of several distributions each is one of its own."""
+    """Whether a finding is the one of before; of files of several distributions each is a separate one."""
     return one.rule == before.rule and (one.rule not in _OF_ONE_DISTRIBUTION or one.message == before.message)
 
 

@@ -54,7 +54,7 @@ class State:
     target: str = ""
 
     def is_like(self, other: State | None) -> bool:
-        """Whether both have the same content, as far as their status tells: another inode may be a copy."""
+        """Whether both have the same content, as far as their status shows: another inode may be a copy."""
         return other is not None and replace(self, inode=0) == replace(other, inode=0)
 
 

@@ -157,7 +157,7 @@ def _why_elsewhere(step: Step, place: Destination) -> str:
     if not step.trusted or place.described:
         return ""
     if step.by_sudo and not step.program:
-        return "sudo looks for the program on a PATH of its own: name it by its whole path"
+        return "sudo looks for the program on its own PATH: name it by its whole path"
     if step.to_system and place.interior.is_virtual:
         return "--system makes it work on the Python of the system: ask about that one (--python)"
     return ""

@@ -53,7 +53,7 @@ def _proof(facts: HostFacts) -> Iterator[Evidence]:
     "the driver's library for computing is there",
     explains=("cuda:-1", *TORCH_FAILS),
     why="The module is loaded and the driver's compute library is not installed: drivers come in packages, and the "
-    "one for servers without CUDA leaves it out. For Intel's GPUs it is Level Zero, in packages of its own.",
+    "one for servers without CUDA leaves it out. For Intel's GPUs it is Level Zero, in separate packages.",
     example="OSError: libcuda.so.1: cannot open shared object file: No such file or directory",
     fix="Install the compute libraries of the loaded driver's version.",
     sources="triton#2110",

@@ -10,6 +10,7 @@ engine before version 23 notes its own architecture with the image that it makes
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -156,15 +157,14 @@ def _load(image: Image, archive: Path) -> None:
     name = f"{hashlib.sha256(configuration).hexdigest()}.json"
     manifest = _as_json([{"Config": name, "RepoTags": [image.name], "Layers": ["layer.tar"]}])
     with subprocess.Popen(["docker", "load", "--quiet"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as engine:
-        assert engine.stdin is not None  # noqa: S101  # PIPE was asked for
-        try:
-            with tarfile.open(fileobj=engine.stdin, mode="w|") as tar:
-                _add(tar, "manifest.json", len(manifest), io.BytesIO(manifest))
-                _add(tar, name, len(configuration), io.BytesIO(configuration))
-                with archive.open("rb") as file:
-                    _add(tar, "layer.tar", archive.stat().st_size, file)
-        except BrokenPipeError:
-            pass  # the engine has ended and says why
+        pipe = engine.stdin
+        assert pipe is not None  # noqa: S101  # PIPE was asked for
+        # Where the pipe breaks, the engine has ended and says why.
+        with contextlib.suppress(BrokenPipeError), tarfile.open(fileobj=pipe, mode="w|") as tar:
+            _add(tar, "manifest.json", len(manifest), io.BytesIO(manifest))
+            _add(tar, name, len(configuration), io.BytesIO(configuration))
+            with archive.open("rb") as file:
+                _add(tar, "layer.tar", archive.stat().st_size, file)
     if engine.returncode:
         raise SourceError(
             f"`docker load` could not take {image.name}; its message is above",
