@@ -227,6 +227,7 @@ def test_a_line_of_shell(predict: Predict, command: str, status: int, said: str)
         ("export PIP_PRE=$CI; pip install needs-2-8", "what PIP_PRE means for"),
         ("PIP_FROBNICATE=1 pip install needs-2-8", "what PIP_FROBNICATE means for"),
         ("pipenv install torch", "pipenv install cannot be asked"),
+        ("$INSTALLER install needs-2-8", "which program it runs is not known"),
         ("bash missing.sh", "a script that is not here to be read"),
         ("(cd sub && true); pip install -r core.txt", "in another folder"),
         ("cd $HOME && pip install -r core.txt", "in another folder"),

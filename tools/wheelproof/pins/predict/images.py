@@ -135,6 +135,8 @@ class _Script:
                 yield self._step(words, command.environment, "it runs under a condition" if is_conditional else "")
             elif name := _script_file(words):
                 yield from self._of_file(name)
+            elif words and UNKNOWN in words[0]:
+                yield Step(_shown(words), unread="which program it runs is not known")
             elif unread := why_opaque(words) or _why_installing(command, dialect):
                 yield Step(_shown(words), unread=unread)
 
