@@ -135,9 +135,7 @@ class _Script:
                 yield self._step(words, command.environment, "it runs under a condition" if is_conditional else "")
             elif name := _script_file(words):
                 yield from self._of_file(name)
-            elif words and UNKNOWN in words[0]:
-                yield Step(_shown(words), unread="which program it runs is not known")
-            elif unread := why_opaque(words) or _why_installing(command, dialect):
+            elif unread := _why_open(words, command, dialect):
                 yield Step(_shown(words), unread=unread)
 
     def _inner(self, text: str) -> Iterator[Step]:
@@ -214,8 +212,12 @@ def _script_file(words: Sequence[str]) -> str:
     return rest[0] if rest and rest[0].endswith((".sh", ".bash")) else ""
 
 
-def _why_installing(command: Command, dialect: Dialect) -> str:
-    """Why a command is open that installs by an installer which cannot be asked."""
+def _why_open(words: Sequence[str], command: Command, dialect: Dialect) -> str:
+    """Why a command may change an environment though it is not read; "" when it does not seem to."""
+    if words and UNKNOWN in words[0]:
+        return "which program it runs is not known"
+    if unread := why_opaque(words):
+        return unread
     found = next(installs(command, dialect), None)
     return f"{found.tool} cannot be asked what it would do without doing it" if found is not None else ""
 
