@@ -19,3 +19,7 @@ CRASHES = (
     "CUDA_ERROR_ILLEGAL_ADDRESS",
 )
 NOT_ON_THIS_GPU = ("fp8e4nv not supported", "type fp8e4nv not supported")
+
+
+class AuthorError(Exception):
+    """The description of a kernel broke, and not the kernel: what raised it could not be judged."""

@@ -20,8 +20,8 @@ from kernels_smoke.suite.compiling.ahead_of_time import (
     launch,
     target_of,
 )
+from kernels_smoke.suite.correctness.autotuning import autotuned
 from kernels_smoke.suite.model import Case, Emit, Kernel, Level, Speed, runs
-from kernels_smoke.suite.own.launches import autotuned
 from kernels_smoke.suite.probes.answer import first_line
 
 Record = dict[str, Any]

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 
 from kernels_smoke.suite.correctness.draw import Draw
+from kernels_smoke.suite.correctness.guards import guarded
+from kernels_smoke.suite.error_texts import AuthorError
 from kernels_smoke.suite.model import Case, Check, Inputs, Kernel, Tensors
-from kernels_smoke.suite.own.description import AuthorError
-from kernels_smoke.suite.own.guards import guarded
 
 MOST_TOLD = 4  # tensors around which something was written
 PART = 2**27  # elements of a result that are judged at once: float64 copies of them take some ten gigabytes

@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 import torch
 
 from kernels_smoke.suite import registry
+from kernels_smoke.suite.correctness.autotuning import autotuned
 from kernels_smoke.suite.correctness.judge import judge
 from kernels_smoke.suite.correctness.mutants import broken
-from kernels_smoke.suite.error_texts import CRASHES, NOT_ON_THIS_GPU
+from kernels_smoke.suite.error_texts import CRASHES, NOT_ON_THIS_GPU, AuthorError
 from kernels_smoke.suite.model import LEVELS, Case, Emit, Kernel, Level, Mutant, Speed, Where, runs
-from kernels_smoke.suite.own.description import AuthorError
-from kernels_smoke.suite.own.launches import autotuned
 from kernels_smoke.suite.probes.answer import first_line
 from kernels_smoke.suite.scratch_folder import scratch_folder
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import torch
 
 from kernels_smoke.suite.correctness.draw import Draw
+from kernels_smoke.suite.error_texts import AuthorError
 from kernels_smoke.suite.model import LEVELS, Case, Function, Inputs, Kernel, Speed, Tensors, Work
 from kernels_smoke.suite.own.tolerances import Checks
 
@@ -19,10 +20,6 @@ SEED = " seed"  # in the inputs, for the gradients of the results; no argument h
 MOST_SAID = 2000  # characters of what an author's function raised; the text of an error may hold a tensor
 PEER = "its peer"  # one without a name
 Returned = TypeVar("Returned")
-
-
-class AuthorError(Exception):
-    """The description of a kernel broke, and not the kernel: what raised it could not be judged."""
 
 
 def described(function: Function, module: str) -> Kernel:

@@ -13,11 +13,12 @@ import torch
 
 from kernels_smoke.suite import registry
 from kernels_smoke.suite.correctness import judge
+from kernels_smoke.suite.correctness.autotuning import autotuned
 from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.correctness.tasks import caught, fault_of, planned
 from kernels_smoke.suite.model import Emit, Kernel, Mutant, Where
 from kernels_smoke.suite.own import sources
-from kernels_smoke.suite.own.launches import autotuned, launches, replaced, source_of, with_callees
+from kernels_smoke.suite.own.launches import launches, replaced, source_of, with_callees
 from kernels_smoke.suite.own.mutations import Mutation, mutations, spread
 
 NO_TRITON = "it is not written in Triton, so no mutant of it can be made"

@@ -11,13 +11,12 @@ from typing import Any
 import torch
 
 from kernels_smoke.suite import registry
+from kernels_smoke.suite.correctness.autotuning import autotuned
 from kernels_smoke.suite.correctness.draw import Draw
 from kernels_smoke.suite.correctness.judge import seed_of
 from kernels_smoke.suite.correctness.tasks import planned
-from kernels_smoke.suite.error_texts import CRASHES, NOT_ON_THIS_GPU
+from kernels_smoke.suite.error_texts import CRASHES, NOT_ON_THIS_GPU, AuthorError
 from kernels_smoke.suite.model import Emit, Kernel, Level, Speed, Work, includes
-from kernels_smoke.suite.own.description import AuthorError
-from kernels_smoke.suite.own.launches import autotuned
 from kernels_smoke.suite.speed.calibration import monitor
 from kernels_smoke.suite.speed.gpu_state import Monitor, describe, explain
 from kernels_smoke.suite.speed.timed import Judged, judge_timed

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from kernels_smoke.suite.correctness.draw import POISON, Draw
+from kernels_smoke.suite.correctness.guards import guarded
 from kernels_smoke.suite.correctness.judge import compared, same_bits, written_by
 from kernels_smoke.suite.model import Kernel, Tensors
-from kernels_smoke.suite.own.guards import guarded
 from kernels_smoke.suite.speed.timing import InputSet
 
 PART = 2**25  # elements of a result that are judged at once: float64 copies of them take a few gigabytes

@@ -173,16 +173,16 @@ def state_of(process: int) -> str:
         return ""
 
 
-def test_without_torch_it_could_not_check_and_says_what_to_install() -> None:
+def test_without_torch_it_could_not_check_and_says_what_finds_the_build_that_fits() -> None:
     code, document = smoke("--device", "interpret", python=sys.executable)
     assert code == 3
     torch = next(probe for probe in document["probes"] if probe["name"] == "torch")
     assert torch["outcome"] == "error"
     assert "not installed" in torch["message"]
-    assert "pip install torch" in shown(torch["fix"][0])
+    assert shown(torch["fix"][0]) == f"wheelproof doctor --python {sys.executable}"
 
 
-def test_a_torch_that_breaks_on_import_is_told_from_one_that_is_missing(tmp_path: Path) -> None:
+def test_a_torch_that_breaks_on_import_is_not_one_that_is_missing(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('libcudart.so.13: cannot open shared object file')\n")
     code, document = smoke("--device", "interpret", python=sys.executable, PYTHONPATH=f"{ROOT}{os.pathsep}{tmp_path}")
     torch = next(probe for probe in document["probes"] if probe["name"] == "torch")
