@@ -1,11 +1,12 @@
-"""What the steps of ``action.yml`` run: ``install`` makes an environment; ``run`` runs wheelproof there.
+"""What the steps of ``action.yml`` run: ``name`` says where the environment is, and under which key GitHub may keep it;
+``install`` makes it; ``run`` runs wheelproof there.
 
 Everything comes from the environment, as the step sets it, so that no input is ever part of a script:
 
     INPUT_VERSION    a requirement or a file for pip; empty means this very source, with pinned dependencies
     INPUT_COMMAND    the command, "pins check" for instance
     INPUT_ARGUMENTS  its arguments, quoted as in a shell, which never sees them; a # begins a comment
-    RUNNER_TEMP, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY  as the runner sets them
+    RUNNER_TEMP, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY  as the runner sets them; ImageOS where it has an image of a name
 
 Only the standard library is imported: this starts before anything is installed.
 """
@@ -15,6 +16,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
+import re
 import secrets
 import shlex
 import subprocess
@@ -35,7 +38,7 @@ class StepError(Exception):
 
 def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     """Run the step that is named; the exit code is wheelproof's, and 2 or 3 when the step itself cannot go on."""
-    steps = {"install": install, "run": run}
+    steps = {"name": name, "install": install, "run": run}
     if len(arguments) != 1 or arguments[0] not in steps:
         print(f"usage: action.py {'|'.join(steps)}", file=sys.stderr)
         return WRONG_USAGE
@@ -46,13 +49,51 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
         return COULD_NOT_CHECK
 
 
+def name(environment: Mapping[str, str]) -> int:
+    """Say where the environment is, and the key of the cache; an empty one for what may be another the next time."""
+    _append(environment, "GITHUB_OUTPUT", f"path={_place(environment)}\nkey={_key(environment)}\n")
+    return 0
+
+
+def _key(environment: Mapping[str, str]) -> str:
+    """A digest of all that an environment is made from: Python, machine, image, place, and wheelproof itself.
+
+    "" for a requirement that does not name one version, of which a cache would never see the next.
+    """
+    asked = environment.get("INPUT_VERSION", "").strip()
+    if not asked:
+        what = b"".join(_digest(path) for path in [PINS, *_sources()])
+    elif Path(asked).is_file():
+        what = _digest(Path(asked))
+    elif re.fullmatch(r"[A-Za-z0-9._-]+(\[[A-Za-z0-9,._ -]+\])?\s*==\s*[A-Za-z0-9.+!-]+", asked):
+        what = asked.encode()
+    else:
+        return ""
+    python = [sys.version, sys.executable, os.path.realpath(sys.executable)]
+    machine = [platform.machine(), *platform.libc_ver(), environment.get("ImageOS", "")]
+    made = "\n".join([str(_place(environment)), *python, *machine]).encode()
+    return f"wheelproof-{sys.platform}-{platform.machine()}-{hashlib.sha256(made + what).hexdigest()[:32]}"
+
+
+def _sources() -> list[Path]:
+    """The files that an install of this source takes, in order."""
+    folders = [SOURCE / "tools", SOURCE / "wheel_checks", SOURCE / "kernels_smoke"]
+    found = (path for folder in folders for path in folder.rglob("*") if path.suffix not in (".pyc", ".pyo"))
+    return [SOURCE / "pyproject.toml", *sorted(path for path in found if path.is_file())]
+
+
+def _digest(path: Path) -> bytes:
+    inside = path.relative_to(SOURCE) if path.is_relative_to(SOURCE) else path.name
+    return hashlib.sha256(f"{inside}\n".encode() + path.read_bytes()).digest()
+
+
 def install(environment: Mapping[str, str]) -> int:
-    """Make the environment, or find the one that an earlier step of this job made. Raises StepError."""
+    """Make the environment, or find that of an earlier step of this job or of the cache. Raises StepError."""
     if sys.version_info < (3, 11):  # noqa: UP036  # the one file that meets an older Python before pip could refuse it
         found = sys.version.split()[0]
         raise StepError(f"Python 3.11 or newer is needed, this is {found}: run actions/setup-python before this action")
     place, stamp = _place(environment), _place(environment) / "installed"
-    if stamp.exists():
+    if stamp.exists() and (place / "bin/python").exists():  # a link to a Python that an image has no longer is none
         return 0
     print("::group::Install wheelproof", flush=True)
     pip = [*_make_venv(place), "install", "--quiet", "--disable-pip-version-check"]

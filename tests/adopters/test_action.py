@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -177,6 +180,63 @@ def test_from_its_own_source_with_pinned_dependencies(runner: Runner) -> None:
     assert (second.outputs["verdict"], second.status) == ("pass", 0)
     assert "Install wheelproof" in first.log
     assert "Install wheelproof" not in second.log, "a job that uses it twice installs it once"
+
+
+@pytest.mark.online
+def test_a_second_job_takes_the_environment_from_the_cache(runner: Runner, tmp_path: Path) -> None:
+    (runner.workspace / "requirements.txt").write_text("torch==2.10.0\n")
+    cached = replace(runner, cache=tmp_path / "cache")
+    first = uses(cached, "pins check", "--installed none")
+    assert first.status == 1
+    assert "Install wheelproof" in first.log
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+    shutil.rmtree(cached.temporary)
+    cached.temporary.mkdir()
+
+    second = uses(cached, "pins check", "--installed none")
+
+    assert (second.status, second.outputs["verdict"]) == (1, "fail")
+    assert "Install wheelproof" not in second.log
+
+
+def key_of(runner: Runner, **environment: str) -> str:
+    output = runner.temporary / "output"
+    output.unlink(missing_ok=True)
+    assert (
+        action.main(["name"], {"RUNNER_TEMP": str(runner.temporary), "GITHUB_OUTPUT": str(output), **environment}) == 0
+    )
+    found = dict(line.split("=", 1) for line in output.read_text().splitlines())
+    assert Path(found["path"]).parent == runner.temporary
+    return found["key"]
+
+
+def test_the_key_of_the_cache_changes_with_what_is_installed(runner: Runner, tmp_path: Path) -> None:
+    wheel = tmp_path / "wheelproof-0.1.0-py3-none-any.whl"
+    keys = [key_of(runner), key_of(runner, ImageOS="ubuntu26"), key_of(runner, INPUT_VERSION="wheelproof==0.1.0")]
+    for content in (b"one", b"two"):
+        wheel.write_bytes(content)
+        keys.append(key_of(runner, INPUT_VERSION=str(wheel)))
+    assert len(set(keys)) == 5
+    assert all(re.fullmatch(r"wheelproof-linux-[a-z0-9_]+-[0-9a-f]{32}", key) for key in keys)
+    assert key_of(runner) == keys[0]
+
+
+@pytest.mark.parametrize(
+    "version", ["wheelproof", "wheelproof>=0.1", "wheelproof==0.*", "wheelproof @ https://x.test/w.whl"]
+)
+def test_what_names_no_version_is_not_kept(runner: Runner, version: str) -> None:
+    assert key_of(runner, INPUT_VERSION=version) == ""
+
+
+def test_an_environment_whose_python_is_gone_is_made_again(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = action._place({"RUNNER_TEMP": str(runner.temporary)})
+    (place / "bin").mkdir(parents=True)
+    (place / "bin/python").symlink_to(runner.temporary / "gone")
+    (place / "installed").touch()
+    commands: list[list[str]] = []
+    monkeypatch.setattr(action, "_call", lambda command, hint: commands.append(list(command)))
+    assert action.main(["install"], {"RUNNER_TEMP": str(runner.temporary)}) == 0
+    assert commands[0][1:3] == ["-m", "venv"]
 
 
 @pytest.mark.online

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,10 +29,14 @@ class ActionRun:
 
 @dataclass(frozen=True)
 class Runner:
-    """A job in ``workspace``; ``temporary`` is RUNNER_TEMP, which the steps of a job share."""
+    """A job in ``workspace``; ``temporary`` is RUNNER_TEMP, which the steps of a job share.
+
+    ``cache`` is what actions/cache keeps from job to job: a folder of archives by key; None where a job has none.
+    """
 
     workspace: Path
     temporary: Path
+    cache: Path | None = None
 
     def uses(self, action: Path, **given: str) -> ActionRun:
         """Run the composite action in the folder ``action`` with these inputs, whose names have _ for -."""
@@ -43,6 +48,12 @@ class Runner:
 
         status, log, summary, outputs = 0, "", "", dict[str, dict[str, str]]()
         for number, step in enumerate(description["runs"]["steps"]):
+            if "if" in step and not _holds(step["if"], outputs):
+                continue
+            if "uses" in step:
+                given = {name: _value(value, outputs) for name, value in step["with"].items()}
+                outputs[step.get("id", "")] = self._action(step["uses"].partition("@")[0], given)
+                continue
             files = {name: self.temporary / f"{name}-{number}" for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
             for file in files.values():
                 file.write_text("")
@@ -55,6 +66,21 @@ class Runner:
                 break
         shown = {name: _value(value["value"], outputs) for name, value in description["outputs"].items()}
         return ActionRun(status, log, obeyed(log), summary, shown)
+
+    def _action(self, name: str, given: Mapping[str, str]) -> dict[str, str]:
+        """Do what actions/cache/restore and actions/cache/save do, and return the outputs."""
+        if self.cache is None:
+            return {}
+        place, archive = Path(given["path"]), self.cache / given["key"]
+        if name == "actions/cache/save":
+            assert not archive.exists(), "a key is written once"
+            shutil.copytree(place, archive, symlinks=True)
+            return {}
+        assert name == "actions/cache/restore"
+        if not archive.exists():
+            return {"cache-hit": ""}
+        shutil.copytree(archive, place, symlinks=True, dirs_exist_ok=True)
+        return {"cache-hit": "true"}
 
     def _step(
         self, action: Path, step: Mapping[str, Any], inputs: Mapping[str, str], files: Mapping[str, Path]
@@ -91,6 +117,15 @@ def obeyed(log: str) -> list[str]:
         elif line.startswith("::") or "##[" in line:
             commands.append(line)
     return commands
+
+
+def _holds(condition: str, outputs: Mapping[str, Mapping[str, str]]) -> bool:
+    results = []
+    for part in condition.split(" && "):
+        found = re.fullmatch(r"(steps\.[a-z-]+\.outputs\.[a-z-]+) != '([a-z]*)'", part)
+        assert found, f"this double does not know the condition {part}"
+        results.append(_value(f"${{{{ {found[1]} }}}}", outputs) != found[2])
+    return all(results)
 
 
 def _input(value: str, inputs: Mapping[str, str]) -> str:
