@@ -261,7 +261,7 @@ def test_a_yanked_file_is_told(wheelproof: Wheelproof) -> None:
     assert "WHL301" in failures(report_of(run), "WHL")
 
 
-@pytest.mark.parametrize("form", ["text", "json", "junit", "sarif", "markdown", "github", "html"])
+@pytest.mark.parametrize("form", ["text", "json", "junit", "sarif", "markdown", "github", "gitlab", "azure", "html"])
 def test_every_format_tells_the_reason(wheelproof: Wheelproof, form: str) -> None:
     with RangeServer(FILES) as server:
         run = stack(server, wheelproof, "vllm==0.19.0", "--platform", "aarch64", "--gpu", "GB200", "--format", form)

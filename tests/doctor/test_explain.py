@@ -277,7 +277,7 @@ def test_the_command_reads_standard_input_and_files(tmp_path: Path, monkeypatch:
     assert '"recognised": false' in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("format_", ["text", "json", "junit", "sarif", "markdown", "github", "html"])
+@pytest.mark.parametrize("format_", ["text", "json", "junit", "sarif", "markdown", "github", "gitlab", "azure", "html"])
 def test_every_format_has_it(format_: str, tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "a.log").write_text("CUDA driver is a stub library\n")
     assert main(["explain", str(tmp_path / "a.log"), "--format", format_]) == 1

@@ -13,7 +13,7 @@ from wheel_checks.report import FORMATS, render
 
 
 def test_the_formats_are_those_of_the_command_line() -> None:
-    assert FORMATS == ("text", "json", "junit", "sarif", "markdown", "github", "html")
+    assert FORMATS == ("text", "json", "junit", "sarif", "markdown", "github", "gitlab", "azure", "html")
 
 
 def test_an_unknown_format_is_wrong_usage() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from email.message import Message
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -13,7 +14,8 @@ import pytest
 from tests.support import reports
 from tests.support.rendering import rendered
 from wheel_checks.catalogue import all_rules
-from wheel_checks.model import CheckResult, Evidence, Location, Report, Severity
+from wheel_checks.model import CheckResult, Evidence, Location, Report, Severity, Subject
+from wheel_checks.report import pages
 
 SCHEMA = Path(__file__).parents[1] / "data" / "sarif-2.1.0.schema.json"
 
@@ -25,7 +27,7 @@ def run_of(report: Report) -> dict[str, Any]:
 
 def fingerprints(*results: CheckResult) -> list[str]:
     run = run_of(reports.report(reports.wheel(results=results)))
-    return [result["partialFingerprints"]["wheelproof/v1"] for result in run["results"]]
+    return [result["partialFingerprints"]["wheelproof/v2"] for result in run["results"]]
 
 
 @pytest.mark.parametrize(
@@ -123,3 +125,71 @@ def test_a_message_holds_no_link_that_a_wheel_chose() -> None:
     texts = [result["message"]["text"] for result in run_of(reports.hostile())["results"]]
     assert texts
     assert not any("](" in text for text in texts)
+
+
+def category(*wheels: Subject, command: str = "verify") -> str:
+    return str(run_of(replace(reports.report(*wheels), command=command))["automationDetails"]["id"])
+
+
+def test_uploads_for_two_platforms_do_not_replace_each_other() -> None:
+    arm, intel = category(reports.wheel()), category(reports.wheel(machine="x86_64"))
+    assert (arm, intel) == ("wheelproof/verify/torch/aarch64/", "wheelproof/verify/torch/x86_64/")
+
+
+def test_a_category_says_what_was_asked() -> None:
+    both = (reports.wheel(), reports.wheel(machine="x86_64"))
+    assert category(*both, command="release") == "wheelproof/release/torch/aarch64+x86_64/"
+    stack = Subject("pins/requirements.txt on cp312 aarch64", "stack", facts={"target": "cp312 aarch64"})
+    gpu = replace(
+        reports.wheel(name="vllm"), facts={"target": "cp312 aarch64", "gpu_code": {"products": [{"name": "GB200"}]}}
+    )
+    assert category(stack, gpu, command="stack") == "wheelproof/stack/pins_requirements.txt/cp312 aarch64/GB200/"
+    assert category() == "wheelproof/verify/"
+
+
+def test_a_new_release_of_the_project_has_the_category_and_the_fingerprints_of_the_old_one() -> None:
+    at = Location(member="torch-2.11.0.dist-info/METADATA")
+    again = Location(member="torch-2.12.0.dist-info/METADATA")
+    old = reports.wheel("2.11.0", results=(reports.EXPECTED_CUDA, replace(reports.BAD_MEMBER, location=at)))
+    new = reports.wheel("2.12.0", results=(reports.EXPECTED_CUDA, replace(reports.BAD_MEMBER, location=again)))
+    first, second = run_of(reports.report(old)), run_of(reports.report(new))
+    assert first["automationDetails"] == second["automationDetails"]
+    assert [r["partialFingerprints"] for r in first["results"]] == [r["partialFingerprints"] for r in second["results"]]
+
+
+def test_fingerprints_do_not_depend_on_where_the_checkout_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = set()
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        at = Location(path=str(tmp_path / folder / "requirements.txt"), line=3)
+        found |= set(fingerprints(replace(reports.BAD_MEMBER, location=at)))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("urls", "expected"),
+    [
+        (
+            ["Repository, https://example.test/them/wheelproof/"],
+            "https://example.test/them/wheelproof/blob/HEAD/docs/rules/",
+        ),
+        (["Repository, https://example.test/OWNER/wheelproof"], None),
+        (["Homepage, https://example.test/them"], None),
+    ],
+)
+def test_a_rule_links_to_its_page_where_the_repository_is_known(
+    urls: list[str], expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = Message()
+    for url in urls:
+        message["Project-URL"] = url
+    monkeypatch.setattr(pages, "metadata", lambda name: message)
+    pages._repository.cache_clear()
+    rule = all_rules()[0]
+    failed = replace(reports.BAD_MEMBER, rule=rule.id)
+    try:
+        [described] = run_of(reports.report(reports.wheel(results=(failed,))))["tool"]["driver"]["rules"]
+    finally:
+        pages._repository.cache_clear()
+    assert described.get("helpUri") == (expected and f"{expected}{rule.id}.md")

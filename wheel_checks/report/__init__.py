@@ -16,6 +16,8 @@ _MODULES = {
     "sarif": "sarif",
     "markdown": "markdown",
     "github": "github",
+    "gitlab": "gitlab",
+    "azure": "azure",
     "html": "html_report",
 }
 

@@ -34,18 +34,7 @@ def render(report: Report, stream: TextIO) -> None:
     if rest:
         lines.append(_plain(f"{plural(len(rest), 'more finding')}, which GitHub would not show as annotations:"))
         lines += rest
-    counts = ", ".join(
-        filter(
-            None,
-            (
-                wording.counts_phrase(wording.concerning(report.subjects)),
-                wording.publisher_phrase(report),
-                wording.silenced_phrase(report),
-            ),
-        )
-    )
-    judged, cost = wording.judged_phrase(report), wording.cost_phrase(report)
-    lines.append(_plain(f"wheelproof {report.command}: {report.verdict.value.upper()}, {judged}: {counts} ({cost})"))
+    lines.append(_plain(wording.verdict_line(report)))
     wording.write(stream, "".join(f"{line}\n" for line in lines), commands=True)
 
 

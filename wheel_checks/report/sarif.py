@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from dataclasses import asdict
 from pathlib import PurePosixPath
 from typing import Any, TextIO
@@ -13,10 +10,12 @@ from urllib.parse import quote
 from wheel_checks.model import CheckResult, Location, Outcome, Report, Rule, Subject
 from wheel_checks.registry import registered
 from wheel_checks.report import wording
+from wheel_checks.report.identity import category, fingerprint
+from wheel_checks.report.pages import page_of
 from wheel_checks.report.wording import json_ready, neutral
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_FINGERPRINT = "wheelproof/v1"
+_FINGERPRINT = "wheelproof/v2"
 
 
 def render(report: Report, stream: TextIO) -> None:
@@ -32,8 +31,8 @@ def _run(report: Report) -> dict[str, Any]:
     indexes = {rule["id"]: index for index, rule in enumerate(rules)}
     results: list[dict[str, Any]] = []
     notifications: list[dict[str, Any]] = []
+    seen: dict[str, int] = {}
     for artifact, subject in enumerate(report.subjects):
-        seen: dict[str, int] = {}
         for result in subject.results:
             if result.outcome is Outcome.FAIL:
                 results.append(_result(subject, result, artifact, indexes, seen))
@@ -41,7 +40,7 @@ def _run(report: Report) -> dict[str, Any]:
                 notifications.append(_notification(subject, result, artifact, indexes))
     return {
         "tool": {"driver": {"name": "wheelproof", "version": report.version, "rules": rules}},
-        "automationDetails": {"id": f"wheelproof/{report.command}/"},
+        "automationDetails": {"id": f"{category(report)}/"},
         "columnKind": "unicodeCodePoints",
         "invocations": [
             {
@@ -76,6 +75,8 @@ def _descriptor(rule: Rule | None, result: CheckResult) -> dict[str, Any]:
     if rule:
         descriptor["fullDescription"] = _message(rule.why)
         descriptor["help"] = _message(f"{rule.why}\n\nExample: {rule.example}\n\nFix: {rule.fix}")
+        if page := page_of(rule.id):
+            descriptor["helpUri"] = page
     return descriptor
 
 
@@ -88,7 +89,7 @@ def _result(
         "level": result.severity.value,
         "message": _message("\n".join([neutral(result.message), *wording.detail_lines(result)])),
         "locations": [_location(subject, result.location, artifact)],
-        "partialFingerprints": {_FINGERPRINT: _fingerprint(subject, result, seen)},
+        "partialFingerprints": {_FINGERPRINT: fingerprint(subject, result, seen)},
         "properties": {"audience": result.audience, "evidence": [asdict(evidence) for evidence in result.evidence]},
     }
     if result.fix:
@@ -156,12 +157,3 @@ def _path_uri(path: str) -> str:
 def _message(text: str) -> dict[str, str]:
     """A plain text message. "](" would make a link of it (section 3.11.6), which only a rule's page may have."""
     return {"text": "\n".join(neutral(line) for line in text.splitlines()).replace("](", "] (") or "-"}
-
-
-def _fingerprint(subject: Subject, result: CheckResult, seen: dict[str, int]) -> str:
-    """Identifies one finding across runs: who and where, not the numbers, times and sentences that say how much."""
-    place = result.location or Location()
-    labels = [re.sub(r"\d+", "#", evidence.label) for evidence in result.evidence]
-    key = json.dumps([result.rule, subject.kind, subject.id, place.member, place.path, labels])
-    seen[key] = seen.get(key, 0) + 1
-    return hashlib.sha256(f"{key}{seen[key]}".encode()).hexdigest()[:32]

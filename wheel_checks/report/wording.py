@@ -23,14 +23,15 @@ MANY = 6
 # Control characters, surrogates, noncharacters, and everything that is invisible or hides or reorders its neighbours
 # (bidirectional controls, zero-width characters, fillers, line separators, variation selectors, tag characters): a
 # wheel chooses its member names, so a terminal, an XML parser or a reader must not be made to obey them. The runner of
-# GitHub Actions obeys "##[command]" anywhere in a line.
+# GitHub Actions obeys "##[command]" anywhere in a line, the agent of Azure Pipelines "##vso[command]".
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-    r"|#(?=#\[)"
+    r"|#(?=#(?:[vV][sS][oO])?\[)"
 )
 # The runner obeys "::command::" at the start of a line, behind whatever space (actions/runner, ActionCommand.cs).
 _COMMAND = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
+_RUNNER_COMMAND = re.compile(r"##(vso)?\[", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -77,8 +78,8 @@ def write_json(document: Any, stream: TextIO) -> None:
 
 
 def plain_json(text: str) -> str:
-    """The same JSON without "##[", which the runner of GitHub Actions takes for a command anywhere in a line."""
-    return text.replace("##[", "#\\u0023[")
+    """The same JSON without what a runner takes for a command anywhere in a line (``##[``, ``##vso[``)."""
+    return _RUNNER_COMMAND.sub(r"#\\u0023\1[", text)
 
 
 def write(stream: TextIO, text: str, *, commands: bool = False) -> None:
@@ -305,6 +306,14 @@ def cost_phrase(report: Report) -> str:
     return f"{human_seconds(report.seconds)}, {human_bytes(report.bytes_read)} read{requests}"
 
 
+def verdict_line(report: Report) -> str:
+    """``wheelproof verify: PASS, torch-2.11.0-...whl: 11 passed (0.41 s, 1.2 MB read in 3 requests)``."""
+    phrases = (counts_phrase(concerning(report.subjects)), publisher_phrase(report), silenced_phrase(report))
+    counts = ", ".join(filter(None, phrases))
+    verdict, judged, cost = report.verdict.value.upper(), judged_phrase(report), cost_phrase(report)
+    return f"wheelproof {report.command}: {verdict}, {judged}: {counts} ({cost})"
+
+
 def all_results(report: Report) -> list[CheckResult]:
     """The results of all subjects, in order."""
     return [result for subject in report.subjects for result in subject.results]
@@ -343,8 +352,8 @@ def _obstacle(line: str) -> str:
     """Why text cannot show this line as it is; "" when it can."""
     if len(line) > _LONGEST_COMMAND:
         return f"one has {len(line):,} characters"
-    if "##[" in line:
-        return "an argument holds what GitHub takes for a command"
+    if _RUNNER_COMMAND.search(line):
+        return "an argument holds what GitHub or Azure takes for a command"
     if odd := next((character for character in line if not character.isprintable() or _UNSAFE.match(character)), ""):
         return f"an argument holds U+{ord(odd):04X}"
     return "one begins with ::" if _COMMAND.match(line) else ""
