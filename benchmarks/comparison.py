@@ -1,7 +1,7 @@
-"""One kernel beside eager torch, torch.compile and its peers: what a child of ``benchmarks/kernels.py`` does.
+"""One kernel next to eager torch, torch.compile and its peers: what a child of ``benchmarks/kernels.py`` does.
 
 In two steps, because compiling keeps CPUs busy and timing needs the GPU alone: all children prepare at once, then each
-is told to time when its turn comes.
+is asked to time when its turn comes.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ Implementation = Callable[[InputSet], Callable[[], Results]]  # makes, for one s
 
 @dataclass(frozen=True)
 class Plan:
-    """What every child is told: which shapes, where, how large, the calibrated rates, and until when (time.monotonic).
+    """What every child is given: which shapes, where, how large, the calibrated rates, and until when (time.monotonic).
 
-    ``table`` is "suite", whose shapes are timed beside peers, too, or "helion".
+    ``table`` is "suite", whose shapes are timed next to peers, too, or "helion".
     """
 
     table: str
@@ -72,7 +72,7 @@ class Row:
 
 
 def compare(connection: Connection, name: str, plan: Plan, alone: RLock) -> None:
-    """Prepare the kernel ``name``, wait until told, time. ``alone`` is held while the GPU is used in the first step.
+    """Prepare the kernel ``name``, wait for the turn, time. ``alone`` is held while the GPU is used in the first step.
 
     Every message is :data:`PREPARED`, or a record with the keys table, kernel, shape, implementation, microseconds,
     fault (and, for ours, what the speed's work is).

@@ -1,4 +1,4 @@
-"""What ``kernels.py`` and ``seeds.py`` measured beside torch.compile: markdown, JSON, pictures. Needs no torch."""
+"""What ``kernels.py`` and ``seeds.py`` measured next to torch.compile: markdown, JSON, pictures. Needs no torch."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Mean:
 
 
 def means(results: Measurements) -> list[Mean]:
-    """One for each kernel of Helion's table that was timed beside torch.compile."""
+    """One for each kernel of Helion's table that was timed next to torch.compile."""
     speedups: dict[str, list[float]] = {}
     for kernel, _, shape in results.table("helion"):
         if (speedup := shape.speedup(COMPILED)) is not None:
@@ -159,7 +159,7 @@ def _beside(shape: Shape, name: str) -> str:
 
 
 def mean_table(results: Measurements) -> str:
-    """Our geometric means beside Helion's; empty when nothing was timed."""
+    """Our geometric means next to Helion's; empty when nothing was timed."""
     heads = ("kernel", "ours against torch.compile", "least", "greatest", "shapes", "Helion's on an H100")
     rows = [
         (
@@ -225,8 +225,8 @@ WIDTH, MARGIN, LEFT, RIGHT, ROW = 1280.0, 40.0, 380.0, 1120.0, 44.0
 
 
 def chart(results: Measurements) -> str:
-    """An SVG of our geometric means against torch.compile, beside Helion's."""
-    title = f"Speedup over torch.compile on {results.environment['device']}, beside Helion's on an H100"
+    """An SVG of our geometric means against torch.compile, next to Helion's."""
+    title = f"Speedup over torch.compile on {results.environment['device']}, next to Helion's on an H100"
     found = means(results)
     top = 128.0
     bottom = top + ROW * len(found)

@@ -2,7 +2,7 @@
 
 ``truth`` are our rules that name the cause; ``words`` is what a tool that writes text must say to have named it.
 
-A stub can answer with any code, but codes that only make sense beside files of the kernel (304, 803, 999) would be
+A stub can answer with any code, but codes that only make sense next to files of the kernel (304, 803, 999) would be
 broken in a way that no machine is: tests/doctor/test_stub_drivers.py has those, with the files.
 """
 
@@ -102,7 +102,7 @@ def stub_library(patient: Patient) -> Mapping[str, str]:
 
 
 def cpu_build(patient: Patient) -> None:
-    """The CPU build replaces the CUDA build, as a package's pin does it; the libraries of CUDA stay, needed by nobody.
+    """The CPU build replaces the CUDA build, as a package's pin does it; the libraries of CUDA stay, needed by no one.
 
     Raises NotMadeError where neither pip's indexes nor PyTorch's own offer one.
     """

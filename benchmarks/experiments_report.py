@@ -13,7 +13,7 @@ WIDTH, MARGIN, LEFT, RIGHT, ROW = 1080.0, 32.0, 400.0, 960.0, 30.0
 
 @dataclass
 class Told:
-    """One experiment as it was told again: microseconds and notes by variant, faults of those that did not run."""
+    """One experiment as it was run again: microseconds and notes by variant, faults of those that did not run."""
 
     name: str
     reported: str
@@ -54,7 +54,7 @@ def _rows(told: Told) -> Iterator[str]:
 
 def chart(experiments: list[Told], environment: dict[str, Any]) -> str:
     """An SVG: for every experiment a bar for each variant, as long as it is many times as fast as the baseline."""
-    title = f"The documents' experiments, told again on {environment['device']}"
+    title = f"The documents' experiments, measured again on {environment['device']}"
     body = [
         text(MARGIN, 56, title, size=22, bold=True),
         text(MARGIN, 84, "times as fast as the baseline of each experiment; the line is the baseline", style="quiet"),

@@ -1,4 +1,4 @@
-"""How fast GPU code is listed: our scanner, on a synthetic section and beside cuobjdump on a real file.
+"""How fast GPU code is listed: our scanner, on a synthetic section and next to cuobjdump on a real file.
 
     python benchmarks/fatbin.py [LIBRARY [CUOBJDUMP]]
 

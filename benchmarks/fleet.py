@@ -3,7 +3,7 @@
 usage: python benchmarks/fleet.py [--hosts 10000] [--folder FOLDER]
 
 The reports are those of an HGX server with eight GPUs, as `wheelproof doctor --format json` writes them. One host in a
-thousand has another driver, one in fifty a cause, and a tenth other firmware. Beside it, over the same files, runs what
+thousand has another driver, one in fifty a cause, and a tenth other firmware. Over the same files runs what
 one would use otherwise: `jq`, which counts the values of one single fact, with all reports at once (-s) or one after
 another (-n). Printed are wall seconds, CPU seconds, the peak of resident memory, and how much was written, all from one
 run. On a loaded machine the CPU seconds are what can be compared.

@@ -1,4 +1,4 @@
-"""Forked children that report: what one says arrives as it says it, and one that dies takes nobody along.
+"""Forked children that report: what one says arrives as it says it, and one that dies takes no one along.
 
 Forked, because torch takes seconds to import and the parent has it already. The parent must not have started CUDA.
 """
@@ -22,7 +22,7 @@ CONTEXT = multiprocessing.get_context("fork")
 
 @dataclass(frozen=True)
 class Job:
-    """``function(connection, *arguments)`` runs in a child of its own; what it sends are the child's messages."""
+    """``function(connection, *arguments)`` runs in its own child; what it sends are the child's messages."""
 
     name: str
     function: Callable[..., object]
@@ -59,7 +59,7 @@ class Child:
         try:
             self.connection.send(message)
         except OSError:
-            self.fault = self.fault or "it was gone before it was told to go on"
+            self.fault = self.fault or "it was gone before it was asked to go on"
 
     def end(self) -> Ended:
         """Wait for its process, which has closed its end of the pipe, and say how it ended."""
@@ -110,7 +110,7 @@ PREPARED = "prepared"  # what a child says when it waits for its turn
 
 
 def in_turn(jobs: Iterable[Job], *, patience: float) -> Iterator[tuple[Child, Any]]:
-    """Run all jobs at once until each is prepared; then tell one after the other that it is its turn.
+    """Run all jobs at once until each is prepared; then give each its turn.
 
     Compiling keeps CPUs busy, and timing needs the GPU alone. Yields what :func:`messages` does, without "prepared".
     """

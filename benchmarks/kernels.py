@@ -1,4 +1,4 @@
-"""Every kernel of kernels_smoke beside eager torch, torch.compile and other people's kernels, in one run.
+"""Every kernel of kernels_smoke next to eager torch, torch.compile and other people's kernels, in one run.
 
 usage: python benchmarks/kernels.py [--only KERNEL,...] [--output DIR] [--minutes 9] [--device cuda|cpu] [--tiny]
 
@@ -41,7 +41,7 @@ MADE_UP = {"bandwidth": 1e11, "bf16": 1e12, "fp8": 1e12}  # what stands for a ca
 
 def main() -> None:
     """Run and report."""
-    parser = argparse.ArgumentParser(description="Time every kernel beside eager torch, torch.compile and peers.")
+    parser = argparse.ArgumentParser(description="Time every kernel next to eager torch, torch.compile and peers.")
     parser.add_argument("--only", default="", metavar="KERNEL,...")
     parser.add_argument("--output", type=Path, metavar="DIR")
     parser.add_argument("--minutes", type=float, default=9.0, help="what is not timed by then is left out")

@@ -1,8 +1,8 @@
-"""The headline experiments of the documents that the kernels come from, told again in one run on this GPU.
+"""The headline experiments of the documents that the kernels come from, measured again in one run on this GPU.
 
 usage: python benchmarks/seeds.py [--only TEXT,...] [--output DIR] [--minutes 9]
 
-Each module of ``benchmarks/experiments`` has a function ``experiments()``. Every experiment runs in a child of its own:
+Each module of ``benchmarks/experiments`` has a function ``experiments()``. Every experiment runs in its own child:
 all compile at once, then one after the other is timed, over one set of inputs, so that what fits into the L2 cache is
 read from there. "helion" is a comparison with torch.compile over the shapes of the Qwen3 models, as its authors made
 it. Prints markdown; with ``--output`` the folder gets ``seeds.md``, ``seeds.json``, ``seeds.svg`` and ``helion.svg``.

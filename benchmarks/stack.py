@@ -88,7 +88,7 @@ def wheelproof(arguments: Sequence[str], scratch: Path, repeat: int) -> tuple[Co
 
 
 def one(arguments: Sequence[str]) -> None:
-    """Print the cost of one command, in a process of its own; the first argument is the report that it writes."""
+    """Print the cost of one command, in its own process; the first argument is the report that it writes."""
     cost = measured(arguments[1:], Path(arguments[0]))
     print(json.dumps([cost.wall, cost.processor, cost.read, cost.memory]))
 

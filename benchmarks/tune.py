@@ -225,7 +225,7 @@ def _trial(
     expected: dict[str, torch.Tensor],
     device: str,
 ) -> tuple[float | None, str]:
-    from functools import partial  # beside the imports that must be here
+    from functools import partial  # next to the imports that must be here
 
     from kernels_smoke.suite.speed.timing import measure  # imports torch
 
@@ -250,7 +250,7 @@ def _results(kernel: Kernel, module: ModuleType, inputs: InputSet, device: str) 
 
 
 def table(group: Sequence[Trial]) -> str:
-    """The trials of one kernel and shape, fastest first, each beside the present; then those that failed, and why."""
+    """The trials of one kernel and shape, fastest first, each next to the present; then those that failed, and why."""
     present = group[0].microseconds
     timed = sorted((trial for trial in group if trial.microseconds), key=lambda trial: trial.microseconds or 0.0)
     lines = [f"\n{group[0].kernel}, {group[0].case}"]

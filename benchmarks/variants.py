@@ -1,4 +1,4 @@
-"""Choosing among variants: ours beside variantlib, the reference, in one run, on generated variants and products.
+"""Choosing among variants: ours next to variantlib, the reference, in one run, on generated variants and products.
 
 python benchmarks/variants.py [--variants 200] [--machines 20]
 
@@ -24,7 +24,7 @@ from variantlib.resolver.lib import sort_and_filter_supported_variants
 from variantlib.variants_json import VariantsJson
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
+sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
 
 from wheel_checks.facts.gpu.targets import products  # noqa: E402  # as above
 from wheel_checks.facts.variants.described_machine import describe_machines  # noqa: E402  # found by the line above

@@ -1,4 +1,4 @@
-"""Measures whether extensions import beside a torch, and scores a command against what was measured.
+"""Measures whether extensions import next to a torch, and scores a command against what was measured.
 
 usage: python ci/abi_pairs.py --measure [ID...] [--scratch FOLDER]
            install and import for real; rewrites ci/abi_pairs.json

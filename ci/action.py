@@ -93,7 +93,7 @@ def install(environment: Mapping[str, str]) -> int:
         found = sys.version.split()[0]
         raise StepError(f"Python 3.11 or newer is needed, this is {found}: run actions/setup-python before this action")
     place, stamp = _place(environment), _place(environment) / "installed"
-    if stamp.exists() and (place / "bin/python").exists():  # a link to a Python that an image has no longer is none
+    if stamp.exists() and (place / "bin/python").exists():  # the image may have lost it
         return 0
     print("::group::Install wheelproof", flush=True)
     pip = [*_make_venv(place), "install", "--quiet", "--disable-pip-version-check"]

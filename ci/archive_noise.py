@@ -3,7 +3,7 @@
 The newest wheel of each package that the project names, and of all that these require, is read by ranges at depth
 quick; the newest and the oldest of at most ``--full`` bytes are read whole, since what writes wheels has changed over
 the years. The findings of each wheel and rule are printed in a line, with who is to read them: each is a false alarm
-until somebody has looked at it. Exits with 1 for an error that an installer reads, as ``wheelproof verify`` would.
+until someone has looked at it. Exits with 1 for an error that an installer reads, as ``wheelproof verify`` would.
 """
 
 from __future__ import annotations

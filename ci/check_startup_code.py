@@ -50,7 +50,7 @@ class Wheel:
         self.members = [member.name for member in self._archive.members]
 
     def text(self, member: str) -> str:
-        """The content of a member, "" when there is none."""
+        """The content of a member, "" if there isn't one."""
         content = read_members(self._source, self._archive, {member: LARGEST}).contents.get(member, b"")
         return content.decode() if isinstance(content, bytes) else ""
 

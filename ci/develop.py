@@ -1,6 +1,6 @@
 """Everything that a developer or CI runs, from a fresh clone, with nothing but Python 3.11 and its venv module.
 
-    python3 ci/develop.py verify torch==2.11.0 --platform aarch64   # wheelproof verify, in an environment of its own
+    python3 ci/develop.py verify torch==2.11.0 --platform aarch64   # wheelproof verify, in its own environment
     python3 ci/develop.py check                                     # half a minute: what your change can reach
     python3 ci/develop.py test                                      # lint, types, layers, wheel, tests: all of CI
     python3 ci/develop.py lint | unit | wheel | sdist | setup       # a part of it, as a normal user
@@ -9,8 +9,8 @@
     python3 ci/develop.py loaded                                    # what waits for something, on a busy machine
 
 The environment is ``.venv``. What goes into it is pinned by version and hash (``ci/constraints.txt``), so that no
-``extra-index-url`` or ``find-links`` in somebody's pip.conf can change it. It is set up once, and again when the pins
-or pyproject.toml change. The kernels are tested in an environment of their own, ``.venv-kernels``, which holds torch
+``extra-index-url`` or ``find-links`` in someone's pip.conf can change it. It is set up once, and again when the pins
+or pyproject.toml change. The kernels are tested in their own environment, ``.venv-kernels``, which holds torch
 and triton (``ci/kernels-requirements.txt``): there pip is left as it is configured, so that an index which offers CPU
 builds of torch can spare you the CUDA libraries. Only the standard library is imported here.
 """
@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
+sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
 
 from ci.engine import docker_engine  # noqa: E402  # found by the line above
 from ci.lanes import (  # noqa: E402  # as above

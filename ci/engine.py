@@ -4,7 +4,7 @@
         ...
 
 Only root can start one, and what a service manager would do first is left to it: nothing is installed here. The engine
-gets no network of its own (no bridge, no rules of iptables), since our containers have none; so it also starts where
+gets no network (no bridge, no rules of iptables), since our containers have none; so it also starts where
 those are forbidden. Only the standard library is imported here.
 """
 
@@ -28,7 +28,7 @@ LAST_LINES = 3
 
 @contextlib.contextmanager
 def docker_engine(options: Sequence[str] = ()) -> Iterator[str]:
-    """An engine for as long as this lasts; yields why there is none, "" when there is. ``options`` are dockerd's."""
+    """An engine for as long as this lasts; yields why there isn't one, "" when there is. ``options`` are dockerd's."""
     if answers():
         yield ""
         return
@@ -54,7 +54,7 @@ def answers() -> bool:
 
 @contextlib.contextmanager
 def _started(command: Sequence[str], log: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """The engine, in a session of its own, so that a Ctrl-C reaches it last."""
+    """The engine, in its own session, so that a Ctrl-C reaches it last."""
     engine = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     try:
         yield engine

@@ -2,7 +2,7 @@
 
 usage: python ci/fuzz.py [--seconds N] [READER ...]     (atheris must be installed; it is no dependency of ours)
 
-Each reader runs in a process of its own for N seconds (default 60), with a limit of 10 s for one input and of 600 MB of
+Each reader runs in its own process for N seconds (default 60), with a limit of 10 s for one input and of 600 MB of
 memory, the interpreter included. Anything but FormatError is a failure; its input is kept in the current folder. Real
 files of this machine and of tests/data are the seeds. Prints the number of inputs for each reader.
 """

@@ -189,7 +189,7 @@ def kernel_tests(*arguments: str) -> bool:
 
 
 def mutant_lane(*families: str) -> Lane:
-    """The mutants of these families of kernels; of all when none is named."""
+    """The mutants of these families of kernels; of all if none is named."""
     device = "cuda" if Path("/dev/nvidiactl").exists() else "interpret"
     only = [option for family in families for option in ("--only", family)]
     command = ["kernels_smoke", "--mutants", "--device", device, "--seed", kernels_seed(), *only]
@@ -246,7 +246,7 @@ def build_wheel() -> bool:
 
 
 def wheels() -> list[str]:
-    """The paths of the wheels in ``dist``; a path that does not exist when there are none, so that the lane fails."""
+    """The paths of the wheels in ``dist``; a path that does not exist when there aren't any, so that the lane fails."""
     return [str(path) for path in sorted(DIST.glob("*.whl"))] or [str(DIST / "no-wheel-was-built.whl")]
 
 

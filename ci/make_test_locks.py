@@ -59,7 +59,7 @@ _FILES = re.compile(r'(url = ")https?://[^/"]+/')
 
 
 def main() -> int:
-    """Write every lock anew."""
+    """Write every lock again."""
     for name, files in PROJECTS.items():
         with tempfile.TemporaryDirectory() as folder:
             for path, text in files.items():

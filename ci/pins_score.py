@@ -1,6 +1,6 @@
 """Print how many files of the corpora of pins each way of taking torch out gets right, byte for byte.
 
-Beside ``wheelproof pins rewrite`` stand two ways that scripts in the wild have, re-implemented from their behaviour:
+Next to ``wheelproof pins rewrite`` stand two ways that scripts in the wild have, re-implemented from their behaviour:
 dropping every line that holds "torch" (``substring``), and every line that begins with a pin as one writes it most
 often (``prefix``). Exits 1 when ours gets a file wrong.
 """

@@ -87,7 +87,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no set after so many seconds")
     parser.add_argument("--only", type=int, action="append", help="the number of a set (repeatable)")
-    parser.add_argument("--machine", choices=MACHINES, action="append", help="both when none is given")
+    parser.add_argument("--machine", choices=MACHINES, action="append", help="both if none is given")
     options = parser.parse_args()
     status, begin = 0, time.monotonic()
     config = configured_indexes(os.environ, Path.cwd())

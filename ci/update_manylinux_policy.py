@@ -1,6 +1,6 @@
 """Writes wheel_checks/data/manylinux.toml from the policy file of an installed auditwheel.
 
-usage: python ci/update_manylinux_policy.py     (with auditwheel installed beside it; it is no dependency of ours)
+usage: python ci/update_manylinux_policy.py     (with auditwheel installed next to it; it is no dependency of ours)
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
+sys.path.insert(0, str(ROOT))  # a script finds only what is next to it
 
 from ci.reference import commands, kernels, schemas, settings, tables  # noqa: E402  # found by the line above
 from ci.reference.markdown import page  # noqa: E402  # as above

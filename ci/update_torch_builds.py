@@ -3,7 +3,7 @@
 usage: python ci/update_torch_builds.py [SPECIFIER]     (default: >=2.6)
 
 Reads one wheel per release and machine from the configured index (about 1.3 MB each) and keeps the [[backend]] rows,
-which nothing on the index can tell, as they are.
+which nothing on the index can say, as they are.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ OWN_LIBRARY = re.compile(r"torch/lib/lib(?:torch|c10|shm|caffe2)(?:_[a-z0-9_]+)?
 OF_PYTHON = "torch/lib/libtorch_python.so"
 VERSION_FILE = "torch/version.py"
 LARGEST_VERSION_FILE = 64 * 1024
-STREAMED = 700_000_000  # compressed bytes of a library that is streamed where its ends do not tell
+STREAMED = 700_000_000  # compressed bytes of a library that is streamed where its ends do not say
 FIRST_CHOICE = "cp312"  # the Python of which all libraries are read; every release from 2.2 on has wheels for it
 
 

@@ -3,7 +3,7 @@
 usage: python ci/update_torch_releases.py [OLDEST]     (default: 2.2)
 
 Reads the lists of torch, torchvision and torchaudio on the configured index, and METADATA of one wheel per release of
-the last two; keeps the [[index_build]] rows, which nothing on that index can tell, as they are.
+the last two; keeps the [[index_build]] rows, which nothing on that index can say, as they are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from wheel_checks.sources.simple_index import SimpleIndex
 TABLE = Path(__file__).parent.parent / "wheel_checks" / "data" / "torch_releases.toml"
 MARK = "# [[release]]"
 COMPANIONS = ("torchvision", "torchaudio")
-SINCE = {"torchvision": Version("0.17"), "torchaudio": Version("2.2")}  # the releases beside torch 2.2
+SINCE = {"torchvision": Version("0.17"), "torchaudio": Version("2.2")}  # the releases next to torch 2.2
 # The newest torchaudio names no torch. It came with torch 2.11, and no other came after it.
 UNPINNED = {("torchaudio", Version("2.11.0")): SpecifierSet(">=2.11")}
 POLICIES = {"manylinux1": (2, 5), "manylinux2014": (2, 17)}

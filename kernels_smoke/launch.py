@@ -126,7 +126,7 @@ def check_matrix(name: str, matrix: torch.Tensor, widest: int) -> tuple[int, int
 
 
 def check_written(name: str, tensor: torch.Tensor) -> None:
-    """Raise ValueError unless each element of ``tensor``, which will be written, has memory of its own.
+    """Raise ValueError unless each element of ``tensor``, which will be written, has its own memory.
 
     That is so when every dimension steps over all that those with smaller steps reach. An expanded tensor has none: its
     elements would be written by several threads at once, with several values.

@@ -1,7 +1,7 @@
 """What holds for every test: no network but loopback, a clean environment, and lanes that say so when they did not run.
 
 Markers open lanes that not every machine has. ``online`` tests talk to the configured package index, and are
-skipped when it does not answer. ``browser`` tests need Chromium, and are skipped when there is none. ``kernels`` tests
+skipped when it does not answer. ``browser`` tests need Chromium, and are skipped if there isn't one. ``kernels`` tests
 need the environment with torch and triton that ``ci/develop.py test`` makes. A skipped lane is named in red at the end
 of the run, since a run without it has proven less.
 """

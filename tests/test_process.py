@@ -26,7 +26,7 @@ from wheel_checks.process_tree import family
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Says which process it is, and neither listens nor ends; so does a process that it starts, in a session of its own when
+# Says which process it is, and neither listens nor ends; so does a process that it starts, in its own session when
 # that is asked for.
 STUBBORN = """
 import os, signal, subprocess, sys, time
@@ -44,9 +44,9 @@ time.sleep(600)
 PROGRAM = """
 import sys, threading
 from wheel_checks.process import run
-where, told, *command = sys.argv[1:]
+where, reported, *command = sys.argv[1:]
 def work():
-    with open(told, "wb", buffering=0) as file:
+    with open(reported, "wb", buffering=0) as file:
         run(command, sinks={1: file.write})
 if where == "thread":
     thread = threading.Thread(target=work)
@@ -67,7 +67,7 @@ def pids(text: bytes) -> list[int]:
 
 @pytest.fixture(params=[True, False], ids=["pidfd", "polling"])
 def _wakes_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the kernel's descriptors of processes, and where there are none."""
+    """With the kernel's descriptors of processes, and where there aren't any."""
 
     def refuse(_pid: int) -> int:
         raise OSError(38, "Function not implemented")
@@ -120,7 +120,7 @@ def run_until_heard(command: list[str], lines: int, **options: Any) -> Ended:
 @pytest.mark.usefixtures("_wakes_up")
 @pytest.mark.parametrize("where", ["group", "session"])
 def test_at_the_deadline_all_are_killed_even_those_that_do_not_listen(where: str) -> None:
-    """Also grandchildren in sessions of their own."""
+    """Also grandchildren in their own sessions."""
     ended = run_until_heard(stubborn(2, where), 3, first=signal.SIGTERM, grace=0.1)
 
     assert ended.status == -signal.SIGKILL

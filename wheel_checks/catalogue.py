@@ -17,7 +17,7 @@ def all_rules() -> list[Rule]:
 
 
 def get_rule(rule_id: str) -> Rule:
-    """The rule with this id (case does not matter). Raises UsageError when there is none."""
+    """The rule with this id (case does not matter). Raises UsageError if there isn't one."""
     found = {rule.id: rule for rule in all_rules()}.get(rule_id.upper())
     if found is None:
         raise UsageError(f"no rule has the id {rule_id!r}", hint="`wheelproof rules` lists them")

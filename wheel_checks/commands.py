@@ -203,7 +203,7 @@ def run(*words: Word, operands: Iterable[Word] = (), note: str = "", folder: str
 
 
 def export(name: str, value: str, note: str = "") -> Export | NoCommand:
-    """The setting of a variable to a value that others chose; the reason where there is none."""
+    """The setting of a variable to a value that others chose; the reason where there isn't one."""
     try:
         return Export(name, value, note)
     except UnsafeCommandError as error:
@@ -211,7 +211,7 @@ def export(name: str, value: str, note: str = "") -> Export | NoCommand:
 
 
 def unset(*names: str, note: str = "") -> Unset | NoCommand:
-    """The removal of variables whose names others chose; the reason where there is none."""
+    """The removal of variables whose names others chose; the reason where there isn't one."""
     try:
         return Unset(names, note)
     except UnsafeCommandError as error:

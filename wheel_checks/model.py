@@ -295,11 +295,11 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What people read of a report beside its findings, when a list of its subjects would tell too little.
+    """What people read of a report next to its findings, when a list of its subjects would say too little.
 
     ``headline`` says what was judged and how it went; ``notes`` are sentences for the end. The JSON format leaves all
     of it out: what stands here is among the facts of the subjects. ``summed_up`` are the kinds of subjects that it
-    tells of already: there may be thousands, and formats for people do not tell of each. ``statements`` are sentences
+    covers already: there may be thousands, and formats for people do not list each. ``statements`` are sentences
     that come before the tables.
     """
 

@@ -11,7 +11,7 @@ _LARGEST_FAMILY = 1024  # processes
 def family(pid: int) -> dict[int, str]:
     """``pid`` and the processes below it, with the time at which each was started.
 
-    Those that lead sessions of their own are among them; those whose parent has ended are not.
+    Those that lead their own sessions are among them; those whose parent has ended are not.
     """
     found: dict[int, str] = {}
     waiting = [pid]

@@ -1,6 +1,6 @@
-"""Paged attention told again: each stage of the kernel beside dense attention, and what a launch costs.
+"""Paged attention measured again: each stage of the kernel next to dense attention, and what a launch costs.
 
-Ringlein et al., "The Anatomy of a Triton Attention Kernel": the stages of one Triton kernel in vLLM, beside
+Ringlein et al., "The Anatomy of a Triton Attention Kernel": the stages of one Triton kernel in vLLM, next to
 FlashAttention 3. That is not in torch; cuDNN's dense attention, which knows no pages, stands for it here.
 """
 

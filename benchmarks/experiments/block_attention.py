@@ -1,4 +1,4 @@
-"""Attention within blocks told again: both passes beside FlashAttention 2, and what it costs to rotate afterwards.
+"""Attention within blocks measured again: both passes next to FlashAttention 2, and what it costs to rotate afterwards.
 
 "TLX Block Attention" (PyTorch's blog, 26 May 2026), tables 5 and 7, on a B200. FlashAttention 2 and cuDNN get blocks as
 a batch of sequences of 64 tokens, for which they need no mask: the batch here is one that has no other blocks.
@@ -109,7 +109,7 @@ def _gradients(drawn: dict[str, Any], *, cos_sin: Any) -> Callable[[], Any]:
 
 
 def _rotation(drawn: dict[str, Any], *, compiled: bool = True) -> Callable[[Any, Any], object]:
-    """The rotation back as an operation of its own, for which the gradients are rounded once more.
+    """The rotation back as its own operation, for which the gradients are rounded once more.
 
     Eager torch takes a dozen kernels for it; ``compiled`` makes one of it, as who has a kernel for it would.
     """

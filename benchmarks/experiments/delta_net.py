@@ -36,7 +36,7 @@ def experiments() -> list[Experiment]:
         ),
         Experiment(
             name=f"Gated delta rule, one token of {REQUESTS} requests",
-            reported="the state is read once and written once (no figure of its own)",
+            reported="the state is read once and written once (no figure)",
             baseline="eager torch",
             variants={
                 "eager torch": _on(decode, token, _eager(decode)),
@@ -53,7 +53,7 @@ def experiments() -> list[Experiment]:
                 "accepted state copied": _on(decode, verify, _copied),
                 "row numbers": _on(decode, verify, _ours(decode)),
             },
-            work=f"{REQUESTS} requests; every token's state goes to a row of its own",
+            work=f"{REQUESTS} requests; every token's state goes to its own row",
         ),
     ]
 

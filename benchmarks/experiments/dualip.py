@@ -29,7 +29,7 @@ def experiments() -> list[Experiment]:
         ),
         Experiment(
             name="Projection onto simplices",
-            reported="batched projections (no figure of their own)",
+            reported="batched projections (no separate figure)",
             baseline="torch",
             variants={
                 "torch": _torch_projection,

@@ -1,4 +1,4 @@
-"""What an experiment is: one headline of the documents that the kernels come from, told again by several variants.
+"""What an experiment is: one headline of the documents that the kernels come from, measured again in several variants.
 
 ``benchmarks/seeds.py`` times the variants side by side in one run. This module imports neither torch nor triton.
 """

@@ -1,4 +1,4 @@
-"""Muon: what half of the symmetric products saves, and what a step costs beside one of AdamW."""
+"""Muon: what half of the symmetric products saves, and what a step costs next to one of AdamW."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def experiments() -> list[Experiment]:
         *(
             Experiment(
                 name=f"Newton-Schulz, {rows} x {columns}",
-                reported="the seed tells of the method (no figure of its own)",
+                reported="the seed says of the method (no figure)",
                 baseline="eager torch",
                 variants={"eager torch": _eager(rows, columns), "symmetric products": _ours(rows, columns)},
                 work="5 steps, bf16",

@@ -24,7 +24,7 @@ _UPDATE = [
     Tiles(128, 128, 64, 8, 8, 2),
 ]
 
-# Both kernels of a step are timed together: each list is tried beside the present choice of the other.
+# Both kernels of a step are timed together: each list is tried next to the present choice of the other.
 CANDIDATES: dict[str, list[tuple[str, Configuration]]] = {
     "newton_schulz": [
         ("", PRESENT),

@@ -17,7 +17,7 @@ _SECONDS = 1200
 
 @dataclass(frozen=True)
 class Downloaded:
-    """The wheel that pip downloaded; ``path`` is None, and ``reason`` says why, when there is none."""
+    """The wheel that pip downloaded; ``path`` is None, and ``reason`` says why, if there isn't one."""
 
     path: Path | None
     reason: str = ""
@@ -46,7 +46,7 @@ def download(package: str, machine: str, folder: Path) -> Downloaded:
 
 
 def newest_source(package: str) -> str:
-    """The newest release with a source archive; empty when there is none."""
+    """The newest release with a source archive; empty if there isn't one."""
     run = _pip("index", "versions", "--json", "--no-binary", ":all:", package)
     return str(json.loads(run.stdout).get("versions", [""])[0]) if run.returncode == 0 else ""
 

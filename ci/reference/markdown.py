@@ -35,5 +35,5 @@ def code(value: str) -> str:
 
 def _escaped(value: str) -> str:
     safe = html.escape(value, quote=False)
-    # An underscore within a word is none of Markdown's.
+    # An underscore within a word means nothing to Markdown.
     return re.sub(r"[\\`*\[\]|{}~]|(?<!\w)_|_(?!\w)", lambda match: f"&#{ord(match[0])};", safe)

@@ -48,7 +48,7 @@ def page_of(name: str, content: str) -> str:
 
 
 def _sections(content: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each comment on lines of its own, with the TOML up to the next one.
+    """Each comment on its own lines, with the TOML up to the next one.
 
     A line that begins with # inside a text is no comment: up to there the TOML does not parse.
     """

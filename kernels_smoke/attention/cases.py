@@ -184,11 +184,9 @@ CASES = (
     small("float32, one head of keys for 71", batch=((2, 20), (1, 5)), heads=(71, 1)),
     small("float16, decoding", batch=((1, 1), (1, 16), (1, 17)), longest=True, dtype=FP16),
     small("values of 1e4, pages of several tiles", batch=((1, 40), (2, 18)), values=1e4, dtype=FP16, page_size=32),
+    small("scores up to 1e3, its own scale", batch=((1, 40), (2, 18)), queries=16.0, keys=8.0, scale=0.5, dtype=FP16),
     small(
-        "scores up to 1e3, a scale of its own", batch=((1, 40), (2, 18)), queries=16.0, keys=8.0, scale=0.5, dtype=FP16
-    ),
-    small(
-        "float16, strides of their own",  # a slice of packed rows, caches whose heads lie further apart than positions
+        "float16, their own strides",  # a slice of packed rows, caches whose heads lie further apart than positions
         batch=((1, 300), (10, 40), (3, 20)),
         variant="segments",
         heads=(4, 2),

@@ -66,7 +66,7 @@ def paged_attention(
     in a CUDA graph, a call serves every batch for which there is room. Values that break what is said here give
     results that mean nothing, as do page numbers beyond the cache, which are not checked.
 
-    Raises TypeError when an argument that should be a tensor is none, ValueError when a shape, dtype, device or stride
+    Raises TypeError when an argument should be a tensor and is not, ValueError when a shape, dtype, device or stride
     is not as said, when the variant is unknown, or, up to the stage "segments", the page size is no power of two from
     16 on.
     """

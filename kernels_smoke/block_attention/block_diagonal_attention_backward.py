@@ -54,7 +54,7 @@ def _block_diagonal_attention_backward_kernel(
 ):  # fmt: skip  # rows of tensors and sizes, strides, constants
     # Strides are named after what they step over: q_token is from one token of q to the next.
     first = tl.program_id(0)
-    end = tiles if PERSISTENT else first + 1  # a loop of one step is none: that saves some 40 registers
+    end = tiles if PERSISTENT else first + 1  # a loop of one step disappears: that saves some 40 registers
     for tile in range(first, end, tl.num_programs(0) if PERSISTENT else 1):
         start, length, head = _tile(blocks, tile, heads)
         query = _load(q + head * q_head, start, length, BLOCK, HEAD_DIM, q_token)

@@ -161,7 +161,7 @@ COMMON_CASES = (
     here("fp16, jagged sequences", "quick", lengths=JAGGED, heads=2, head_dim=64),
     exactly("fp32, scores of 6.7e7, many equal", lengths=(60,), heads=2, head_dim=64, extreme=True),
     here("fp16, head of 128, a scale of 1", lengths=(65,), heads=1, head_dim=128, scale=1.0),
-    here("fp16, strides of their own", lengths=(70,), heads=2, head_dim=64, strides=STRIDES),
+    here("fp16, their own strides", lengths=(70,), heads=2, head_dim=64, strides=STRIDES),
     here("fp16, no token", lengths=(0,), heads=2, head_dim=64),
     case("offsets above 2^31 in", "deep", lengths=(3,), heads=1, head_dim=64, head_stride=FAR),
     case("offsets above 2^31 out", "deep", lengths=(3,), heads=1, head_dim=64, out_stride=FAR),

@@ -126,7 +126,7 @@ KERNEL = Kernel(
     modifies=("states",),
     cases=(
         case("9 requests of 16 and 32 heads", "quick", requests=9, rows=11, **QWEN),
-        case("4 drafts to verify, in rows of their own", requests=5, rows=33, steps=4, heads=(16, 32), missing=True),
+        case("4 drafts to verify, in their own rows", requests=5, rows=33, steps=4, heads=(16, 32), missing=True),
         case("the working row, and 3 drafts", requests=5, rows=33, steps=4, in_place=True, missing=True),
         case("no request", requests=0, rows=3),
         case("one request", requests=1, rows=1, in_place=True),
@@ -143,7 +143,7 @@ KERNEL = Kernel(
         case("values of 1e4", requests=7, rows=14, scale=1e4),
         case("all forgotten", requests=7, rows=14, forgetting=100.0),
         case("gates in bfloat16", requests=7, rows=14, gate_dtype=BF16, gate_stride=9),
-        case("begun anew here and there, a scale of its own", requests=20, rows=40, extremes=True, query_scale=0.7),
+        case("begun again here and there, its own scale", requests=20, rows=40, extremes=True, query_scale=0.7),
         case("states above 2^31", "deep", requests=1, rows=3, steps=2, states_stride=FAR),
         *(
             case(
@@ -175,10 +175,10 @@ KERNEL = Kernel(
             query_scale=0.7,
             index_dtype=torch.int64,
         ),
-        small("float32, begun anew here and there", requests=4, rows=12, steps=2, dtype=FP32, extremes=True, **TINY),
+        small("float32, begun again here and there", requests=4, rows=12, steps=2, dtype=FP32, extremes=True, **TINY),
         small("float32, values of 1e4", requests=2, rows=4, dtype=FP32, scale=1e4, packed=True, **TINY),
         small(
-            "float16, gates too, strides of their own",
+            "float16, gates too, their own strides",
             requests=2,
             rows=6,
             steps=2,

@@ -53,7 +53,7 @@ def draw_heads(
     ``heads``: key and value heads. ``packed``: q, k and v are slices of the rows of one tensor, as a projection makes
     them. ``row_stride``: elements from one head to the next. ``scale``: of the values; and of queries and keys when
     they are normalized, otherwise their norms are near 1, because longer keys let the state grow without end.
-    ``common``: how much of one common vector each query and key has, beside its own; 1 makes them half alike.
+    ``common``: how much of one common vector each query and key has, next to its own; 1 makes them half alike.
     ``forgetting``: the greatest decay, as a negative logarithm. ``gate_stride``: elements from one token's gates to
     those of the next. ``query_scale``: the argument ``scale``. ``key_scale``: of queries and keys.
     ``extremes``: some tokens forget all, with decays of -1e9 and minus infinity, and one has neither key nor query.

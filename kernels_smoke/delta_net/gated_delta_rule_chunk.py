@@ -244,7 +244,7 @@ def gated_delta_rule_chunk(
     - ``q``, ``k``: [tokens, key heads, depth], ``v``: [tokens, value heads, width], bfloat16 or float16, all of one
       dtype; a multiple of value heads shares each key head, in order. Depth and width are 16, 32, 64 or 128. The
       elements of a head are contiguous; heads and tokens may be at any distance.
-    - ``log_decay`` (at most 0; minus infinity begins anew, behind a finite state) and ``beta``: [tokens, value heads],
+    - ``log_decay`` (at most 0; minus infinity begins again, behind a finite state) and ``beta``: [tokens, value heads],
       of that dtype or float32.
     - ``cu_seqlens``: [sequences + 1], int32 or int64, from 0 to the number of tokens, never falling: where each
       sequence begins and the last one ends. One sequence without it. Its values are not checked.

@@ -91,7 +91,7 @@ def gated_delta_rule_decode(
 
     The rule is that of ``gated_delta_rule_chunk``, computed in float32. Request b begins with the state in the row
     ``state_indices_in[b]`` of ``states``, and the state behind its token t goes to the row ``state_indices_out[b, t]``.
-    When drafted tokens are verified, each gets a row of its own; the row of the last token that is accepted is the next
+    When drafted tokens are verified, each gets its own row; the row of the last token that is accepted is the next
     ``state_indices_in[b]``, and nothing is copied (the index indirection of TokenSpeed). All other rows stay as they
     are, bit for bit.
 
@@ -99,7 +99,7 @@ def gated_delta_rule_decode(
       request follow one another; bfloat16, float16 or float32, all of one dtype. A multiple of value heads shares each
       key head, in order. Depth and width are 16, 32, 64 or 128. The elements of a head are contiguous; heads and tokens
       may be at any distance.
-    - ``log_decay`` (at most 0; minus infinity begins anew, behind a finite state) and ``beta``: [requests * steps,
+    - ``log_decay`` (at most 0; minus infinity begins again, behind a finite state) and ``beta``: [requests * steps,
       value heads], of that dtype or float32.
     - ``states``: [rows, value heads, depth, width], float32; a row is contiguous, rows may be at any distance.
     - ``state_indices_in``: [requests], ``state_indices_out``: [requests, steps]; int32 or int64, contiguous. A negative

@@ -100,7 +100,7 @@ def launch(module: ModuleType, inputs: Inputs, outputs: Tensors) -> None:
     program = program_of(inputs)
     x, dual = module.dual_ascent(program, smoothing=inputs["smoothing"], iterations=inputs["iterations"])
     proof = certify(program, x, dual)
-    contradicted = proof.gap < -1e-9  # a feasible point below the bound: then one of the two is none
+    contradicted = proof.gap < -1e-9  # a feasible point below the bound: then one of the two is wrong
     outputs["gap"].copy_(torch.where(contradicted, torch.inf, proof.gap / inputs["gap"]))
     outputs["violation"].copy_(proof.violation / inputs["violation"])
     outputs["outside"].copy_(proof.outside / OUTSIDE)

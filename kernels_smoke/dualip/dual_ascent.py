@@ -1,4 +1,4 @@
-"""Accelerated dual ascent for linear programs whose variables fall into blocks, each with a simplex of its own."""
+"""Accelerated dual ascent for linear programs whose variables fall into blocks, each with its own simplex."""
 
 from __future__ import annotations
 

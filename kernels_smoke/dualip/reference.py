@@ -29,7 +29,7 @@ def simplex_projection(values: torch.Tensor, segments: Segments, *, radius: floa
     if not rows.numel():
         return values.double()
     greatest = rows.amax(dim=1, keepdim=True)
-    below = rows - greatest.where(torch.isfinite(greatest), 0.0)  # the radius must not be lost beside large values
+    below = rows - greatest.where(torch.isfinite(greatest), 0.0)  # the radius must not be lost next to large values
     falling = below.sort(dim=1, descending=True).values
     count = torch.arange(1, rows.shape[1] + 1, device=rows.device)
     thresholds = (falling.cumsum(1) - radius) / count

@@ -6,7 +6,7 @@ segment. Neighbouring threads have the lanes, then segments; the steps stay in t
 threads share a segment, and sums over it need few exchanges between threads.
 
 Triton hands dimensions to threads in the order in which offsets are contiguous, and settles a tie in one way before 3.7
-and in another since. So the kernels tell it of an order without a tie, with ``tl.max_contiguous(..., [1, 2, LANES])``.
+and in another since. So the kernels state an order without a tie, with ``tl.max_contiguous(..., [1, 2, LANES])``.
 What that says of segments, and of lanes where offsets come from a table, is not so; it does no harm, because loads are
 widened only along offsets that are known to be aligned, and none are.
 """

@@ -26,7 +26,7 @@ def reads_out_of_bounds(source: torch.Tensor, out: torch.Tensor) -> None:
 
 
 def hangs(flag: torch.Tensor, out: torch.Tensor) -> None:
-    """Wait for ``flag`` (int32, one element), which nobody sets."""
+    """Wait for ``flag`` (int32, one element), which no one sets."""
     _wait_kernel[(1,)](flag, out)
 
 

@@ -21,7 +21,7 @@ MUTANTS = (
     Mutant("wrong", COPY, COPY.replace("0,", "1,")),
     Mutant("dead", COPY, '__import__("os").abort()'),
     Mutant("silent", COPY, '__import__("time").sleep(600)'),
-    Mutant("killed by somebody else", COPY, '__import__("os").kill(__import__("os").getpid(), 9)'),
+    Mutant("killed by someone else", COPY, '__import__("os").kill(__import__("os").getpid(), 9)'),
     Mutant("does not compile", COPY, COPY.replace("16", "17")),
     Mutant("the same", COPY, COPY + "  # and nothing else"),
 )

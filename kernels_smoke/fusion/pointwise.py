@@ -28,7 +28,7 @@ def as_rows(tensors: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
     """Views [rows, width] of tensors that have one shape: a single row when all of them are contiguous.
 
     Those whose names begin with "out" are written. Raises ValueError when shapes, dtypes or devices differ from those
-    of the first, its dtype is none of ``DTYPES``, or a tensor is neither contiguous nor [rows, width] with contiguous
+    of the first, its dtype is not in ``DTYPES``, or a tensor is neither contiguous nor [rows, width] with contiguous
     rows.
     """
     like = next(iter(tensors.values()))

@@ -37,7 +37,7 @@ def draw_inputs(
     """Draw x and residual [rows, width], weight [width]; the middle row is zero, where there are three or more.
 
     Values are normal with the standard deviation ``scale``, or uniform up to ``largest`` when that is given. Rows of
-    the residual and of the sum are as far apart as those of x and of the norm, unless they have a stride of their own.
+    the residual and of the sum are as far apart as those of x and of the norm, unless they have their own stride.
     ``own``: the function makes its results itself.
     """
     x, residual = (
@@ -165,7 +165,7 @@ MUTANTS = (
     Mutant("the sum with the stride of the norm", "rows * sum_stride", "rows * normed_stride"),
     Mutant("the norm with the stride of the sum", "rows * normed_stride", "rows * sum_stride"),
     Mutant(
-        "one tensor for both of its own results",
+        "one tensor for both results",
         "out or (torch.empty_like(x), torch.empty_like(x))",
         "out or (torch.empty_like(x),) * 2",
     ),

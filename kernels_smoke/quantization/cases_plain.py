@@ -37,7 +37,7 @@ from kernels_smoke.suite.model import Case, Inputs, Kernel, Mutant, Speed, Tenso
 
 LEAST_GROUP = 1e-10 / 448
 LEAST_UE8M0 = 1e-10
-OUTLIER = 3e4  # beside it, values around 1 are subnormal in e4m3
+OUTLIER = 3e4  # next to it, values around 1 are subnormal in e4m3
 
 
 def draw_rows(

@@ -160,15 +160,15 @@ LAID_OUT = {"rows": 7, "width": 300, "dtype": FP32, "out_stride": 320, "scale_st
 ROW_CASES = (
     *COMMON,
     here("no row", rows=0, width=128, dtype=FP32),
-    here("results with strides of their own", **LAID_OUT),
+    here("results with their own strides", **LAID_OUT),
 )
 LAID_OUT_IN_GROUPS = {"rows": 7, "width": 384, "dtype": FP32, "out_stride": 400, "scale_stride": 9}
 GROUP_CASES = (
     *COMMON,
     here("no row", rows=0, width=256, dtype=FP32),
     case("column-major scales", rows=37, width=1024, column_major=True),
-    here("results with strides of their own", **LAID_OUT_IN_GROUPS),
-    here("results with strides of their own, column-major", **LAID_OUT_IN_GROUPS, column_major=True),
+    here("results with their own strides", **LAID_OUT_IN_GROUPS),
+    here("results with their own strides, column-major", **LAID_OUT_IN_GROUPS, column_major=True),
 )
 # Of the kernels that compute something before, by rows and by groups.
 FUSED_ROW_CASES = (
@@ -236,7 +236,7 @@ GROUP_MUTANTS = (
     Mutant("rows of scales taken for dense", STRIDES, "*((groups, 1) if scales.stride(1) == 1 else scales.stride())"),
     Mutant("columns of scales taken for dense", STRIDES, "*((1, rows) if scales.stride(0) == 1 else scales.stride())"),
     Mutant("its own scales always row-major", "column_major=column_major_scales", "column_major=False"),
-    Mutant("columns of its own scales not aligned", "(1, aligned)", "(1, rows)", module=LAYOUT),
+    Mutant("columns of separate scales not aligned", "(1, aligned)", "(1, rows)", module=LAYOUT),
     Mutant("scale of the next group", "+ groups * scales_group_stride", "+ (groups + 1) * scales_group_stride"),
     Mutant("scales as if row-major", "groups * scales_group_stride", "groups"),
 )

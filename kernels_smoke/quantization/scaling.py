@@ -19,7 +19,7 @@ LEAST_UE8M0_SCALE = LEAST_SILU_GROUP_SCALE = 1e-10
 
 @triton.jit
 def _scale(greatest, LEAST: tl.constexpr):
-    # Infinity counts as the greatest finite number: it saturates, and what stands beside it stays finite.
+    # Infinity counts as the greatest finite number: it saturates, and what stands next to it stays finite.
     float32_max: tl.constexpr = 3.4028234663852886e38
     return tl.maximum(tl.div_rn(tl.minimum(greatest, float32_max), 448.0), LEAST)
 

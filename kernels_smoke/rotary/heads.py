@@ -106,7 +106,7 @@ def _store_pairs(
 
 @triton.jit
 def _scaled(values, inverse, weight, dtype: tl.constexpr, ZERO_CENTRED: tl.constexpr):
-    """The norm, rounded as if it were stored: the model was trained with the norm as an operation of its own."""
+    """The norm, rounded as if it were stored: the model was trained with the norm as its own operation."""
     scale = weight.to(tl.float32)
     if ZERO_CENTRED:
         scale += 1.0
@@ -144,7 +144,7 @@ def _norm_and_rotate(
     first = _scaled(first, inverse, first_weight, dtype, ZERO_CENTRED).to(tl.float32)
     second = _scaled(second, inverse, second_weight, dtype, ZERO_CENTRED).to(tl.float32)
 
-    tl.debug_barrier()  # in place: nobody stores before everybody has loaded, for a small tile is loaded several times
+    tl.debug_barrier()  # in place: no one stores before everybody has loaded, for a small tile is loaded several times
     rotated_first = first * cosine - second * sine
     rotated_second = second * cosine + first * sine
     _store_pairs(target, rotated_first, rotated_second, present, ROTARY_DIM, HALF_BLOCK, INTERLEAVED)

@@ -75,7 +75,7 @@ class Job:
 class Crew:
     """A running foreman. Use it as a context manager: everything that it started is gone at the end.
 
-    All patience is multiplied by ``slowness``: emulation takes twenty times as long as a machine of its own.
+    All patience is multiplied by ``slowness``: emulation takes twenty times as long as its own machine.
     """
 
     environment: dict[str, str]
@@ -111,7 +111,7 @@ class Crew:
     ) -> None:
         with contextlib.suppress(OSError):
             self._tasks.close()
-        self._kill()  # at once: taking torch down in good order takes half a second, and serves nobody
+        self._kill()  # at once: taking torch down in good order takes half a second, and serves no one
         self._events.close()
         self._selector.close()
         self._words.close()
@@ -181,7 +181,7 @@ class Crew:
         return f"{what}{how}" + (f". Its last words:\n{words}" if words else "")
 
     def _kill(self) -> None:
-        """Kill the foreman and its children, each of which leads a group of its own."""
+        """Kill the foreman and its children, each of which leads its own group."""
         for group in [*children(self._process.pid), self._process.pid]:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)

@@ -214,7 +214,7 @@ def imported() -> dict[str, Any]:
     warming = threading.Thread(target=_warm_up, daemon=True)
     for name in ("triton", "torch"):
         if name == "torch" and event["triton"]:
-            warming.start()  # beside the import, which takes longer
+            warming.start()  # next to the import, which takes longer
         try:
             module = importlib.import_module(name)
         except BaseException as error:  # a broken installation may raise anything, SystemExit too

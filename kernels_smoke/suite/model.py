@@ -154,7 +154,7 @@ class Kernel:
     - ``checks``: how each of those is compared. ``modifies``: inputs that are written in place.
     - ``given(inputs, reference, written)``: those of the reference that depend on another result, which is judged by
       itself, as they should be with that result as it was written: codes with the scale that they have.
-    - ``returns``: ``launch`` returns what it wrote, by name, in memory of its own, and ``outputs`` describes nothing.
+    - ``returns``: ``launch`` returns what it wrote, by name, in its own memory, and ``outputs`` describes nothing.
     - ``triton``: it is written in Triton; False only of kernels from outside.
     - ``scratch``: inputs that may be changed, and are not judged.
     - ``repeatable``: every launch on the same inputs writes the same bits; it has no atomics.

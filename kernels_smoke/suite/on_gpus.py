@@ -208,7 +208,7 @@ def measure_on(
     deep = options.level == "deep"
     for run in runs:
         wrong = {record["kernel"] for record in run.document.cases if record["outcome"] != "pass"}
-        ours = [entry for entry in entries if not entry.source]  # others have a process of their own
+        ours = [entry for entry in entries if not entry.source]  # others have their own process
         names = [entry.name for entry in ours if entry.name not in wrong and (deep or entry.quick)]
         arguments = {"share": SHARES[options.level], "kernels": names, "seed": options.seed}
         crew.run([on_gpu(run, once("speed.rates:rates", arguments, run.document, PROBE_PATIENCE))], at_once=1)

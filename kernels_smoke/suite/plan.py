@@ -125,7 +125,7 @@ def _obituary(kind: str, named: str, item: Item, end: End) -> dict[str, Any]:
     by_itself = kind == "compiled" and end.status == 1  # how LLVM ends a process when it gives up
     outcome = "hang" if end.hang else ("crash" if end.status < 0 or by_itself else "error")
     if kind == "mutant" and outcome != "error":  # the suite caught it: no healthy kernel ends its process
-        killed = end.status == -signal.SIGKILL and not end.hang  # by somebody else: it may have been the want of memory
+        killed = end.status == -signal.SIGKILL and not end.hang  # by someone else: it may have been the want of memory
         outcome = "error" if killed else "caught"
     return {
         "kind": kind,

@@ -36,7 +36,7 @@ ENTRIES = (
     Entry("silu_and_mul_dynamic_per_token_quant", "quantization", "SwiGLU, then one scale for each row", quick=True),
     Entry("silu_and_mul_per_block_quant", "quantization", "SwiGLU, then one scale for each group of a row"),
     Entry("fused_qk_norm_rope", "rotary", "RMS norm of each query and key head, then rotary embedding", quick=True),
-    Entry("fused_qk_rmsnorm_rope_gate", "rotary", "the same beside an output gate, which is copied out"),
+    Entry("fused_qk_rmsnorm_rope_gate", "rotary", "the same next to an output gate, which is copied out"),
     Entry("fused_gate_sigmoid_mul_add", "fusion", "a gated addition in place: f += sigmoid(x . w) s"),
     Entry("mul_add_sigmoid", "fusion", "vertical fusion: sigmoid(x w + b)"),
     Entry("mul_sum_add", "fusion", "reduction fusion: (2 x).sum(-1) + 1", quick=True),
@@ -105,7 +105,7 @@ def select(only: tuple[str, ...] = (), own: tuple[Entry, ...] = (), *, strict: b
     """The entries that the items of ``only`` name; all when it is empty, but those of the family "faults".
 
     An item is a kernel or a family, or what the names of kernels begin with; ``own`` are the kernels from outside.
-    Raises LookupError when it is none, unless not ``strict``.
+    Raises LookupError when there is no such kernel, unless not ``strict``.
     """
     known = (*ENTRIES, *own, *FAULTS)
     chosen: list[Entry] = []

@@ -118,7 +118,7 @@ def run(
     heard: Callable[[dict[str, Any]], None] = lambda _record: None,
     keep: Callable[[dict[str, Any]], None] = lambda _document: None,
 ) -> dict[str, Any]:
-    """Run what ``options`` ask for and return the document (see ``suite/README.md``). Tells each record to ``heard``.
+    """Run what ``options`` ask for and return the document (see ``suite/README.md``). Passes each record to ``heard``.
 
     ``keep`` gets the report so far, now and then. What is interrupted (KeyboardInterrupt) returns it, too: its
     ``partial`` says so. Raises LookupError when ``options.only`` names no kernel, unless a file of kernels is broken.
@@ -152,7 +152,7 @@ def _entries(options: Options, found: Found, document: Document) -> tuple[Entry,
 
 
 def new_seed() -> int:
-    """A seed that nobody chose: every run draws other inputs, and prints this number so that it can be repeated."""
+    """A seed that no one chose: every run draws other inputs, and prints this number so that it can be repeated."""
     return random.SystemRandom().randrange(2**31)
 
 

@@ -1,6 +1,6 @@
-"""How a module of this package is started in a process of its own, wherever the package lies.
+"""How a module of this package is started in its own process, wherever the package lies.
 
-The package is loaded from its own folder and nothing beside it becomes importable: when it judges the torch of another
+The package is loaded from its own folder and nothing next to it becomes importable: when it judges the torch of another
 environment, the packages that are installed next to it must not leak into that environment.
 """
 

@@ -1,4 +1,4 @@
-"""The GitHub Action in somebody else's repository: its steps as a runner runs them, annotations, summary, outputs."""
+"""The GitHub Action in another project's repository: its steps as a runner runs them, annotations, summary, outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/adopting.md tells the truth: its commands run, and its workflows are valid and call what exists."""
+"""docs/adopting.md is true: its commands run, and its workflows are valid and call what exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hooks in somebody else's repository, by the real pre-commit; and which files they are given."""
+"""The hooks in another project's repository, by the real pre-commit; and which files they are given."""
 
 from __future__ import annotations
 

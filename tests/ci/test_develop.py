@@ -1,4 +1,4 @@
-"""``ci/develop.py``: every lane runs and counts, and nobody's pip settings reach our environment."""
+"""``ci/develop.py``: every lane runs and counts, and no one's pip settings reach our environment."""
 
 from __future__ import annotations
 

@@ -127,10 +127,10 @@ def test_a_changed_attestation_is_none(library: Path, assets: dict[str, bytes], 
 
 def test_another_publisher_than_the_index_names(library: Path, assets: dict[str, bytes], tmp_path: Path) -> None:
     document = json.loads(assets[f"{WHEEL}.provenance"])
-    document["attestation_bundles"][0]["publisher"]["vcs_origin"] = "github.com/somebody/else"
+    document["attestation_bundles"][0]["publisher"]["vcs_origin"] = "github.com/someone/else"
     found = of_index(library, tmp_path, html_index(assets, json.dumps(document).encode()))
     assert found.returncode == 1, found.stdout
-    assert "attestation of CircleCI github.com/somebody/else does not hold" in found.stdout
+    assert "attestation of CircleCI github.com/someone/else does not hold" in found.stdout
 
 
 def test_attestations_by_local_files(library: Path, assets: dict[str, bytes], tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ scaled_mm
         REPLAY --only scaled_mm --seed 123 --python PYTHON
   2 skipped, 2 passed
 
-Kernels, and their times beside what this GPU allows
+Kernels, and their times next to what this GPU allows
 kernel              cases         timed run      us  floor us  of floor  ratio  bar            verdict
 fused_add_rms_norm  1             16384x4096  200.0     125.0       62%   1.60  1.10 of floor  slow
 mul_add_sigmoid     0, 1 skipped                                                               skipped

@@ -1,4 +1,4 @@
-"""``wheelproof verify --gpu``: on wheels of our own."""
+"""``wheelproof verify --gpu``: on our own wheels."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def test_a_driver_that_the_table_does_not_have_describes_no_machine(
     [
         (["--gpu", "H100", "--driver", "580x"], "'580x' is no driver"),
         (["--cpu", "v9"], "the CPU 'v9' is not known"),
-        (["--cpu", "Grace", "--platform", "x86_64"], "the CPU Grace is none of x86_64"),
+        (["--cpu", "Grace", "--platform", "x86_64"], "the CPU Grace is not among x86_64"),
     ],
 )
 def test_a_machine_that_nobody_knows_is_wrong_usage(

@@ -24,7 +24,7 @@ from wheelproof.cli.options import make_parser
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-# Pages whose commands are run, each in a folder of its own.
+# Pages whose commands are run, each in its own folder.
 RUN = [DOCS / "index.md", *sorted(DOCS.glob("tutorial/*.md")), *sorted(DOCS.glob("how-to/*.md"))]
 KERNELS_PYTHON = kernels_python()  # read now, since a test sees no such variable
 MARK = "=== end of a command: "

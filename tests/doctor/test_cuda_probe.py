@@ -60,7 +60,7 @@ def test_the_code_of_cuinit_is_told(driver: Path, code: int) -> None:
     answer = cuda(driver, STUB_CUINIT=str(code))
 
     assert (answer.code, answer.gpus, answer.failed_at) == (code, (), "")
-    assert answer.driver_cuda == (0 if code == 34 else 13000)  # a stub library does not even tell its version
+    assert answer.driver_cuda == (0 if code == 34 else 13000)  # a stub library does not even show its version
     assert symptoms(HostFacts(cuda=answer)) == (f"cuda:{code}",)
 
 
@@ -96,7 +96,7 @@ def test_a_crash_has_a_place(driver: Path) -> None:
     answer = cuda(driver, STUB_CRASH="cuInit")
 
     assert (answer.end.signal, answer.failed_at, answer.outcome) == ("SIGSEGV", "cuInit", (CRASHED, 0))
-    assert answer.driver_cuda == 13000  # what was told before
+    assert answer.driver_cuda == 13000  # what was asked before
     assert symptoms(HostFacts(cuda=answer)) == ("cuda:signal",)
 
 

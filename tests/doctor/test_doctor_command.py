@@ -400,7 +400,7 @@ def test_a_library_that_was_deleted_is_mended_for_real(tmp_path: Path, driver: P
 
 
 class Terminal(io.StringIO):
-    """A terminal at which somebody has typed."""
+    """A terminal at which someone has typed."""
 
     def isatty(self) -> bool:
         return True

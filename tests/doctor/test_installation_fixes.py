@@ -32,7 +32,7 @@ HEADER = "nvidia/nccl/include/nccl.h"
 
 
 class Machine(RealEnvironment):
-    """A real environment, and an index of its own that pip and uv use; torch really loads NCCL when it is imported."""
+    """A real environment, and its own index that pip and uv use; torch really loads NCCL when it is imported."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -45,7 +45,7 @@ class Machine(RealEnvironment):
         self.variables |= {"PIP_INDEX_URL": url, "UV_DEFAULT_INDEX": url}
 
     def nccl(self, name: str = "nvidia_nccl_cu13", version: str = "2.28.9") -> WheelBuilder:
-        """NCCL with a function of its own; the packages for CUDA 12 and 13 have the same paths."""
+        """NCCL with its own function; the packages for CUDA 12 and 13 have the same paths."""
         number = version.replace(".", "")
         code = f"int nccl{number}(void) {{ return {number}; }}\nchar filling[{number}] = {{1}};\n"  # of another size
         file = compile_library(self.build / version / "libnccl.so.2", code)

@@ -77,7 +77,7 @@ def test_the_distributions_that_matter(patient: Patient) -> None:
     assert list(packages) == ["nvidia-nccl-cu13", "torch", "triton", "xformers"]
     assert packages["torch"].requires == ("nvidia-nccl-cu13==2.28.9", "triton==3.6.0")
     assert packages["torch"].version == "2.11.0"  # METADATA hides the build,
-    assert packages["torch"].build == "cu130"  # which version.py tells
+    assert packages["torch"].build == "cu130"  # which version.py shows
     assert packages["xformers"].requires == ("torch>=2.10",)
     assert (packages["torch"].installer, packages["torch"].requested) == ("uv", True)
 

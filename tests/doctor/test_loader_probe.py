@@ -28,7 +28,7 @@ CUBLAS, CUBLASLT = "libcublas.so.13", "libcublasLt.so.13"
 
 @pytest.fixture
 def patient(tmp_path: Path) -> Patient:
-    """torch, and cuBLAS beside it as NVIDIA's wheels have it: libcublas has DT_RUNPATH, torch's libraries DT_RPATH."""
+    """torch, and cuBLAS next to it as NVIDIA's wheels have it: libcublas has DT_RUNPATH, torch's libraries DT_RPATH."""
     wheel = WheelBuilder("nvidia_cublas", "13.1.0.3")
     folder = tmp_path / "build"
     lt = compile_library(folder / CUBLASLT, "int cublasLtHSHMatmulAlgoInit(void) { return 1; }")
@@ -101,7 +101,7 @@ def test_what_is_not_found_is_told_beside_what_is(patient: Patient) -> None:
 
 @pytest.mark.parametrize("length", [60, 2_000, -400])
 def test_a_library_that_is_cut_off(patient: Patient, length: int) -> None:
-    """The loader names it, or dies of it; the files tell which one it is in either case."""
+    """The loader names it, or dies of it; the files say which one it is in either case."""
     path = patient.installed.site_packages / "nvidia/cu13/lib" / CUBLASLT
     path.write_bytes(path.read_bytes()[:length])
 
@@ -248,7 +248,7 @@ OURS, OTHERS, NONE = 1, 2, 0
 
 
 def with_cudnn(tmp_path: Path, *, complete: bool, **search: str) -> Patient:
-    """cuDNN beside torch, whose graph library opens an engine by name; ``search`` is its rpath or runpath."""
+    """cuDNN next to torch, whose graph library opens an engine by name; ``search`` is its rpath or runpath."""
     folder = tmp_path / "build"
     main = compile_library(folder / "libcudnn.so.9", 'const char *parts = "libcudnn_graph.so libcudnn_ops.so";')
     graph = compile_library(folder / "libcudnn_graph.so.9", GRAPH, **search)  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ def test_a_container_was_started_with_it(tmp_path: Path) -> None:
     write(tmp_path, "/proc/1/environ", "PATH=/usr/bin\0CUDA_VISIBLE_DEVICES=\0HOME=/root\0")
 
     assert origin(tmp_path) == "/proc/1/environ"
-    assert origin(tmp_path, {**HOME, NAME: "0"}) == ""  # somebody has changed it since
+    assert origin(tmp_path, {**HOME, NAME: "0"}) == ""  # someone has changed it since
 
 
 def test_a_variable_that_is_not_set_has_no_origin(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Builds of torch in the shape of the real wheels, laid out below a root of their own: which cause each has."""
+"""Builds of torch in the shape of the real wheels, laid out below their own root: which cause each has."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def fix_of(rule: str, facts: HostFacts) -> Fix:
 
 
 def test_libraries_of_another_cuda_go_before_the_right_build_comes() -> None:
-    """Those that own paths of its own libraries; the others do no harm, and of the same CUDA all are used again."""
+    """Those whose libraries have their own paths; the others do no harm, and of the same CUDA all are used again."""
     other_cuda = left_behind(of_package_index("2.10.0", requested=False))
     same_cuda = left_behind(of_package_index("2.8.0", requested=False))
 

@@ -1,4 +1,4 @@
-"""torch, imported in a child. Most tests import a module of that name that does as it is told, the last ones torch."""
+"""torch, imported in a child. Most tests import a module of that name that does what a variable says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wheelproof.doctor.probes.dangerous import Answers
 
 PYTHON = os.environ.get("WHEELPROOF_KERNELS_PYTHON", "")  # read now: tests run without it in their environment
 
-# A step is told what to do by a variable: "hang", "crash", "exit", or the message of an exception.
+# A variable says what a step does: "hang", "crash", "exit", or the message of an exception.
 ACT = """
 import ctypes, os, time
 
@@ -139,7 +139,7 @@ def test_a_torch_that_works(modules: Path) -> None:
     assert answer.warnings == ("Can't initialize NVML",)
     assert (answer.end.exit_code, answer.error, answer.trace, answer.failed_at) == (0, "", "", "")
     assert list(answer.steps)[:2] == ["import torch", "torch.cuda.is_available()"]
-    assert seen(answers) == ("kernel:failed",)  # the module triton is none
+    assert seen(answers) == ("kernel:failed",)  # the module triton is not Triton
 
 
 def test_nothing_is_written(modules: Path) -> None:

@@ -1,4 +1,4 @@
-"""The fused operations beyond the suite's cases: results of their own, tensors of any shape, and what they refuse."""
+"""The fused operations beyond the suite's cases: their own results, tensors of any shape, and what they refuse."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ DRIVER = "580.159.04"
 
 
 def host(name: str, command: str = "doctor", **facts: str | None) -> Host:
-    """A host of whose facts the command told these."""
+    """A host of whose facts the command reported these."""
     return Host(name, (HostReport(report(name, command=command), "", facts),))
 
 
@@ -96,14 +96,14 @@ CASES = [
     ),
     Case(
         "MTX201",
-        "a third host of its own beside two large kinds",
+        "its own third host next to two large kinds",
         lambda: FleetFacts(hosts(a=40, b=31, c=1)),
         ("n71 differs from the others: driver",),
         severity=WARNING,
         evidence=("n71: c; 40 hosts a; 31 hosts b",),
     ),
     Case("MTX201", "two kinds of hosts, both many", lambda: FleetFacts(hosts(a=40, b=32))),
-    Case("MTX201", "two hosts: nobody knows which of them is right", lambda: FleetFacts(hosts(a=1, b=1))),
+    Case("MTX201", "two hosts: no one knows which of them is right", lambda: FleetFacts(hosts(a=1, b=1))),
     Case(
         "MTX201",
         "a host without the doctor's report is not compared with those that have one",
@@ -120,7 +120,7 @@ CASES = [
     Case("MTX202", "one host that deviates is no kind", lambda: FleetFacts(hosts(a=71, b=1))),
     Case(
         "MTX203",
-        "a host that nobody expected",
+        "a host that no one expected",
         lambda: FleetFacts(hosts(a=2), expected=("n0",), unexpected=("n1",)),
         ("1 host gave a report and was not expected: n1",),
         severity=WARNING,
@@ -128,7 +128,7 @@ CASES = [
     Case("MTX203", "all that were expected, and no other", lambda: FleetFacts(hosts(a=2), expected=("n1", "n0"))),
     Case(
         "MTX205",
-        "an old report lies beside the new one",
+        "an old report lies next to the new one",
         lambda: FleetFacts(hosts(a=2), repeated=(("n1", report("old", "2026-11-01T09:00:00Z")),)),
         ("n1 has several reports of `wheelproof doctor`, and only the newest counts",),
         severity=WARNING,
@@ -136,7 +136,7 @@ CASES = [
     ),
     Case(
         "MTX205",
-        "an old report of which an earlier merge told, and no new one",
+        "an old report of which an earlier merge knew, and no new one",
         lambda: FleetFacts((), repeated=(("n1", report("old", "2026-11-01T09:00:00Z")),)),
         ("n1 has several reports of `wheelproof doctor`, and only the newest counts",),
         severity=WARNING,

@@ -90,7 +90,7 @@ def stack(*packages: StackPackage, conflicts: tuple[Conflict, ...] = ()) -> Stac
 def beside_torch(
     name: str, version: str, accelerator: str, accelerator_version: str, declared: tuple[str, ...] = ()
 ) -> StackFacts:
-    """A package that requires torch, beside a torch for CUDA 13.0."""
+    """A package that requires torch, next to a torch for CUDA 13.0."""
     demand = Demand(f"{name} {version}", Requirement("torch"))
     other = package(name, version, accelerator, accelerator_version)
     assert not isinstance(other.accelerator, Unavailable)
@@ -99,7 +99,7 @@ def beside_torch(
 
 
 def needing(major: str, *runtimes: str, on_torch: bool = False, older: str = "") -> StackFacts:
-    """A library that needs this CUDA, beside a torch for CUDA 13.0, which it may require, and these runtimes.
+    """A library that needs this CUDA, next to a torch for CUDA 13.0, which it may require, and these runtimes.
 
     There may be one for an ``older`` CUDA, too.
     """
@@ -115,7 +115,7 @@ def needing(major: str, *runtimes: str, on_torch: bool = False, older: str = "")
 
 
 def for_both_cudas(asked: bool = False) -> StackFacts:
-    """A package that requires nixl for CUDA 12 and 13, each with torch, beside a torch for CUDA 13.0."""
+    """A package that requires nixl for CUDA 12 and 13, each with torch, next to a torch for CUDA 13.0."""
     demands = tuple(Demand(f"nixl-cu{major} 1.5.1", Requirement("torch")) for major in (12, 13))
     by = Demand("" if asked else "nixl 1.5.1", Requirement("nixl-cu12"))
     builds = [package(f"nixl-cu{major}", "1.5.1", "cuda", f"{major}.0", demands=(by,)) for major in (12, 13)]
@@ -159,7 +159,7 @@ CASES = [
     ),
     Case(
         "STK101",
-        "a CPU build beside a torch for CUDA, where nobody asks for a GPU",
+        "a CPU build next to a torch for CUDA, where no one asks for a GPU",
         lambda: replace(package("demo", accelerator="cpu", siblings=(X86,)), gpu_reason="torch 2.13.0 is for CUDA"),
         ("demo 1.0 is a CPU build on aarch64, though torch 2.13.0 is for CUDA",),
         WARNING,
@@ -328,7 +328,7 @@ CASES = [
     ),
     Case(
         "STK104",
-        "an extension for CUDA 12 beside a torch for CUDA 13",
+        "an extension for CUDA 12 next to a torch for CUDA 13",
         lambda: beside_torch("vllm", "0.1", "cuda", "12.8"),
         ("vllm 0.1 is built for CUDA 12.8; the stack is for CUDA 13",),
     ),
@@ -346,7 +346,7 @@ CASES = [
         ("nixl-cu12 1.5.1 is built for CUDA 12.0; the stack is for CUDA 13",),
     ),
     Case("STK104", "an extension for another minor version", lambda: beside_torch("vllm", "0.1", "cuda", "13.2")),
-    Case("STK104", "an extension that tells only the major", lambda: beside_torch("vllm", "0.1", "cuda", "13")),
+    Case("STK104", "an extension that shows only the major", lambda: beside_torch("vllm", "0.1", "cuda", "13")),
     Case(
         "STK104",
         "libraries whose own version is not that of CUDA",
@@ -397,7 +397,7 @@ CASES = [
     ),
     Case(
         "STK106",
-        "a torchvision for the CPU beside a torch for CUDA",
+        "a torchvision for the CPU next to a torch for CUDA",
         lambda: beside_torch("torchvision", "0.26.0", "cpu", ""),
         ("torchvision 0.26.0 is built for CPU only, torch 2.11.0 for CUDA 13.0",),
     ),

@@ -18,7 +18,7 @@ from tests.support.smoke import case, document, fake_interpreter, prints
 from wheel_checks.errors import SourceError
 from wheelproof.smoke.child import LAST_WORDS, run_suite
 
-# Starts a process in a session of its own, as the suite does, and tells both process ids.
+# Starts a process in its own session, as the suite does, and prints both process ids.
 STARTS_ANOTHER = """
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=True)
     pathlib.Path(os.environ["PIDS"]).write_text(f"{os.getpid()} {other.pid}")

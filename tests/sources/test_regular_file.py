@@ -32,7 +32,7 @@ EXCEPTIONS = {
     "tools/wheelproof/doctor/repair/undoing.py": "a folder, to lock it",
     "tools/wheelproof/matrix/executors/docker/first_process.py": "runs in another Python: /dev/null",
     "tools/wheelproof/matrix/executors/docker/image.py": "an archive that it made, and a list of this package",
-    "tools/wheelproof/matrix/folders.py": "a lock file of its own, opened for writing, which never waits",
+    "tools/wheelproof/matrix/folders.py": "its own lock file, opened for writing, which never waits",
     "tools/wheelproof/pins/atomic.py": "files that it creates, and folders",
     **dict.fromkeys(
         (f"tools/wheelproof/pins/guard/inside/{name}.py" for name in INSIDE_THE_GUARD),
@@ -43,7 +43,7 @@ EXCEPTIONS = {
     "wheel_checks/process_tree.py": "/proc",
     "wheel_checks/report/__init__.py": "a resource of the package",
     "wheel_checks/report/html_report.py": "a resource of the package",
-    "wheel_checks/sources/http/cache_database.py": "a lock file of its own, opened for writing, which never waits",
+    "wheel_checks/sources/http/cache_database.py": "its own lock file, opened for writing, which never waits",
     "wheel_checks/sources/regular_file.py": "this is the one",
     "wheel_checks/sources/scratch_folder.py": "folders, and files by O_NONBLOCK, to lock them",
     "wheel_checks/sources/uv/own_configuration.py": "a file that it creates",

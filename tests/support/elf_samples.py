@@ -71,7 +71,7 @@ BUILT = {
 @cache
 def real_files() -> tuple[Path, ...]:
     """This interpreter, libraries that it loads, its extension modules, and modules of other linkers from wheels."""
-    # A process of its own, so that every worker of a test run finds the same ones.
+    # Its own process, so that every worker of a test run finds the same ones.
     look = "import ctypes, ssl; print(open('/proc/self/maps').read())"
     maps = subprocess.run([sys.executable, "-I", "-c", look], capture_output=True, check=True, text=True).stdout
     mapped = set(re.findall(r"(/\S+\.so\S*)$", maps, re.MULTILINE))

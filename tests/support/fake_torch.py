@@ -24,7 +24,7 @@ from tests.support.wheels import WheelBuilder
 
 INSTALLED = "2.7.0+cu128"
 
-# The build backend of ``extension``: it compiles nothing, and tells in its summary against which torch it was built.
+# The build backend of ``extension``: it compiles nothing, and shows in its summary against which torch it was built.
 _BACKEND = """
 import zipfile
 from importlib.metadata import version
@@ -194,7 +194,7 @@ class World:
         return self.run("sh", "-c", f". {guard}/guard.sh; {command}" if guard else command)
 
     def version(self, name: str) -> str:
-        """The installed version of a distribution, "" when there is none."""
+        """The installed version of a distribution, "" if there isn't one."""
         folders = list(self.venv.glob(f"lib/python3*/site-packages/{name}-*.dist-info"))
         assert len(folders) < 2, folders
         return folders[0].name.removesuffix(".dist-info").partition("-")[2] if folders else ""

@@ -175,7 +175,7 @@ def with_torch(
 ) -> HostFacts:
     """The same with another build of torch on disk; ``fields`` are those of :class:`TorchFiles`.
 
-    What the probes told stays as it was: combine with :func:`cuda_fails` or replace ``torch``.
+    What the probes reported stays as it was: combine with :func:`cuda_fails` or replace ``torch``.
     """
     assert isinstance(facts.installed, Installed)
     assert isinstance(facts.torch, TorchProbe)
@@ -195,7 +195,7 @@ def with_torch(
 
 
 def with_cpu_torch(facts: HostFacts, version: str = "2.11.0+cpu") -> HostFacts:
-    """The same with a torch for the CPU, installed from scratch: no CUDA library beside it, no Triton.
+    """The same with a torch for the CPU, installed from scratch: no CUDA library next to it, no Triton.
 
     CUDA works, and torch knows nothing of it. A torch that replaced another one is :func:`with_torch`.
     """

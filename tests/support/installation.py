@@ -26,7 +26,7 @@ SECTION_B = "DOC2"
 
 
 def look(python: str, **variables: str) -> HostFacts:
-    """What the probes of the Python side tell of this interpreter, or of the environment in this folder."""
+    """What the probes of the Python side show of this interpreter, or of the environment in this folder."""
     environ = {**os.environ, **variables}
     interpreter = read_interpreter(python=python, environ=environ)
     installed = read_installed_facts(interpreter, environ=environ)

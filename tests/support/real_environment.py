@@ -1,4 +1,4 @@
-"""A real environment, filled by real installers from indexes of its own.
+"""A real environment, filled by real installers from its own indexes.
 
 environment = RealEnvironment(tmp_path)
 own = environment.index("whl/cu128", torch("2.10.0+cu128", "cu128", "12.8"))
@@ -37,7 +37,7 @@ def torch(version: str, build: str, cuda: str, *requires: str) -> WheelBuilder:
 
 
 class RealEnvironment:
-    """An environment of this Python below ``root``. ``pip`` starts a pip for it, since it has none of its own unless
+    """An environment of this Python below ``root``. ``pip`` starts a pip for it, since it has none unless
     ``with_pip``.
     """
 

@@ -76,5 +76,5 @@ def release(
 
 
 def first(facts: ReleaseFacts) -> FileInRelease:
-    """The first file, beside its release."""
+    """The first file, next to its release."""
     return FileInRelease(facts.files[0], facts)

@@ -177,7 +177,7 @@ def hostile() -> Report:
 
 
 def own_overview(text: str = "GPU, torch 2.11.0: 2 kernels correct") -> Report:
-    """Two subjects, one with a finding, in a report with an overview of its own, in which every string is ``text``."""
+    """Two subjects, one with a finding, in a report with its own overview, in which every string is ``text``."""
     table = Table(text, ("kernel", "us"), (("norm", "130.0"), (text, "5.1")), frozenset({"us"}))
     picture = Picture(text, f"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script><!-- {text} --></svg>")
     subjects = (

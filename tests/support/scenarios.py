@@ -29,7 +29,7 @@ IDENTITIES = ("index", "address", "path", "name", "variable", "rule")  # fields 
 
 @dataclass(frozen=True)
 class Expected:
-    """``root`` is None when there is none; ``silent`` are rules that must say nothing, ``others`` those beside it."""
+    """``root`` is None if there isn't one; ``silent`` are rules that must say nothing, ``others`` those next to it."""
 
     root: str | None
     confidence: str = ""
@@ -103,7 +103,7 @@ def _patched_list(base: list[Any], change: Mapping[str, Any]) -> list[Any]:
 
 
 def identity_of(items: list[Any]) -> str:
-    """The field that tells the objects of a list apart; "" when none does."""
+    """The field that distinguishes the objects of a list; "" when none does."""
 
     def tells(field: str) -> bool:
         return len({str(item[field]) for item in items if field in item}) == len(items)

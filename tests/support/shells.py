@@ -1,4 +1,4 @@
-"""Real interactive shells on a terminal of their own: what a person would see on the line after the Tab key."""
+"""Real interactive shells on their own terminal: what a person would see on the line after the Tab key."""
 
 from __future__ import annotations
 

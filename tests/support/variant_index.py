@@ -78,7 +78,7 @@ FIVE = (CPU, NULL, CU126, CU130, CU130_ARM)
 def make_release(folder: Path, *made: Made, plain: bool = True, version: str = "1.0") -> Path:
     """A folder below ``folder`` with the wheels of these variants (default: the five) and the metadata of the index.
 
-    With ``plain`` a wheel without a label is beside them, which installers of today take.
+    With ``plain`` a wheel without a label is next to them, which installers of today take.
     """
     release, raw = folder / "release", folder / "raw"
     release.mkdir(exist_ok=True)

@@ -90,7 +90,7 @@ def write_zip(
 ) -> bytes:
     """The archive's bytes.
 
-    ``prefix`` and ``suffix`` are put around it without any offset being told, ``before_directory`` with it; ``zip64``
+    ``prefix`` and ``suffix`` are put around it without changing an offset, ``before_directory`` with it; ``zip64``
     writes the zip64 end record and locator; ``end`` overrides disk, entries, directory_size and directory_offset of the
     (zip64) end record.
     """

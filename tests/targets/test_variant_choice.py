@@ -272,7 +272,7 @@ def test_an_unknown_namespace_is_said_to_be_unknown() -> None:
 
     assert order.preferred == ("null",)
     assert order.unknown == ("intel",)
-    assert order.refused["fast"].endswith("only the provider of intel can tell what supports it")
+    assert order.refused["fast"].endswith("only the provider of intel can say what supports it")
 
 
 def test_a_namespace_without_a_priority_is_not_supported() -> None:

@@ -1,4 +1,4 @@
-"""How the suite of kernels is started: in a process of its own, which sees nothing else of ours."""
+"""How the suite of kernels is started: in its own process, which sees nothing else of ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wheel_checks.errors import SourceError
 
-# The package says itself how it is loaded from its folder, so that nothing that is installed beside it can be imported
+# The package says itself how it is loaded from its folder, so that nothing that is installed next to it can be imported
 # by the interpreter that is judged; the current folder leaves the search before anything is imported that is not built
 # in. Arguments: the folder, the module to run, its arguments.
 BOOTSTRAP = (
@@ -21,5 +21,5 @@ def package_folder() -> Path:
     """The folder of kernels_smoke in this installation. Raises SourceError when it is missing."""
     spec = importlib.util.find_spec("kernels_smoke")  # looks for files, and imports nothing
     if spec is None or spec.origin is None:
-        raise SourceError("the package kernels_smoke is missing beside wheelproof", hint="install wheelproof again")
+        raise SourceError("the package kernels_smoke is missing next to wheelproof", hint="install wheelproof again")
     return Path(spec.origin).parent

@@ -27,7 +27,7 @@ from wheelproof import __version__
 
 @dataclass(frozen=True, slots=True)
 class TreeRules:
-    """What the configuration ``file`` of a tree says about rules; "" when there is none.
+    """What the configuration ``file`` of a tree says about rules; "" if there isn't one.
 
     Its ``select`` and ``ignore`` come after those of the user. ``refused`` are its keys that are not obeyed, and why.
     """

@@ -171,5 +171,5 @@ def _is_about_another(result: CheckResult, subject: Subject, gpu: str) -> bool:
     known: Sequence[Mapping[str, object]] = products if isinstance(products, (list, tuple)) else ()
     how = {str(product["name"]): product["runs"] for product in known}
     refused = [name for name, runs in how.items() if runs == "none"]
-    # Where no product is refused the finding is about something else than the facts tell: it counts for every GPU.
+    # Where no product is refused the finding is about something else than the facts show: it counts for every GPU.
     return bool(refused) and how.get(gpu, "none") != "none"

@@ -34,7 +34,7 @@ class AcceleratorExpectation:
         return f"{self.accelerator}{self.versions}"
 
     def accepts_version(self, version: str) -> bool | None:
-        """Whether ``version`` will do; None when the wheel tells too little ("13" against ``>=13.1``, or nothing)."""
+        """Whether ``version`` will do; None when the wheel says too little ("13" against ``>=13.1``, or nothing)."""
         if not self.versions:
             return True
         if not version:

@@ -34,7 +34,7 @@ class Cell(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What somebody says of a file: ``who`` ("the file on disk", an index, ...), and the value."""
+    """What someone says of a file: ``who`` ("the file on disk", an index, ...), and the value."""
 
     who: str
     value: str | int

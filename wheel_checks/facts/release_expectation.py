@@ -261,7 +261,7 @@ class ReleaseExpectation:
     def only(self, accepted: Collection[str]) -> ReleaseExpectation:
         """The platforms of which one of the ``accepted`` platform tags is; files of the others are not looked at.
 
-        Raises UsageError when there is none.
+        Raises UsageError if there isn't one.
         """
         kept = [p for p in self.platforms if any(fnmatchcase(tag, pattern) for pattern in p.tags for tag in accepted)]
         if not kept:

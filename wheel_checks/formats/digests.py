@@ -48,7 +48,7 @@ class WrongMetadataError(SourceError):
 
 
 def compare_hashes(data: bytes, stated: Mapping[str, str]) -> StatedHash | None:
-    """The first stated hash that ``data`` does not have, else the strongest; None when none is stated.
+    """The first stated hash that ``data`` does not have, else the strongest; None if none is stated.
 
     ``stated`` maps algorithm to hex digest, in lower case.
     """

@@ -40,7 +40,7 @@ class IndexFile:
 
     ``hashes`` maps algorithm to hex digest. ``yanked`` is None when the file is not yanked, else the reason ("" when
     none is given). ``core_metadata`` is None when no sidecar METADATA (``url + ".metadata"``) is offered, else the
-    sidecar's hashes (empty when the index gives none). ``size`` is in bytes, None when the index does not tell.
+    sidecar's hashes (empty when the index gives none). ``size`` is in bytes, None when the index does not say.
     ``index`` is the index or page that listed it. ``provenance`` is the address of its attestations (PEP 740), "" when
     the index names none, or one that it may not lead to.
     """
@@ -97,7 +97,7 @@ def file_from_url(url: str, index: str) -> IndexFile | None:
 def parse_index_page(body: bytes, content_type: str, url: str, index: str) -> IndexPage:
     """The files that a page lists, in the order of the page, and those that it may not lead to.
 
-    ``content_type`` is the HTTP header ("" when there is none), ``url`` the final address of the page, against which
+    ``content_type`` is the HTTP header ("" if there isn't one), ``url`` the final address of the page, against which
     its relative links are resolved, ``index`` what ``IndexFile.index`` shall say. Entries that are malformed are
     skipped, as installers do; links that :func:`why_refused` refuses are no files. Raises FormatError when the page as
     a whole is no index: neither HTML nor JSON, a major API version that is not known (PEP 629), or an HTML page such as
@@ -332,7 +332,7 @@ def _resolve(link: str, page: str, index: str, base: str = "") -> IndexFile | Re
 
 
 def _address(link: object, page: str, base: str = "") -> str:
-    """The absolute address that ``link`` leads to; "" for what is none, and where the page may not lead."""
+    """The absolute address that ``link`` leads to; "" for what is no link, and where the page may not lead."""
     if not isinstance(link, str) or not link or len(link) > _LONGEST_ENTRY:
         return ""
     try:

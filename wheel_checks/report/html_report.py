@@ -16,7 +16,7 @@ from wheel_checks.phrases import shortened
 from wheel_checks.report import wording
 from wheel_checks.report.wording import neutral
 
-# What a cell of the table shows: class, symbol, meaning. The symbol tells what the colour tells.
+# What a cell of the table shows: class, symbol, meaning. The symbol says what the colour shows.
 _CELLS = {
     "error": ("error", "✗", "error"),
     "not checked": ("crash", "?", "could not be checked"),

@@ -17,7 +17,7 @@ _VERSIONED = re.compile(r"^([^/]+?)-\d[^/]*(?=\.(?:dist-info|data|egg-info)(?:/|
 
 
 def category(report: Report) -> str:
-    """``wheelproof/stack/requirements.txt/cp312 aarch64/GB200``: what tells two runs on one commit apart.
+    """``wheelproof/stack/requirements.txt/cp312 aarch64/GB200``: what distinguishes two runs on one commit.
 
     The command, what was judged, for which targets, and for which GPUs. Code scanning replaces the results of a run by
     those of the next one with the same category, so that it says nothing of versions, which a new run changes.

@@ -1,4 +1,4 @@
-"""The report for programs: ``wheelproof.report/1``, described by ``report.schema.json`` beside this module."""
+"""The report for programs: ``wheelproof.report/1``, described by ``report.schema.json`` next to this module."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from wheel_checks.report.wording import neutral
 def render(report: Report, stream: TextIO) -> None:
     """Write one test suite per subject and one test case per result, in ASCII with character references.
 
-    A failed check is a failure whatever its severity (the ``type`` tells it); one that could not be made is an error.
+    A failed check is a failure whatever its severity (the ``type`` shows it); one that could not be made is an error.
     """
     suites = ET.Element(
         "testsuites",

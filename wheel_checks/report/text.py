@@ -104,7 +104,7 @@ def _verdict(console: Console, report: Report) -> None:
 def _body(console: Console, report: Report, verbose: int) -> None:
     """Of many subjects those that do not pass come first, then the table of all, then what else is worth a word.
 
-    A report with an overview of its own has that behind the subjects that have findings. Where there are answers, the
+    A report with its own overview has that behind the subjects that have findings. Where there are answers, the
     findings of many subjects are grouped by their causes.
     """
     shown = report.subjects

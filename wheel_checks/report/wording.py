@@ -18,7 +18,7 @@ from wheel_checks.phrases import human_bytes, human_seconds, plural, shortened
 
 _LONGEST_COMMAND = 20_000  # characters that a format for people shows in a line
 MANY = 6
-"""Up to this many subjects are told one by one; more are summed up first."""
+"""Up to this many subjects are listed one by one; more are summed up first."""
 
 # Control characters, surrogates, noncharacters, and everything that is invisible or hides or reorders its neighbours
 # (bidirectional controls, zero-width characters, fillers, line separators, variation selectors, tag characters): a
@@ -330,7 +330,7 @@ def fix_lines(fix: Fix) -> list[FixLine]:
     """The steps of a fix, to be shown below its summary.
 
     A command is shown exactly or not at all: text cannot show control characters, line ends and invisible characters as
-    they are. Steps build on one another, so when one cannot be shown, or there is none, no other is shown either.
+    they are. Steps build on one another, so when one cannot be shown, or there isn't one, no other is shown either.
     """
     steps = fix.commands
     if missing := [FixLine(neutral(in_words(step)), False) for step in steps if isinstance(step, NoCommand)]:

@@ -53,8 +53,8 @@ class PathEntry:
 class Environment:
     """A Python environment. Paths are those of ``tree``; ``entries`` are in the order in which imports search them.
 
-    ``kind`` is "venv", "base" or "target" (a flat folder). ``interpreter`` is "" when there is none; ``python`` is
-    (major, minor) and ``machine`` as platform tags name it, None and "" when nothing tells. ``found`` says how it was
+    ``kind`` is "venv", "base" or "target" (a flat folder). ``interpreter`` is "" if there isn't one; ``python`` is
+    (major, minor) and ``machine`` as platform tags name it, None and "" when nothing says. ``found`` says how it was
     chosen; ``notes`` are sentences about what was assumed or left out.
     """
 
@@ -75,7 +75,7 @@ def find_environment(path: str = "", *, variables: Mapping[str, str], root: str 
     """The environment at ``path``, in the file system below ``root``.
 
     Without ``path`` the active one (VIRTUAL_ENV, CONDA_PREFIX), else that of the python3 on PATH; in another root the
-    first that holds torch, or anything. Raises NotFoundError when there is none, SourceError when it cannot be read.
+    first that holds torch, or anything. Raises NotFoundError if there isn't one, SourceError when it cannot be read.
     """
     tree = FileTree(os.path.realpath(root))
     if not tree.is_this_machine:

@@ -43,7 +43,7 @@ class FileTree:
         return "\0" not in path and Path(self.outside(path)).is_dir()
 
     def size(self, path: str) -> int | None:
-        """The size of a regular file in bytes, None when there is none."""
+        """The size of a regular file in bytes, None if there isn't one."""
         try:
             status = os.stat(self.outside(path))  # called for every file: a Path takes twice the time
         except (OSError, ValueError):
@@ -57,7 +57,7 @@ class FileTree:
         return "/" + os.path.relpath(_resolve(self.root, path), self.root)
 
     def read(self, path: str, limit: int) -> bytes | None:
-        """The content of a regular file, its first ``limit`` + 1 bytes if it is longer; None when there is none.
+        """The content of a regular file, its first ``limit`` + 1 bytes if it is longer; None if there isn't one.
 
         Raises SourceError when it is there and cannot be read.
         """
@@ -97,7 +97,7 @@ class FileTree:
     ) -> list[bytes | None]:
         """The digest of each ``(path, algorithm)``, None for one that cannot be read. Several are read at once.
 
-        ``advance`` is told the bytes of each file that is done, from any thread.
+        ``advance`` is called with the bytes of each file that is done, from any thread.
         """
 
         def digest(file: tuple[str, str]) -> bytes | None:

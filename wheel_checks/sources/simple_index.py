@@ -20,7 +20,7 @@ from wheel_checks.sources.client import HttpClient
 from wheel_checks.sources.file_urls import is_file_url, path_of
 from wheel_checks.sources.installer_config import FIRST_INDEX, IndexConfig
 
-# PEP 691: JSON tells sizes; HTML is what every index speaks.
+# PEP 691: JSON has sizes; HTML is what every index speaks.
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 
 REUSED = 600.0

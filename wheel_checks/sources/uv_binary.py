@@ -28,7 +28,7 @@ class Answer:
 
 
 def find_uv() -> str:
-    """The path of uv: of its Python package, else of the search path. Raises SourceError when there is none."""
+    """The path of uv: of its Python package, else of the search path. Raises SourceError if there isn't one."""
     try:
         from uv import find_uv_bin
 

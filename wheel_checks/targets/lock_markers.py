@@ -51,7 +51,7 @@ class Conditions:
         return self._known[marker]
 
     def any_of(self, markers: Collection[str]) -> bool:
-        """Whether one of the markers holds, or there is none."""
+        """Whether one of the markers holds, or there isn't one."""
         return not markers or any(map(self.hold, markers))
 
     def _evaluated(self, marker: str) -> bool:

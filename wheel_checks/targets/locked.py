@@ -290,7 +290,7 @@ class _Walk:
         yield from self.lock.requirements
 
     def _ends(self, edge: LockedDependency) -> list[LockedPackage]:
-        """The package that an edge leads to; several only where the lock does not tell them apart."""
+        """The package that an edge leads to; several only where the lock does not distinguish them."""
         found = self.by_name.get(edge.name, [])
         if not found:
             self.open.setdefault(f"{edge.name} is required, and the lock has no entry for it")

@@ -102,7 +102,7 @@ def _machines_of(platform: str, python: Target) -> tuple[Target, ...]:
 def exact_pythons(tags: Iterable[Tag]) -> Sequence[tuple[int, int]]:
     """The CPythons (major, minor) that the tags name exactly, ascending: not those of ``abi3``, ``py3`` and the like.
 
-    ``cp312-none`` counts as 3.12 although newer Pythons accept it, as nobody else is meant.
+    ``cp312-none`` counts as 3.12 although newer Pythons accept it, as no one else is meant.
     """
     names = (tag.interpreter for tag in tags if tag.abi != "abi3")
     return sorted({(3, int(match[1])) for name in names if (match := re.fullmatch(r"cp3(\d{1,3})", name))})

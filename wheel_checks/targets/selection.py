@@ -202,7 +202,7 @@ def _applies(requirement: Requirement, target: Target) -> bool:
 def _parse_all(
     requirement: Requirement, files: Iterable[IndexFile], *, variants: bool = False
 ) -> tuple[list[_Candidate], list[Rejection]]:
-    """The files as candidates, and those that are none; with ``variants`` variant wheels are candidates, too."""
+    """The files as candidates, and the others; with ``variants`` variant wheels are candidates, too."""
     candidates, rejected = [], []
     for file in files:
         if not is_file_of(file.file_name, requirement.name):

@@ -228,8 +228,8 @@ def _reason(lack: Lack, metadata: VariantMetadata, on: str) -> str:
     marker = provider.enable_if[:200] if provider else ""
     tails = {
         Why.UNORDERED: f"and default-priorities does not order {lack.namespace}",
-        Why.UNKNOWN: f"and only the provider of {lack.namespace} can tell what supports it",
-        Why.OPTIONAL: f"and the provider of {lack.namespace} is optional: installers ask it only when told to",
+        Why.UNKNOWN: f"and only the provider of {lack.namespace} can say what supports it",
+        Why.OPTIONAL: f"and the provider of {lack.namespace} is optional: installers ask it only when asked to",
         Why.DISABLED: f"and the provider of {lack.namespace} is disabled: {marker} does not hold",
         Why.UNSUPPORTED: f"which {on} does not support",
     }
@@ -321,7 +321,7 @@ def variant_wheels(files: Sequence[IndexFile], version: Version) -> Iterator[Ind
 
 
 def _label_and_version(file_name: str) -> tuple[str, Version | None]:
-    """The label and the version that the name of a variant wheel tells; ("", None) for a name that is none."""
+    """The label and the version that the name of a variant wheel shows; ("", None) for a name that is not one."""
     try:
         name = parse_wheel_name(file_name)
     except FormatError:

@@ -77,7 +77,7 @@ def parse_cpu(text: str) -> tuple[str, str]:
 
 
 def cpu_of(product: str, machine: str) -> str:
-    """The CPU beside a product on a machine ("x86_64", "aarch64"): that of the table, else the machine's default."""
+    """The CPU next to a product on a machine ("x86_64", "aarch64"): that of the table, else the machine's default."""
     rows = [row for row in load("variant_machines")["cpu"] if row["namespace"] == machine]
     own = (row["name"] for row in rows if product in row.get("products", ()))
     return next(own, "") or next(row["name"] for row in rows if row.get("default"))

@@ -48,7 +48,7 @@ class RefusedError(Exception):
 class StubDriver:
     """A driver without a GPU: it names the target, and nothing can be launched.
 
-    Triton keeps what it compiled by device number, so every target has a number of its own.
+    Triton keeps what it compiled by device number, so every target has its own number.
     """
 
     def __init__(self, target: GPUTarget) -> None:
@@ -156,7 +156,7 @@ def compile_case(kernel: Kernel, case: Case | Speed, target: GPUTarget) -> list[
     return [function.compiled for function in functions]
 
 
-# LLVM tells on standard error what Triton does not raise. Where that is a file, as in the foreman's children, it is
+# LLVM prints on standard error what Triton does not raise. Where that is a file, as in the foreman's children, it is
 # read again afterwards; it is not redirected, because the last words of a compiler that aborts must stay in it.
 STANDARD_ERROR = 2
 

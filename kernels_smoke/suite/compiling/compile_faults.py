@@ -39,7 +39,7 @@ def refusal(error: RefusedError, target: str) -> Fault:
 
 
 def last_words(error: RefusedError) -> str:
-    """The end of what Triton raised, and before it those lines of the compilers that tell of an error, each once."""
+    """The end of what Triton raised, and before it those lines of the compilers that name an error, each once."""
     told = (line for line in error.said.splitlines() if _TELLING.search(line))
     return "\n".join([*dict.fromkeys(told), _raised(error).strip()[-TAIL:]])[-2 * TAIL :]
 
@@ -83,7 +83,7 @@ _ERROR = re.compile(r"^(?:ptxas.*\b(?:error|fatal)\s+: |\S*\s*error: |LLVM ERROR
 
 
 def _refused(raised: str, said: str) -> Fault:
-    """With the line that tells most: the first error of ptxas or LLVM, else the last line of what Triton raised."""
+    """With the line that says most: the first error of ptxas or LLVM, else the last line of what Triton raised."""
     told = f"{raised}\n{said}"
     found = _ERROR.search(told)
     line = told[found.end() :].splitlines()[0] if found else raised.strip().splitlines()[-1]

@@ -1,6 +1,6 @@
 """Whether Triton's cache holds everything already that a run will launch: then nothing need be compiled beforehand.
 
-A run that has compiled all leaves an empty file in the cache for each kernel, whose name tells what was compiled. When
+A run that has compiled all leaves an empty file in the cache for each kernel, whose name says what was compiled. When
 the cache was emptied since, or parts of it, cases compile what they lack: slower, and as right.
 """
 

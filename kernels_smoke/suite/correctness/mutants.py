@@ -1,6 +1,6 @@
 """Deliberately broken variants of the kernels, made from their own source by one textual change each.
 
-Triton reads a kernel's source from its file, so a mutant is a module in a file of its own.
+Triton reads a kernel's source from its file, so a mutant is a module in its own file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The parent's side of kernels from outside: each source is imported in a child of its own. Needs no torch."""
+"""The parent's side of kernels from outside: each source is imported in its own child. Needs no torch."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Mutation:
 
 
 def without_decorators(source: str) -> str:
-    """The source of a function from its ``def`` on, not indented. Raises ValueError when there is none."""
+    """The source of a function from its ``def`` on, not indented. Raises ValueError if there isn't one."""
     source = textwrap.dedent(source)
     found = re.search(r"^def\s+\w+\s*\(", source, re.MULTILINE)
     if found is None:

@@ -98,7 +98,7 @@ Found = dict[str, tuple[Mutant, Any, str, str]]
 
 
 def _found(kernel: Kernel, device: Where, seed: int) -> tuple[Found, str]:
-    """All mutants of a kernel, and why there is none."""
+    """All mutants of a kernel, and why there isn't one."""
     functions, why = _launched(kernel, device, seed)
     texts = [(function, text) for function in functions if (text := _source(function))]
     found: Found = {}

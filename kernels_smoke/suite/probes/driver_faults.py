@@ -110,7 +110,7 @@ _NO_FILE_NO_GPU = frozenset({3, 100, 304, 800, 999})  # what a driver returns th
 
 
 def explain(code: int) -> Fault:
-    """What ``code`` means on this machine, now: the same code has several causes, which its surroundings tell apart."""
+    """What ``code`` means on this machine, now: one code has several causes, which its surroundings distinguish."""
     fault = FAULTS.get(code, Fault(f"CUDA error {code}", "see the CUDA driver API reference, cudaError_enum", (_LIST,)))
     if code in _NO_FILE_NO_GPU and (closed := closed_device_files()):
         meaning = f"this process may not open the GPU's device files: {'; '.join(closed)}"

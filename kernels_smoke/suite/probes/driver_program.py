@@ -1,4 +1,4 @@
-"""The NVIDIA driver as it answers: by ctypes alone, in a process of its own.
+"""The NVIDIA driver as it answers: by ctypes alone, in its own process.
 
 A driver can hang, and can take the process with it. So ``driver.py`` starts this module as a program, with a
 deadline: it calls the driver and prints one JSON object, what :func:`answer` returns.
@@ -170,7 +170,7 @@ def loaded_library() -> str:
 
 
 def module_version() -> str:
-    """The version of the loaded NVIDIA kernel module; "" when there is none."""
+    """The version of the loaded NVIDIA kernel module; "" if there isn't one."""
     with contextlib.suppress(OSError):
         return version_in(KERNEL_MODULE.read_text(encoding="utf-8"))
     return ""

@@ -176,7 +176,7 @@ def ptxas(target: str) -> Answer:
 
 
 def _tool(compiler: object, number: int) -> str:
-    """The path of ptxas for the architecture ``number``, as each Triton tells it."""
+    """The path of ptxas for the architecture ``number``, as each Triton shows it."""
     get = compiler.get_ptxas  # type: ignore[attr-defined]  # a module that is only known when it is there
     tool = get(number) if get.__code__.co_argcount else get()  # 3.4 and 3.5 had one ptxas for all
     return str(getattr(tool, "path", None) or tool[0])  # 3.3 answers (path, version)

@@ -1,4 +1,4 @@
-"""The tasks that probe the installation itself, before and beside the kernels; ``foreman.py`` says what a task is.
+"""The tasks that probe the installation itself, before and next to the kernels; ``foreman.py`` says what a task is.
 
 A probe is a function that returns an Answer. Each becomes one record, which is sent as soon as it is there; before it a
 record {"kind": "begin", "name": ...} says which one runs, for the obituary of a child that a probe took with it.
@@ -93,5 +93,5 @@ def _ask(emit: Emit, name: str, probe: Callable[[], Answer], explain: Callable[[
 
 
 def _broken(error: Exception) -> Answer:
-    """A probe of the installation foresees what may fail; what it did not foresee is a fault of its own."""
+    """A probe of the installation foresees what may fail; what it did not foresee is its own fault."""
     return Answer("error", f"the probe itself broke: {type(error).__name__}: {first_line(error)}")

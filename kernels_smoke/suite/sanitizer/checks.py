@@ -24,7 +24,7 @@ SECONDS = 240.0  # for one kernel: some 4 s on an H200, and an import of torch t
 FOLDERS = ("/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", "/opt/cuda/bin")
 LIMIT = 1000  # findings that are printed
 _BAD = {"memcheck": "bad accesses", "racecheck": "unordered accesses to shared memory"}
-ERRORS = 86  # the exit code by which the checker tells that it found something
+ERRORS = 86  # the exit code by which the checker says that it found something
 _SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: (\d+) hazards? displayed")
 _RACE = "Race reported between"
 _ACCESS = re.compile(r"(\w+) access at (.+\+0x[0-9a-f]+)")
@@ -35,7 +35,7 @@ NOT_ONE = "this GPU can launch none of the cases: it has no fp8 (e4m3) arithmeti
 def checks(
     emit: Emit, *, kernels: Sequence[str], seed: int, slowness: float = 1.0, skip: Iterable[Sequence[str]] = ()
 ) -> None:
-    """Check each of ``kernels`` by each tool in a process of its own; a record of kind "case" for each."""
+    """Check each of ``kernels`` by each tool in its own process; a record of kind "case" for each."""
     done = {(kernel, case) for kernel, case in skip}
     items = [(name, case) for name in kernels for case in CASES if (name, case) not in done]
     emit({"kind": "plan", "items": items})
@@ -52,7 +52,7 @@ def checks(
 
 
 def find() -> str:
-    """The path of compute-sanitizer, on PATH or where CUDA puts it; "" when there is none."""
+    """The path of compute-sanitizer, on PATH or where CUDA puts it; "" if there isn't one."""
     places = os.pathsep.join([os.environ.get("PATH", ""), *FOLDERS])
     return shutil.which("compute-sanitizer", path=places) or ""
 

@@ -25,7 +25,7 @@ FP8 = torch.float8_e4m3fn
 
 
 def calibrate(emit: Emit) -> None:
-    """Emit one record of kind "calibration", or a probe that says why there is none."""
+    """Emit one record of kind "calibration", or a probe that says why there isn't one."""
     start = time.monotonic()
     try:
         measured = rates(monitor())
@@ -42,7 +42,7 @@ def calibrate(emit: Emit) -> None:
 
 
 def monitor() -> Monitor:
-    """The monitor of the current GPU; one that knows nothing where torch is too old to tell the GPU's UUID."""
+    """The monitor of the current GPU; one that knows nothing where torch is too old to say the GPU's UUID."""
     if (visible := os.environ.get("CUDA_VISIBLE_DEVICES", "")).startswith("MIG-") and "," not in visible:
         return Monitor.open(visible)
     uuid = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "uuid", "")

@@ -83,7 +83,7 @@ class Monitor:
     def read(self) -> dict[str, Any]:
         """What is known now: ``sm_clock_mhz``, ``power_watts``, ``held_down_by`` (reasons in words) and so on.
 
-        What this GPU or this driver does not tell is missing.
+        What this GPU or this driver does not say is missing.
         """
         if self.library is None:
             return {}

@@ -103,7 +103,7 @@ def memory(size: int, device: str, chunk: int = CHUNK) -> Answer:
     for _ in range(max(size, 0) // (8 * chunk)):
         try:
             chunks.append(torch.empty(chunk, dtype=torch.int64, device=device))
-        except torch.cuda.OutOfMemoryError:  # somebody else took it meanwhile
+        except torch.cuda.OutOfMemoryError:  # someone else took it meanwhile
             break
     if not chunks:
         return Answer("skip", "too little memory is free for a test of it")

@@ -26,7 +26,7 @@ ROW = 30.0
 
 
 def picture(document: Record) -> str:
-    """An SVG of the speeds in ``document`` (``kernels_smoke/1``); one that says so when there are none."""
+    """An SVG of the speeds in ``document`` (``kernels_smoke/1``); one that says so when there aren't any."""
     rates = document.get("calibration")
     timed = [speed for speed in document["speeds"] if speed.get("microseconds")]
     gpus = document["environment"].get("gpus") or []

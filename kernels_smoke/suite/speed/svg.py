@@ -7,7 +7,7 @@ from html import escape
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
 
-# Blue and orange are told apart by readers with any colour vision, and every mark differs in shape as well.
+# Blue and orange are distinguished by readers with any colour vision, and every mark differs in shape as well.
 STYLE = """
   .paper { fill: #ffffff } .ink { fill: #1f2328 } .quiet { fill: #59636e }
   .grid { stroke: #d8dee4 } .axis { stroke: #59636e } .lead { stroke: #afb8c1; fill: none }

@@ -68,7 +68,7 @@ def input_sets(
 
 
 def fresh(inputs: InputSet, device: str) -> InputSet:
-    """A set with the same inputs and outputs full of poison, all in memory of their own."""
+    """A set with the same inputs and outputs full of poison, all in their own memory."""
     draw = Draw(0, device)
     outputs = draw.outputs(
         {name: (tuple(out.shape), out.dtype, _row_stride(out)) for name, out in inputs.outputs.items()}
@@ -81,7 +81,7 @@ def _row_stride(tensor: torch.Tensor) -> int:
 
 
 def copied(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same values with tensors in memory of their own, in which they lie with the same strides."""
+    """The same values with tensors in their own memory, in which they lie with the same strides."""
     return {name: _copy(value) if isinstance(value, torch.Tensor) else value for name, value in values.items()}
 
 

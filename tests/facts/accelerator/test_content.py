@@ -1,4 +1,4 @@
-"""What native members show of an accelerator, by sections and needed libraries, and what proves that there is none."""
+"""What native members show of an accelerator, by sections and needed libraries, and what proves none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which code a wheel is judged by, how it runs, and how the report tells that."""
+"""Which code a wheel is judged by, how it runs, and how the report says that."""
 
 from __future__ import annotations
 

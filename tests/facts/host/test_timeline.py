@@ -1,4 +1,4 @@
-"""Who replaced torch: told by what an installer leaves, and by a real pip that replaced one."""
+"""Who replaced torch: shown by what an installer leaves, and by a real pip that replaced one."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_a_package_that_pins_torch_is_found_and_the_right_build_brought_back(tmp
     assert found.message.startswith("torch 2.9.1+cpu, which was installed ")
     assert "together with whisperx 3.7.4 (torch==2.9.1), has replaced another build" in found.message
     shown = {item.label: item.value for item in found.evidence}
-    assert shown["required by nobody since"] == f"3: {', '.join(names)}"
+    assert shown["required by no one since"] == f"3: {', '.join(names)}"
     assert shown["asked for"] == "no: something else required it"
     assert [rule for rule in ("DOC101", "DOC102", "DOC104", "DOC105") if findings(rule, facts)] == []
 

@@ -155,7 +155,7 @@ def test_who_needs_torch_gets_torch_s_libraries_and_not_those_of_a_toolkit() -> 
 
     need = found["torchvision/_C.so", "libcublas.so.13"]
     assert (need.status, need.by) == (Status.PRELOAD, "nvidia/cu13/lib/libcublas.so.13")
-    alone = found["other/_C.abi3.so", "libcublas.so.13"]  # nothing tells that torch is imported before it
+    alone = found["other/_C.abi3.so", "libcublas.so.13"]  # nothing says that torch is imported before it
     assert (alone.status, alone.by) == (Status.SYSTEM, "/usr/lib/libcublas.so.13")
 
 

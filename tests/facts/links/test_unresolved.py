@@ -142,7 +142,7 @@ def test_more_libraries_than_may_be_read_leave_the_question_open() -> None:
 
     assert judged({MODULE: file("wanted")}, beside) == (
         (),
-        ((MODULE, "it needs wanted, and what a library beside it defines could not be read"),),
+        ((MODULE, "it needs wanted, and what a library next to it defines could not be read"),),
     )
 
 

@@ -46,7 +46,7 @@ def server() -> Iterator[RangeServer]:
 
 
 class Reading:
-    """Reads the wheel of a server, each time by a client of its own with the cache at ``path``."""
+    """Reads the wheel of a server, each time by its own client with the cache at ``path``."""
 
     def __init__(self, server: RangeServer, path: Path) -> None:
         self.server, self.path = server, path
@@ -87,7 +87,7 @@ def test_a_second_look_asks_for_nothing_and_finds_the_same(reading: Reading, dep
     assert reading.asked() == 0
     assert (second.bytes_read, second.bytes_cached) == (0, 0)
     assert without_cost(second) == without_cost(first)
-    if not isinstance(second.elfs, Unavailable):  # other code tells members apart by identity
+    if not isinstance(second.elfs, Unavailable):  # other code distinguishes members by identity
         known = {id(member) for member in archive_of(second).members}
         assert all(id(elf.member) in known for elf in second.elfs)
 

@@ -1,4 +1,4 @@
-"""Names of C++ symbols: as the C++ library of this machine writes them, and never a crash for what is none."""
+"""Names of C++ symbols: as the C++ library of this machine writes them, and never a crash for anything else."""
 
 from __future__ import annotations
 

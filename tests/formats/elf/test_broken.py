@@ -205,6 +205,6 @@ def test_records_scattered_over_the_file_are_not_followed_for_ever_by_ranges() -
 def test_nothing_tells_the_number_of_symbols() -> None:
     built = Elf(symbols=(Symbol("f"),), hash="none", section_table=False).build()
     assert refusal(built.with_fields({"DT_SYMTAB": built.value("DT_STRTAB")})) == (
-        "nothing tells the number of dynamic symbols; "
+        "nothing says the number of dynamic symbols; "
         "expected DT_HASH, DT_GNU_HASH, a section table, or DT_STRTAB behind DT_SYMTAB"
     )

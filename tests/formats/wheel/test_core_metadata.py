@@ -91,7 +91,7 @@ def test_a_field_that_needs_a_newer_version() -> None:
     assert faults(old + "License-Expression: MIT\n") == (
         "License-Expression introduced in metadata version 2.4, not 2.1",
     )
-    # setuptools wrote this for years, and nobody minds.
+    # setuptools wrote this for years, and no one minds.
     assert faults(old + "License-File: LICENSE\n") == ()
 
 

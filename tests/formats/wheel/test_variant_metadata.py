@@ -113,7 +113,7 @@ def test_older_revisions_may_order_features_and_values() -> None:
         (
             document({"cu130": CU130}, providers={}),
             "provider",
-            "there is no provider for 'nvidia': nothing can tell what supports it",
+            "there is no provider for 'nvidia': nothing can say what supports it",
         ),
         (
             document({"cu130": CU130}, providers={"nvidia": {}}),

@@ -130,7 +130,7 @@ def test_flushes_and_stored_blocks_within_the_tail(seed: int, flush: int) -> Non
     tail = inflate_tail(packed[len(packed) // 3 :], len(data), margin=0)
     assert_sound(tail, data)
     behind = [slice(span.start - tail.offset, span.stop - tail.offset) for span in noise if span.start >= tail.offset]
-    assume(behind)  # a tail may begin behind all noise, when no block before it has a tree of its own
+    assume(behind)  # a tail may begin behind all noise, when no block before it has its own tree
     for span in behind:
         assert tail.unknown[span].count(0) > 2850  # noise refers to what came before it by chance alone
 

@@ -53,7 +53,7 @@ MISSING = "/no/such/cuobjdump"
 def compile_faulty(*runs: Run, cache: Path, folder: Path = ROOT) -> Runs:
     """Exit code and records of each run of ``faulty_compilations.py``, all of them children of one process.
 
-    The program is taken from the copy of ours in ``folder``. Each run has a cache of its own below ``cache``.
+    The program is taken from the copy of ours in ``folder``. Each run has its own cache below ``cache``.
     """
     asked = [
         (subjects, {"TRITON_CACHE_DIR": str(cache / str(number)), **environment})
@@ -83,7 +83,7 @@ def compile_faulty(*runs: Run, cache: Path, folder: Path = ROOT) -> Runs:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Every subject, and what needs a process or variables of its own."""
+    """Every subject, and what needs a process or its own variables."""
     cache = tmp_path_factory.mktemp("cache")
     return compile_faulty(
         (SUBJECTS, {}),

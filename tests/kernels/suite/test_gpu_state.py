@@ -36,7 +36,7 @@ class Library:
     def nvmlDeviceGetComputeRunningProcesses_v3(self, _device: Any, count: Any, infos: Any) -> int:  # noqa: N802
         count._obj.value = 2
         infos[0].pid, infos[0].memory = 4242, 12 << 30
-        infos[1].pid, infos[1].memory = 7, 2**64 - 1  # not told
+        infos[1].pid, infos[1].memory = 7, 2**64 - 1  # not known
         return OK
 
     def nvmlSystemGetProcessName(self, pid: int, name: Any, _length: int) -> int:  # noqa: N802

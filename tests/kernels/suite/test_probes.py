@@ -38,7 +38,7 @@ def run(script: str, *, python: str = PYTHON, prefix: tuple[str, ...] = (), **en
 
 
 def basic(device: str, target: str = "", before: str = "", **options: Any) -> dict[str, Record]:
-    """The records of the basic probes, by name, asked in a process of their own."""
+    """The records of the basic probes, by name, asked in their own process."""
     script = f"""
 {before}
 from kernels_smoke.suite.probes import probing as probes

@@ -1,4 +1,4 @@
-"""What a run says of its records, and what it lets run beside what: neither needs torch."""
+"""What a run says of its records, and what it lets run next to what: neither needs torch."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts programs of Python, each in a group of its own, which is gone after the test."""
+    """Starts programs of Python, each in its own group, which is gone after the test."""
     with ExitStack() as stack:
 
         def start(program: str, *before: str) -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""The suite tells crash, hang and wrong result apart, goes on after them, and can be repeated."""
+"""The suite distinguishes crash, hang and wrong result, goes on after them, and can be repeated."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_mutant_that_shows_nothing_is_not_caught() -> None:
         "wrong": ("caught", "first"),
         "dead": ("caught", "the end of its process"),
         "silent": ("caught", "the end of its process"),
-        "killed by somebody else": ("error", ""),
+        "killed by someone else": ("error", ""),
         "does not compile": ("error", ""),
         "the same": ("missed", ""),
     }

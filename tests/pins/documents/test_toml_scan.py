@@ -1,4 +1,4 @@
-"""The scanner of TOML tells the same values as tomllib, and where each stands."""
+"""The scanner of TOML gives the same values as tomllib, and where each stands."""
 
 from __future__ import annotations
 

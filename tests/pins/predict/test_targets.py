@@ -205,7 +205,7 @@ def test_a_line_of_shell(predict: Predict, command: str, status: int, said: str)
     ("command", "said"),
     [
         ("sudo -H pip install needs-2-8", "sudo looks for the program on its own PATH"),
-        ("sudo -u app pip install needs-2-8", "sudo -u runs it as somebody else"),
+        ("sudo -u app pip install needs-2-8", "sudo -u runs it as someone else"),
         ("env -i pip install needs-2-8", "env -i takes variables away"),
         ("python3 -I -m pip install needs-2-8", "option -I of Python"),
         ("python3 -Im pip install needs-2-8", "option -Im of Python"),

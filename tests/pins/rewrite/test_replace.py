@@ -172,7 +172,7 @@ def test_without_a_journal_there_is_nothing_to_restore(project: Path) -> None:
 
 STEPS = ("open", "write", "fsync", "fchmod", "close", "replace", "unlink")
 DIED, SURVIVED = 77, 0
-# pytest-xdist has a thread of its own, about which Python 3.12 warns; the child only runs our code, and ends.
+# pytest-xdist has its own thread, about which Python 3.12 warns; the child only runs our code, and ends.
 forks = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 

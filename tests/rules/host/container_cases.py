@@ -96,7 +96,7 @@ CASES = [
     Case("DOC501", "a host without a driver", lambda: in_container(without_driver(healthy()))),
     Case(
         "DOC501",
-        "the runtime was told to give none, which DOC507 says",
+        "the runtime was asked to give none, which DOC507 says",
         lambda: with_variables(in_container(without_nodes(healthy())), NVIDIA_VISIBLE_DEVICES="void"),
     ),
     Case(
@@ -194,7 +194,7 @@ CASES = [
         apptainer,
         ("libcuda.so.1 is in /.singularity.d/libs, which ldconfig does not know, and Triton does not find it",),
     ),
-    Case("DOC510", "Triton was told", lambda: apptainer(TRITON_LIBCUDA_PATH="/.singularity.d/libs")),
+    Case("DOC510", "Triton was given the path", lambda: apptainer(TRITON_LIBCUDA_PATH="/.singularity.d/libs")),
     Case(
         "DOC511",
         "a job without --gres",
@@ -229,7 +229,7 @@ CASES = [
     Case("DOC513", "16 GB", lambda: in_container(healthy(limits=Limits(16 << 30, None)))),
     Case(
         "DOC514",
-        "8 MB beside InfiniBand",
+        "8 MB next to InfiniBand",
         lambda: locked(8 << 20, "mlx5_ib"),
         ("only 8 MB may be locked, and mlx5_ib is loaded: registering memory for RDMA will fail",),
         NOTE,

@@ -70,7 +70,7 @@ CASES = [
     ),
     Case(
         "DOC701",
-        "an old GPU beside one on which torch computes",
+        "an old GPU next to one on which torch computes",
         lambda: gpu(healthy(), "NVIDIA GPU", (9, 0), (6, 1), says=""),
         ("torch 2.11.0+cu130 has no code for NVIDIA GPU (6.1), which is older than all of it",),
     ),
@@ -84,10 +84,10 @@ CASES = [
     Case("DOC701", "a GPU whose code runs on newer ones of its kind", lambda: gpu(healthy(), "L40S", (8, 9), says="")),
     Case(
         "DOC701",
-        "nothing tells which code torch has",
+        "nothing says which code torch has",
         lambda: gpu(with_torch(healthy(), "2.11.0", architectures=()), "V100", (7, 0)),
     ),
-    Case("DOC701", "a T4G, of which A12 tells", lambda: gpu(grace(), "NVIDIA T4G", (7, 5))),
+    Case("DOC701", "a T4G, which A12 reports", lambda: gpu(grace(), "NVIDIA T4G", (7, 5))),
     Case(
         "DOC701", "torch computes on it all the same", lambda: gpu(healthy(), "Tesla V100-SXM2-32GB", (7, 0), says="")
     ),

@@ -231,7 +231,7 @@ def crashing(output: str = "") -> HostFacts:
 
 def parts(*others: CudaLibrary, facts: HostFacts | None = None) -> HostFacts:
     own = CudaLibrary(
-        "libcudnn_ops.so.9", f"{SITE_PACKAGES}/nvidia/cudnn/lib/libcudnn_ops.so.9", "", "bundled", "beside torch", 1
+        "libcudnn_ops.so.9", f"{SITE_PACKAGES}/nvidia/cudnn/lib/libcudnn_ops.so.9", "", "bundled", "next to torch", 1
     )
     return replaced(facts or without_gpu(healthy()), "loader", cudnn=(own, *others))
 
@@ -298,7 +298,7 @@ CASES = [
     Case("DOC201", "headers alone are gone", lambda: without_nvshmem("nvidia/nvshmem/include/nvshmem.h")),
     Case(
         "DOC201",
-        "a package with a folder of its own",
+        "a package with its own folder",
         lambda: found(
             healthy(), lost("nvidia-cublas", "nvidia/cu13/lib/libcublas.so.13", "nvidia/cu13/include/cublas.h")
         ),
@@ -338,7 +338,7 @@ CASES = [
         "headers that an image build has trimmed",
         lambda: found(healthy(), lost(CUDNN, "nvidia/cudnn/include/cudnn.h", present=20)),
     ),
-    Case("DOC202", "what B01 tells of", without_nvshmem),
+    Case("DOC202", "what B01 reports", without_nvshmem),
     # B03
     Case(
         "DOC203",
@@ -362,7 +362,7 @@ CASES = [
         severity=NOTE,
     ),
     Case("DOC203", "what is required is there", healthy),
-    Case("DOC203", "Triton, of which H15 tells", lambda: found(healthy(), unmet("triton==3.6.0"))),
+    Case("DOC203", "Triton, which H15 reports", lambda: found(healthy(), unmet("triton==3.6.0"))),
     # B04
     Case(
         "DOC204",
@@ -389,7 +389,7 @@ CASES = [
     # B05
     Case(
         "DOC205",
-        "an extension for CUDA 12 beside torch for CUDA 13",
+        "an extension for CUDA 12 next to torch for CUDA 13",
         lambda: with_flash(healthy(), runtime_12("flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so")),
         (
             "flash-attn 2.8.3 is built for CUDA 12, torch 2.11.0+cu130 for CUDA 13.0: "
@@ -492,7 +492,7 @@ CASES = [
     ),
     Case(
         "DOC209",
-        "~orch beside a torch that works",
+        "~orch next to a torch that works",
         lambda: left_over(healthy(), "~orch"),
         ("an interrupted uninstall left ~orch",),
         severity=NOTE,
@@ -561,7 +561,7 @@ CASES = [
         (f"the loader does not find libcudnn.so.9 from {TORCH}/lib: {CUDNN} is in /bazel/cudnn/site-packages",),
         severity=NOTE,
     ),
-    Case("DOC212", "a deleted library, of which B02 tells", without_cudnn),
+    Case("DOC212", "a deleted library, which B02 reports", without_cudnn),
     Case("DOC212", "all are found", healthy),
     # B13
     Case(

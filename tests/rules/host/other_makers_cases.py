@@ -210,7 +210,7 @@ CASES = [
         ("torch 2.11.0+xpu is built for XPU (Intel), and the GPU is AMD's",),
     ),
     Case("DOC115", "a CUDA build next to the GPU of a CPU", laptop),
-    Case("DOC115", "a CUDA build and a GPU of AMD's for which there is none", lambda: cuda_build(phoenix())),
+    Case("DOC115", "a CUDA build and a GPU of AMD's for which there isn't one", lambda: cuda_build(phoenix())),
     Case("DOC115", "a build for ROCm on an MI300X", instinct),
     Case(
         "DOC702",

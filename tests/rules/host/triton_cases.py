@@ -173,7 +173,7 @@ CASES = [
     ),
     Case("DOC805", "GB10 and the newer one", lambda: fails(NOT_DEFINED, gpu("NVIDIA GB10", (12, 1)))),
     Case("DOC805", "a ptxas that was not asked", lambda: spark(**ptxas(own="", error="not run"))),
-    Case("DOC805", "a source that does not tell which", lambda: spark(blackwell_from=-1)),
+    Case("DOC805", "a source that does not say which", lambda: spark(blackwell_from=-1)),
     Case("DOC805", "it works", lambda: works(gpu("NVIDIA GB10", (12, 1)), blackwell_from=0)),
     Case("DOC805", "H06 knows better", ignored),
     Case(
@@ -329,7 +329,7 @@ CASES = [
         "DOC818",
         "the linker finds no libcuda.so",
         lambda: fails(LCUDA, version="2.1.0"),
-        ("Triton 2.1.0 links with -lcuda, and there is no libcuda.so beside libcuda.so.1",),
+        ("Triton 2.1.0 links with -lcuda, and there is no libcuda.so next to libcuda.so.1",),
         evidence=(LCUDA,),
     ),
     Case("DOC818", "it lacks another library", lambda: fails("/usr/bin/ld: cannot find -lcudart", version="2.1.0")),

@@ -37,7 +37,7 @@ def hides(
 
 
 def hides_nothing() -> HostFacts:
-    """Somebody keeps programs off a GPU that is not there; the libcuda of a toolkit gives 100."""
+    """Someone keeps programs off a GPU that is not there; the libcuda of a toolkit gives 100."""
     facts = hides("", None)
     return replace(without_gpu(facts), cuda=facts.cuda)
 
@@ -83,7 +83,7 @@ CASES = [
     ),
     Case(
         "DOC601",
-        "a scheduler says that there are none",
+        "a scheduler says that there aren't any",
         lambda: hides("NoDevFiles"),
         says=('CUDA_VISIBLE_DEVICES is "NoDevFiles": that hides every GPU from CUDA',),
     ),
@@ -146,7 +146,7 @@ CASES = [
     ),
     Case(
         "DOC602",
-        "the MIG device is gone, as only the experiment tells",
+        "the MIG device is gone, as only the experiment shows",
         lambda: hides("MIG-6b1d"),
         says=('CUDA_VISIBLE_DEVICES is "MIG-6b1d", and CUDA finds no such device',),
     ),
@@ -212,7 +212,7 @@ CASES = [
     ),
     Case(
         "DOC605",
-        "nobody may use it",
+        "no one may use it",
         lambda: replace(
             gpus(healthy(), compute_mode=2), torch=Unavailable("not started"), kernel=Unavailable("not started")
         ),
@@ -230,7 +230,7 @@ CASES = [
     ),
     Case(
         "DOC606",
-        "nobody is to be seen",
+        "no one is to be seen",
         lambda: gpus(kernel_fails(healthy(), "OutOfMemoryError: CUDA out of memory."), memory_free=0),
         says=(
             "GPU 0 (NVIDIA H200) is full: 0 MiB of 144384 MiB are free; processes that are not listed here (another "
@@ -239,17 +239,17 @@ CASES = [
     ),
     Case("DOC606", "it is full, and torch computes", lambda: gpus(healthy(), memory_free=200 << 20, processes=(1,))),
     Case("DOC606", "out of memory, with plenty free", lambda: fails(OUT_OF_MEMORY)),
-    Case("DOC606", "it does not tell its memory", lambda: fails(OUT_OF_MEMORY, memory_total=None, memory_free=None)),
+    Case("DOC606", "it does not say its memory", lambda: fails(OUT_OF_MEMORY, memory_total=None, memory_free=None)),
     Case(
         "DOC607",
         "a GPU that shares the machine's memory",
         lambda: gpus(healthy(), name="NVIDIA GB10", memory_total=None, memory_free=None),
-        says=("harmless: NVML does not tell the memory of GPU 0 (NVIDIA GB10), which uses the machine's own",),
+        says=("harmless: NVML does not say the memory of GPU 0 (NVIDIA GB10), which uses the machine's own",),
         severity=NOTE,
         evidence=("3 (NVML_ERROR_NOT_SUPPORTED: this GPU does not support it)",),
     ),
-    Case("DOC607", "a GPU that tells", healthy),
-    Case("DOC607", "a GPU that is lost tells nothing at all", lambda: gpus(healthy(), memory_total=None, error=15)),
+    Case("DOC607", "a GPU that shows", healthy),
+    Case("DOC607", "a GPU that is lost says nothing at all", lambda: gpus(healthy(), memory_total=None, error=15)),
     Case(
         "DOC608",
         "a reset is due",

@@ -104,7 +104,7 @@ def behind(facts: HostFacts, cuda: int = 12080) -> HostFacts:
 
 
 def by_table(version: str) -> HostFacts:
-    """A driver without libcuda, so that only the table tells its CUDA."""
+    """A driver without libcuda, so that only the table shows its CUDA."""
     facts = cuda_fails(healthy(), 0, "the driver is too old", driver_cuda=0, gpus=_cuda(healthy()).gpus)
     return replaced(facts, "driver", version=version)
 
@@ -187,7 +187,7 @@ CASES = [
         evidence=("2.11.0+cpu, by pip",),
     ),
     Case(
-        "DOC102", "a CUDA build beside such a setting", lambda: indexed(healthy(), ("pip", "index", f"{WHL}/cpu", ""))
+        "DOC102", "a CUDA build next to such a setting", lambda: indexed(healthy(), ("pip", "index", f"{WHL}/cpu", ""))
     ),
     Case("DOC102", "no GPU", lambda: without_gpu(with_cpu_variable())),
     Case("DOC102", "conda has chosen it", lambda: of_conda("cpu_generic_py312_h1")),
@@ -207,7 +207,7 @@ CASES = [
     ),
     Case(
         "DOC103",
-        "only the libraries and torchvision tell that another torch was there",
+        "only the libraries and torchvision say that another torch was there",
         lambda: left_behind(
             with_packages(replaced_by("numpy>=2"), package("torchvision", "0.23.0", build="cu128", requires=()))
         ),
@@ -226,8 +226,8 @@ CASES = [
             "(torch==2.12.0), has replaced another build; it is built for CUDA 13.0, while the driver supports 12.8",
         ),
     ),
-    Case("DOC103", "libraries that nobody requires, beside a torch that works", lambda: left_behind(healthy())),
-    Case("DOC103", "nothing tells of another torch", lambda: replaced_by("torch==2.8.0")),
+    Case("DOC103", "libraries that nothing requires, next to a torch that works", lambda: left_behind(healthy())),
+    Case("DOC103", "nothing shows another torch", lambda: replaced_by("torch==2.8.0")),
     Case(
         "DOC103",
         "another package still requires the libraries",
@@ -270,7 +270,7 @@ CASES = [
     ),
     Case(
         "DOC105",
-        "only torch itself tells what it found",
+        "only torch itself says what it found",
         lambda: replaced(replaced(behind(healthy()), "cuda", driver_cuda=0), "driver", version="625.10"),
         ("the driver is too old for torch 2.11.0+cu130: it supports CUDA 12.8, and CUDA 13 needs driver 580 or newer",),
     ),
@@ -398,7 +398,7 @@ CASES = [
         evidence=("auto",),
     ),
     Case("DOC113", "pip installed it", lambda: gpu(healthy(), "Tesla V100-SXM2-16GB", (7, 0))),
-    Case("DOC113", "uv installed it, and was not told to choose", lambda: by_uv(gpu(healthy(), "V100", (7, 0)))),
+    Case("DOC113", "uv installed it, and was not asked to choose", lambda: by_uv(gpu(healthy(), "V100", (7, 0)))),
     Case("DOC113", "uv chose a build that runs", lambda: indexed(by_uv(healthy()), UV_AUTO)),
     Case(
         "DOC114",

@@ -82,7 +82,7 @@ def cuda(*labels: str) -> bytes:
 
 
 def kernels(labels: Sequence[str], **others: Sequence[str]) -> WheelBuilder:
-    """A wheel "demo" whose main library is for these targets; ``others`` of its libraries beside it."""
+    """A wheel "demo" whose main library is for these targets; ``others`` of its libraries next to it."""
     built = module().add("demo/libmain.so", cuda(*labels))
     for name, its in others.items():
         built.add(f"demo/{name}.so", cuda(*its))
@@ -187,7 +187,7 @@ CASES = [
     ),
     Case(
         "WHL705",
-        "an extra that nobody asked for, another platform, a local version, a pre-release",
+        "an extra that no one asked for, another platform, a local version, a pre-release",
         demo(
             lambda e: (
                 e.install(user("a; extra == 'x'", "b; platform_machine == 'x86_64'", "c==1.0", "d>=1"))
@@ -267,7 +267,7 @@ CASES = [
     ),
     Case(
         "WHL714",
-        "byte code, and files of nobody elsewhere",
+        "byte code, and files of no one elsewhere",
         env(lambda e: e.install(nccl()).write("nvidia/__pycache__/a.pyc", b"").write("mine/a.py", b"")),
     ),
     Case(
@@ -279,7 +279,7 @@ CASES = [
     ),
     Case(
         "WHL715",
-        "a CUDA library beside a version.py that says CPU",
+        "a CUDA library next to a version.py that says CPU",
         env(lambda e: e.install(torch("cuda", "cpu"))),
         (
             "the parts of the installed torch disagree: content says CUDA "
@@ -426,7 +426,7 @@ CASES = [
                 nccl().add("nvidia/nccl/lib/net_plugin.so", library("", symbols=[Symbol("gone", defined=False)]))
             )
         ),
-        ("nvidia/nccl/lib/net_plugin.so needs gone, which no library beside it defines",),
+        ("nvidia/nccl/lib/net_plugin.so needs gone, which no library next to it defines",),
         WARNING,
     ),
     Case(
@@ -478,7 +478,7 @@ CASES = [
     ),
     Case(
         "WHL731",
-        "no code in a library beside it",
+        "no code in a library next to it",
         on_gpus(kernels(["sm_90", "sm_100"], libattention=["sm_90a"])),
         ("1 file with GPU code made for other GPUs than GB200 (10.0)",),
         severity=NOTE,
@@ -505,7 +505,7 @@ CASES = [
         severity=WARNING,
         expectations=gpus("GH200,GB200"),
     ),
-    Case("WHL732", "PTX beside machine code", on_gpus(kernels(["sm_100", "compute_100"])), expectations=gpus("GB200")),
+    Case("WHL732", "PTX next to machine code", on_gpus(kernels(["sm_100", "compute_100"])), expectations=gpus("GB200")),
     Case(
         "WHL733",
         "T4 in an environment for aarch64",

@@ -83,7 +83,7 @@ def target(*records: dict[str, Any], name: str = "sm_90") -> TargetFacts:
 
 SLOW = "200.0 us instead of at most 151.3: 1.60 times the floor (125.0 us), where 1.10 is the bar"
 
-# Rule: a probe of its own, and what it says when it fails.
+# Rule: its own probe, and what it says when it fails.
 PROBES = (
     ("KRN101", "torch", "torch 2.10.0+cpu is built for the CPU alone"),
     ("KRN102", "triton", "torch 2.11.0 requires triton 3.6.0, and 3.3.0 is installed"),
@@ -300,7 +300,7 @@ CASES = [
     Case("KRN501", "slow matrix products, which are another rule's", lambda: gpu(rates={"bf16": 100e12})),
     Case(
         "KRN502",
-        "an H200 whose clocks somebody has set",
+        "an H200 whose clocks someone has set",
         lambda: gpu(
             at_work=AT_WORK | {"sm_clock_mhz": 600, "held_down_by": ["application clocks are set"], "power_watts": 240},
             rates={"bf16": 226e12, "fp8": 440e12},
@@ -323,7 +323,7 @@ CASES = [
     ),
     Case(
         "KRN502",
-        "an H200 whose power limit somebody has set",
+        "an H200 whose power limit someone has set",
         lambda: gpu(
             at_work=AT_WORK | {"power_watts": 349, "power_limit_watts": 350, "power_default_watts": 700},
             rates={"bf16": 480e12},

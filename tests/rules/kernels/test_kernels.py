@@ -115,7 +115,7 @@ def test_a_wrong_result_can_be_repeated_with_its_inputs() -> None:
 def test_commands_and_sentences_of_the_advice_are_told_apart() -> None:
     apt, pip = ["apt-get", "install", "gcc"], ["/opt/my venv/bin/python", "-m", "pip", "install", "x"]
     advice = [{"argv": apt, "note": "as root"}, "in a container, add it to the image", {"argv": pip}]
-    (result,) = findings("KRN108", installation(probe("c_compiler", "fail", "there is none", fix=advice)))
+    (result,) = findings("KRN108", installation(probe("c_compiler", "fail", "there isn't one", fix=advice)))
 
     assert result.fix == Fix(
         "in a container, add it to the image", (Command(tuple(apt), "as root"), Command(tuple(pip)))
@@ -124,7 +124,7 @@ def test_commands_and_sentences_of_the_advice_are_told_apart() -> None:
 
 def test_advice_that_is_no_command_or_hides_code_is_withheld() -> None:
     advice = [{"argv": ["sh", "-c", "id"]}, {"argv": "id"}]
-    (result,) = findings("KRN108", installation(probe("c_compiler", "fail", "there is none", fix=advice)))
+    (result,) = findings("KRN108", installation(probe("c_compiler", "fail", "there isn't one", fix=advice)))
 
     assert result.fix is not None
     assert [type(step) for step in result.fix.commands] == [NoCommand, NoCommand]

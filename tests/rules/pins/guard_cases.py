@@ -81,7 +81,7 @@ CASES = [
     Case("PIN202", "the installed version", lambda: guard(constraint("torch==2.7.0+cu128"))),
     Case(
         "PIN202",
-        "a range beside the installed version",
+        "a range next to the installed version",
         lambda: guard(constraint("torch>=2.6"), constraint("torch==2.7.0+cu128")),
     ),
     Case(
@@ -137,7 +137,7 @@ CASES = [
         WARNING,
         evidence=("/home/me/.cache/uv",),
     ),
-    Case("PIN207", "a cache of its own", lambda: guard(OWN_CACHE)),
+    Case("PIN207", "its own cache", lambda: guard(OWN_CACHE)),
     Case("PIN207", "no cache", lambda: guard(GuardSetting(Kind.CACHE, "UV_NO_CACHE"))),
     Case(
         "PIN208",

@@ -1,4 +1,4 @@
-"""PIN1xx: files of requirements, each with one thing that could cost somebody the torch that works."""
+"""PIN1xx: files of requirements, each with one thing that could cost someone the torch that works."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CASES = [
         "PIN102",
         "torch in a build environment",
         pin("torch", "build", section="build-system.requires", kept=True),
-        ("torch is installed anew for every build, whatever is there",),
+        ("torch is installed again for every build, whatever is there",),
         WARNING,
         evidence=("build-system.requires",),
     ),

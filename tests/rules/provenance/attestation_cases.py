@@ -32,7 +32,7 @@ CASES = [
     ),
     Case(
         "WHL421",
-        "none is offered, and somebody asks",
+        "none is offered, and someone asks",
         attested,
         ("where the file comes from is not proven: no attestation of it is offered",),
         undecided=True,

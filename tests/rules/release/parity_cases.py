@@ -165,7 +165,7 @@ CASES = [
         ("demo/lib.so has no GPU code for x86_64, and for aarch64 1 target",),
         WARNING,
     ),
-    Case("REL205", "other GPUs beside the other CPU", lambda: gpu(("sm_90", "sm_110"), ("sm_75", "sm_90"))),
+    Case("REL205", "other GPUs next to the other CPU", lambda: gpu(("sm_90", "sm_110"), ("sm_75", "sm_90"))),
     Case(
         "REL206",
         "a library of a fraction of the size",

@@ -118,7 +118,7 @@ CASES = [
     ),
     Case("REL102", "an allowed build tag", lambda: first(release(wheel(build="3"), build_tags=["", "3"]))),
     Case("REL102", "an expected source archive", lambda: first(release(SDIST, sdist=True))),
-    Case("REL102", "another version, which REL109 tells", lambda: first(release(wheel(version="1.1")))),
+    Case("REL102", "another version, which REL109 shows", lambda: first(release(wheel(version="1.1")))),
     Case(
         "REL103",
         "CPU where CUDA is expected",
@@ -133,7 +133,7 @@ CASES = [
     ),
     Case(
         "REL103",
-        "a CUDA whose version is not told",
+        "a CUDA whose version is not known",
         lambda: first(release(wheel(accelerator=built("cuda")), platforms=ONLY_X86)),
         ("not proven: expected cuda>=12.8, and the wheel does not name its version",),
         undecided=True,
@@ -258,7 +258,7 @@ CASES = [
     Case("REL108", "a rebuild with a build tag", lambda: release(X86, wheel(build="1"))),
     Case(
         "REL108",
-        "the stable ABI beside a Python's own",
+        "the stable ABI next to a Python's own",
         lambda: release(X86, ReleaseFile("demo-1.0-cp38-abi3-manylinux_2_28_x86_64.whl")),
     ),
     Case(

@@ -177,7 +177,7 @@ CASES = [
             "__editable__.demo-1.0.pth adds ../../other to the search path",
         ),
     ),
-    Case("SEC003", "a folder of its own", lambda: demo("demo.pth", "demo_vendored\n")),
+    Case("SEC003", "its own folder", lambda: demo("demo.pth", "demo_vendored\n")),
     Case(
         "SEC004",
         "a backend of torch",

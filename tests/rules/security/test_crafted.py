@@ -163,7 +163,7 @@ INNOCENT: list[tuple[str, Wheel]] = [
     ("a module called customize", member("customize.py")),
     ("a plugin of pytest", points("[pytest11]\ndemo = demo.plugin\n")),
     ("a vendored torch", member("demo/_vendor/torch/__init__.py")),
-    ("its own package beside torch", member("torch_demo/__init__.py", name="torch_demo")),
+    ("its own package next to torch", member("torch_demo/__init__.py", name="torch_demo")),
     ("a namespace package", member("nvidia/demo/lib/libdemo.so.1")),
     ("manual pages and data", member(f"{DATA}share/man/man1/demo.1")),
     ("a library in lib", member(f"{DATA}lib/libdemo.so.1")),

@@ -86,7 +86,7 @@ CASES = [
     Case("WHL852", "machine code of the same major version", lambda: gets(H100, CU126)),
     Case(
         "WHL853",
-        "a namespace that nobody here knows",
+        "a namespace that no one here knows",
         lambda: gets(PLAIN, CPU | {"fast": ["intel :: device_ip :: 12.60.7"]}),
         ("the namespace intel is not known: an installer with its provider may choose otherwise",),
         NOTE,
@@ -97,10 +97,10 @@ CASES = [
     ),
     Case(
         "WHL854",
-        "variants and nothing beside them",
+        "variants and nothing next to them",
         lambda: gets(H100, CU126, plain=False),
         ("installers without variants find no wheel, where others get cu126 of 1.0",),
         WARNING,
     ),
-    Case("WHL854", "a wheel without a label beside them", lambda: gets(H100, CU126)),
+    Case("WHL854", "a wheel without a label next to them", lambda: gets(H100, CU126)),
 ]

@@ -119,7 +119,7 @@ WAYS = [
         (H100_535, Release(CU120)),
     ),
     Way(
-        "a driver of an older major version, where a lower claim helps nobody",
+        "a driver of an older major version, where a lower claim helps no one",
         H100_470,
         Release(CU126),
         f"falls through to a wheel without a variant: {NOTHING}",
@@ -270,7 +270,7 @@ WAYS = [
         H100,
         Release({"cu130": [*CU130["cu130"], "x86_64 :: level :: v4"], **CPU}, namespaces=["nvidia", "x86_64"]),
         f"falls through to the variant cpu: {NOTHING}",
-        "Build a variant for a GPU beside x86-64-v3: without x86_64 :: level :: v4.",
+        "Build a variant for a GPU next to x86-64-v3: without x86_64 :: level :: v4.",
         (H100, Release(CU130)),
     ),
     Way(
@@ -286,7 +286,7 @@ WAYS = [
         H100,
         provided(CU130, optional=True),
         f"falls through to a wheel without a variant: {NOTHING}",
-        "Take `optional` from the provider of nvidia, or tell users to make their installer ask it.",
+        "Take `optional` from the provider of nvidia, or ask users to make their installer ask it.",
         (H100, Release(CU130)),
     ),
     Way(
@@ -323,7 +323,7 @@ WAYS = [
         H100,
         Release(CU130, changes={"schema": "https://example.org/v9.json"}),
         f"falls through to a wheel without a variant: {NOTHING}",
-        "Write variants.json anew in a revision that installers know, such as "
+        "Write variants.json again in a revision that installers know, such as "
         "https://variants-schema.wheelnext.dev/v0.2.0.json.",
         (H100, Release(CU130)),
     ),
@@ -336,7 +336,7 @@ WAYS = [
         (H100, Release({**CPU, **CU130}, namespaces=["nvidia", "x86_64"])),
     ),
     Way(
-        "an order in which a better CPU counts more than a GPU beside a lesser one",
+        "an order in which a better CPU counts more than a GPU next to a lesser one",
         replace(H100, cpu="x86-64-v4"),
         Release(
             {"cpu_v4": ["x86_64 :: level :: v4"], "cu130": [*CU130["cu130"], "x86_64 :: level :: v3"]},
@@ -347,7 +347,7 @@ WAYS = [
         (H100, Release({**CPU, **CU130}, namespaces=["nvidia", "x86_64"])),
     ),
     Way(
-        "a namespace that nobody here knows: the machine may get its variant",
+        "a namespace that no one here knows: the machine may get its variant",
         H100,
         Release({"cu130": [*CU130["cu130"], "abi_dependency :: torch :: 2.9"], **CPU}),
         "gets the variant cpu: whether it could take cu130 is not known",
@@ -492,7 +492,7 @@ def test_whatever_a_machine_misses_is_told_with_a_fix(machine: Machine, release:
 
     assert "crashed" not in result.message
     for_gpu = {label for label, claims in release.variants.items() if any("nvidia" in claim for claim in claims)}
-    if made.release is None:  # all is yanked: nothing to choose from, which WHL401 tells
+    if made.release is None:  # all is yanked: nothing to choose from, which WHL401 shows
         assert result.outcome is Outcome.SKIP
     elif result.outcome is Outcome.PASS:
         assert not for_gpu or made.label in for_gpu

@@ -136,7 +136,7 @@ CASES = [
     ),
     Case(
         "WHL802",
-        "a revision that nobody knows yet",
+        "a revision that no one knows yet",
         lambda: described("cu13", document({"cu13": [CU13]}, schema="https://example.org/v9.json", more=1)),
         (
             "$schema is 'https://example.org/v9.json', a revision that is not known; known are "
@@ -185,7 +185,7 @@ CASES = [
     ),
     Case(
         "WHL804",
-        "no properties under a label of its own",
+        "no properties under its own label",
         lambda: facts_of(variant("cpu")),
         ("variants.'cpu' has no properties; only the label 'null' may have none",),
     ),
@@ -196,7 +196,7 @@ CASES = [
         lambda: described("cu13", document({"cu13": [CU13]}, namespaces=["x86_64"])),
         (
             "default-priorities.namespace lacks 'nvidia', which variants use",
-            "there is no provider for 'nvidia': nothing can tell what supports it",
+            "there is no provider for 'nvidia': nothing can say what supports it",
         ),
     ),
     Case(
@@ -273,7 +273,7 @@ CASES = [
         "WHL811",
         "a document without providers",
         lambda: index(document({"cu13": [CU13]}, providers=None)),
-        ("there is no provider for 'nvidia': nothing can tell what supports it",),
+        ("there is no provider for 'nvidia': nothing can say what supports it",),
     ),
     Case("WHL811", "a sound document", lambda: index(document({"cu13": [CU13], "null": []}), cu13=1)),
     Case(
@@ -446,7 +446,7 @@ CASES = [
         "a namespace that we do not know, and the level of a CPU",
         lambda: facts_of(variant("v3", ["blas :: library :: mkl", CU13, LEVEL_3])),
         (
-            "the namespace blas is not known here: nobody but its provider can tell what its properties mean",
+            "the namespace blas is not known here: no one but its provider can say what its properties mean",
             "nothing in the wheel shows x86_64 :: level :: v3: machine code is not taken apart",
         ),
         NOTE,

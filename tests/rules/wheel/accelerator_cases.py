@@ -65,7 +65,7 @@ CASES = [
     ),
     Case(
         "WHL201",
-        "a wheel that tells too little",
+        "a wheel that says too little",
         lambda: facts_of(WheelBuilder("cupy_cuda13x").add("cupy/cuda/common.so", gpu_library())),
         ("not proven: expected cuda==13.0, and the wheel names only version 13",),
         undecided=True,

@@ -34,7 +34,7 @@ def stable(*names: str, tag: str = "cp310-abi3", target: Target = AARCH64, membe
 def cufile(
     library: bytes, *others: WheelBuilder, tag: str = "manylinux_2_27_aarch64", target: Target = AARCH64
 ) -> WheelFacts:
-    """The wheel of a library, beside others."""
+    """The wheel of a library, next to others."""
     built = WheelBuilder("nvidia_cufile", "1.15.1.6", f"py3-none-{tag}").add(CUFILE, library)
     facts, *rest = (facts_of(one, depth=Depth.LINKS, target=target) for one in (built, *others))
     own, *beside = (lay_out(one.file_name, need(one.elfs)) for one in (facts, *rest))

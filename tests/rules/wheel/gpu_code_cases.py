@@ -1,4 +1,4 @@
-"""WHL601 to WHL604: code for the wanted GPUs, PTX, the declared list, and the CPU beside the GPU."""
+"""WHL601 to WHL604: code for the wanted GPUs, PTX, the declared list, and the CPU next to the GPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def library(*containers: Sequence[str | Image], machine: int = AARCH64) -> bytes
 
 
 def torch(*containers: Sequence[str], declares: str = "", machine: str = "aarch64", **others: bytes) -> WheelFacts:
-    """The facts of a torch whose libtorch_cuda.so has these fat binaries, beside ``others`` of its libraries."""
+    """The facts of a torch whose libtorch_cuda.so has these fat binaries, next to ``others`` of its libraries."""
     wheel = WheelBuilder("torch", "2.11.0", f"cp312-cp312-manylinux_2_28_{machine}")
     wheel.add(MAIN, library(*containers, machine={"aarch64": AARCH64, "x86_64": X86_64}[machine]))
     for name, data in others.items():
@@ -93,7 +93,7 @@ CASES = [
     ),
     Case(
         "WHL601",
-        "a library of the package without code, beside the main one that has",
+        "a library of the package without code, next to the main one that has",
         lambda: torch(TORCH_2_11, libtorch_cuda_linalg=library(["sm_90"])),
         (
             "it is not proven that this runs on GB200 (10.0): torch/lib/libtorch_cuda_linalg.so has no code for "
@@ -151,7 +151,7 @@ CASES = [
     ),
     Case(
         "WHL601",
-        "files of code for another GPU in a stack, of which nobody may need any",
+        "files of code for another GPU in a stack, of which no one may need any",
         lambda: loose("sm_100a"),
         (
             "it is not proven that this runs on H100 (9.0): its files of GPU code are made for other GPUs "
@@ -220,7 +220,7 @@ CASES = [
     ),
     Case(
         "WHL602",
-        "PTX beside machine code",
+        "PTX next to machine code",
         lambda: torch(["sm_80", "sm_100", "compute_100"]),
         expectations=gpus("GB200,GB300,A100"),
     ),

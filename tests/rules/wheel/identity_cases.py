@@ -1,4 +1,4 @@
-"""WHL101 to WHL105: file name, METADATA and WHEEL tell the same story."""
+"""WHL101 to WHL105: file name, METADATA and WHEEL agree."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def linked(
     absent: Sequence[AbsentPackage] | Unavailable = (),
     outlined: bool = False,
 ) -> WheelFacts:
-    """The facts of a wheel with its link closure beside these others."""
+    """The facts of a wheel with its link closure next to these others."""
     facts, *others = (facts_of(one, depth=Depth.LINKS, target=AARCH64) for one in (wheel, *dependencies))
     own, *rest = (lay_out(one.file_name, need(one.elfs), sources=one.sources) for one in (facts, *others))
     links = link(own, rest, AARCH64, absent=absent, how="exact pins of METADATA", outlined=outlined)

@@ -1,4 +1,4 @@
-"""WHL526: symbols of a wheel that nothing beside it defines."""
+"""WHL526: symbols of a wheel that nothing next to it defines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RAISE = "_ZN2at5raiseEv"
 
 
 def with_symbols(*files: UnresolvedFile, unread: str = "", fitting: tuple[str, ...] = ()) -> WheelFacts:
-    """A wheel beside torch 2.11.0, whose symbols were looked up with this result."""
+    """A wheel next to torch 2.11.0, whose symbols were looked up with this result."""
     built = WheelBuilder("demo", "1.0", "cp312-cp312-manylinux_2_28_aarch64").add(MODULE, library("", ["libc.so.6"]))
     facts = facts_of(built, depth=Depth.LINKS, target=AARCH64)
     links = link(lay_out(facts.file_name, need(facts.elfs)), (), AARCH64)
@@ -72,7 +72,7 @@ CASES = [
         "WHL526",
         "a function of another library",
         lambda: with_symbols(lame("ncclNewest")),
-        ("demo_cuda.cpython-312-aarch64-linux-gnu.so needs ncclNewest, which no library beside it defines",),
+        ("demo_cuda.cpython-312-aarch64-linux-gnu.so needs ncclNewest, which no library next to it defines",),
     ),
     Case(
         "WHL526",
@@ -95,7 +95,7 @@ CASES = [
         "WHL526",
         "the alternative for the GPU that is asked for",
         lambda: for_gpus("ncclNewest"),
-        ("ops.so needs ncclNewest, which no library beside it defines",),
+        ("ops.so needs ncclNewest, which no library next to it defines",),
         expectations={"gpus": parse_gpus("H100")},
     ),
     Case(

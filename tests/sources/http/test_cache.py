@@ -177,7 +177,7 @@ def test_a_spoilt_cache_is_made_anew_with_a_warning(
     assert cache.read(URL, "", STATE, 0, 3) == b"xyz"
     cache.close()
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "made anew" in caplog.text
+    assert "made again" in caplog.text
 
 
 def test_a_flipped_bit_is_a_miss(path: Path) -> None:

@@ -178,7 +178,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError(f"{acting[0]} acts on this machine, and {elsewhere} names another", expected="one of the two")
     python, here = arguments.python, arguments.root == "/"
     if arguments.facts and (python or not here):
-        raise UsageError("--facts is instead of a machine", expected="no --python and no --root beside it")
+        raise UsageError("--facts is instead of a machine", expected="no --python and no --root next to it")
     if not Path(arguments.root).is_dir():
         raise UsageError(f"--root {arguments.root} is no folder", expected="a folder with etc, proc, usr, ... in it")
     if python and here and not Path(python).exists() and find_program(python, os.environ) is None:

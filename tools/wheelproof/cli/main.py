@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
         _say("", "interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        _drop_what_cannot_be_written()  # the reader has gone (`wheelproof ... | head`): nothing to say, and to nobody
+        _drop_what_cannot_be_written()  # the reader has gone (`wheelproof ... | head`): nothing to say, and to no one
         return COULD_NOT_CHECK
     except Exception as bug:  # noqa: BLE001  # the outermost frame: a bug becomes a message, not a wall of text
         _say("internal error: ", f"{type(bug).__name__}: {bug}", hint=ISSUES)

@@ -107,7 +107,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.compile_only and not arguments.target:
         raise UsageError("--compile-only has no --target", expected="for example --target GB200,sm_90")
     if arguments.compile_only and arguments.device == "interpret":
-        raise UsageError("--compile-only runs nothing", expected="no --device interpret beside it")
+        raise UsageError("--compile-only runs nothing", expected="no --device interpret next to it")
     if (arguments.gpus or arguments.soak) and (arguments.compile_only or arguments.device != "cuda"):
         raise UsageError("--gpus and --soak are of --device cuda", hint="no GPU is used here")
     if arguments.soak and not 1 <= arguments.soak <= 1e6:
@@ -169,7 +169,7 @@ def _is_file(kernels: str) -> bool:
 
 
 def _write_plot(report: Report, name: str) -> None:
-    """Write the picture. The report itself says why when there is none."""
+    """Write the picture. The report itself says why if there isn't one."""
     pictures = report.overview.pictures if report.overview else ()
     if not pictures:
         note(f"nothing was timed, so {name} is not written", quiet=False)

@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="LD_LIBRARY_PATH to search by (default: this process's)",
     )
-    add_list(parser, "--explain", "SONAME", "tell how this library is searched for")
+    add_list(parser, "--explain", "SONAME", "say how this library is searched for")
     allow_tree(parser, SETS, "python", "all-files", "pre", "expect", "max-size", "depth", "max-read", "gpu")
     add_source_options(parser)
     add_output_options(parser)

@@ -104,7 +104,7 @@ def _compare(
         finally:
             progress.done()
         if facts.broken:
-            raise FormatError(f"{facts.file_name}: {facts.broken}", hint="`wheelproof verify` tells more")
+            raise FormatError(f"{facts.file_name}: {facts.broken}", hint="`wheelproof verify` says more")
         return facts
 
     try:

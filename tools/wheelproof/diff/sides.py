@@ -75,7 +75,7 @@ def _two(option: str, values: Sequence[str]) -> tuple[str, str]:
 def wheels_of(side: Side, planner: Planner) -> list[PlannedWheel]:
     """The wheels of a side that are for its platform and Python, and of its variant.
 
-    Raises NotFoundError when there is none, and what the planner raises.
+    Raises NotFoundError if there isn't one, and what the planner raises.
     """
     labelled = ((wheel, split_label(wheel.file_name.removesuffix(WHEEL_SUFFIX))[1]) for wheel in planner(side))
     planned = [wheel for wheel, label in labelled if side.variant in ("", label)]

@@ -14,11 +14,11 @@ from wheel_checks.model import Unavailable
 from wheel_checks.phrases import human_bytes
 
 MOST_NAMES = 1_000
-"""Names that one list of the JSON report holds; ``count`` tells how many there are."""
+"""Names that one list of the JSON report holds; ``count`` says how many there are."""
 
 
 def pair_id(pair: Difference) -> str:
-    """Such as ``torch 2.11.0 cp312: aarch64 against x86_64``; by their locations when nothing else tells them apart."""
+    """Such as ``torch 2.11.0 cp312: aarch64 against x86_64``; by their locations where they are alike otherwise."""
     a, b = _parts(pair.a), _parts(pair.b)
     common = [one for one, other in zip(a, b, strict=True) if one and one == other]
     own_a, own_b = (

@@ -98,7 +98,7 @@ def _signal_name(number: int) -> str:
 
 
 def _waits_in(pid: int) -> str:
-    """The kernel function in which a thread of ``pid``, or of a child of its own, waits; "" when that is not told.
+    """The kernel function in which a thread of ``pid``, or of its own child, waits; "" when that is not known.
 
     A thread in an uninterruptible wait is the one that matters; else it is the process itself.
     """

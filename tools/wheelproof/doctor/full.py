@@ -1,4 +1,4 @@
-"""``--full``: after the diagnosis the Triton kernels are run, by ``wheelproof smoke`` in a process of its own."""
+"""``--full``: after the diagnosis the Triton kernels are run, by ``wheelproof smoke`` in its own process."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from wheelproof.doctor.sections import Sections, Several
 _SIGNS = ("system", "pci", "driver", "nodes", "interpreter")  # what the dangerous steps go by
 _ANSWERS = ("nvml", "cuda", "torch", "kernel")  # what they give, besides the experiments
 
-# A child that is ended at the last moment still has something to tell: readers get less time than there is.
+# A child that is ended at the last moment still has something to show: readers get less time than there is.
 _RESERVE, _LEAST = 2.0, 0.7  # seconds; and this part of the time in any case
 
 

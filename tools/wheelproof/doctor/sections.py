@@ -18,7 +18,7 @@ class Several(dict[str, Any]):
 
 
 class Sections:
-    """Sections that are being read, each in a thread of its own. A reader may wait for others by :meth:`get`.
+    """Sections that are being read, each in its own thread. A reader may wait for others by :meth:`get`.
 
     ``on_read`` is called whenever one has been read.
     """

@@ -103,7 +103,7 @@ def _ordered(diagnosis: Diagnosis) -> Iterator[CheckResult]:
 
 
 def _unexplained(facts: HostFacts, diagnosis: Diagnosis) -> Iterator[CheckResult]:
-    """Nothing when a root was found: what it does not explain is told as a note of the report."""
+    """Nothing when a root was found: what it does not explain is reported as a note of the report."""
     if diagnosis.root:
         return
     for name in diagnosis.unexplained:

@@ -9,7 +9,7 @@ from wheelproof.manual.model import Command, Manual, Option
 from wheelproof.manual.wording import place, sentence, value_name
 
 WIDTH = 72  # of the source's lines; escapes make them a little longer
-# The groups of options that most commands share; told once.
+# The groups of options that most commands share; named once.
 SHARED = ("output", "run", "sources")
 
 _HEAD = """\

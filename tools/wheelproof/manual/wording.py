@@ -8,7 +8,7 @@ from wheelproof.manual.model import Argument, Option
 
 
 def brief(text: str) -> str:
-    """The first clause of a help or a summary, as a shell shows it beside a word: "the index to use"."""
+    """The first clause of a help or a summary, as a shell shows it next to a word: "the index to use"."""
     return re.split(r" \(|; ", text, maxsplit=1)[0].strip()
 
 

@@ -166,10 +166,10 @@ def _survival(found: FoundRequirement, version: str) -> tuple[bool, str]:
 
 def _of_version(requirement: Requirement, version: str, *, upgrade: bool) -> tuple[bool, str]:
     if not version:
-        return not requirement.specifier, f"it allows {requirement.specifier} only, and nothing tells what is installed"
+        return not requirement.specifier, f"it allows {requirement.specifier} only, and nothing says what is installed"
     installed = version_or_none(version)
     if installed is None:
-        return False, f"the installed version {version!r} is none"
+        return False, f"the installed version {version!r} is not one of PEP 440"
     judged = survives(requirement, installed)
     if judged.kept and upgrade and not any(s.operator in ("==", "===") for s in requirement.specifier):
         return False, "--upgrade takes the newest version that is allowed"

@@ -57,7 +57,7 @@ class Place:
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemList:
     """A list with separators (a TOML array, a Python list): spans of its items, and the offset of the separator after
-    each, None where there is none.
+    each, None where there isn't one.
 
     ``opening`` and ``closing`` bound what is between the brackets. ``trailing`` says whether the format allows a
     separator after the last item, ``comma_alone`` that a single item needs one (a tuple of Python).
@@ -120,7 +120,7 @@ _NEVER = re.compile(r""";\s*+\(?\s*+sys_platform\s*+==\s*+(['"])never\1\s*+\)?\s
 class Notice:
     """A warning about a document: ``code`` is stable ("index-kept", "hash-mode", "dynamic", "lock-file", ...).
 
-    It holds when one of the names ``about`` is asked for (always when there is none), and, with ``on_change``, when the
+    It holds when one of the names ``about`` is asked for (always if there isn't one), and, with ``on_change``, when the
     document is changed.
     """
 
@@ -182,7 +182,7 @@ class Document:
 
     @property
     def layout(self) -> str:
-        """The text by which white space, lines and comments are told."""
+        """The text by which white space, lines and comments are known."""
         return self.blanked or self.source.text
 
 
@@ -217,7 +217,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Texts that an array of a TOML document gets: ``keys`` lead to it, and it is new where there was none."""
+    """Texts that an array of a TOML document gets: ``keys`` lead to it, and it is new where there wasn't one."""
 
     keys: KeyPath
     texts: tuple[str, ...]

@@ -1,6 +1,6 @@
 """Can the release be installed today? What each wheel requires is resolved for its cell of the matrix, without a build.
 
-uv is asked first, by wheels alone: that there is a solution is all that matters. Where there is none, source archives
+uv is asked first, by wheels alone: that there is a solution is all that matters. Where there isn't one, source archives
 are looked at as in ``stack``. uv does not resolve for free-threaded Pythons: there it is asked for the other build, and
 for versions that have a file, until each has one.
 """

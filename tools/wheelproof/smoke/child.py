@@ -1,4 +1,4 @@
-"""Runs the suite in a process of its own, and gives back its report and its last words; nothing of it outlives the run.
+"""Runs the suite in its own process, and gives back its report and its last words; nothing of it outlives the run.
 
 This process imports neither torch nor triton nor kernels_smoke: whatever they do to a process, they do it to the child.
 """
@@ -46,7 +46,7 @@ def run_suite(python: str, options: Sequence[str], *, deadline: float, quiet: bo
 
     What it says on the way is shown on standard error when that is a terminal, unless ``quiet``. Raises SourceError
     when it cannot be started. When this process is interrupted (SIGINT, SIGTERM), everything that the suite has started
-    is ended first, and its report so far comes back; the interrupt is raised again where there is none.
+    is ended first, and its report so far comes back; the interrupt is raised again where there isn't one.
     """
     with scratch_folder() as folder, _words(quiet=quiet) as words:
         output = folder / "report.json"

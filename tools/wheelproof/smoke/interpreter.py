@@ -27,7 +27,7 @@ def find_interpreter(asked: str, variables: Mapping[str, str]) -> Interpreter:
     """The interpreter ``asked`` for: a path, a name on PATH (python3.12), or the folder of an environment.
 
     Without one that of this process, else that of the active environment (VIRTUAL_ENV, CONDA_PREFIX, the python3 on
-    PATH): the first that has torch. Nothing is run to find out. Raises NotFoundError when there is none.
+    PATH): the first that has torch. Nothing is run to find out. Raises NotFoundError if there isn't one.
     """
     if asked:
         return Interpreter(_asked(asked, variables), "asked for")

@@ -188,7 +188,7 @@ def _kernel_table(every: Sequence[KernelFacts]) -> Table:
         for speed in (kernel.speeds or [None])
         for cells in [_speed_cells(speed)]
     )
-    return Table("Kernels, and their times beside what this GPU allows", columns, rows, numbers)
+    return Table("Kernels, and their times next to what this GPU allows", columns, rows, numbers)
 
 
 def _mutant_table(kernels: Sequence[KernelFacts]) -> Table:

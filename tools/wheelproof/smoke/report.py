@@ -59,7 +59,7 @@ def smoke(request: SmokeRequest, *, deadline: float, selection: Selection, quiet
 
 
 def read_outcome(ended: SuiteEnd, deadline: float) -> SmokeDocument | NoDocument:
-    """The suite's report, or why there is none. Raises UsageError and KeyboardInterrupt as :func:`smoke` says."""
+    """The suite's report, or why there isn't one. Raises UsageError and KeyboardInterrupt as :func:`smoke` says."""
     if ended.report is not None:
         try:
             document = parse_smoke_document(ended.report)
@@ -135,7 +135,7 @@ def _gpu_facts(facts: GpuFacts) -> dict[str, Any]:
 
 
 def _targets(request: SmokeRequest, outcome: SmokeDocument | NoDocument) -> list[TargetFacts]:
-    """The targets of which the suite tells, in the order in which they were asked for."""
+    """The targets on which the suite reports, in the order in which they were asked for."""
     if isinstance(outcome, NoDocument):
         return []
     compiled = sorted(outcome.compiled, key=lambda compilation: compilation.kernel)  # they arrive in any order

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from wheel_checks.commands import Command, NoCommand, option, run
 from wheel_checks.facts.kernels.facts import CUDA
 
-# Seconds after which nothing can be expected any more. The suite has deadlines of its own for everything that it
+# Seconds after which nothing can be expected any more. The suite has its own deadlines for everything that it
 # starts, and takes 4 s to minutes; a first import of torch from a slow file system takes a minute or two.
 DEADLINES = {"quick": 300.0, "full": 900.0, "deep": 3600.0}
 PER_TARGET = 180.0

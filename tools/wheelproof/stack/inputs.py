@@ -14,7 +14,7 @@ from wheelproof.wheels.declared_model import NOTHING_CHOSEN, Chosen
 def parse_inputs(texts: Sequence[str], requirement_files: Sequence[str], chosen: Chosen = NOTHING_CHOSEN) -> Asked:
     """What the arguments (requirements, wheels, ``pyproject.toml``) and ``-r`` files ask for.
 
-    Raises UsageError for what is none of these, for a file that cannot be read, and for extras and groups where no
+    Raises UsageError for what is not one of these, for a file that cannot be read, and for extras and groups where no
     project is judged.
     """
     requirements: list[str] = []

@@ -43,7 +43,7 @@ class LockRequest:
 
 
 def find_lock(texts: Sequence[str], files: Sequence[str]) -> Path | None:
-    """The lock file among the arguments, by name or by content; None when there is none.
+    """The lock file among the arguments, by name or by content; None if there isn't one.
 
     Raises UsageError when a lock stands next to anything else: it is installed alone.
     """

@@ -203,7 +203,7 @@ def build_facts(
 
 def asked_for_cpu(chosen: Sequence[str], demands: Sequence[Demand], pick: Pick | None) -> str:
     """Who asks for a build for the CPU by its name: an extra or a group, a version (``==2.9.0+cpu``), an index or an
-    address with a part ``cpu``; "" for nobody.
+    address with a part ``cpu``; "" for no one.
     """
     for name in chosen:
         if CPU in _words(name):

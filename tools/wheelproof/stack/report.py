@@ -270,7 +270,7 @@ def _for_gpus_there(wheel: PlannedWheel, gpus: tuple[Product, ...]) -> PlannedWh
 
 
 def _gpus_there(gpus: tuple[Product, ...], machine: str) -> tuple[Product, ...]:
-    """The GPUs that are found in machines with this CPU; all when there are none."""
+    """The GPUs that are found in machines with this CPU; all when there aren't any."""
     return tuple(gpu for gpu in gpus if gpu.machine in ("", machine)) or gpus
 
 

@@ -21,7 +21,7 @@ _MOST_RELEASES = 4  # newer releases and pre-releases that are named
 _ORDER = (Verdict.FAIL, Verdict.UNDECIDED, Verdict.PASS)
 
 COLUMNS = ("package", "version", "distribution", "accelerator", "cuda", "gpu_code", "index", "verdict")
-"""What a row tells. ``gpu_code`` stays empty until a rule of the GPU code has put that fact into the subject."""
+"""What a row shows. ``gpu_code`` stays empty until a rule of the GPU code has put that fact into the subject."""
 
 
 def package_facts(package: StackPackage) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def is_asked_for(subject: Subject) -> bool:
 
 
 def headline(facts: StackFacts, rows: Sequence[dict[str, Any]]) -> str:
-    """For people: "163 packages, torch 2.10.0 is CPU only", or "cannot be resolved" when there is none."""
+    """For people: "163 packages, torch 2.10.0 is CPU only", or "cannot be resolved" if there isn't one."""
     if not rows:
         return "the lock is not for it" if facts.lock and facts.lock.outside else "cannot be resolved"
     kinds = Counter(package.distribution for package in facts.packages)

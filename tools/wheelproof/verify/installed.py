@@ -43,7 +43,7 @@ def verify_installed(
 ) -> Report:
     """Judge one environment; files are hashed at depth full, GPU code is read from depth gpu on or for given GPUs.
 
-    ``on_found`` is told which one, before it is read.
+    ``on_found`` is called with it, before it is read.
 
     Raises UsageError for a rule prefix that means nothing, NotFoundError when there is no environment, and SourceError
     when it cannot be read.

@@ -1,4 +1,4 @@
-"""Judges what was planned, beside the other wheels of its release, and makes the report."""
+"""Judges what was planned, next to the other wheels of its release, and makes the report."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _offers(text: str, made: Plan, indexes: KnownIndexes, wanted: Wanted) -> lis
 
 
 def _judge_choice(choice: Choice, rules: Iterable[Rule], expectations: Expectations) -> list[Subject]:
-    """A subject only where the choice itself is worth a word; a chosen wheel is a subject of its own."""
+    """A subject only where the choice itself is worth a word; a chosen wheel is its own subject."""
     results = run_rules(rules, choice, expectations)
     if choice.applies and all(result.outcome is Outcome.PASS for result in results):
         return []

@@ -162,7 +162,7 @@ def _is_of_cuda(planned: PlannedWheel) -> bool:
 
 
 def _links_to_asked(facts: WheelFacts, planned: PlannedWheel) -> bool:
-    """Whether a wheel of a stack has native code and requires a wheel with libraries that somebody asked for."""
+    """Whether a wheel of a stack has native code and requires a wheel with libraries that someone asked for."""
     from wheel_checks.facts.elf.native_members import is_library
     from wheel_checks.facts.wheel.neighbours import TORCH
 
@@ -262,7 +262,7 @@ def compare_siblings(
     expectations: Expectations,
     contents: Mapping[str, AcceleratorContent | Unavailable] = NO_CONTENT,
 ) -> Iterable[JudgedWheel]:
-    """Judge each wheel beside the others of its release, by the rules for releases; see :func:`read_siblings`."""
+    """Judge each wheel next to the others of its release, by the rules for releases; see :func:`read_siblings`."""
     known = {item.facts.file_name: item.facts for item in judged if item.facts}
     for item in judged:
         if item.facts is None:

@@ -1,4 +1,4 @@
-"""Reads what the choice among variants needs, and tells of the choice for a machine as a subject."""
+"""Reads what the choice among variants needs, and makes a subject of the choice for a machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ReleaseVariants:
         self.read: list[VariantIndex] = []
 
     def __call__(self, version: Version) -> VariantMetadata | Unavailable:
-        """The metadata of one release; Unavailable when one of the places that have variants of it tells none."""
+        """The metadata of one release; Unavailable when one of the places that have variants of it shows none."""
         wheels = {wheel.index: wheel for wheel in variant_wheels(self._files, version)}
         found = [
             variants_on_index(parse_wheel_name(wheel.file_name), self._files, place, self._reader)

@@ -26,8 +26,8 @@ class PlannedWheel:
 
     ``gpus`` are those that it must run on, None for all that the judgement expects. ``other_listings`` is what other
     indexes say of a file of that name. ``extras`` are those that it is asked for with. ``beside`` are the wheels that
-    are installed with it, where that is known; then one that nobody ``asked`` for is read as far as it may link to
-    those that somebody did.
+    are installed with it, where that is known; then one that no one ``asked`` for is read as far as it may link to
+    those that someone did.
     """
 
     file_name: str
@@ -71,7 +71,7 @@ def drivers_asked(expected: Expectations) -> str:
 
 
 class Progress(Protocol):
-    """Who is told how far a run is; any thread may call ``done``."""
+    """Who learns how far a run is; any thread may call ``done``."""
 
     def planned(self, wheels: int) -> None:
         """So many wheels will be read."""
@@ -81,7 +81,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """A :class:`Progress` that tells nobody."""
+    """A :class:`Progress` that shows nothing."""
 
     def planned(self, wheels: int) -> None:
         """Say nothing."""

@@ -152,7 +152,7 @@ def _release_variants(files: Sequence[IndexFile], variants: VariantFiles) -> Rel
 def _for_machines(
     requirement: Requirement, files: Sequence[IndexFile], target: Target, wanted: Wanted, read: ReleaseVariants
 ) -> tuple[MachineChoice, ...]:
-    """What the described machines of a target get; () when there is none."""
+    """What the described machines of a target get; () if there isn't one."""
     from wheel_checks.targets.variant_choice import choose_for_machines
 
     return choose_for_machines(requirement, files, target, wanted.machines, read, pre=wanted.pre)

@@ -75,7 +75,7 @@ class ArchiveFolder:
 
     def newest(self, requirements: Sequence[Requirement], above: Version) -> Choice | None:
         """The newest release above ``above`` that the requirements on one package together allow and that has a file
-        for the target; None when there is none. Pre-releases count only beside another one, or where they are allowed.
+        for the target; None if there isn't one. Pre-releases count only next to another one, or where they are allowed.
 
         Raises SourceError when an index does not answer.
         """

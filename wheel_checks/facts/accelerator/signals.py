@@ -34,7 +34,7 @@ class Signal:
     """What one source says. ``name`` is "content", "members", "version.py" or "requirements".
 
     ``accelerators`` holds cuda, rocm, xpu (several for a wheel that serves several), or cpu alone; it is empty when
-    this source says nothing. ``version`` is the version of the first one as far as this source tells ("12.8", "13",
+    this source says nothing. ``version`` is the version of the first one as far as this source shows ("12.8", "13",
     ""). ``detail`` is the observed value for people, ``source`` where it was read.
     """
 
@@ -91,7 +91,7 @@ def _version_in(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A member that shows an accelerator, and the version that its name tells ("" for none)."""
+    """A member that shows an accelerator, and the version that its name shows ("" for none)."""
 
     accelerator: str
     text: str
@@ -168,7 +168,7 @@ def version_signal(files: Sequence[VersionFile]) -> tuple[Signal, str]:
         if "cuda" in named:
             return Signal("version.py", (CPU,), "", said, file.member), stated
     stated = str(files[0].values.get("__version__") or "") if files else ""
-    detail = f"__version__ = {stated!r}" if stated else "no */version.py tells an accelerator"
+    detail = f"__version__ = {stated!r}" if stated else "no */version.py shows an accelerator"
     return Signal("version.py", (), "", detail, files[0].member if files else ""), stated if "+" in stated else ""
 
 
@@ -184,9 +184,9 @@ def _said(version: str, named: Mapping[str, object]) -> str:
 
 
 def leading_version(text: str) -> str:
-    """The numbers at the beginning: 7.1.25424 of "7.1.25424-4179531dcd", "" when there are none.
+    """The numbers at the beginning: 7.1.25424 of "7.1.25424-4179531dcd", "" when there aren't any.
 
-    A number of more than nine digits is none: what reads it as a version may refuse it.
+    A number of more than nine digits does not count: what reads it as a version may refuse it.
     """
     match = re.match(r"\d{1,9}(?:\.\d{1,9})*(?!\d)", text, re.ASCII)
     return match.group() if match else ""
@@ -217,7 +217,7 @@ def requirement_signal(
 
 
 def _accelerator_requirements(requirements: Iterable[Requirement]) -> list[tuple[Requirement, str, str]]:
-    """Each requirement that brings an accelerator, with the accelerator and the version that it tells."""
+    """Each requirement that brings an accelerator, with the accelerator and the version that it shows."""
     found = []
     for requirement in requirements:
         for pattern, row in _patterns("requirement"):

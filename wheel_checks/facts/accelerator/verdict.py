@@ -2,7 +2,7 @@
 
 The content is GPU code and needed libraries (:mod:`wheel_checks.facts.accelerator.content`). Names of members,
 version.py and the requirements that are active on the target are hints: they give a version, name what a wheel without
-GPU code of its own is for, and stand alone where the content could not be read.
+its own GPU code is for, and stand alone where the content could not be read.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class LinkDifference:
     """How linking one native file differs. ``only_a`` and ``only_b`` are sonames that one side needs for certain and
-    the other certainly not; ``maybe_a`` and ``maybe_b`` are those of which the parts that were read do not tell it.
+    the other certainly not; ``maybe_a`` and ``maybe_b`` are those of which the parts that were read do not say it.
 
     ``changes`` are of soname, RPATH, RUNPATH, interpreter, and of the newest version needed of each kind of symbol.
     """

@@ -59,7 +59,7 @@ class Side:
 
     @property
     def project(self) -> str:
-        """The normalised name of the project, as far as the file name tells it."""
+        """The normalised name of the project, as far as the file name shows it."""
         return canonicalize_name(self.file_name.partition("-")[0])
 
     @property
@@ -185,7 +185,7 @@ def side_of(wheel: WheelFacts) -> Side:
 
 
 def name_sides(a: Side, b: Side) -> tuple[str, str]:
-    """Two short names that tell the sides apart: machines, Pythons, versions, variants or projects, or else A and B."""
+    """Two short names for the sides: machines, Pythons, versions, variants or projects, or else A and B."""
     for one, other in (
         (a.machine, b.machine),
         (a.python, b.python),
@@ -227,7 +227,7 @@ def _members(kind: Kind, a: ByRole, b: ByRole) -> MemberDifference:
 
 
 def _content(member: Member) -> tuple[int, int]:
-    """Size and checksum, which the central directory tells without reading the member."""
+    """Size and checksum, which the central directory shows without reading the member."""
     return member.size, member.crc32
 
 

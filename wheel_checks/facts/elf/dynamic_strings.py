@@ -15,7 +15,7 @@ _FIRST_SECTIONS = 48  # among which the dynamic symbols are sought; they stand n
 def names_at(view: PartialMember, place: tuple[int, int] | None) -> tuple[str, ...] | Unavailable:
     """The dynamic strings at ``place`` that may be libraries or search paths. Raises BytesNeeded."""
     if place is None:
-        return Unavailable("the section headers tell of no dynamic symbols")
+        return Unavailable("the section headers list no dynamic symbols")
     # No mangled name of C++ has a dot before a word or a slash in it.
     strings = view.read(*place).split(b"\0")
     return tuple(s.decode("utf-8", "backslashreplace") for s in strings if b".so" in s or b"/" in s)

@@ -38,7 +38,7 @@ def read_exported_hashes(
 ) -> frozenset[int] | Unavailable:
     """The GNU hashes, lowest bits cleared, of what the library exports.
 
-    A member of at most ``stream`` compressed bytes is streamed where its head and tail do not tell. Raises SourceError.
+    A member of at most ``stream`` compressed bytes is streamed where its head and tail do not say. Raises SourceError.
     """
     start = member.header_offset
     body = member.compressed_size if member.compressed_size <= _WHOLE else _HEAD

@@ -47,7 +47,7 @@ def _by_head(source: ByteSource, archive: Archive, member: Member) -> Exports | 
 
 
 def read_member_front(source: ByteSource, archive: Archive, member: Member) -> Front | None:
-    """What ``member`` needs and defines, by its first bytes alone; None when these do not tell. Raises SourceError."""
+    """What ``member`` needs and defines, by its first bytes alone; None when these do not say. Raises SourceError."""
     if member.method != DEFLATED or member.is_encrypted:
         return None
     return _of_head(source, archive, member, read_front)
@@ -56,7 +56,7 @@ def read_member_front(source: ByteSource, archive: Archive, member: Member) -> F
 def _of_head(
     source: ByteSource, archive: Archive, member: Member, read: Callable[[bytes], tuple[T | None, int]]
 ) -> T | None:
-    """What ``read`` makes of the first bytes of the member, None where these do not tell."""
+    """What ``read`` makes of the first bytes of the member, None where these do not say."""
     wanted = min(FIRST_HEAD, member.compressed_size)
     for _ in range(_ROUNDS):
         head = _head(source, archive, member, wanted)

@@ -17,7 +17,7 @@ _LIBRARY = re.compile(r"\.so(?:\.\d+)*$")
 
 
 def read_elf_file(tree: FileTree, path: str, parts: Collection[Part] = _PARTS) -> tuple[ElfFacts | str, int]:
-    """The facts, or why there are none ("" for a file that is no ELF), and how many bytes were read."""
+    """The facts, or why there aren't any ("" for a file that is no ELF), and how many bytes were read."""
     read = 0
 
     def read_many(ranges: Sequence[tuple[int, int]]) -> list[bytes]:

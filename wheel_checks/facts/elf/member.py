@@ -1,4 +1,4 @@
-"""One deflated member of which only head and tail are read, as far as needed: what they tell, what to read next."""
+"""One deflated member of which only head and tail are read, as far as needed: what they show, what to read next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wheel_checks.formats.zip.directory import Member
 MAX_INFLATED = 12 * 1024 * 1024  # bytes held of a head, and of a tail
 
 _SHORTEST_TAIL, _FIRST_TAIL = 32 * 1024, 64 * 1024  # compressed bytes; a block of zlib's takes some 10 to 30 KB
-_GROWTH = 1.4  # of a tail that does not tell enough; 2 takes a few rounds less and a tenth more bytes
+_GROWTH = 1.4  # of a tail that does not say enough; 2 takes a few rounds less and a tenth more bytes
 _SLACK = 16 * 1024  # compressed bytes before what is wanted, so that a block begins there
 # The margin of inflate_tail guards against a deflate stream within the last stored block. An ELF file ends with its
 # section headers, which no compressor stores; and garbage shows where PT_DYNAMIC says that the dynamic section is.
@@ -31,10 +31,10 @@ class Wish(NamedTuple):
 
 
 class PartialMember:
-    """The bytes of a member (an ``ElfBytes``) that its head and its tail tell for certain; all else is BytesNeeded.
+    """The bytes of a member (an ``ElfBytes``) that its head and its tail say for certain; all else is BytesNeeded.
 
     ``data_offset`` is where the compressed data begins in the archive. ``learned`` takes bytes known otherwise.
-    ``tail_served`` tells whether the tail gave any; ``trust_tail`` can be set to False when these made no sense.
+    ``tail_served`` says whether the tail gave any; ``trust_tail`` can be set to False when these made no sense.
     ``zeros`` are the ``(offset, length)`` of bytes that are known to be zero: copies of the same bytes are, too.
     """
 
@@ -60,7 +60,7 @@ class PartialMember:
         return self.member.size
 
     def read(self, offset: int, length: int) -> bytes:
-        """These bytes, from head or tail. Raises BytesNeeded when neither tells all of them for certain."""
+        """These bytes, from head or tail. Raises BytesNeeded when neither says all of them for certain."""
         if offset + length <= len(self._head):
             return bytes(self._head[offset : offset + length])
         if not self.learned.gaps(offset, length):

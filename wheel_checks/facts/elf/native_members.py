@@ -15,7 +15,7 @@ from wheel_checks.formats.zip.directory import Member
 from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 
-STREAMED = 0  # compressed bytes up to which a member is streamed when head and tail do not tell enough
+STREAMED = 0  # compressed bytes up to which a member is streamed when head and tail do not say enough
 
 _NOT_READ = Unavailable("it inflates absurdly, or shares bytes with another member")
 _LIBRARY = re.compile(r"\.so(?:\.[\w.]+)?$")
@@ -45,10 +45,10 @@ def read_native_members(
     programs: bool = True,
     parts: Collection[Part] = LOADER_PARTS,
 ) -> tuple[MemberElf, ...]:
-    """The loader's facts of every ELF file of the wheel; ``whole`` streams what head and tail do not tell.
+    """The loader's facts of every ELF file of the wheel; ``whole`` streams what head and tail do not say.
 
     ``parts`` may be other facts than the loader's.
-    A member that is named like a library and is none comes along as Unavailable; other members that are no ELF files
+    A member that is only named like a library comes along as Unavailable; other members that are no ELF files
     do not, nor do programs unless these are wanted. Copies, which wheels have instead of symbolic links, are read once
     (but for ``whole``), by the word of the directory's checksums. Members that inflate absurdly, or share bytes with
     others, are not read. Raises SourceError when bytes cannot be had.

@@ -1,7 +1,7 @@
 """Reads the ELF files of one wheel in the cheapest way: small ones whole, big ones by their heads and tails.
 
-Where the parts of an ELF file lie decides what they cost. The program headers are in its first bytes; they tell where
-the dynamic section is, which tells the rest. Linkers put the names and the version needs in front, patchelf moves the
+Where the parts of an ELF file lie decides what they cost. The program headers are in its first bytes; they say where
+the dynamic section is, which says the rest. Linkers put the names and the version needs in front, patchelf moves the
 names to the end; the dynamic section lies before the data, near the end of most libraries and in the middle of some.
 A deflated member is read from its start as far as that is cheap, its tail by
 :mod:`wheel_checks.formats.zip.deflate_tail`.
@@ -32,7 +32,7 @@ FIRST_HEAD = 8 * 1024  # compressed bytes: the program headers, and all names of
 EXTRA_ROOM = 128  # bytes for the extra fields of a local header; when they take more, the first read is a bit shorter
 _AT_ONCE = 12  # members read together
 _MAX_ROUNDS = 24
-_MAX_STREAMS = 6  # of one member: what one tells may lead back to earlier bytes
+_MAX_STREAMS = 6  # of one member: what one shows may lead back to earlier bytes
 _DEEP = 6 * 1024 * 1024  # compressed bytes of a tail that is read where a stream would be much longer
 _MUCH_SHORTER = 2  # times, by an estimate that is too long where names, which inflate most, follow denser data
 _DEEP_INFLATED = 32 * 1024 * 1024  # bytes of it, held four times; of one member at a time
@@ -70,7 +70,7 @@ def read_member_elfs(
 ) -> list[MemberElf]:
     """The ``parts`` of the ELF facts of each of ``members``, in order; what all need next is requested together.
 
-    Of a big deflated member only head and tail are read, as far as ``effort`` allows. When these do not tell all parts,
+    Of a big deflated member only head and tail are read, as far as ``effort`` allows. When these do not say all parts,
     a member of at most ``stream`` compressed bytes is streamed until they are known; of others the rest stays missing,
     and the names that are possible are sought, streaming at most about ``stream_names`` compressed bytes, or reading a
     much shorter tail. Memory is bounded: 12 members at a time, of each at most 12 MiB of head and as much of tail.
@@ -170,7 +170,7 @@ class _Reading:
 
     @property
     def wants_more(self) -> bool:
-        """True when parts are missing that head and tail did not tell."""
+        """True when parts are missing that head and tail did not say."""
         return bool(self.partial and self._needed)
 
     @property
@@ -312,7 +312,7 @@ class _Reading:
         return True
 
     def _look(self) -> None:
-        """Read what the bytes at hand tell, and note what they lack."""
+        """Read what the bytes at hand show, and note what they lack."""
         partial = self.partial
         if partial is None:
             return

@@ -17,7 +17,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.sources.byte_source import ByteSource
 
 EFFORT = Effort(12 << 20, 0, 0)  # compressed bytes; most take 30 KB, the largest libraries 5 MB
-STREAMED = 64 << 20  # compressed bytes up to which a library is streamed whose ends do not tell
+STREAMED = 64 << 20  # compressed bytes up to which a library is streamed whose ends do not say
 
 
 @dataclass(frozen=True, slots=True)

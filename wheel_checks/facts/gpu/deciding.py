@@ -77,7 +77,7 @@ def deciding_groups(members: Iterable[str], project: str = "") -> tuple[Deciding
 
 
 def _alternative(member: str, project: str) -> tuple[str, Alternative]:
-    """The path without its tokens, and what these tell. What the project's own name says is no token."""
+    """The path without its tokens, and what these show. What the project's own name says is no token."""
     key = member[:_LONGEST]
     own = _UNIVERSAL.sub("_", project.lower()).strip("_")
     architectures: list[int | str] = []

@@ -35,7 +35,7 @@ class Library:
     limit: Unavailable | None = None
     code: GpuCode | Unavailable = field(default=GpuCode({}, "sampled", {}))
     bytes_read: int = 0
-    is_streamed: bool = False  # as far as was enough for somebody, or to the end
+    is_streamed: bool = False  # as far as was enough for someone, or to the end
 
     @property
     def is_open(self) -> bool:

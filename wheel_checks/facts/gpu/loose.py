@@ -1,7 +1,7 @@
 """GPU code that lies in files by itself: cubins, PTX, AMD's code objects; often thousands of them in one folder.
 
 The files of one kind in one folder are one library: which of them is loaded, the package chooses at run time. A few of
-each are read, those whose names tell different architectures apart; all of them when that is cheap, or asked for.
+each are read, those whose names distinguish different architectures; all of them when that is cheap, or asked for.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def is_loose(path: str) -> bool:
 
 
 def _sample(files: Sequence[Member]) -> list[Member]:
-    """Some files for each architecture that names tell, spread evenly; a smaller folder whole."""
+    """Some files for each architecture that names show, spread evenly; a smaller folder whole."""
     kinds: dict[str, list[Member]] = defaultdict(list)
     for member in files:
         kinds[" ".join(token.lower() for token in _TOKEN.findall(member.name.rpartition("/")[2]))].append(member)

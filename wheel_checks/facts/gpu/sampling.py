@@ -34,7 +34,7 @@ _NOTHING = GpuCode({}, "sampled", {})
 class Sampled:
     """A member of which the data begins at ``data_offset`` of the archive, and the ``(offset, size)`` in it, inflated,
     of what holds GPU code; none when that may be anywhere. ``strictly``, only windows count that certainly lie in the
-    largest of them: what is beside it may look the same.
+    largest of them: what is next to it may look the same.
     """
 
     member: Member

@@ -104,7 +104,7 @@ def _in_order(
         if offset < position or offset + length > size:
             raise FormatError(
                 f"the fat binaries lie at bytes {offset:#x} to {offset + length:#x}",
-                expected=f"a place of their own inside the file of {size:#x} bytes",
+                expected=f"their own place inside the file of {size:#x} bytes",
             )
         position = offset + length
     return wanted

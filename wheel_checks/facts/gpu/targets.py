@@ -40,7 +40,7 @@ _SUFFIX_ORDER = ("", "?", "f", "a")  # from the most general to the most specifi
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A GPU: its ``name``, its compute capability as in sm_100, and the ``machine`` of the CPU beside it.
+    """A GPU: its ``name``, its compute capability as in sm_100, and the ``machine`` of the CPU next to it.
 
     ``machine`` is "x86_64" or "aarch64", for a card the usual one; "" when only a capability was asked for. An AMD GPU
     has the target ``gfx`` ("gfx942") and no compute capability: ``sm`` is 0.

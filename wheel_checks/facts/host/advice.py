@@ -86,7 +86,7 @@ def reinstall_torch(facts: HostFacts) -> Fix:
 
 
 def _build_fix(facts: HostFacts, build: Build, driver: DriverCuda, gpus: Sequence[HostGpu]) -> Fix:
-    """Install this build; which ones a configured index has only ``wheelproof doctor --fix`` can tell."""
+    """Install this build; which ones a configured index has only ``wheelproof doctor --fix`` can say."""
     if setting := configured_index(facts):
         summary = f"Install {build.label} from the configured index ({setting.source}), if it has it; the plan is shown"
         return Fix(f"{summary} before anything is changed.", (repair(facts),), FITTING_TORCH)
@@ -114,7 +114,7 @@ def new_environment(facts: HostFacts, python: str) -> Fix:
 
 
 def newer_ptxas(facts: HostFacts, triton: TritonFacts, sm: int) -> Fix:
-    """A ptxas that knows the GPU ``sm`` (103), beside Triton's own, named to it by the variable that it reads.
+    """A ptxas that knows the GPU ``sm`` (103), next to Triton's own, named to it by the variable that it reads.
 
     It is of the driver's major version, since no driver runs what a newer one made; torch's own pins stay.
     """
@@ -220,7 +220,7 @@ def _summary(build: Build, driver: DriverCuda, gpus: Sequence[HostGpu]) -> str:
 
 
 def _undecided_fix(facts: HostFacts, builds: Sequence[Build], gpus: Sequence[HostGpu]) -> Fix:
-    """One command for each major version of CUDA: only the driver can tell, and it did not."""
+    """One command for each major version of CUDA: only the driver can say, and it did not."""
     commands: list[Step] = []
     newer = " or newer"
     for major in sorted({Version(build.cuda).major for build in builds}, reverse=True):

@@ -121,7 +121,7 @@ def check_torch(facts: HostFacts) -> Step:
 
 
 def repair(facts: HostFacts) -> Step:
-    """The command that plans the repair with what only the index and all of the environment can tell, and asks."""
+    """The command that plans the repair with what only the index and all of the environment can say, and asks."""
     return run("wheelproof", "doctor", "--python", _python(facts), "--fix")
 
 

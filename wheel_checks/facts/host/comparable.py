@@ -96,7 +96,7 @@ def _module_kind(driver: KernelDriver | None) -> str | None:
 
 
 def _each(values: Iterable[str | None]) -> str | None:
-    """The one value of all GPUs, ``7 x on, 1 x off`` when they differ, None when no GPU tells it."""
+    """The one value of all GPUs, ``7 x on, 1 x off`` when they differ, None when no GPU shows it."""
     told = [value or "unknown" for value in values]
     if not told or set(told) == {"unknown"}:
         return None

@@ -19,7 +19,7 @@ class HostFacts:
     """One host. ``variables`` are the environment variables that matter, and no others.
 
     ``taken`` is when this was read, UTC in ISO 8601. ``seconds`` is by section. ``unread`` are the sections whose
-    reader crashed or ran out of time, and what happened. ``variables_origin`` tells which file sets a variable, and in
+    reader crashed or ran out of time, and what happened. ``variables_origin`` says which file sets a variable, and in
     which line ("/etc/environment:3"), where that was found.
     """
 

@@ -84,7 +84,7 @@ class DeviceNode:
 class Services:
     """What runs besides: ``processes`` are those that matter, by name (nv-fabricmanager, nvidia-imex, nvlsm, mps).
 
-    ``fabric_manager`` is the version of the installed package ("" when there is none); ``mps_control`` the path of an
+    ``fabric_manager`` is the version of the installed package ("" if there isn't one); ``mps_control`` the path of an
     MPS control pipe that exists.
     """
 

@@ -12,7 +12,7 @@ class System:
     "1.2.5").
 
     ``page_size`` in bytes. ``tegra`` is the first line of /etc/nv_tegra_release ("" elsewhere). ``secure_boot`` is None
-    when the firmware does not say. ``root`` tells whether the doctor runs as root; ``groups`` are its group names.
+    when the firmware does not say. ``root`` says whether the doctor runs as root; ``groups`` are its group names.
     ``user`` is the name of its user, "" where that has none.
     ``emulator`` is the binfmt handler or CPU that shows that this is emulated, "" when it is not.
     """

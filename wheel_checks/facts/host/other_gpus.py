@@ -37,7 +37,7 @@ def has_code(architectures: tuple[str, ...], target: str) -> bool:
 
 
 def rocm_build(target: str) -> Mapping[str, Any] | None:
-    """The newest build of torch for ROCm that the table knows with code for a target; None when there is none."""
+    """The newest build of torch for ROCm that the table knows with code for a target; None if there isn't one."""
     return next((row for row in load("other_gpus")["rocm"] if has_code(tuple(row["targets"]), target)), None)
 
 

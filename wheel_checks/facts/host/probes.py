@@ -106,7 +106,7 @@ class CudaProbe:
 
     @property
     def outcome(self) -> tuple[int, int]:
-        """The code (HUNG, CRASHED when there is none), and the number of devices."""
+        """The code (HUNG, CRASHED if there isn't one), and the number of devices."""
         if self.end.hang or self.end.signal:
             return HUNG if self.end.hang else CRASHED, 0
         return self.code, len(self.gpus)
@@ -118,7 +118,7 @@ class TorchProbe:
 
     ``available`` is torch.cuda.is_available(), None when it was not reached; ``init_error`` what torch.cuda.init()
     said; ``warnings`` what torch warned of. ``computes`` is "" when a small product was right on the first ``computed``
-    GPUs, else what failed. ``failed_at`` is the step in which the child hung or crashed; ``trace`` then tells where in
+    GPUs, else what failed. ``failed_at`` is the step in which the child hung or crashed; ``trace`` then says where in
     Python that was. ``steps`` are the seconds of its steps. ``names`` are the GPUs that torch sees; ``device`` is
     "cuda" (also for ROCm) or "xpu". ``computes_on_cpu`` is as ``computes``, where there was no GPU to compute on.
     ``hurried`` is True where the time for everything was over during ``failed_at``, before that step had its own.

@@ -10,7 +10,7 @@ DANGLING, NOT_EXECUTABLE, TOO_OLD = "its link leads to nothing", "its mode lacks
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """The target interpreter, as a file of the standard library alone told from inside it.
+    """The target interpreter, as a program that uses the standard library alone reports it from inside.
 
     ``path`` is what was started ("" of a log, which does not say), ``found`` why that one ("VIRTUAL_ENV names it").
     ``version`` is "3.12.3"; ``free_threaded`` for 3.13t. ``tags`` are the wheel tags it takes, best first (the first
@@ -82,7 +82,7 @@ class TorchFiles:
     None).
 
     ``architectures`` is the list compiled into libtorch_python.so or libtorch_cuda.so ("sm_80", "compute_120"), empty
-    when there is none. ``has_cuda_library`` tells whether libtorch_cuda.so is there; ``triton`` is the requirement that
+    if there isn't one. ``has_cuda_library`` says whether libtorch_cuda.so is there; ``triton`` is the requirement that
     its metadata has for this machine ("triton==3.6.0", "" for none). ``rpath`` are the folders in which the loader
     looks for the libraries that torch's own need, as these name them.
     """
@@ -150,7 +150,7 @@ class UnresolvedSymbol:
 @dataclass(frozen=True, slots=True)
 class ExtensionCode:
     """The GPU code of a distribution that is compiled against torch: ``labels`` of its main library, ``member``
-    ("sm_80", "compute_90"), as their file tells.
+    ("sm_80", "compute_90"), as their file shows.
     """
 
     distribution: str
@@ -215,7 +215,7 @@ class Loader:
     ``resolved`` maps a soname to the file that is taken, "" for one that is not found. ``error`` is what the loader
     said when it gave up. ``cuda_libraries`` are all libcuda and libnvidia-ml that exist; ``has_ldconfig`` whether
     /sbin/ldconfig is there; ``cached_libcuda`` whether ld.so.cache lists libcuda.so.1. ``preload_file`` is the content
-    of /etc/ld.so.preload. ``cudnn`` are the libraries that the cuDNN beside torch opens by name, each as the file that
+    of /etc/ld.so.preload. ``cudnn`` are the libraries that the cuDNN next to torch opens by name, each as the file that
     it gets: kind "bundled" for its own, "other" for one from elsewhere.
     """
 
@@ -249,7 +249,7 @@ class TritonFacts:
 
     ``compiler`` is the C compiler that it would take ("" for none), ``compiler_fault`` what is wrong with CC.
     ``blackwell_from`` is the SM number from which it uses ptxas-blackwell (90 or 100; 0: it has none; -1: its
-    source does not tell). ``cache`` is the folder of its cache, ``cache_error`` why it cannot be written ("" when it
+    source does not say). ``cache`` is the folder of its cache, ``cache_error`` why it cannot be written ("" when it
     can), ``cache_type`` its file system. ``cached_targets`` are the architectures
     of what the cache holds.
     """

@@ -57,7 +57,7 @@ class HostGpu:
 
 
 def driver_version(facts: HostFacts) -> tuple[str, str]:
-    """The version of the driver and where it was read; ("", "") when nothing tells it."""
+    """The version of the driver and where it was read; ("", "") when nothing says it."""
     if isinstance(facts.driver, KernelDriver) and facts.driver.version:
         return facts.driver.version, "/sys/module/nvidia/version"
     if isinstance(facts.nvml, NvmlProbe) and facts.nvml.driver_version:
@@ -70,7 +70,7 @@ def driver_version(facts: HostFacts) -> tuple[str, str]:
 
 
 def driver_cuda(facts: HostFacts) -> DriverCuda | None:
-    """The newest CUDA that the driver supports: as libcuda itself says, else as torch was told, else from the table;
+    """The newest CUDA that the driver supports: as libcuda itself says, else as torch reports, else from the table;
     None when unknown.
     """
     probe = facts.cuda
@@ -89,7 +89,7 @@ def driver_cuda(facts: HostFacts) -> DriverCuda | None:
 
 
 def host_gpus(facts: HostFacts) -> tuple[HostGpu, ...]:
-    """The NVIDIA GPUs of the host: as CUDA sees them, else NVML, else the PCI bus, where names tell the capability."""
+    """The NVIDIA GPUs of the host: as CUDA sees them, else NVML, else the PCI bus, where names show the capability."""
     if isinstance(facts.cuda, CudaProbe) and facts.cuda.gpus:
         return tuple(HostGpu(gpu.name, gpu.capability[0] * 10 + gpu.capability[1], "CUDA") for gpu in facts.cuda.gpus)
     if isinstance(facts.nvml, NvmlProbe) and facts.nvml.gpus:

@@ -63,7 +63,7 @@ def target(sm: int) -> str:
 
 
 def role_for(triton: TritonFacts, sm: int) -> str:
-    """Which of its two ptxas Triton takes for a GPU; "" when its source did not tell."""
+    """Which of its two ptxas Triton takes for a GPU; "" when its source did not say."""
     if triton.blackwell_from < 0:
         return ""
     return "ptxas-blackwell" if triton.blackwell_from and sm >= triton.blackwell_from else "ptxas"
@@ -83,7 +83,7 @@ def ptxas_for(triton: TritonFacts, sm: int) -> Ptxas | None:
 
 
 def release_that_knows(sm: int) -> tuple[str, str] | None:
-    """The first release of Triton whose ptxas knows a GPU, and the torch that requires it; None when none is known."""
+    """The first release of Triton whose ptxas knows a GPU, and the torch that requires it; None if none is known."""
     table = load("triton_releases")
     for first in (Version(row["ptxas"]) for row in table["gpu"] if row["sm"] == sm):
         for row in table["release"]:

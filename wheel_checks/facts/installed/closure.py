@@ -62,11 +62,11 @@ def loader_of(
     environment: Environment, files: Iterable[str], *, host_machine: str, library_path: Sequence[str]
 ) -> LoaderEnvironment | Unavailable:
     """The loader of the environment. The machine outside is known when the environment is this machine's own, by its
-    CPU, or lies in a file system of its own; otherwise the tables of driver and system libraries decide.
+    CPU, or lies in its own file system; otherwise the tables of driver and system libraries decide.
     """
     machine = environment.machine
     if not machine:
-        return Unavailable("nothing tells for which machine the environment is", "it has no compiled module")
+        return Unavailable("nothing says for which machine the environment is", "it has no compiled module")
     tree = environment.tree
     names = {name for entry in environment.entries for name in entry.names}
     knows_system = not tree.is_this_machine or machine == host_machine

@@ -36,7 +36,7 @@ class WrongFile:
 @dataclass(frozen=True, slots=True)
 class RecordedFiles:
     """RECORD against the disk. ``owned`` are the absolute paths with what RECORD says of their content ("" when it says
-    nothing), ``missing`` those that are not there; ``digests`` tells the wrong ones among those that were compared.
+    nothing), ``missing`` those that are not there; ``digests`` shows the wrong ones among those that were compared.
     """
 
     owned: Mapping[str, str]
@@ -155,14 +155,14 @@ class InstalledEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class InstalledDistribution:
-    """One distribution beside its environment: what the rules of kind "distribution" judge."""
+    """One distribution next to its environment: what the rules of kind "distribution" judge."""
 
     distribution: Distribution
     inside: InstalledEnvironment
 
     @property
     def gpu_code(self) -> GpuCodeFacts | Unavailable:
-        """The GPU code of the distribution's files, as far as RECORD tells which these are."""
+        """The GPU code of the distribution's files, as far as RECORD says which these are."""
         code = self.inside.gpu_code
         if isinstance(code, Unavailable):
             return code

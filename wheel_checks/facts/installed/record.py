@@ -1,4 +1,4 @@
-"""Compares RECORD with the disk: what is missing, changed, owned twice or by nobody."""
+"""Compares RECORD with the disk: what is missing, changed, owned twice or by no one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wheel_checks.model import Unavailable
 from wheel_checks.sources.environment import Environment, PathEntry
 from wheel_checks.sources.file_tree import FileTree
 
-# Installers add the byte code that they compile, without a hash; it is made anew whenever it is missing or stale. The
+# Installers add the byte code that they compile, without a hash; it is made again whenever it is missing or stale. The
 # rows become empty lines, so that the others keep their numbers.
 _BYTE_CODE = re.compile(rb"^[^\r\n]*\.pyc\"?,[^,\r\n]*,\d*(?=\r?$)", re.MULTILINE)
 _BYTE_CODE_SUFFIX = (".pyc", ".pyo")
@@ -52,7 +52,7 @@ def compare(environment: Environment, entry: PathEntry, record: Record) -> tuple
 
 
 def _locate(environment: Environment, entry: PathEntry, recorded: str) -> tuple[str, int | None]:
-    """The absolute path of a row, and the size of the file there in bytes, None when there is none."""
+    """The absolute path of a row, and the size of the file there in bytes, None if there isn't one."""
     size = entry.files.get(recorded)
     if size is not None:
         return f"{entry.path}/{recorded}", size

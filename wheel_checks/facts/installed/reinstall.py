@@ -12,7 +12,7 @@ from wheel_checks.targets.target import this_machine
 
 
 def reinstall(inside: InstalledEnvironment, distributions: Iterable[Distribution], why: str = "") -> Fix:
-    """Install the distributions anew, in their very versions and nothing else."""
+    """Install the distributions again, in their very versions and nothing else."""
     chosen = list({d.folder: d for d in distributions}.values())
     summary = why or f"Install {' and '.join(f'{d.name}=={d.version}' for d in chosen)} again."
     if any(d.installer == "debian" for d in chosen):
@@ -74,7 +74,7 @@ def _where(environment: Environment) -> tuple[Word, ...]:
 
 
 def _platform(inside: InstalledEnvironment) -> tuple[Word, ...]:
-    """What uv must be told of a target folder: it has no Python of its own that could be asked."""
+    """What uv needs for a target folder, which has no Python that could be asked."""
     target = inside.target
     if isinstance(target, Unavailable) or (inside.environment.kind != "target" and not _is_foreign(inside)):
         return ()

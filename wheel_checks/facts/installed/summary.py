@@ -80,7 +80,7 @@ def _of_closure(inside: InstalledEnvironment, closure: Closure) -> dict[str, Any
 def summarize_distribution(subject: InstalledDistribution, gpus: Sequence[Product] = ()) -> dict[str, Any]:
     """Facts for ``subjects[].facts`` of one distribution. ``size`` is the sum of what RECORD states, in bytes.
 
-    ``gpus`` are the products of which to tell how its GPU code, if it has some, runs on them.
+    ``gpus`` are the products of which to say how its GPU code, if it has some, runs on them.
     """
     distribution = subject.distribution
     facts: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Tells, of libraries that the loader finds, those that are not what the requirements of their users mean."""
+"""Says, of libraries that the loader finds, those that are not what the requirements of their users mean."""
 
 from __future__ import annotations
 

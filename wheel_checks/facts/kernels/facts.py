@@ -13,7 +13,7 @@ from wheel_checks.facts.kernels.gpus import Calibration, Gpu, Reading
 
 RUN, COMPILE, MUTANTS = "run", "compile", "mutants"
 CUDA, INTERPRET = "cuda", "interpret"
-SUITE = "suite"  # the name of a probe that tells about the suite itself
+SUITE = "suite"  # the name of a probe that is about the suite itself
 
 
 class Ending(StrEnum):
@@ -34,7 +34,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One observed value, as the suite tells it: what it is, and what it says, in one or more lines."""
+    """One observed value, as the suite shows it: what it is, and what it says, in one or more lines."""
 
     label: str
     value: str
@@ -300,7 +300,7 @@ class SmokeDocument:
 
     @property
     def endings(self) -> frozenset[Ending]:
-        """How anything ended that the document tells of."""
+        """How anything ended that the document describes."""
         told: tuple[Probe | CaseRun | SpeedRun | Compilation | MutantRun, ...]
         told = (*self.probes, *self.runs, *self.compiled, *self.mutants)
         return frozenset(record.ending for record in told)

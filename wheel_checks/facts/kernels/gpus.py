@@ -16,7 +16,7 @@ INSTANCE = "MIG-"
 
 @dataclass(frozen=True, slots=True)
 class GpuProcess:
-    """A process that computes on a GPU; ``memory_bytes`` is None where NVML does not tell it."""
+    """A process that computes on a GPU; ``memory_bytes`` is None where NVML does not say it."""
 
     pid: int = 0
     name: str = ""
@@ -25,7 +25,7 @@ class GpuProcess:
 
 @dataclass(frozen=True, slots=True)
 class GpuState:
-    """What NVML says of a GPU at one moment; None and () is what it did not tell.
+    """What NVML says of a GPU at one moment; None and () is what it did not say.
 
     ``power_limit_watts`` may be set below that of the product, ``power_default_watts``. ``held_down_by`` are the
     reasons for which the GPU holds its clocks down. ``processes``, ``utilization_percent`` and ``memory_used_bytes``

@@ -11,7 +11,7 @@ elf/dl-load.c (``_dl_map_object``), from which the order comes:
 5. ld.so.cache;
 6. the default folders.
 
-A file for another machine is passed over. The working directory (an empty entry) is not searched: nobody knows it.
+A file for another machine is passed over. The working directory (an empty entry) is not searched: no one knows it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Status(StrEnum):
     RESOLVED by a file of the tree; DRIVER and SYSTEM: comes with NVIDIA's driver, the operating system; PRELOAD: only
     found because another package was imported first; UNLOADED: there is such a file, where no search leads, and nothing
     is known to load it; OPTIONAL: missing, but needed by a plugin that is opened on
-    demand; WRONG_VERSION: found, but not the file that the requirement means (whoever knows the installation tells).
+    demand; WRONG_VERSION: found, but not the file that the requirement means (which only the installation shows).
     """
 
     RESOLVED = "resolved"
@@ -56,7 +56,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One DT_NEEDED of ``elf``. ``by`` is the path that satisfies it, "" when none is known; ``how`` says why there
+    """One DT_NEEDED of ``elf``. ``by`` is the path that satisfies it, "" if none is known; ``how`` says why there
     ("RPATH of torch/lib/libtorch_cuda.so"). ``searched`` are the paths tried in their order, those passed over with the
     reason. ``certain`` is False when the name itself rests on bytes that might be others.
     """
@@ -86,7 +86,7 @@ class Closure:
 @dataclass(frozen=True, slots=True)
 class SystemLibraries:
     """What is known of the machine outside the tree: paths by soname as ld.so.cache lists them, the default folders in
-    their order, and ``read``, which gives the facts of the file at an absolute path, None when there is none.
+    their order, and ``read``, which gives the facts of the file at an absolute path, None if there isn't one.
     """
 
     cache: Mapping[str, tuple[str, ...]]

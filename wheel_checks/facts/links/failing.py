@@ -64,7 +64,7 @@ def missing_of(closure: Closure, path: str) -> list[str]:
 
 
 def cuda_major(sonames: Iterable[str]) -> str:
-    """The one CUDA ("13") whose runtime is among the sonames, "" when there is none or several."""
+    """The one CUDA ("13") whose runtime is among the sonames, "" if there isn't one or several."""
     majors = {name.rpartition(".")[2] for name in sonames if name.startswith("libcudart.so.")}
     return majors.pop() if len(majors) == 1 else ""
 

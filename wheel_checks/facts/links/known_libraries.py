@@ -18,7 +18,7 @@ def _rows(table: str) -> list[tuple[re.Pattern[str], dict[str, Any]]]:
 
 
 def provider_of(soname: str, glibc: tuple[int, int] | None = None) -> str:
-    """Who brings this library when no wheel does: "driver", "system", or "" when nobody is known to.
+    """Who brings this library when no wheel does: "driver", "system", or "" when no one is known to.
 
     With ``glibc`` only what the manylinux policy of that glibc promises counts as "system".
     """

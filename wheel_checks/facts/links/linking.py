@@ -75,7 +75,7 @@ class LinkFacts:
     """The link closure of a wheel with the wheels that it requires on its target.
 
     ``owners`` maps each path of the closure to the file name of its wheel; ``wheels`` are those file names, the judged
-    wheel first. ``how`` tells how the requirements were resolved ("exact pins of METADATA", "uv", "the stack");
+    wheel first. ``how`` says how the requirements were resolved ("exact pins of METADATA", "uv", "the stack");
     ``absent`` are those of which no wheel exists, unknown when none was looked for; ``not_followed`` those whose wheels
     were not read. ``symbols`` are those that nothing in the closure defines; ``without_init`` are members with the
     suffix of a Python module that lack the function that Python calls.
@@ -140,7 +140,7 @@ def lay_out(
 ) -> LaidOutWheel:
     """The readable ELF files of one wheel where they would be installed.
 
-    Where head and tail did not tell the dynamic section, it is supposed from the strings of .dynstr, and marked as
+    Where head and tail did not say the dynamic section, it is supposed from the strings of .dynstr, and marked as
     possible; without these, only that the soname is the file name.
     """
     files: dict[str, ElfFacts] = {}

@@ -57,7 +57,7 @@ def what_imports_open(roots: Iterable[str], sources: Mapping[str, PythonSource])
 
 
 def what_users_may_open(roots: Iterable[str], sources: Mapping[str, PythonSource]) -> tuple[Opened, ...]:
-    """As :func:`what_imports_open`, and what functions of these packages open when somebody calls them."""
+    """As :func:`what_imports_open`, and what functions of these packages open when someone calls them."""
     walk = _Walk(sources)
     roots = tuple(roots)
     for root in roots:
@@ -164,7 +164,7 @@ class _Walk:
         self._actions(source, source.actions, depth, outer)
 
     def functions(self, source: PythonSource) -> None:
-        """What the functions of the module open when somebody calls them."""
+        """What the functions of the module open when someone calls them."""
         for function in source.functions:
             self._actions(source, [_filled(action, {}) for action in function.actions], 1, None)
 

@@ -1,4 +1,4 @@
-"""The symbols that a wheel's files need, and no library beside them defines.
+"""The symbols that a wheel's files need, and no library next to them defines.
 
 glibc looks a symbol up in what is global, then in the file that Python opens and all that this one needs, breadth
 first. A library that another one of the wheel needs is therefore judged with what loads it. Where packages open
@@ -226,7 +226,7 @@ class _Lookup:
         if lost:  # they have their own finding, and may have these
             return ([] if any(soname.startswith(_OF_TORCHS_FILES) for soname in lost) else certain), ""
         if others and (unknown or self._unread_libraries):
-            name = posixpath.basename(unknown[0]) if unknown else "a library beside it"
+            name = posixpath.basename(unknown[0]) if unknown else "a library next to it"
             return certain, f"it needs {others[0]}, and what {name} defines could not be read"
         return certain + others, ""
 

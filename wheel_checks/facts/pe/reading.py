@@ -65,7 +65,7 @@ def read_member_pes(
 ) -> list[MemberPe]:
     """The headers and imports of each of ``members``, in order; what up to twelve need next is requested together.
 
-    When ``EFFORT`` bytes of head and tail (``EFFORT_WITH_CODE`` for a member that ``has_code``) do not tell the
+    When ``EFFORT`` bytes of head and tail (``EFFORT_WITH_CODE`` for a member that ``has_code``) do not say the
     imports, a member is streamed up to these if that takes about ``stream`` compressed bytes at most.
     Raises SourceError when bytes cannot be had.
     """
@@ -228,7 +228,7 @@ class _Reading:
         return MemberPe(self.member, self._header, self._imports, self._bytes_read)
 
     def _look(self) -> None:
-        """Read what the bytes at hand tell, and note what they lack."""
+        """Read what the bytes at hand show, and note what they lack."""
         view = self._view
         if view is None:
             return

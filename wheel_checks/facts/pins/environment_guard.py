@@ -20,7 +20,7 @@ class OpenWay:
 class EnvironmentGuard:
     """The guard of the environment at ``prefix``, whose interpreter is ``python``.
 
-    ``guard`` is None when none is installed. ``damages`` are sentences about what is no longer as it was when it was
+    ``guard`` is None if none is installed. ``damages`` are sentences about what is no longer as it was when it was
     guarded, by the name of the package; ``versions`` those that the guard holds. ``unknown`` are the held packages of
     which it is not known how they were. ``outside`` are the ways that nothing in an environment can close.
     """

@@ -62,7 +62,7 @@ class _Receipt:
 @dataclass(frozen=True, slots=True)
 class GuardFile:
     """A file of the guard. ``role`` is "front", "hook", "program", "text", "pip.conf", "record" or "uv.toml"; ``kept``
-    is where the file lies that stood there before, "" when there was none.
+    is where the file lies that stood there before, "" when there wasn't one.
     """
 
     path: str

@@ -203,7 +203,7 @@ def find_demands(
 ) -> dict[str, tuple[Demand, ...]]:
     """Every requirement on every package on ``target``, by normalised name, extras followed.
 
-    The order is that of the distance from ``asked``, exact pins first. What nobody demands was asked for in a way that
+    The order is that of the distance from ``asked``, exact pins first. What no one demands was asked for in a way that
     cannot be read here (a file of requirements that includes another): it has no demand.
     """
     by_name: dict[str, LinkedPackage] = {canonicalize_name(package.name): package for package in packages}

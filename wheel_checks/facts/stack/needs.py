@@ -119,7 +119,7 @@ def _driver_of(package: StackPackage) -> DriverNeed | None:
 
 
 def newest_glibc(versions: Iterable[str]) -> Glibc | None:
-    """The newest of versions such as "GLIBC_2.34"; None when there is none."""
+    """The newest of versions such as "GLIBC_2.34"; None if there isn't one."""
     return max(
         (_parsed(v.removeprefix("GLIBC_")) for v in versions if re.fullmatch(r"GLIBC_2\.\d+(\.\d+)?", v)), default=None
     )

@@ -25,7 +25,9 @@ def describe_machines(
         return ()
     name, of_cpu = parse_cpu(cpu) if cpu else ("", "")
     if of_cpu and machines and of_cpu not in machines:
-        raise UsageError(f"the CPU {name} is none of {', '.join(machines)}", expected="--platform of the same machine")
+        raise UsageError(
+            f"the CPU {name} is not among {', '.join(machines)}", expected="--platform of the same machine"
+        )
     here = this_machine().target.machine
     if not gpus:
         return (Machine(of_cpu, name),)

@@ -1,4 +1,4 @@
-"""Reads the index-level metadata of variants: finds the document beside the wheels of a release, and reads it once."""
+"""Reads the index-level metadata of variants: finds the document next to the wheels of a release, and reads it once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def variants_in_folder(name: WheelName, folder: Path, files: VariantFiles) -> Va
     documents = sorted(folder.glob(f"*{VARIANTS_SUFFIX}"))
     path = next((each for each in documents if each.is_file() and is_variants_file(each.name, name)), None)
     if path is None:
-        return Unavailable(f"there is no {name.distribution}-{name.version}{VARIANTS_SUFFIX} beside the wheel")
+        return Unavailable(f"there is no {name.distribution}-{name.version}{VARIANTS_SUFFIX} next to the wheel")
     place = folder.absolute().as_uri()
     listed = [IndexFile(each.name, each.absolute().as_uri(), index=place) for each in (path, *folder.glob("*.whl"))]
     return variants_on_index(name, listed, place, files)

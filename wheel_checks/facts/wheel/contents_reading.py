@@ -54,7 +54,7 @@ if TYPE_CHECKING:  # depth quick, the most common, need not load what reads ELF 
 QUICK_BYTES = 1_400_000  # what a remote wheel may cost at depth quick; RECORD is read when it fits
 _LARGEST_VARIANT = 8 << 20  # bytes; its reader says how many it takes
 ELFS, WHOLE_ELFS = "elfs", "whole elfs"  # kept facts; the second ones are streamed where head and tail did not do
-_HEAD = 512  # bytes that tell what a file is that is no archive
+_HEAD = 512  # bytes that say what a file is that is no archive
 _NO_METADATA = Unavailable("the wheel has no METADATA")
 
 
@@ -96,7 +96,7 @@ def read_contents(
 def read_metadata(source: ByteSource, name: WheelName, kept: FileFacts = NOTHING_KEPT) -> CoreMetadata:
     """METADATA of the wheel, and nothing of its code.
 
-    Raises FormatError when there is none that can be read, SourceError when bytes cannot be had.
+    Raises FormatError if there isn't one that can be read, SourceError when bytes cannot be had.
     """
     found = read_sized_archive(source, cache(partial(source.read_tail, TAIL)), kept)
     metadata = _read_small_members(source, found, name, Depth.QUICK, kept).metadata

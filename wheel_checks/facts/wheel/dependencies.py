@@ -92,7 +92,7 @@ class Dependencies:
     """The link closure of wheels of one run. Threads share what is read; close it, or use it in a ``with`` block.
 
     ``listing`` gives the files of a project; ``resolver`` is asked only when the exact pins of METADATA leave a library
-    unfound. Neither is called for a wheel that needs nobody. ``whole`` streams what head and tail do not tell. What
+    unfound. Neither is called for a wheel that needs no one. ``whole`` streams what head and tail do not say. What
     ``beside`` asks for is installed with each wheel.
     """
 
@@ -133,7 +133,7 @@ class Dependencies:
         place: Neighbour | None = None,
         beside: Sequence[Neighbour] | None = None,
     ) -> LinkFacts | Unavailable:
-        """The closure of ``wheel`` with ``extras`` on its target; why there is none: no target, or not read so deep.
+        """The closure of ``wheel`` with ``extras`` on its target; why there isn't one: no target, or not read so deep.
 
         ``beside`` are the wheels that are installed with it, where that is known, as in a stack; without it
         requirements are followed. ``place`` is where the wheel itself is, so that its symbols are looked up.
@@ -281,7 +281,7 @@ class Dependencies:
         try:
             kept = kept_facts(source, self._client.cache)
             archive = read_archive(source, kept)
-            # Its programs are processes of their own: nothing that is loaded beside the judged wheel.
+            # Its programs are their own processes: nothing that is loaded next to the judged wheel.
             elfs = kept.remember(
                 f"thrifty {WHOLE_ELFS if self._whole else ELFS}",
                 MemberElfs(archive.members),
@@ -303,7 +303,7 @@ def _statuses(facts: LinkFacts) -> set[Status]:
 
 
 def _left_out(choice: Choice) -> Choice:
-    """Without the file that would be chosen if nobody else had a say: no version of it fits all who require it."""
+    """Without the file that would be chosen if no one else had a say: no version of it fits all who require it."""
     return replace(choice, chosen=None, explanation=choice.explanation or "no version of it fits all who require it")
 
 

@@ -93,7 +93,7 @@ def collect_module_sources(
 
 
 def _packages(members: Mapping[str, str], native: Collection[str]) -> Iterator[str]:
-    """The packages and modules at the top of the wheel, and packages in folders that are none (``nvidia/cu13``)."""
+    """The packages and modules at the top of the wheel, and those in folders that are no packages (``nvidia/cu13``)."""
     holders = {name.partition("/")[0] for name in native}
     top = [module for module in members if module.isidentifier() and module not in _NOT_IMPORTED]
     yield from sorted(top, key=lambda module: (module not in holders, module))
@@ -150,7 +150,7 @@ def kept_module_sources(
 
 
 def packages_of(names: Iterable[str]) -> frozenset[str]:
-    """The outermost packages and modules among files, ``nvidia.libnvcomp`` where ``nvidia`` itself is none."""
+    """The outermost packages and modules among files, ``nvidia.libnvcomp`` where ``nvidia`` itself is not a package."""
     python = [name for name in names if name.endswith(".py")]
     packages = {module_name(name) for name in python if name.endswith("/__init__.py")}
     single = {module_name(name) for name in python if "/" not in name}

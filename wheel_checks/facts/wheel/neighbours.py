@@ -1,4 +1,4 @@
-"""The wheels that are installed beside one, read as little as decides what it finds in them: names, and symbols."""
+"""The wheels that are installed next to one, read as little as decides what it finds in them: names, and symbols."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MOST_LIBRARIES = 80  # of other wheels, each of which costs requests
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A wheel that is installed beside the judged one: where it is, and what its index says of it."""
+    """A wheel that is installed next to the judged one: where it is, and what its index says of it."""
 
     file_name: str
     location: str | Path
@@ -101,7 +101,7 @@ class Outlines:
             laid_out = outline_of(neighbour.file_name, members, target, source.cost.bytes_read, source.cost.requests)
             return Outline(neighbour, archive, members, laid_out)
         except FormatError as error:
-            what = f"{neighbour.file_name}, which is installed beside the wheel, is no readable wheel: {error}"
+            what = f"{neighbour.file_name}, which is installed next to the wheel, is no readable wheel: {error}"
             raise SourceError(what) from None
         finally:
             source.close()
@@ -170,7 +170,7 @@ class _Found:
 
 
 class Beside:
-    """The :class:`Definitions` of the wheels beside one: torch's by the table, all others by what they define."""
+    """The :class:`Definitions` of the wheels next to one: torch's by the table, all others by what they define."""
 
     def __init__(
         self, outlines: Sequence[Outline], read: Callable[..., list[Exports | Unavailable]], machine: str

@@ -40,13 +40,13 @@ class Request:
     """Which wheel to read: its file name, what the index says of it, for which target, and how deep.
 
     ``read_sidecar`` fetches the METADATA that the index serves next to the wheel (PEP 658), None when it serves none.
-    ``read_variants`` tells what the place of a variant wheel says of the variants of its release.
+    ``read_variants`` says what the place of a variant wheel says of the variants of its release.
     ``accelerator`` is what is to be proven or refuted ("cuda", "cpu", ``ANY`` accelerator; ``ALL`` for its version):
     then native members are read until it is shown, within a larger bound.
     ``upload`` reads what an index looks at when the wheel is uploaded.
     ``gpus`` asks for the GPU code that decides whether it runs on them, at any depth; at most ``max_read`` bytes are
     streamed for it. ``presence``, it is enough that it runs, if only by PTX that a driver compiles. ``glance`` looks at
-    the accelerator in passing: for a wheel of which nobody asks what it is built for.
+    the accelerator in passing: for a wheel of which no one asks what it is built for.
     """
 
     file_name: str
@@ -179,7 +179,7 @@ def _accelerator(contents: WheelContents, here: dict[str, str]) -> AcceleratorFa
 
 
 def _environment(request: Request, name: WheelName | Unavailable) -> dict[str, str]:
-    """The marker variables to judge by; without a platform of its own (``py3-none-any``) those of this machine."""
+    """The marker variables to judge by; without its own platform (``py3-none-any``) those of this machine."""
     if request.target is not None:
         return request.target.markers()
     return markers_of_tags(() if isinstance(name, Unavailable) else name.tags)

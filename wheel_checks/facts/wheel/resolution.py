@@ -64,7 +64,7 @@ def active_with_extras(
 ) -> list[Requirement]:
     """The requirements whose marker holds in ``environment``, without extras or with any one of ``extras``.
 
-    One whose marker cannot be evaluated is left out (rule WHL107 tells).
+    One whose marker cannot be evaluated is left out (rule WHL107 reports it).
     """
     asked = ["", *extras]
     return [
@@ -174,7 +174,7 @@ def resolve_pins(
 ) -> Pins:
     """Follow exact pins (``==``) on ``target``, extras included, as far as they lead.
 
-    ``skip`` tells which requirements do not matter to the caller; they are neither followed nor missed. A requirement
+    ``skip`` says which requirements do not matter to the caller; they are neither followed nor missed. A requirement
     without a pin is fulfilled when another one pins its package to a version that it allows.
 
     Raises SourceError or FormatError when an index page or a METADATA cannot be read.

@@ -30,7 +30,7 @@ def headline(wheel: WheelFacts) -> str:
 def summarize(wheel: WheelFacts, gpus: Sequence[Product] = ()) -> dict[str, Any]:
     """Facts for the report's ``subjects[].facts``. Sizes in bytes; a fact that could not be had is left out.
 
-    ``gpus`` are the products of which to tell how the wheel runs on them.
+    ``gpus`` are the products of which to say how the wheel runs on them.
     """
     facts: dict[str, Any] = {"location": wheel.location, "size": wheel.size}
     if isinstance(wheel.name, WheelName):

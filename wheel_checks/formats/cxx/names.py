@@ -32,7 +32,7 @@ _CLONE = re.compile(r"\.[a-zA-Z_][a-zA-Z0-9_]*(?:\.\d+)*")
 
 @lru_cache(maxsize=4096)
 def demangle(name: str) -> str:
-    """What the symbol ``name`` declares; ``name`` itself where it is none of C++ or cannot be decoded."""
+    """What the symbol ``name`` declares; ``name`` itself where it is not of C++ or cannot be decoded."""
     if not name.startswith("_Z") or len(name) > MAX_NAME:
         return name
     parser = _Parser(name)

@@ -23,7 +23,7 @@ class ByteRange(NamedTuple):
         return self.offset + self.length
 
 
-class BytesNeeded(Exception):  # noqa: N818  # not an error: it tells the caller what to fetch
+class BytesNeeded(Exception):  # noqa: N818  # not an error: it names what the caller has to fetch
     """Bytes are needed that are not known. ``ranges`` are sorted, do not touch one another and lie inside the file."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:

@@ -1,4 +1,4 @@
-"""The dynamic section of an ELF file (gABI, chapter 5): what the loader is told to load, and where to look for it."""
+"""The dynamic section of an ELF file (gABI, chapter 5): what the loader is to load, and where to look for it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _DF_1_NOW, _DF_1_NODELETE = 0x1, 0x8
 class DynamicFacts:
     """What the dynamic section says. Names are as written, ``$ORIGIN`` kept.
 
-    ``found_by`` tells whether the PT_DYNAMIC segment led to it, as for the loader, or only the section table.
+    ``found_by`` says whether the PT_DYNAMIC segment led to it, as for the loader, or only the section table.
     ``rpath`` and ``runpath`` are split at colons; an empty entry stands for the working directory. With a ``runpath``
     the loader ignores ``rpath`` (ld.so(8)).
     """
@@ -116,7 +116,7 @@ def read_dynamic_table(reader: Reader, header: ElfHeader, segments: Segments) ->
 
     None for a statically linked program, an object file, or a file of debug information split off.
 
-    Raises FormatError when it has no end or the two places that PT_DYNAMIC tells differ, and BytesNeeded.
+    Raises FormatError when it has no end or the two places that PT_DYNAMIC shows differ, and BytesNeeded.
     """
     dynamic = segments.of_type(PT_DYNAMIC)
     if dynamic and dynamic[0].file_size:

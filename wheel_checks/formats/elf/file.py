@@ -55,7 +55,7 @@ ALL_PARTS = frozenset(Part) - {Part.SYMBOLS} - LINKAGE_PARTS
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A part that was not read: for want of the bytes in ``ranges``, or, when there are none, of being asked for."""
+    """A part that was not read: for want of the bytes in ``ranges``, or, when there aren't any, of being asked for."""
 
     ranges: tuple[ByteRange, ...] = ()
 
@@ -95,7 +95,7 @@ class ElfFacts:
 
 
 def read_elf(view: ElfBytes, parts: Collection[Part] = ALL_PARTS) -> ElfFacts:
-    """The ``parts`` of the facts that the known bytes tell.
+    """The ``parts`` of the facts that the known bytes show.
 
     Raises BytesNeeded when not even the header is known, and FormatError, naming the field, when what is known of the
     parts asked for is corrupt. Time and memory are bounded by what the parts have in the file, whatever it claims.

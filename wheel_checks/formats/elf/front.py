@@ -68,7 +68,7 @@ class _BytesBehindError(Exception):
 
 
 def read_front(head: bytes) -> tuple[Front | None, int]:
-    """All of it, or None and how many bytes of the file would tell (0: none do)."""
+    """All of it, or None and how many bytes of the file would show them (0: none do)."""
     hashed = _find_hashes(head)
     if isinstance(hashed, int):
         return None, hashed
@@ -128,8 +128,8 @@ def _string(head: bytes, strings_at: int, index: int) -> str:
 def _version_table(head: bytes, start: int, rows: list[tuple[int, ...]]) -> int:
     """Where .gnu.version begins, behind the strings: the names of libraries stand between, and only zeros look like it.
 
-    It is told by its entries: 0 for the first symbol, small numbers for the others, not 0 for those that are defined.
-    Raises FormatError where there is none, and _BytesBehindError.
+    It is known by its entries: 0 for the first symbol, small numbers for the others, not 0 for those that are defined.
+    Raises FormatError where there isn't one, and _BytesBehindError.
     """
     count = len(rows)
     for offset in range((start + 1) & ~1, min(start + _NAMES, len(head) - 2 * count + 1), 2):
@@ -145,7 +145,7 @@ def _version_table(head: bytes, start: int, rows: list[tuple[int, ...]]) -> int:
 
 
 def _needs(head: bytes, at: int, strings_at: int) -> tuple[VersionNeed, ...]:
-    """The version needs at ``at``. Raises FormatError where there are none, and _BytesBehindError."""
+    """The version needs at ``at``. Raises FormatError where there aren't any, and _BytesBehindError."""
     needs = []
     for _ in range(_MOST_VERSIONS):
         _require(head, at + _NEED.size, ahead=4096)

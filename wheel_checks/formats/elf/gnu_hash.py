@@ -1,4 +1,4 @@
-"""Whether a library defines a symbol, told by its DT_GNU_HASH: a few reads instead of a symbol table of megabytes.
+"""Whether a library defines a symbol, by its DT_GNU_HASH: a few reads instead of a symbol table of megabytes.
 
 It is the loader's own way (glibc, elf/dl-lookup.c): a Bloom filter that rejects most names, then the chain of a bucket.
 """
@@ -118,7 +118,7 @@ def exported_hashes(section: bytes, bits: int) -> tuple[int, ...]:
             value = chains[position] if 0 <= position < len(chains) else None
             if value is None or bucket not in (value % buckets, (value ^ 1) % buckets):
                 raise FormatError(
-                    f"bucket {bucket} of .gnu.hash leads to no hash of its own",
+                    f"bucket {bucket} of .gnu.hash leads to none of its hashes",
                     expected="a chain of hashes with the remainder of their bucket",
                 )
             ends += 1

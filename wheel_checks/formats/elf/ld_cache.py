@@ -16,7 +16,7 @@ OLD_MAGIC = b"ld.so-1.7.0\0"
 MAX_SIZE = 16 * 1024 * 1024  # bytes; that of a desktop with everything installed has some 200 KB
 MAX_PATH = 4096  # bytes, PATH_MAX of Linux
 _OLD_ENTRY = 12  # bytes
-_BIG_ENDIAN = 3  # cache_file_new_flags_endian_big; 0 (not told) and 2 are little on the machines of interest
+_BIG_ENDIAN = 3  # cache_file_new_flags_endian_big; 0 (not known) and 2 are little on the machines of interest
 _HEADER, _ENTRY = "20sII4sIIII", "iIIIQ"
 
 _KINDS = {  # the flags of an entry (FLAG_ELF_LIBC6 and what it requires) -> the machine as wheel platform tags name it
@@ -79,7 +79,7 @@ def parse_ld_cache(data: bytes) -> tuple[CacheEntry, ...]:
 def libraries_of(entries: Iterable[CacheEntry], machine: str) -> dict[str, tuple[str, ...]]:
     """The paths by soname for one machine, the preferred first.
 
-    Variants for certain processors come last, for which one would be taken cannot be told without the processor; they
+    Variants for certain processors come last, for which one would be taken cannot be known without the processor; they
     are builds of the same library.
     """
     found: dict[str, list[str]] = {}

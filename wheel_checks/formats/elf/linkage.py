@@ -1,7 +1,7 @@
 """What an ELF file takes from other libraries by name, and the hashes of the names that it offers.
 
 Linkers put what DT_GNU_HASH omits, the undefined symbols, in front of .dynsym; so of its two tables only the first rows
-are read, and of .dynstr what these refer to. What a library offers is told by the chains of DT_GNU_HASH alone: each
+are read, and of .dynstr what these refer to. What a library offers is known by the chains of DT_GNU_HASH alone: each
 word is the hash of one exported name, without its lowest bit. That is 4 bytes a symbol instead of 24 and a long name.
 A name whose hash is not there is not defined; one whose hash is there is, but for one in two billion per symbol.
 """
@@ -178,7 +178,7 @@ def _chains(table: DynamicTable) -> tuple[int, tuple[int, ...]]:
     if last < first:
         raise FormatError(f"a bucket of DT_GNU_HASH is {last}", expected=f"0, or at least symoffset, {first}")
     address = table.values[Tag.GNU_HASH] + 16 + words * reader.bits // 8 + 4 * count
-    known = last - first  # words before the last chain, whose length nothing tells
+    known = last - first  # words before the last chain, whose length nothing says
     room = table.addresses.room(address, _FIELD) // 4
     reach = known + 16
     while True:

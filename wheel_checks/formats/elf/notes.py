@@ -23,7 +23,7 @@ _OWNER = b"GNU\0"
 
 
 def read_build_id(reader: Reader, header: ElfHeader, segments: Segments) -> str | None:
-    """The build identifier in hexadecimal, as debuggers and ``file`` show it; None when there is none.
+    """The build identifier in hexadecimal, as debuggers and ``file`` show it; None if there isn't one.
 
     It is looked for in the note segments, and in the note sections of a file without program headers. Raises
     FormatError for a note that leaves its segment, and BytesNeeded.
@@ -34,7 +34,7 @@ def read_build_id(reader: Reader, header: ElfHeader, segments: Segments) -> str 
 def read_isa_level(reader: Reader, header: ElfHeader, segments: Segments) -> int | None:
     """The highest level of x86-64 that the file is marked to need, 1 to 4; None for no mark, as most files have none.
 
-    Linkers mark a file when they are told to (``-z x86-64-v3``); glibc refuses to load it on a lower CPU. Raises
+    Linkers mark a file when they are asked to (``-z x86-64-v3``); glibc refuses to load it on a lower CPU. Raises
     FormatError for a note or a property that leaves its place, and BytesNeeded.
     """
     if header.machine_number != _X86_64:

@@ -1,6 +1,6 @@
 """Recognises the names of sections among bytes that are known in part, by what their headers say of them.
 
-The headers tell at which index each name begins, and of some their types fix the name. So the place of the names can be
+The headers show at which index each name begins, and of some their types fix the name. So the place of the names can be
 found, and a name of which some bytes are unknown is known when only one of the usual names fits. Sections that hold
 GPU code are among the usual ones: a name that fits none of them is a different one.
 """

@@ -47,7 +47,7 @@ class DynamicSymbol(NamedTuple):
 class DynamicSymbols:
     """The dynamic symbols, in the order of the file and without the empty one at its beginning.
 
-    ``counted_by`` says what told their number, which no entry of the dynamic section does: one of the hash tables,
+    ``counted_by`` says what gave their number, which no entry of the dynamic section does: one of the hash tables,
     else the section table, else the gap up to the string table.
     """
 
@@ -116,7 +116,7 @@ def _symbol_rows(table: DynamicTable, size: int) -> bytes:
 
 
 def symbol_versions_of(table: DynamicTable, count: int) -> tuple[int, ...]:
-    """The entry of .gnu.version of each symbol; "global" for all when there is none."""
+    """The entry of .gnu.version of each symbol; "global" for all if there isn't one."""
     if Tag.VERSYM not in table.values:
         return (_GLOBAL_VERSION,) * count
     layout = table.reader.struct(f"{count}H")
@@ -136,7 +136,7 @@ def named_versions(versions: SymbolVersions) -> dict[int, tuple[str, str]]:
 
 
 def count_symbols(table: DynamicTable, header: ElfHeader, size: int) -> tuple[int, CountedBy]:
-    """The number of dynamic symbols of ``size`` bytes each, and what told it."""
+    """The number of dynamic symbols of ``size`` bytes each, and what gave it."""
     if Tag.HASH in table.values:
         return _hash_count(table, header), "hash"
     if Tag.GNU_HASH in table.values and (count := _gnu_hash_count(table)):
@@ -148,7 +148,7 @@ def count_symbols(table: DynamicTable, header: ElfHeader, size: int) -> tuple[in
     gap = table.require(Tag.STRTAB) - address
     if gap <= 0:
         raise FormatError(
-            "nothing tells the number of dynamic symbols",
+            "nothing says the number of dynamic symbols",
             expected="DT_HASH, DT_GNU_HASH, a section table, or DT_STRTAB behind DT_SYMTAB",
         )
     return gap // size, "string-table"

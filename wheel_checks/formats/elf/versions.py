@@ -11,7 +11,7 @@ from wheel_checks.formats.elf.dynamic import DynamicTable, Tag
 from wheel_checks.formats.elf.reader import ask_both, ask_together, check_count
 
 MAX_VERSIONS = 0x7FFF  # a version index has 15 bits
-_AHEAD = 2048  # bytes asked for at once, for no entry tells how long these chains are; most have a few hundred
+_AHEAD = 2048  # bytes asked for at once, for no entry says how long these chains are; most have a few hundred
 
 _CURRENT = 1  # VER_NEED_CURRENT, VER_DEF_CURRENT
 _BASE, _WEAK = 0x1, 0x2  # VER_FLG_BASE, VER_FLG_WEAK

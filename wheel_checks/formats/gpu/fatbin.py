@@ -76,7 +76,7 @@ class GpuEntry:
 class GpuCode:
     """Which targets a library has code for, and how we know.
 
-    ``counts`` tells how many entries each label has ("sm_100a": 3). ``containers`` tells how many containers carry
+    ``counts`` says how many entries each label has ("sm_100a": 3). ``containers`` says how many containers carry
     exactly which labels: a container holds the kernels of one compiled file, and runs where one of its labels runs.
     ``certainty`` is "exact" when every byte was read; "sampled" when parts of it were, so that there is code for these
     labels, and perhaps for others; "declared" when the library only says so in a string: every count is 0 then, and

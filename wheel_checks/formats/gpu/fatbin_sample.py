@@ -58,7 +58,7 @@ def sample_fatbins(part: Part) -> GpuCode:
 
 
 def _follow(part: Part, at: int, left: int, *, strictly: bool) -> tuple[list[GpuEntry], int]:
-    """The entries from ``at`` on, as far as certain bytes tell, and where the next one, or the end, would be.
+    """The entries from ``at`` on, as far as certain bytes show, and where the next one, or the end, would be.
 
     ``strictly``, only those that look like what compilers write: it is not known where the container ends.
     """

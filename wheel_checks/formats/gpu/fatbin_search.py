@@ -1,7 +1,7 @@
 """Finds fat binaries in a library that is read once, front to back, when the section headers come last.
 
 Every container is found by its magic number, wherever it lies, and read as it passes; when the headers are known at
-last, :meth:`FatbinFinder.within` tells what a section holds, as strictly as a scanner of that section would have.
+last, :meth:`FatbinFinder.within` says what a section holds, as strictly as a scanner of that section would have.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wheel_checks.formats.gpu.fatbin import FatbinScanner, GpuCode, newest_isa
 MAX_CONTAINERS = 100_000
 """At most so many containers in one file; the largest libraries have some thousands."""
 MAX_UNSOUND = 100
-"""At most so many things that look like containers and are none: each may cost as much time as a chunk is long."""
+"""At most so many things that only look like containers: each may cost as much time as a chunk is long."""
 
 _HEADER = struct.Struct("<4sHHQ")
 _MAGIC = b"\x50\xed\x55\xba"
@@ -111,14 +111,14 @@ class FatbinFinder:
         return GpuCode(dict(counts), "exact", dict(containers), newest_isa(isa))
 
     def _find(self, data: bytes, start: int) -> int:
-        """Where the next magic number is at a multiple of 8; -1 when there is none."""
+        """Where the next magic number is at a multiple of 8; -1 if there isn't one."""
         found = data.find(_MAGIC, start)
         while found >= 0 and (self._position + found) % _ALIGNMENT:
             found = data.find(_MAGIC, found + 1)
         return found
 
     def _open(self, view: memoryview, at: int) -> int:
-        """Begin the container whose header is at ``at``, and say how many bytes to pass over; 4 when it is none."""
+        """Begin the container whose header is at ``at``, and say how many bytes to pass over; 4 when it is not one."""
         _, version, header_size, size = _HEADER.unpack_from(view, at)
         offset = self._position + at
         end = offset + header_size + size

@@ -13,7 +13,7 @@ _BETWEEN = re.compile(r"\s*,\s*|\s+(?=[<>=!~^\d])")
 
 
 def specifier_of(constraint: str) -> str:
-    """The specifier of a constraint; "" for ``*``, for alternatives (``||``), and for what is none."""
+    """The specifier of a constraint; "" for ``*``, for alternatives (``||``), and for anything else."""
     if "||" in constraint or len(constraint) > 1_000:
         return ""
     glued = re.sub(r"([<>=!~^])\s+", r"\1", constraint.strip().strip("()"))

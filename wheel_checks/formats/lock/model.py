@@ -88,7 +88,7 @@ class Lock:
     made for, ``requirements`` what it is made for where there is no project. ``environments`` are markers of which one
     holds where the lock can be installed, ``forks`` the same for what was resolved apart; () for everywhere.
     ``platforms`` are names of platforms in the format's own words. ``extras`` and ``groups`` are those that can be
-    chosen, ``default_groups`` those that are taken when none is chosen. ``conflicts`` are sets of which one member can
+    chosen, ``default_groups`` those that are taken if none is chosen. ``conflicts`` are sets of which one member can
     be chosen. ``has_groups`` is False where a format of that age does not say which packages belong to which group.
     ``chosen`` maps the groups of pixi (its environments) to platforms and places of packages.
     """

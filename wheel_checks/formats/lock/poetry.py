@@ -131,7 +131,7 @@ def _dependencies(table: dict[str, Any], where: str) -> list[LockedDependency]:
 
 
 def _python(written: str) -> str:
-    """Requires-Python of a constraint of poetry; "" for what is none, or allows everything."""
+    """Requires-Python of a constraint of poetry; "" for anything else, and for one that allows everything."""
     found = specifier_of(written)
     try:
         return str(SpecifierSet(found))

@@ -23,7 +23,7 @@ _NAMES = {
     r"pdm(?:\.[^/]+)?\.lock": PDM,
     r"pixi\.lock": PIXI,
 }
-_BEGINNING = 1 << 16  # bytes; what tells the formats apart stands at the beginning, or at the end
+_BEGINNING = 1 << 16  # bytes; what distinguishes the formats stands at the beginning, or at the end
 _CONTENTS = {  # what each writes at the beginning of a line
     PYLOCK: rb"^lock-version *= *['\"]",
     PDM: rb"^lock_version *= *['\"]",
@@ -58,7 +58,7 @@ def format_by_content(data: bytes) -> str:
 
 
 def read_lock(data: bytes, path: Path) -> Lock:
-    """The lock file of this content and name. Raises FormatError for what is none, with one sentence."""
+    """The lock file of this content and name. Raises FormatError for anything else, with one sentence."""
     if len(data) > MAX_SIZE:
         raise FormatError(f"{path.name} has more than {MAX_SIZE:,} bytes", expected="a lock file of at most that size")
     form = format_by_name(path.name) or format_by_content(data)

@@ -98,13 +98,13 @@ def version(owner: dict[str, Any], where: str) -> str:
 
 
 def digests(pairs: dict[str, Any]) -> dict[str, str]:
-    """Hex digests by the name of their algorithm; what is none is left out."""
+    """Hex digests by the name of their algorithm; anything else is left out."""
     found = {key: value.lower() for key, value in pairs.items() if isinstance(value, str)}
     return {key: value for key, value in found.items() if len(value) >= _SHORTEST_DIGEST and set(value) <= _HEX}
 
 
 def digest(stated: str) -> dict[str, str]:
-    """The digest of "sha256:9f3a..."; nothing where it is none."""
+    """The digest of "sha256:9f3a..."; nothing for anything else."""
     algorithm, _, value = stated.partition(":")
     return digests({algorithm: value})
 
@@ -129,7 +129,7 @@ def named_file(file_name: str, hashes: dict[str, str], where: str) -> IndexFile:
 
 
 def size(value: object) -> int | None:
-    """The size in bytes, None for what is none."""
+    """The size in bytes, None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 

@@ -166,7 +166,7 @@ def _read_requirements(
             if reason := requirement_fault(line, good[-1]):
                 refused.append((line, reason))
         except (InvalidRequirement, ValueError) as error:
-            # The parser shows the place of the fault on lines of their own.
+            # The parser shows the place of the fault on separate lines.
             bad.append((line, str(error).partition("\n")[0][:_MAX_MESSAGE]))
     return tuple(good), tuple(bad), tuple(refused)
 

@@ -24,7 +24,7 @@ class EntryPoint:
 
 @dataclass(frozen=True, slots=True)
 class EntryPoints:
-    """All of them in the order of the file, and ``(line, sentence)`` for lines that are none.
+    """All of them in the order of the file, and ``(line, sentence)`` for lines that are not entry points.
 
     ``unreadable`` are ``(line, sentence)`` of what ends an install by pip or uv.
     """

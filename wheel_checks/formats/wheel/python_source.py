@@ -1,7 +1,7 @@
 """What a Python module imports and which libraries it opens, by its text alone. Nothing is executed.
 
 The module is parsed with :mod:`ast`, and its statements are followed as far as literals go. A value that the text
-does not tell is ``*``, which matches anything; both branches of a condition that is not known count. Calls of functions
+does not say is ``*``, which matches anything; both branches of a condition that is not known count. Calls of functions
 of the same module are followed; calls of other modules are actions, which
 :mod:`wheel_checks.facts.links.opened_first` follows.
 """

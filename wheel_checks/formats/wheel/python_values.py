@@ -1,4 +1,4 @@
-"""Values of a Python module as far as its text tells them: texts with ``*`` for what is not known, and collections."""
+"""Values of a Python module as far as its text shows them: texts with ``*`` for what is not known, and collections."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from wheel_checks.data import load
 from wheel_checks.errors import FormatError
 from wheel_checks.phrases import abbreviated
 
-MOST_FAULTS = 50  # told of one document; the others are counted
+MOST_FAULTS = 50  # said of one document; the others are counted
 
 
 @dataclass(frozen=True, slots=True)

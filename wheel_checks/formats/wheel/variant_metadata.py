@@ -106,7 +106,7 @@ class VariantMetadata:
     """What one document says. ``variants`` are by label, in the order of the document.
 
     ``revision`` is None for a schema that is not known; the document is then read as one of the newest revision.
-    ``faults`` tell what is against the draft; what is faulty is left out of the other fields where it cannot be read.
+    ``faults`` say what is against the draft; what is faulty is left out of the other fields where it cannot be read.
     """
 
     schema: str
@@ -328,7 +328,7 @@ def _check_namespaces(metadata: VariantMetadata, what: str, rules: Revision, fau
     needed = dict.fromkeys((*ordered, *used))
     if missing := [namespace for namespace in needed if namespace not in metadata.providers]:
         faults.add(
-            "provider", f"there is no provider for {shown(', '.join(missing))}: nothing can tell what supports it"
+            "provider", f"there is no provider for {shown(', '.join(missing))}: nothing can say what supports it"
         )
     if idle := [namespace for namespace in metadata.providers if namespace not in needed]:
         faults.add("provider", f"there is a provider for {shown(', '.join(idle))}, which default-priorities lacks")

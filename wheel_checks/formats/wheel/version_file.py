@@ -53,7 +53,7 @@ def parse_version_file(member: str, data: bytes) -> VersionFile:
 def _parse(data: bytes) -> ast.Module:
     try:
         return ast.parse(data)
-    except SystemError:  # "AST constructor recursion depth mismatch", by chance beside threads: python/cpython#106905
+    except SystemError:  # "AST constructor recursion depth mismatch", by chance next to threads: python/cpython#106905
         return ast.parse(data)
 
 

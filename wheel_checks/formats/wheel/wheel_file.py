@@ -20,7 +20,7 @@ _SINGLE_FIELDS = ("Wheel-Version", "Generator", "Root-Is-Purelib", "Build")
 class WheelFile:
     """The fields of WHEEL. ``tags`` are the expanded Tag lines.
 
-    ``root_is_purelib`` is None when that is not told; ``faults`` are sentences about what is missing or malformed.
+    ``root_is_purelib`` is None when that is not known; ``faults`` are sentences about what is missing or malformed.
     """
 
     wheel_version: str

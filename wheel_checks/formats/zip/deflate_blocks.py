@@ -3,7 +3,7 @@
 A deflate stream is meant to be read from its start, but every block with dynamic Huffman codes begins with a header
 (3.2.7) that few bit positions satisfy. From such a position the stream can be inflated; only copies out of the 32 KiB
 before it are unknown. So it is inflated twice, with two windows that differ in every byte: where both results agree, no
-byte came from the window. Where they differ, both together tell which byte of the window it was: equal places of the
+byte came from the window. Where they differ, both together say which byte of the window it was: equal places of the
 window hold equal bytes, so a byte that is known otherwise makes all its copies known (:meth:`Inflated.learn`).
 """
 
@@ -37,7 +37,7 @@ class _Window(NamedTuple):
 
 
 # Byte i of one window is i >> 7, that of the other 1 to 128 more, modulo 256: they differ everywhere, and both together
-# tell i. The literals are another distance apart. 0xFF has the fixed code 111111111, and 0x90 has 110010000.
+# show i. The literals are another distance apart. 0xFF has the fixed code 111111111, and 0x90 has 110010000.
 _ONE = _Window(bytes(place >> 7 for place in range(_WINDOW)), 0xFF, 0b111111111)
 _OTHER = _Window(bytes((place >> 7) + (place & 127) + 1 & 255 for place in range(_WINDOW)), 0x90, 0b000010011)
 

@@ -1,10 +1,10 @@
-"""The end of a raw deflate stream (RFC 1951) from its last bytes alone, with what is certain told apart.
+"""The end of a raw deflate stream (RFC 1951) from its last bytes alone, with what is certain distinguished.
 
 It is inflated from a block that begins within them (:mod:`wheel_checks.formats.zip.deflate_blocks`). A wrong start is
 seen by what follows it: the codes must be complete, every later block sound, and the last one must end in the last
 byte. Chance does not satisfy that, but data might: a final stored block may hold another deflate stream, which ends
 where the outer one ends. A stored block has at most 65,535 bytes, so starts that near the end are not taken unless the
-caller has a check of its own. A stream made to deceive can still do so: whoever must know reads it all.
+caller has its own check. A stream made to deceive can still do so: whoever must know reads it all.
 """
 
 from __future__ import annotations

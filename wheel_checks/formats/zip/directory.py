@@ -98,7 +98,7 @@ class DirectoryFault:
     """One thing wrong with the directory that does not stop it from being read.
 
     ``kind`` is "count", "trailing", "name-encoding", "extra", "comment", "version", "index" or "size"; those beyond
-    ``MOST_FAULTS`` of a kind are counted. ``member`` is "" when none is meant; ``case`` is a row of
+    ``MOST_FAULTS`` of a kind are counted. ``member`` is "" if none is meant; ``case`` is a row of
     ``data/installers.toml``.
     """
 

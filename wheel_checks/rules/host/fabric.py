@@ -211,7 +211,7 @@ def hosted_fabric(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
                 container_shown(need(facts.container)),
             ),
             Fix(
-                "Try again on another node, and tell the provider: cuInit gives CUDA_ERROR_SYSTEM_NOT_READY (802), so "
+                "Try another node, and inform the provider: cuInit returns CUDA_ERROR_SYSTEM_NOT_READY (802), so "
                 "its fabric manager or its partition is not up."
             ),
         )
@@ -289,7 +289,7 @@ def _mask(gpu: NvmlGpu, faults: Sequence[str]) -> Evidence:
     why="With some links of an NVLink domain down, NCCL over several trays may crash instead of going around them.",
     example="NCCL INFO MNNVL busId 0x801000 ... state 3 healthMask 0xa9: degraded bandwidth",
     fix="Use NCCL_MNNVL_ENABLE=0 until the fabric is repaired. 0xaa, 0x1aa and 0x51aa are healthy: in the first four "
-    "fields, of two bits each, 1 is the fault and 2 says that there is none.",
+    "fields, of two bits each, 1 is the fault and 2 says that there isn't one.",
     sources="nvml.h, nccl#2186",
     tested="a stub NVML's health mask, and all 65,536 masks",
 )

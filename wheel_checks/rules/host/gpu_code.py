@@ -139,7 +139,7 @@ def ptxas_before_rubin(facts: HostFacts, _expectations: Any) -> Iterator[Finding
 
 
 def _unknown_to_ptxas(facts: HostFacts, sm: int) -> Iterator[Finding]:
-    """H05 tells it of every GPU; here it is the cause, since torch itself runs on this one."""
+    """H05 shows it of every GPU; here it is the cause, since torch itself runs on this one."""
     triton, severity = need(facts.triton), weight(facts, PTXAS_ERROR)
     gpu = next((gpu for gpu in host_gpus(facts) if gpu.sm == sm), None)
     if triton is None or gpu is None or severity is None:

@@ -21,7 +21,7 @@ from wheel_checks.rules.host.cause import Layer, rule_id
 
 UNRECOGNISED = "DOC901"
 HARMLESS = "harmless:"
-MORE = "Give more of the log, from its beginning: the first error tells most, and the last line least."
+MORE = "Give more of the log, from its beginning: the first error says most, and the last line least."
 
 _NO_CUDA = "Torch not compiled with CUDA enabled"
 _FIELD = re.compile(r"\{(\w+)\}")

@@ -220,7 +220,7 @@ def _hiding(facts: HostFacts, name: str, message: str) -> Finding:
 
 
 def _selects_none(name: str, value: str, count: int) -> bool:
-    """By the first entry: what follows an entry that is none is ignored. HIP takes an empty value for none at all."""
+    """By the first entry: what follows another entry is ignored. HIP takes an empty value for none at all."""
     first = value.split(",", maxsplit=1)[0].strip()
     if not first:
         return name == "ROCR_VISIBLE_DEVICES"
@@ -232,7 +232,7 @@ def _selects_none(name: str, value: str, count: int) -> bool:
 
 
 def wrong_build(facts: HostFacts) -> Iterator[Finding]:
-    """A torch for another maker's GPUs, where there is none of these, and a build for this one is known."""
+    """A torch for another maker's GPUs, where there isn't one of these, and a build for this one is known."""
     torch = torch_files(facts)
     if torch is None or not (torch.cuda or torch.hip or torch.xpu) or host_gpus(facts) or gpus_of_build(facts):
         return

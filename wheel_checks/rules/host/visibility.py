@@ -102,7 +102,7 @@ def names_no_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "a GPU in MIG mode has instances",
     explains=(*NO_GPU, "cuda:fewer", "torch:unavailable", "torch:init"),
     why="In MIG mode a GPU is used through its instances only. After MIG was enabled (and after each reboot, since "
-    "instances are not kept) there are none, and CUDA does not see the GPU at all.",
+    "instances are not kept) there aren't any, and CUDA does not see the GPU at all.",
     example="nvidia-smi shows MIG M. Enabled and no MIG devices; cuInit gives 100",
     fix="Create GPU and compute instances, or disable MIG.",
     sources="pytorch#115340",
@@ -231,9 +231,9 @@ def memory_held(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 
 @cause(
     "F07",
-    "the GPU tells how much memory it has",
+    "the GPU says how much memory it has",
     Severity.NOTE,
-    why="A GPU that shares its memory with the CPU (GB10, Jetson) has none of its own to tell: NVML answers "
+    why="A GPU that shares its memory with the CPU (GB10, Jetson) has no memory to report: NVML answers "
     "NOT_SUPPORTED and nvidia-smi shows [N/A]. CUDA and torch are fine; tools that insist on a number crash.",
     example="pynvml.NVMLError_NotSupported: Not Supported",
     fix="Nothing; where a tool needs the number, it is the machine's memory (/proc/meminfo).",
@@ -245,7 +245,7 @@ def unified_memory(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     gpus = [gpu for gpu in nvml_gpus(facts) if gpu.memory_total is None and not gpu.error]
     if gpus:
         yield Finding(
-            f"harmless: NVML does not tell the memory of {_names(gpus)}, which uses the machine's own",
+            f"harmless: NVML does not say the memory of {_names(gpus)}, which uses the machine's own",
             tuple(Evidence(f"GPU {gpu.index}", error_text(3, "nvml"), "nvmlDeviceGetMemoryInfo") for gpu in gpus),
         )
 

@@ -91,7 +91,7 @@ def sizes(subject: InstalledDistribution, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL704",
     "installed files have the hashes that RECORD states",
-    why="Only the hash tells a file that was patched in place, or damaged on disk, from the one that was installed.",
+    why="Only the hash shows that a file was patched in place, or damaged on disk, since it was installed.",
     example="a line edited in site-packages while debugging, and forgotten",
     fix=_REINSTALL,
 )

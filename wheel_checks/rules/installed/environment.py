@@ -33,7 +33,7 @@ def _listed(inside: InstalledEnvironment, paths: Sequence[str]) -> str:
     "each distribution has one dist-info folder in a folder of imports",
     why="After an interrupted upgrade two folders claim the same files. Which version a tool reports is then chance, "
     "and an uninstall removes the files of both or of neither.",
-    example="torch-2.10.0.dist-info beside torch-2.11.0.dist-info",
+    example="torch-2.10.0.dist-info next to torch-2.11.0.dist-info",
     fix="Install the version that is meant again, after removing the folder of the other.",
 )
 def one_dist_info(inside: InstalledEnvironment, _: Expectations) -> Iterable[Finding]:
@@ -61,7 +61,7 @@ def one_dist_info(inside: InstalledEnvironment, _: Expectations) -> Iterable[Fin
     "no distribution hides another of the same name",
     Severity.WARNING,
     why="Imports take the first folder on sys.path. A torch in the user's site-packages hides the one of the system, "
-    "while the libraries beside either are looked up next to the one that was found.",
+    "while the libraries next to either are looked up next to the one that was found.",
     example="torch 2.10.0 in ~/.local before torch 2.11.0 in /usr/local",
     fix="Remove the one that is not meant.",
 )
@@ -313,7 +313,7 @@ def symbol_versions(inside: InstalledEnvironment, _: Expectations) -> Iterable[F
     for lacking in inside.lacking_versions:
         found = lacking.need
         if found.status is Status.WRONG_VERSION:
-            continue  # WHL721 has told that it is the wrong file, and what to do
+            continue  # WHL721 has said that it is the wrong file, and what to do
         evidence = (
             Evidence("needs", ", ".join(lacking.lacking[:_SHOWN]), found.elf),
             Evidence("defines", ", ".join(lacking.defined[:_SHOWN]), found.by),

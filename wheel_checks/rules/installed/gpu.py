@@ -96,13 +96,13 @@ def native(subject: InstalledDistribution, expectations: Expectations) -> Iterab
     audience=Audience.INSTALLER,
     why="A GPU comes with a CPU: GB200 with aarch64, T4 with x86_64. What an environment for the other CPU has for the "
     "GPU says nothing about the one that will run there.",
-    example="`--gpu T4` for an aarch64 environment: the GPU of that kind beside an aarch64 CPU is T4G",
+    example="`--gpu T4` for an aarch64 environment: the GPU of that kind next to an aarch64 CPU is T4G",
     fix="Judge the environment of the GPU's own machine, or name the GPU that is meant.",
 )
 def same_machine(inside: InstalledEnvironment, expectations: Expectations) -> Iterable[Finding]:
     """The CPU that each wanted GPU is usually found with is that of the environment."""
     wanted, environment = wanted_gpus(expectations), inside.environment
-    machine = environment.machine or need(Unavailable("nothing tells for which machine the environment is"))
+    machine = environment.machine or need(Unavailable("nothing says for which machine the environment is"))
 
     def fix(gpu: Product, twin: str) -> Fix:
         if not twin:

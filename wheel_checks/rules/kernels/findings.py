@@ -24,7 +24,7 @@ def evidence_lines(label: str, text: str) -> tuple[Evidence, ...]:
 
 
 def as_fix(advice: Sequence[Step | str]) -> Fix | None:
-    """The advice of the suite, its sentences as the summary; None when there is none."""
+    """The advice of the suite, its sentences as the summary; None if there isn't one."""
     sentences = [item for item in advice if isinstance(item, str)]
     steps = tuple(item for item in advice if not isinstance(item, str))
     return Fix("; ".join(sentences) or "run this:", steps) if advice else None

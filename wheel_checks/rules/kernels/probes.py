@@ -65,7 +65,7 @@ def complete(installation: InstallationFacts, _: Expectations) -> Iterator[Findi
     "torch is there, and built for the GPU",
     why="A CPU build of torch installs and imports like any other, and finds no GPU. A CUDA build without code for "
     "this GPU fails at its first kernel.",
-    example="`pip install torch==2.10.0` on a Grace machine: 2.10.0+cpu beside a GH200",
+    example="`pip install torch==2.10.0` on a Grace machine: 2.10.0+cpu next to a GH200",
     fix="Install the build that the finding names, into this interpreter.",
 )
 def torch(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
@@ -78,7 +78,7 @@ def torch(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]
     "Triton is there, and the one that torch asks for",
     why="Kernels are compiled by Triton when they are first used. torch.compile works with the release that its torch "
     "requires, and fails in odd ways with another.",
-    example="torch 2.11.0, which requires triton 3.6.0, beside triton 3.3.0 of an older install",
+    example="torch 2.11.0, which requires triton 3.6.0, next to triton 3.3.0 of an older install",
     fix="Install the release of Triton that torch requires, as the finding names it.",
 )
 def triton(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
@@ -92,7 +92,7 @@ def triton(installation: InstallationFacts, _: Expectations) -> Iterator[Finding
     why="No driver, a driver that is too old, a container without the GPU, the stub library of a toolkit and a GPU "
     "that is lost all look alike from Python: `torch.cuda.is_available()` is False.",
     example="CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803) after an update of the driver without a reboot",
-    fix="Follow the finding, which names the cause: the driver's own error code tells them apart.",
+    fix="Follow the finding, which names the cause: the driver's own error code distinguishes them.",
 )
 def driver(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
     """The probes of the driver and of torch's start of CUDA pass."""
@@ -166,7 +166,7 @@ def compiler(installation: InstallationFacts, _: Expectations) -> Iterator[Findi
 @rule(
     "KRN109",
     "the cache of compiled kernels can be written",
-    why="Without it every process compiles every kernel anew, or fails: so it is in containers with a read-only home, "
+    why="Without it every process compiles every kernel again, or fails: so it is in containers with a read-only home, "
     "or without one.",
     example="HOME=/nonexistent in a service's unit",
     fix="Point TRITON_CACHE_DIR at a folder that can be written.",
@@ -261,13 +261,13 @@ def files(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]
     fix="Follow the finding.",
 )
 def others(installation: InstallationFacts, _: Expectations) -> Iterator[Finding]:
-    """Every probe without a rule of its own passes."""
+    """Every probe without its own rule passes."""
     names = (probe.name for probe in installation.probes if not probe.name.startswith(FILES))
     return _judge(installation, tuple(name for name in names if name not in KNOWN))
 
 
 def _judge(installation: InstallationFacts, names: tuple[str, ...]) -> Iterator[Finding]:
-    """The findings of the probes with these names. The check is skipped when there is none, or all were skipped."""
+    """The findings of the probes with these names. The check is skipped if there isn't one, or all were skipped."""
     probes = [probe for probe in installation.probes if probe.name in names]
     if not probes:
         need(Unavailable("this run had no such probe"))

@@ -14,13 +14,13 @@ from wheel_checks.rules.kernels.findings import as_evidence
 KIND = "kernel"
 rule = rules_of(KIND)
 MOST_SHOWN = 8
-"""Cases that one finding tells one by one."""
+"""Cases that one finding lists one by one."""
 
 _ELSEWHERE = frozenset({Ending.PASS, Ending.SKIP, Ending.ERROR, Ending.REFUSED, Ending.CRASH, Ending.HANG})
 """Endings of which another rule speaks than those about wrong results and about speed."""
 
 # What holds a GPU's clocks down without a fault of the installation: heat, and the server's power supply. The cap on
-# its own power is none of these: a large matrix product runs at that cap on a GPU in good health.
+# its own power is no reason: a large matrix product runs at that cap on a GPU in good health.
 _THROTTLING = ("thermal", "hardware slowdown", "power brake")
 
 Run = CaseRun | SpeedRun
@@ -48,7 +48,7 @@ def right(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
     "KRN202",
     "no kernel crashes",
     why="A bad address takes the whole process with it: nothing that its CUDA context computes afterwards can be "
-    "believed. Each family of kernels therefore runs in a process of its own.",
+    "believed. Each family of kernels therefore runs in its own process.",
     example="`CUDA error: an illegal memory access was encountered`",
     fix="Repeat it alone with the command of the finding, under `compute-sanitizer` for the address.",
 )
@@ -60,7 +60,7 @@ def alive(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
 @rule(
     "KRN203",
     "no kernel hangs",
-    why="A kernel that never returns keeps its GPU busy until somebody kills it, or the driver.",
+    why="A kernel that never returns keeps its GPU busy until someone kills it, or the driver.",
     example="a barrier that not all threads reach",
     fix="Repeat it alone with the command of the finding. A GPU that stays busy afterwards needs a reset.",
 )
@@ -122,7 +122,7 @@ def caught(kernel: KernelFacts, _: Expectations) -> Iterator[Finding]:
     "KRN301",
     "every timed run is within its bar",
     why="A bar bounds the time by what this very GPU reached in the same run, in bytes or in operations per second, or "
-    "by the time of another implementation. A kernel far above it was compiled badly, or runs beside somebody else. "
+    "by the time of another implementation. A kernel far above it was compiled badly, or runs next to someone else. "
     "10 % are allowed for noise (15 % where matrix products decide), and a slow run is repeated once. While heat or "
     "the power supply hold the clocks down it is a warning.",
     example="fused_add_rms_norm at 1.6 times the floor of 125 us, where 1.10 is the bar",

@@ -93,7 +93,7 @@ def builds_named(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     "uv reads its whole table",
     why="One key that the uv at hand does not know makes it drop the whole [tool.uv] table with a mere warning: every "
     "exclude and override in it is gone.",
-    example="`exclude-dependencies` beside a key of a later uv",
+    example="`exclude-dependencies` next to a key of a later uv",
     fix="Remove the key, or use a uv that knows it; `required-version` makes older ones stop.",
 )
 def table_read(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
@@ -109,7 +109,7 @@ def table_read(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     Severity.WARNING,
     why="Constraints, excludes and overrides do not reach build environments: what compiles against torch in isolation "
     "is compiled against whatever the index has, and fails when it is imported.",
-    example="flash-attn built in isolation against the newest torch, beside torch 2.7.0+cu128",
+    example="flash-attn built in isolation against the newest torch, next to torch 2.7.0+cu128",
     fix="Set a build constraint with the full version, and build those packages without isolation.",
 )
 def builds(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
@@ -162,12 +162,12 @@ def readable(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
     "what is excluded is installed",
     Severity.WARNING,
     why="An exclude or override takes torch out of every requirement: where none is installed, installs succeed "
-    "without it. And `uv sync` removes a torch that its lock does not hold, unless it is told --inexact.",
+    "without it. And `uv sync` removes a torch that its lock does not hold, unless it is run with --inexact.",
     example='`exclude-dependencies = ["torch"]` in an environment without torch',
     fix="Install torch first, and sync with --inexact.",
 )
 def excluded(guard: GuardFacts, _: Expectations) -> Iterable[Finding]:
-    """An excluded torch that is not installed fails; in a project, a note tells of --inexact."""
+    """An excluded torch that is not installed fails; in a project, a note names --inexact."""
     for setting in guard.keeps_away(TORCH):
         if TORCH not in guard.installed:
             yield _finding(f"torch is kept away by an {setting.kind}, and none is installed", setting)

@@ -51,7 +51,7 @@ def replaces(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "PIN102",
-    "no build takes a torch of its own",
+    "no build takes its own torch",
     Severity.WARNING,
     why="A build environment is filled from the index: what compiles in it is linked against that torch, and fails to "
     "load with the installed one.",
@@ -62,7 +62,7 @@ def builds(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
     """No requirement of a build environment is on torch."""
     for found in file.requirements:
         if found.role == BUILD:
-            message = f"{found.text} is installed anew for every build, whatever is there"
+            message = f"{found.text} is installed again for every build, whatever is there"
             yield Finding(message, _evidence(found), _fix(file, found), found.location)
 
 
@@ -144,9 +144,9 @@ def dynamic(file: RequirementFile, _: Expectations) -> Iterable[Finding]:
 
 @rule(
     "PIN107",
-    "conda brings no torch of its own",
+    "conda does not bring its own torch",
     Severity.NOTE,
-    why="conda makes an environment anew, with its own build of torch: nothing that was installed survives, by design.",
+    why="conda makes the environment again, with its own build of torch: nothing that was installed survives.",
     example="`pytorch-gpu >=2.7` in environment.yml",
     fix="`wheelproof pins rewrite --conda` takes it out, where torch is to come from elsewhere.",
 )

@@ -28,7 +28,7 @@ def _both(item: Compared) -> tuple[Evidence, ...]:
 @rule(
     "WHL411",
     "the file behind a recorded name is the one that was judged",
-    why="What was judged is not what is installed when somebody replaces the file: an upload over an old one, a mirror "
+    why="What was judged is not what is installed when someone replaces the file: an upload over an old one, a mirror "
     "that was tampered with, a rebuilt wheel of the same version.",
     example="a wheel with sha256=9f3a... in the record and sha256=1c22... on the index today",
     fix="Find out why the file changed, judge it again, and write a new record.",

@@ -64,7 +64,7 @@ def _versions(side: Side) -> tuple[str, str]:
 
 
 def _listed(label: str, names: Sequence[str], source: str = "central directory") -> tuple[Evidence, ...]:
-    """Up to ten names as evidence; none when there are none."""
+    """Up to ten names as evidence; none when there aren't any."""
     if not names:
         return ()
     return (Evidence(label, summarised(names, _SHOWN), source),)

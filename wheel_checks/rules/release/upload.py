@@ -109,7 +109,7 @@ def normalised(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "REL303",
     "the version has no local part",
-    why="Local versions are for builds that somebody made of another's release; a public index refuses them.",
+    why="Local versions are for builds that someone made of another's release; a public index refuses them.",
     example="`torch-2.11.0+cu130-cp312-cp312-manylinux_2_28_x86_64.whl`",
     fix='Publish the public version, or use an index that takes local versions and say `upload-rules = "none"`.',
 )

@@ -28,7 +28,7 @@ def look_at_index(name: str, machine: str) -> Command | NoCommand:
 def other_files(choice: Choice) -> Fix:
     """Where to find a wheel when none fits the target: the newest release that has some for its machine.
 
-    Where no release has one, how to build it, if there is a source archive; else that there is none.
+    Where no release has one, how to build it, if there is a source archive; else that there isn't one.
     """
     machine, name = choice.target.machine, canonicalize_name(choice.requirement.name)
     releases: defaultdict[Version, set[str]] = defaultdict(set)
@@ -66,7 +66,7 @@ def _serves(wheel: WheelName, machine: str) -> bool:
 
 
 def target_options(target: Target | Unavailable | None) -> tuple[Word, ...]:
-    """The options that tell ``verify`` what for, such as ``--platform aarch64 --python 3.12``; none when unknown."""
+    """The options that name ``verify``'s target, such as ``--platform aarch64 --python 3.12``; none when unknown."""
     if target is None or isinstance(target, Unavailable):
         return ()
     return option("--platform", target.machine), option("--python", target.interpreter)

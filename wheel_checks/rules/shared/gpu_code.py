@@ -29,9 +29,9 @@ K = TypeVar("K", bound=Hashable)
 NamedCode = tuple[str, GpuCode]
 """A library and its code; "" for the declared list."""
 Place = Callable[[str], Location]
-"""Tells where a library is."""
+"""Says where a library is."""
 Remedy = Callable[[Sequence[Product], GpuCode], Fix]
-"""Tells what to do when this code lacks these GPUs."""
+"""Says what to do when this code lacks these GPUs."""
 
 
 def wanted_gpus(expectations: Expectations) -> tuple[Product, ...]:
@@ -197,9 +197,9 @@ def only_compiled(facts: GpuCodeFacts, wanted: Sequence[Product], fix: Fix, plac
 def beside_other_cpus(
     wanted: Iterable[Product], machine: str, judged: str, fix: Callable[[Product, str], Fix]
 ) -> Iterator[Finding]:
-    """GPUs that are found beside another CPU than ``machine``, which is that of what was ``judged`` ("the wheel").
+    """GPUs that are found next to another CPU than ``machine``, which is that of what was ``judged`` ("the wheel").
 
-    ``fix`` is told the GPU and a twin of it, a GPU of the same capability beside this CPU, "" when there is none.
+    ``fix`` gets the GPU and a twin of it, a GPU of the same capability next to this CPU, "" if there isn't one.
     """
     for gpu in wanted:
         if gpu.machine in ("", machine):

@@ -56,7 +56,7 @@ def _finding(
     every = dict.fromkeys([*names, *sorted({name for _, more in lame for name in more})])
     file, location = place(item.path)
     of_python = all(map(is_of_python, every))
-    lacking = "the interpreter does not export" if of_python else "no library beside it defines"
+    lacking = "the interpreter does not export" if of_python else "no library next to it defines"
     lacking = f"torch {facts.torch} does not export" if of_torch and facts.torch else lacking
     message = f"{file} needs {_short(demangle(names[0]))}, which {lacking}"
     if len(every) > 1 or len(lame) > 1:

@@ -31,7 +31,7 @@ _BRING_CUDA = Fix("Ask about the package with the extra that brings CUDA.")
 @stack_rule(
     "STK104",
     "what is built for CUDA finds its major version in the stack",
-    why="A library for CUDA 12 does not load where the stack brings CUDA 13 alone, and an extension beside a torch for "
+    why="A library for CUDA 12 does not load where the stack has only CUDA 13, and an extension next to a torch for "
     "another major version works with two runtimes and two sets of handles in one process. Runtimes of two major "
     "versions may be installed together, each for its own packages; but cuDNN, NCCL and others for both have the same "
     "files. Where a package requires the same library for several CUDAs, and its build for the stack's CUDA is there, "
@@ -98,7 +98,7 @@ def _overwriting(stack: StackFacts, fix: Fix) -> Iterator[Finding]:
 
 def _without_cuda(stack: StackFacts, expectations: Expectations) -> Iterator[Finding]:
     if stack.lock is not None or not any(gpu.sm for gpu in expectations.gpus):
-        return  # conda may bring it; or nobody asked whether it runs
+        return  # conda may bring it; or no one asked whether it runs
     for package in stack.packages:
         needs, facts = _needs(package), package.known_accelerator
         if runtime_match(package.name) is not None or facts is None or facts.accelerator != CUDA:

@@ -16,7 +16,7 @@ stack_rule = rules_of("stack", Audience.INSTALLER)
     "STK120",
     "a requirements file with hashes pins every line to a version and has a hash for it",
     why="pip requires hashes of all lines as soon as one line has some, and refuses the whole file otherwise.",
-    example="a file that pip-compile wrote with --generate-hashes, to which somebody added `torch` by hand",
+    example="a file that pip-compile wrote with --generate-hashes, to which someone added `torch` by hand",
     fix="Write the file again with hashes: uv pip compile --generate-hashes, or pip-compile --generate-hashes.",
 )
 def every_line_hashed(stack: StackFacts, _: Expectations) -> Iterable[Finding]:

@@ -39,7 +39,7 @@ _RELABEL = Fix("Make the variant with the properties that its content has, or pu
 
 
 def _claimed(wheel: WheelFacts) -> Variant:
-    """What the wheel claims to be. Skips the check when its metadata does not tell."""
+    """What the wheel claims to be. Skips the check when its metadata does not say."""
     return need(variant_facts(wheel).variant)
 
 
@@ -74,8 +74,8 @@ def cuda_holds(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
         return
     told = [*_of_libraries(wheel), *_of_signals(accelerator)]
     if not told:
-        need(wheel.elfs)  # at a greater depth the needed libraries tell
-        need(Unavailable(f"nothing in the wheel tells its CUDA: that it serves {claim} cannot be seen"))
+        need(wheel.elfs)  # at a greater depth the needed libraries show it
+        need(Unavailable(f"nothing in the wheel shows its CUDA: that it serves {claim} cannot be seen"))
     if refused := [item for item in told if claim.refuses(item[0])]:
         yield _refused(claim, refused, told, _location(wheel))
 
@@ -93,7 +93,7 @@ def _unclaimed(wheel: WheelFacts, variant: Variant, accelerator: AcceleratorFact
 
 
 Told = tuple[str, Evidence]
-"""A version of CUDA ("13.0", or "13" alone), and what tells it."""
+"""A version of CUDA ("13.0", or "13" alone), and what shows it."""
 
 
 def _of_signals(accelerator: AcceleratorFacts) -> list[Told]:
@@ -186,7 +186,7 @@ def _uses(label: str, claim: SmClaim) -> bool:
 @rule(
     "WHL823",
     "the libraries are for the CPU that the variant claims",
-    why="A namespace of one CPU in a wheel for the other is never supported where the wheel could run: nobody gets it. "
+    why="A namespace of one CPU in a wheel for the other is never supported where the wheel could run: no one gets it. "
     "A library that is marked to need a higher level than is claimed is refused by the loader of the lower CPUs.",
     example="`x86_64 :: level :: v3` in a wheel for aarch64; a library linked with `-z x86-64-v3` under `v2`",
     fix="Claim the CPU and the level that the wheel is built for.",
@@ -203,7 +203,7 @@ def cpu_holds(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     found = [finding for machine, namespace in claimed.items() for finding in _other_machine(wheel, machine, namespace)]
     found += _higher_level(wheel, cpu_level(variant))
     if not found and _platform(wheel) is not None:
-        need(wheel.elfs)  # the name alone tells nothing of the libraries
+        need(wheel.elfs)  # the name alone says nothing of the libraries
     yield from found
 
 
@@ -282,7 +282,7 @@ def provable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
             unseen.append(each)
     if unknown:
         named = ", ".join(dict.fromkeys(each.namespace for each in unknown))
-        message = f"the namespace {named} is not known here: nobody but its provider can tell what its properties mean"
+        message = f"the namespace {named} is not known here: no one but its provider can say what its properties mean"
         yield Finding(message, (Evidence("properties", listed_properties(unknown)),), location=_location(wheel))
     if unseen:
         message = f"nothing in the wheel shows {listed_properties(unseen)}: machine code is not taken apart"

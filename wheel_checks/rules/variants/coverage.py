@@ -22,7 +22,7 @@ _SHOWN = 8  # labels or namespaces in one finding
     Severity.WARNING,
     why="An installer that finds no variant for the GPU, or prefers another one, takes that, for a CPU or for all, "
     "without a word. The program then runs a hundred times slower, or says that there is no CUDA.",
-    example='a T4, and variants for sm_80 and newer beside one for CPUs; `namespace = ["x86_64", "nvidia"]`',
+    example='a T4, and variants for sm_80 and newer next to one for CPUs; `namespace = ["x86_64", "nvidia"]`',
     fix="Update the driver, publish a variant for this GPU, or name nvidia first in default-priorities.namespace: the "
     "finding says which. `--gpu` and `--driver` show who gets which.",
 )
@@ -56,7 +56,7 @@ def runs(made: MachineChoice, _: Expectations) -> Iterable[Finding]:
     "WHL853",
     "the namespaces of the release's variants are known",
     Severity.NOTE,
-    why="Only a provider can tell what its properties mean, and providers are programs: they are not run here. With it "
+    why="Only a provider can say what its properties mean, and providers are programs: they are not run here. With it "
     "an installer may choose another variant.",
     example="`intel :: device_ip :: 12.60.7`: not known here",
     fix="Install on such a machine to see what its provider says.",
@@ -83,7 +83,7 @@ def known(made: MachineChoice, _: Expectations) -> Iterable[Finding]:
     why="No released pip takes wheels with a variant label: where there is nothing else, it builds from source, takes "
     "an older release, or fails.",
     example="a release of variants alone",
-    fix="Publish a wheel without a label beside the variants, as long as such installers are in use.",
+    fix="Publish a wheel without a label next to the variants, as long as such installers are in use.",
 )
 def plain_wheel(made: MachineChoice, _: Expectations) -> Iterable[Finding]:
     """A wheel without a label of the same version fits the target."""

@@ -13,7 +13,7 @@ from wheel_checks.targets.selection import Reason
 from wheel_checks.targets.variant_choice import MachineChoice
 from wheel_checks.targets.variant_machine import NVIDIA
 
-REINDEX = Fix("Write the document anew from the wheels, as `variantlib generate-index-json -d FOLDER` does.")
+REINDEX = Fix("Write the document again from the wheels, as `variantlib generate-index-json -d FOLDER` does.")
 """What to do about a ``variants.json`` that is missing, cannot be read or contradicts the wheels."""
 
 _SHOWN = 8  # labels in one finding
@@ -37,7 +37,7 @@ def taken(made: MachineChoice) -> str:
 def falls_through(made: MachineChoice) -> Finding | None:
     """A finding when a machine with a GPU gets no variant for a GPU, though the release has some, or a newer one has.
 
-    Undecided when there are variants of which nothing can be read. Raises through ``need`` when there are none.
+    Undecided when there are variants of which nothing can be read. Raises through ``need`` when there aren't any.
     """
     if not made.machine.gpu or is_for_gpu(made.variant):
         return None

@@ -34,7 +34,7 @@ _REMAKE = Fix("Make the wheel again with a tool that writes variant metadata, su
 
 
 def variant_facts(wheel: WheelFacts) -> VariantFacts:
-    """What is known of the variant. Skips the check for a wheel that is none."""
+    """What is known of the variant. Skips the check for a wheel that is not one."""
     return need(wheel.variant or Unavailable("the wheel is no variant"))
 
 
@@ -46,7 +46,7 @@ def listed_properties(properties: Iterable[VariantProperty]) -> str:
 @variant_rule(
     "WHL801",
     "the variant label is well formed",
-    why="Installers pass over a wheel whose name they cannot read: it is on the index, and nobody ever gets it.",
+    why="Installers pass over a wheel whose name they cannot read: it is on the index, and no one ever gets it.",
     example="`demo-1.0-py3-none-any-CUDA_13.whl`: labels are lower case",
     fix="Rename the variant: 0-9, a-z, `.` and `_`, short enough for a file name of 255 bytes.",
 )
@@ -67,7 +67,7 @@ def label_well_formed(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @variant_rule(
     "WHL802",
     "a variant wheel has readable variant metadata of a known revision",
-    why="Without `variant.json` nothing tells what the label means. Of a revision that it does not know an installer "
+    why="Without `variant.json` nothing says what the label means. Of a revision that it does not know an installer "
     "must take the wheel as unsupported.",
     example="a wheel that was renamed by hand, without variant.json",
     fix="Make the variant with a tool; rebuild when the revision of the drafts has changed.",
@@ -149,18 +149,18 @@ def _faults(metadata: VariantMetadata, kinds: Iterable[str], member: str) -> Ite
 
 @variant_rule(
     "WHL806",
-    "the index tells of the variant what the wheel tells",
+    "the index says of the variant what the wheel says",
     why="Installers choose by the index's `variants.json` and never open wheels that they do not take. A label that it "
     "lacks is never chosen; one with other properties is chosen on the wrong machines.",
     example="variants.json says sm_arch 90_real and 100_real, the wheel 90_real alone",
-    fix="Write variants.json anew from the wheels whenever one is added.",
+    fix="Write variants.json again from the wheels whenever one is added.",
 )
 def index_agrees(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """The index lists the label with the same properties, in the same order of namespaces, with the same providers."""
     facts = variant_facts(wheel)
     index = need(facts.index)
     if isinstance(index.metadata, Unavailable):
-        if index.listed:  # WHL811 tells why it cannot be read
+        if index.listed:  # WHL811 says why it cannot be read
             need(index.metadata)
         yield Finding(f"{index.metadata.reason}: installers pass over the variant", fix=REINDEX)
         return
@@ -247,7 +247,7 @@ def index_well_formed(index: VariantIndex, _: Expectations) -> Iterable[Finding]
     why="A wheel that variants.json lacks is never chosen. Of a label without a wheel there is nothing to "
     "install: the users of its machines fall to the next variant.",
     example="variants.json from before the wheel for CUDA 13 was uploaded",
-    fix="Write variants.json anew after every upload and every removal.",
+    fix="Write variants.json again after every upload and every removal.",
 )
 def index_complete(index: VariantIndex, _: Expectations) -> Iterable[Finding]:
     """Every label of a wheel is listed; every label that is listed has a wheel (else a warning)."""
@@ -271,7 +271,7 @@ def index_complete(index: VariantIndex, _: Expectations) -> Iterable[Finding]:
     why="Of two labels with one set of properties installers take the one that comes first in the alphabet, whatever "
     "was meant.",
     example="cu13 and cuda13, both for CUDA 13 and sm_100",
-    fix="Withdraw one of them, or tell them apart by a property.",
+    fix="Withdraw one of them, or distinguish them by a property.",
 )
 def distinct(index: VariantIndex, _: Expectations) -> Iterable[Finding]:
     """Every set of properties belongs to one label."""
@@ -280,7 +280,7 @@ def distinct(index: VariantIndex, _: Expectations) -> Iterable[Finding]:
             message = f"{index.file_name} gives {shown(', '.join(labels))} the same properties"
             properties = need(index.metadata).variants[labels[0]].properties
             evidence = (Evidence("properties", listed_properties(properties), index.file_name),)
-            yield Finding(message, evidence, Fix("Withdraw all but one of them, or tell them apart by a property."))
+            yield Finding(message, evidence, Fix("Withdraw all but one of them, or distinguish them by a property."))
 
 
 def labels_by_properties(variants: Mapping[str, Variant]) -> dict[tuple[VariantProperty, ...], list[str]]:

@@ -25,7 +25,7 @@ _MOST_LABELS = 500  # variants that are looked at for the easiest way
 class Remedy(NamedTuple):
     """One thing to do, as a sentence. ``driver`` is the branch when it is for whoever has the machine, else 0.
 
-    ``unknown`` is True when nobody here can tell whether anything is to be done.
+    ``unknown`` is True when no one here can say whether anything is to be done.
     """
 
     sentence: str
@@ -36,7 +36,7 @@ class Remedy(NamedTuple):
 def fix_for(metadata: VariantMetadata, remedies: Mapping[str, Sequence[Remedy]]) -> Fix:
     """The easiest way to one of the variants: a driver before a new build, and little before much."""
     if metadata.revision is None:
-        return Fix(f"Write variants.json anew in a revision that installers know, such as {revisions()[0].schema}.")
+        return Fix(f"Write variants.json again in a revision that installers know, such as {revisions()[0].schema}.")
 
     def effort(found: Sequence[Remedy]) -> tuple[bool, int, int]:
         return not all(each.driver for each in found), len(found), max((each.driver for each in found), default=0)
@@ -83,12 +83,12 @@ def _of_namespace(lack: Lack, made: MachineChoice, listed: bool) -> Remedy:
     if lack.why is Why.UNKNOWN:
         return Remedy(f"Install on such a machine to see what the provider of {name} says.", unknown=True)
     if lack.why is Why.OPTIONAL:
-        return Remedy(f"Take `optional` from the provider of {name}, or tell users to make their installer ask it.")
+        return Remedy(f"Take `optional` from the provider of {name}, or ask users to make their installer ask it.")
     if lack.why is Why.DISABLED:
         return Remedy(f"Correct enable-if of the provider of {name}: it does not hold on {made.choice.target.label}.")
     if listed:
         return Remedy(f"Name {lack} in static-properties of the provider of {name}.")
-    return Remedy(f"Build a variant for a GPU beside {made.machine.cpu}: without {lack}.")
+    return Remedy(f"Build a variant for a GPU next to {made.machine.cpu}: without {lack}.")
 
 
 def _of_gpu(variant: Variant, lacks: Sequence[Lack], machine: Machine) -> list[Remedy]:

@@ -91,7 +91,7 @@ def _backends(
 @rule(
     "WHL202",
     "the code of the wheel, version.py and requirements agree on the accelerator",
-    why="A CUDA library beside a `version.py` that says CPU, or a CUDA build whose CUDA requirements are off on this "
+    why="A CUDA library next to a `version.py` that says CPU, or a CUDA build whose CUDA requirements are off on this "
     "platform, is a wheel whose parts were mixed: it installs and fails when it runs.",
     example="libtorch_cuda.so in a wheel whose version.py says `cuda = None`",
     fix="Build the wheel again from a clean tree; check the markers of its CUDA requirements.",
@@ -121,7 +121,7 @@ def siblings(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]
     if facts.accelerator in GPU or (wanted and wanted.accelerator not in GPU):
         return
     if not wheel.siblings and wheel.listing is None:
-        need(Unavailable("no index tells what else the release offers"))
+        need(Unavailable("no index says what else the release offers"))
     better = gpu_siblings(wheel.siblings)
     if better and facts.lacks_gpu:
         machine = wheel.target.machine if wheel.target else "this machine"

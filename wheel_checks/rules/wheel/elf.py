@@ -61,7 +61,7 @@ def _dynamic(elf: _Elf) -> DynamicFacts | None:
 
 
 def _tagged_machines(wheel: WheelFacts) -> set[str]:
-    """The Linux machines of the tags as ELF headers are named here, which do not tell one 32-bit Arm from another."""
+    """The Linux machines of the tags as ELF headers are named here, which do not say one 32-bit Arm from another."""
     named = {match[1] for tag in need(wheel.name).tags if (match := _LINUX_MACHINE.fullmatch(tag.platform))}
     return {"armv7l" if name.startswith("arm") else name for name in named}
 
@@ -125,7 +125,7 @@ def machine(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 @rule(
     "WHL503",
     "symbol versions stay within what the manylinux tag promises",
-    why="The tag tells installers which glibc and libstdc++ are enough. A library that needs newer ones installs on an "
+    why="The tag shows installers which glibc and libstdc++ are enough. A library that needs newer ones installs on an "
     "older system and fails at import with `version GLIBCXX_3.4.29 not found`. For a target whose glibc is newer "
     "than the tag, the manylinux policy of that glibc says which versions are there: what they suffice for loads, and "
     "the tag is for the publisher to mend.",
@@ -294,7 +294,7 @@ def search_paths(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
 def suffixes(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """Suffixes name a tagged interpreter and machine, unless another module of the same name does.
 
-    A file that is known to have no PyInit function is none of Python's: torch opens it by its path, whatever its name.
+    A file that is known to have no PyInit function is no extension module: torch opens it by its path.
     A module that the source of the package imports without a guard is an error, any other a warning.
     """
     tags = need(wheel.name).tags

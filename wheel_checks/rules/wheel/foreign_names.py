@@ -33,7 +33,7 @@ _OLDEST_STABLE = (3, 2)  # the first Python with a limited API (PEP 384)
 def limited(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """No file that claims the stable ABI needs a symbol outside the limited API of the claimed Python.
 
-    Whoever installs the wheel is told only of symbols that their Python lacks: others are for its publisher.
+    Whoever installs the wheel sees only symbols that their Python lacks: others are for its publisher.
     """
     claimed = _claimed_python(wheel)
     imports = need(wheel.imports)

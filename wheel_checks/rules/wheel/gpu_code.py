@@ -129,7 +129,7 @@ def declared(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     Severity.WARNING,
     why="A GPU comes with a CPU: GB200 with aarch64, T4 with x86_64. A wheel for the other CPU is never installed "
     "there, and what it has for the GPU says nothing about the wheel that is.",
-    example="`--gpu T4` for an aarch64 wheel: the GPU of that kind beside an aarch64 CPU is T4G",
+    example="`--gpu T4` for an aarch64 wheel: the GPU of that kind next to an aarch64 CPU is T4G",
     fix="Judge the wheel of the GPU's own machine, or name the GPU that is meant.",
 )
 def same_machine(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:

@@ -1,4 +1,4 @@
-"""Do the file name, METADATA and WHEEL tell the same story?"""
+"""Do the file name, METADATA and WHEEL agree?"""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _not_needed(
         told = f"{len(by_name)} files lack libraries that no wheel brings; the import does not need them"
     rows = [Evidence(file, _shown(sonames), "DT_NEEDED") for file, sonames in sorted(by_name.items())]
     extras = _extras_that_bring(wheel, dict.fromkeys(name for sonames in by_name.values() for name in sonames))
-    fix = Fix("Require the wheels that bring these libraries, or tell users where they come from.")
+    fix = Fix("Require the wheels that bring these libraries, or let users know where they come from.")
     severity = Severity.WARNING if by_name.keys() & links.roles.keys() else Severity.NOTE
     return Finding(told, (*rows[:_MOST_ROWS], *extras, *more), fix, severity=severity)
 

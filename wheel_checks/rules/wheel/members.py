@@ -70,7 +70,7 @@ def safe_names(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "every member name stands once",
     why="Of two members with one name a reader takes the first, another the last; on file systems that ignore case one "
     "of two members overwrites the other.",
-    example="`torch/version.py` twice, or `Data/a.txt` beside `data/a.txt` (a warning)",
+    example="`torch/version.py` twice, or `Data/a.txt` next to `data/a.txt` (a warning)",
     fix="Rename or remove one of them, and build the wheel again.",
 )
 def collisions(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:

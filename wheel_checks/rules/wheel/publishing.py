@@ -35,8 +35,7 @@ def yanked(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     "the file is not larger than the limit",
     why="Indexes refuse files above a project's limit, at the very end of an upload.",
     example="`--max-size 1GB` with a wheel of 1.2 GB",
-    fix="Split off libraries into packages of their own, drop old architectures, compress fat binaries, or ask for "
-    "more.",
+    fix="Split off libraries into their own packages, drop old architectures, compress fat binaries, or ask for more.",
 )
 def size(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     """At most `--max-size`."""
@@ -46,7 +45,7 @@ def size(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
         return
     if wheel.size > limit:
         evidence = (Evidence("size", f"{wheel.size:,} bytes"), Evidence("limit", f"{limit:,} bytes", "--max-size"))
-        fix = Fix("Drop old GPU architectures, compress the fat binaries, or move libraries to packages of their own.")
+        fix = Fix("Drop old GPU architectures, compress the fat binaries, or move libraries to their own packages.")
         yield Finding(f"the wheel is larger than the limit, by {wheel.size - limit:,} bytes", evidence, fix)
 
 

@@ -31,7 +31,7 @@ def _without_rows(wheel: WheelFacts) -> set[str]:
     "WHL120",
     "RECORD exists, and every row has a path, a hash and a size that parse",
     why="Installers take the list of files to remove at uninstall from RECORD; uv and pip refuse a wheel without one. "
-    "Without a hash nothing can tell a damaged installation from a sound one; the format demands one for every file "
+    "Without a hash nothing can say a damaged installation from a sound one; the format demands one for every file "
     "but RECORD and its signatures.",
     example="a row with two columns, or `torch/_C.so,,123456`",
     fix="Let the build backend write RECORD.",
@@ -110,7 +110,7 @@ def sizes(wheel: WheelFacts, expectations: Expectations) -> Iterable[Finding]:
     "the content of every member has the hash that RECORD states",
     why="A wheel whose contents differ from RECORD was changed after it was built, or damaged.",
     example="torch/version.py edited inside the wheel",
-    fix="Build the wheel again; never edit it without writing RECORD anew.",
+    fix="Build the wheel again; never edit it without writing RECORD again.",
 )
 def contents(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:
     """At depth full: digests, checksums and sizes of all members."""

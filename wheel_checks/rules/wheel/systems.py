@@ -56,7 +56,7 @@ def _found(by: dict[str, list[str]]) -> Iterator[tuple[str, list[str], tuple[Evi
 @rule(
     "WHL540",
     "native files are for the system of the tags",
-    why="A loader opens the files of its own system alone: an ELF file in a wheel for macOS is an ImportError on every "
+    why="A loader opens only the files of its own system: an ELF file in a wheel for macOS is an ImportError on every "
     "machine that takes the wheel.",
     example="`demo/_C.so` that was built on Linux, in a wheel tagged macosx_11_0_arm64",
     fix="Build the file on the system of the tag.",

@@ -26,7 +26,7 @@ _RENAME = Fix("Rename or remove the member in the source tree, and build the whe
     "every member can be written as a file or as a folder",
     why="File systems have no file that is a folder too, and no name of more than 255 bytes: an install ends in the "
     "middle, and which of two members is left depends on the installer.",
-    example="`demo/data` beside `demo/data/table.csv`; a folder entry `demo/` with 4 bytes of data",
+    example="`demo/data` next to `demo/data/table.csv`; a folder entry `demo/` with 4 bytes of data",
     fix="Rename or remove one of them, and build the wheel again.",
 )
 def writable(wheel: WheelFacts, _: Expectations) -> Iterable[Finding]:

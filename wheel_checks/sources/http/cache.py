@@ -20,7 +20,7 @@ from wheel_checks.formats.secrets import redact
 from wheel_checks.sources.http.cache_database import CacheDatabase, Statement
 
 DEFAULT_BOUND = 512 << 20
-"""Bytes that a cache holds unless it is told otherwise."""
+"""Bytes that a cache holds unless it is asked otherwise."""
 
 _VERSION = 2
 _MOST_FILES = 20_000  # identities kept; each is a few hundred bytes
@@ -64,7 +64,7 @@ UNION ALL SELECT used, length, 'fact', id FROM fact ORDER BY used
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """What tells one state of a remote file from another. ``size`` in bytes; "" where the server does not tell."""
+    """What distinguishes states of a remote file. ``size`` in bytes; "" where the server does not say."""
 
     size: int
     etag: str = ""
@@ -126,7 +126,7 @@ class ByteCache:
         self._lock = threading.Lock()
 
     def identity(self, url: str, expected_hash: str = "") -> FileIdentity | None:
-        """The newest state known of the file at ``url`` with this hash ("sha256=...", or "" when none is known)."""
+        """The newest state known of the file at ``url`` with this hash ("sha256=...", or "" if none is known)."""
         rows = self._database.query(
             "SELECT size, etag, last_modified FROM file WHERE url = ? AND hash = ?", (name_of(url), expected_hash)
         )

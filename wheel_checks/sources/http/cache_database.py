@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import sqlite3
 
 _log = logging.getLogger(__name__)
-_APPLICATION = 0x57504243  # "WPBC" in the file header tells our database from another's
+_APPLICATION = 0x57504243  # "WPBC" in the file header marks the database as ours
 _PATIENCE = 1.0  # seconds that one run waits for other processes, all its waits together
 _PAUSE = 0.01  # seconds between two tries
 
@@ -139,7 +139,7 @@ class CacheDatabase:
             return connection if connection is not None else self._create()
 
     def _connect(self) -> sqlite3.Connection | None:
-        """The database if it is ours and complete, None when there is none. Raises sqlite3.DatabaseError."""
+        """The database if it is ours and complete, None if there isn't one. Raises sqlite3.DatabaseError."""
         import sqlite3
 
         if not self._path.is_file() or self._path.stat().st_size == 0:
@@ -189,7 +189,7 @@ class CacheDatabase:
         return True
 
     def _remove(self, reason: str) -> None:
-        _log.warning("the cache %s is made anew: %s", self._path, reason)
+        _log.warning("the cache %s is made again: %s", self._path, reason)
         for suffix in ("", "-wal", "-shm"):
             Path(f"{self._path}{suffix}").unlink(missing_ok=True)
 

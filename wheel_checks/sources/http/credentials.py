@@ -34,7 +34,7 @@ class Login:
 
 
 def split_login(url: str) -> tuple[str, Login | None]:
-    """``url`` without user and password, and these (None when there are none). Raises ValueError when it is no URL."""
+    """``url`` without user and password, and these (None without any). Raises ValueError when it is no URL."""
     parts = urlsplit(url)
     userinfo, at, host = parts.netloc.rpartition("@")
     if not at:
@@ -61,7 +61,7 @@ class Credentials:
         self._lock = threading.RLock()
 
     def remember(self, url: str, login: Login) -> None:
-        """Use ``login`` for ``url``, and for every URL of its origin that has none of its own.
+        """Use ``login`` for ``url``, and for every URL of its origin that has no login.
 
         So do pip and uv: the files that an index lists on its own host are read with the index's login.
         """

@@ -76,7 +76,7 @@ class Session:
     ) -> T:
         """What ``read`` makes of the answer to a GET, tried again as the retry policy allows.
 
-        Takes one of the ``max_connections`` places. ``accept`` names statuses beside 2xx that ``read`` understands.
+        Takes one of the ``max_connections`` places. ``accept`` names statuses next to 2xx that ``read`` understands.
         """
 
         def attempt() -> T:

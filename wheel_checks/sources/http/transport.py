@@ -117,7 +117,7 @@ class Transport:
             response.close()
 
     def count(self, meter: Meter, received: int) -> None:
-        """Count bytes of a body, and tell the progress hook."""
+        """Count bytes of a body, and call the progress hook."""
         meter.add(bytes_read=received)
         if self.options.on_bytes is not None:
             self.options.on_bytes(received)

@@ -67,7 +67,7 @@ class Platform(Protocol):
 
     @property
     def patch(self) -> int:
-        """The patch release, 0 when none is meant."""
+        """The patch release, 0 if none is meant."""
 
     @property
     def free_threaded(self) -> bool:

@@ -57,7 +57,7 @@ def read_own(environment: Mapping[str, str]) -> ConfigFile:
 
 
 def read_config(path: Path) -> ConfigFile:
-    """The configuration in this very file. Raises UsageError when there is none."""
+    """The configuration in this very file. Raises UsageError if there isn't one."""
     try:
         content = read_start(path, LARGEST_FILE + 1, given=True)
     except OSError as error:

@@ -148,7 +148,7 @@ def _unknown_key(key: str, file: ConfigFile, known: Collection[str]) -> UsageErr
 def _from_environment(environment: Mapping[str, str], options: Collection[str]) -> dict[str, Setting]:
     """The settings of this command in the environment; an empty variable counts as unset.
 
-    A variable that no option has may belong to another command, or to somebody else (an image's WHEELPROOF_VERSION):
+    A variable that no option has may belong to another command, or to someone else (an image's WHEELPROOF_VERSION):
     only one that almost is an option's name is taken for a mistake.
     """
     variables = {PREFIX + key.replace("-", "_").upper(): key for key in options}

@@ -137,7 +137,7 @@ def not_ours(run: Run, file: TreeFile, settings: Mapping[str, Setting] | None, *
         f"safe-directory in your own configuration makes an exception; --config /dev/null does without it"
     )
     if stop and needed and not file.shared:
-        raise UsageError(file.fault, expected="a file of your own, or of root", hint=remedy)
+        raise UsageError(file.fault, expected="your own file, or of root", hint=remedy)
     refused = [] if settings == {} else [Refusal("", str(file.path), file.fault, remedy)]
     return TreeSettings(file.path, refused=refused)
 

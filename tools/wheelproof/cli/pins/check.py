@@ -83,7 +83,7 @@ def _targets(arguments: argparse.Namespace) -> tuple[Target, ...]:
 
 
 def _installed(arguments: argparse.Namespace) -> dict[str, str]:
-    """What the requirements are held against: named, or read from an environment; nothing when there is none.
+    """What the requirements are held against: named, or read from an environment; nothing if there isn't one.
 
     What a tree names stands for a torch that is not here: where there is one, that one counts.
     """

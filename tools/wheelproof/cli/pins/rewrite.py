@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_name_options(parser)
     parser.add_argument("--conda", action="store_true", help="change conda's own packages, too (pytorch, pytorch-gpu)")
     parser.add_argument(
-        "--drop-orphan-index", action="store_true", help="remove index options that serve nobody without torch"
+        "--drop-orphan-index", action="store_true", help="remove index options that serve no one without torch"
     )
     parser.add_argument(
         "--skip-vendored", action="store_true", help="pass over vendored projects and test data in folders"
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Plan, show, and write unless told otherwise; 0 whatever was found. Raises WheelproofError."""
+    """Plan, show, and write unless asked otherwise; 0 whatever was found. Raises WheelproofError."""
     from wheel_checks.report import wording
     from wheelproof.pins.rewrite.planning import plan
     from wheelproof.pins.rewrite.summary import as_json, as_text

@@ -1,4 +1,4 @@
-"""Tells about the Python that runs it: its version, its folders, and where it searches for modules.
+"""Describes the Python that runs it: its version, its folders, and where it searches for modules.
 
 It is started by its path, with the variables of the user, so that the search path is the user's own: .pth files,
 sitecustomize and PYTHONPATH take part. The first entry, this folder, stands for the working directory, which a user's
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-# Before anything else is imported: nothing that lies beside this file is meant.
+# Before anything else is imported: nothing that lies next to this file is meant.
 _HERE = os.path.dirname(os.path.realpath(__file__))  # strings are wanted here and below
 STARTED_FROM = sys.path.pop(0) if sys.path and os.path.realpath(sys.path[0]) == _HERE else None
 
@@ -55,7 +55,7 @@ def user_site() -> str:
 
 
 def readable(value: object) -> object:
-    """The value with texts that are valid Unicode: bytes of a path that are none are escaped."""
+    """The value with texts that are valid Unicode: bytes of a path that are not are escaped."""
     if isinstance(value, str):
         return os.fsencode(value).decode("utf-8", "backslashreplace")
     if isinstance(value, (list, tuple)):

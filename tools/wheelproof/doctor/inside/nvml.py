@@ -88,7 +88,7 @@ class Nvml:
 
 
 def gpu(nvml: Nvml, index: int) -> dict[str, Any]:
-    """What NVML tells of one GPU."""
+    """What NVML reports of one GPU."""
     handle = ctypes.c_void_p()
     code = nvml.code("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle))
     if code:
@@ -148,7 +148,7 @@ def instances(nvml: Nvml, handle: ctypes.c_void_p) -> dict[str, Any]:
 
 
 def processes(nvml: Nvml, handle: ctypes.c_void_p) -> list[int]:
-    """The pids of processes that compute on it; those of other containers are not told."""
+    """The pids of processes that compute on it; those of other containers are not known."""
     count, infos = ctypes.c_uint(MOST_PROCESSES), (Process * MOST_PROCESSES)()
     code = nvml.code("nvmlDeviceGetComputeRunningProcesses_v3", handle, ctypes.byref(count), infos)
     return [info.pid for info in infos[: count.value]] if code == 0 else []

@@ -28,7 +28,7 @@ MOST_GPUS = 64  # of which names are said
 # Of variables that decide what torch sees.
 PREFIXES = ("CUDA_", "NVIDIA_", "HIP_", "ROCR_", "HSA_", "ZE_", "ONEAPI_", "LD_", "TRITON_", "TORCH_", "PYTORCH_")
 STACKS = 1  # standard output: stacks stand after the name of the step
-MARGIN = 0.5  # seconds before the deadline at which the stack is still told
+MARGIN = 0.5  # seconds before the deadline at which the stack is still reported
 
 
 def say(**what: object) -> None:
@@ -49,7 +49,7 @@ class Steps:
         self.each = each
 
     def take(self, name: str, step: Callable[[], Any], failed: str, seconds: float | None = None) -> Any:
-        """What ``step`` returns; None after an exception, which is told as ``failed``."""
+        """What ``step`` returns; None after an exception, which is reported as ``failed``."""
         given = min(max(0.1, self.end - time.monotonic()), seconds or self.each)
         faulthandler.dump_traceback_later(given, exit=True, file=STACKS)
         say(at=name, hurried=given < self.each)  # one that is ended before its time does not hang
@@ -139,7 +139,7 @@ def say_extensions() -> None:
 
 
 def import_torch() -> Any:
-    """The module; its version, CUDA and path are told."""
+    """The module; its version, CUDA and path are reported."""
     import torch  # this is what is being tried
 
     cuda = torch.version.cuda or ""

@@ -24,10 +24,10 @@ from wheelproof.doctor.probes.installation.distributions import folder_names
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 SMALLEST = {"libcuda.so.1": 1 << 20, "libnvidia-ml.so.1": 256 << 10}  # bytes; the toolkit's stubs have a tenth of it
 
-_LIBRARY_PATH, _CACHE, _KNOWN, _BESIDE = "LD_LIBRARY_PATH", "ld.so.cache", "known folder", "beside torch"
+_LIBRARY_PATH, _CACHE, _KNOWN, _BESIDE = "LD_LIBRARY_PATH", "ld.so.cache", "known folder", "next to torch"
 _WSL = "/usr/lib/wsl/lib"  # its libraries are small: they call those of Windows' driver
 
-# Where drivers, toolkits and container runtimes put them, beside what the loader knows; {machine} as uname has it.
+# Where drivers, toolkits and container runtimes put them, next to what the loader knows; {machine} as uname has it.
 _FOLDERS = (
     "/usr/lib/{machine}-linux-gnu",
     "/usr/lib/{machine}-linux-gnu/nvidia/current",
@@ -134,7 +134,7 @@ def _known_folders(tree: FileTree, machine: str) -> Iterator[str]:
 
 
 def _kind(name: str, real: str, size: int) -> str:
-    """By folder, by the version that the driver's own files have in their names, and by size, which tells a stub."""
+    """By folder, by the version that the driver's own files have in their names, and by size, which shows a stub."""
     if "/stubs/" in real:
         return "stub"
     if "/compat" in real:

@@ -7,7 +7,7 @@ started without site-packages (``-I -S``). When it cannot run such a program at 
 When CUDA gives a bad answer, it is asked again without each variable that could be guilty, one at a time: that is the
 proof.
 
-Triton gets an empty cache beside the user's, which is removed afterwards. What libraries of NVIDIA's do by themselves
+Triton gets an empty cache next to the user's, which is removed afterwards. What libraries of NVIDIA's do by themselves
 is not prevented: where device nodes are missing, they may start nvidia-modprobe, as every program that uses CUDA does.
 """
 
@@ -101,7 +101,7 @@ def read_dangerous(
 
 
 def _was_killed(probe: CudaProbe | Unavailable) -> bool:
-    """Whether somebody else has ended it: the user who interrupts us, or a system that is out of memory."""
+    """Whether someone else has ended it: the user who interrupts us, or a system that is out of memory."""
     return not isinstance(probe, Unavailable) and probe.end.signal == "SIGKILL"
 
 
@@ -191,7 +191,7 @@ def _trials(environment: Mapping[str, str]) -> Iterator[tuple[str, str, Mapping[
 
 
 def _is_suspicious(entry: str) -> bool:
-    """A folder of stubs or of compatibility libraries, or any with a libcuda of its own."""
+    """A folder of stubs or of compatibility libraries, or any with its own libcuda."""
     return bool(entry) and ("stubs" in entry or "compat" in entry or os.path.lexists(Path(entry, "libcuda.so.1")))
 
 

@@ -38,7 +38,7 @@ _KMSG_RECORDS = 20_000
 
 
 def read_driver(root: str = "/") -> KernelDriver:
-    """What the files below ``root`` tell. In a container most of it is the host's."""
+    """What the files below ``root`` show. In a container most of it is the host's."""
     top = Path(root)
     devices = (line.split() for line in text_of(top / "proc/devices", 65536).splitlines())
     line = first_line(top / "proc/driver/nvidia/version")

@@ -11,7 +11,7 @@ from pathlib import Path
 from wheel_checks.facts.host.gpu import DeviceNode
 from wheelproof.doctor.probes.files import group_name, names_in
 
-_WANTED = ("nvidiactl", "nvidia-uvm")  # told also when they are missing
+_WANTED = ("nvidiactl", "nvidia-uvm")  # named also when they are missing
 _FOLDERS = ("nvidia-caps-imex-channels",)
 _MOST = 64
 

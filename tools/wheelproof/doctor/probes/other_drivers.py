@@ -21,7 +21,7 @@ _FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64"
 
 
 def read_other_drivers(root: str = "/") -> OtherDrivers:
-    """What the files below ``root`` tell. In a container the modules are the host's, the nodes the container's."""
+    """What the files below ``root`` show. In a container the modules are the host's, the nodes the container's."""
     top = Path(root)
     return OtherDrivers(
         modules=tuple(name for name in _MODULES if (top / "sys/module" / name).is_dir()),

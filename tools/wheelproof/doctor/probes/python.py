@@ -95,7 +95,7 @@ def _program(path: str, environ: Mapping[str, str]) -> str:
 
 
 def _of_answer(program: str, why: str, told: Mapping[str, Any]) -> Interpreter:
-    """What the program told; the binary itself tells for which machine it is."""
+    """What the program reported; the binary itself says for which machine it is."""
     path = told["executable"] or program
     tree = FileTree()
     machine, loader = _binary(tree, path)
@@ -152,7 +152,7 @@ def _working_directory() -> str:
 def _of_files(
     environment: Environment, found: str = "", fault: str = "", obstacle: str = ""
 ) -> Interpreter | Unavailable:
-    """What the files of an environment tell, when its interpreter cannot be asked."""
+    """What the files of an environment show, when its interpreter cannot be asked."""
     tree, entries = environment.tree, environment.entries
     if not environment.interpreter:
         environment, gone = _with_dangling_link(environment)

@@ -1,4 +1,4 @@
-"""The services beside the driver: fabric manager, IMEX, NVLink subnet manager, MPS."""
+"""The services next to the driver: fabric manager, IMEX, NVLink subnet manager, MPS."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def _running(top: Path) -> set[str]:
 
 
 def _fabric_manager(top: Path) -> str:
-    """The version of the installed package, without Debian's revision; "" when there is none."""
+    """The version of the installed package, without Debian's revision; "" if there isn't one."""
     package = r"^Package: nvidia-fabricmanager(?:-\d+)?\nStatus: install ok installed\n"
     return found_in(text_of(top / _DPKG, _LARGEST_STATUS), rf"{package}(?:.+\n)*?Version: (?:\d+:)?([\d.]+)")

@@ -36,7 +36,7 @@ def read_triton(
     environ: Mapping[str, str] | None = None,
     budget: Budget | None = None,
 ) -> TritonFacts | None:
-    """The Triton that ``search_path`` (sys.path of the interpreter) finds first; None when there is none.
+    """The Triton that ``search_path`` (sys.path of the interpreter) finds first; None if there isn't one.
 
     Programs of another ``root`` are not run: its ptxas have no version.
     """
@@ -68,7 +68,7 @@ def read_triton(
 
 
 def cache_folder(environ: Mapping[str, str], *, here: bool = True) -> str:
-    """Where Triton keeps what it compiled; ``here`` tells whether the users of this machine are meant.
+    """Where Triton keeps what it compiled; ``here`` says whether the users of this machine are meant.
 
     As os.path.expanduser does, an empty HOME gives "/", and a user without a name (an arbitrary number, as in
     containers) and without HOME a folder that is really called "~", in the current one.
@@ -116,7 +116,7 @@ def _owners(top: Path, entry: str) -> Iterator[str]:
 
 
 def _threshold(source: str) -> int:
-    """The SM number from which ptxas-blackwell is taken, 0 when this Triton has none, -1 when it does not tell."""
+    """The SM number from which ptxas-blackwell is taken, 0 when this Triton has none, -1 when it does not say."""
     if "blackwell" not in source:
         return 0
     body = re.search(r"^def \w*ptxas\w*\(.*?(?=^\S)", source + "\nend", re.MULTILINE | re.DOTALL)
@@ -211,7 +211,7 @@ def _write_fault(place: Path, mount: Mount | None) -> str:
 
 
 def _cached_targets(cache: Path) -> list[str]:
-    """The architectures that the cache was filled for, from the metadata beside the first kernels that it lists."""
+    """The architectures that the cache was filled for, from the metadata next to the first kernels that it lists."""
     found = set()
     kernels = ((cache / name) for name in names_in(cache, _MOST_CACHED))
     for path in islice((k / n for k in kernels for n in names_in(k, 64) if n.endswith(".json")), 2 * _MOST_CACHED):

@@ -79,7 +79,7 @@ class TorchBuilds:
             yield from self._of_pytorch(driver, gpus)
 
     def companion(self, name: str, torch: Version, cuda: str) -> tuple[str, bool] | None:
-        """The pin of the companion that belongs to this torch, and whether it is taken again; None when none is found.
+        """The pin of the companion that belongs to this torch, and whether it is taken again; None if none is found.
 
         It has the same local version as torch ("cu128", or none), and requires this torch.
         """

@@ -88,7 +88,7 @@ class Snapshot:
         return False
 
     def state(self) -> str:
-        """How far the repair came. Raises NotFoundError where there is none, SourceError for one that is not trusted,
+        """How far the repair came. Raises NotFoundError where there isn't one, SourceError for one that is not trusted,
         FormatError for a journal that cannot be read.
         """
         if self.exists and not os.path.lexists(self.folder / JOURNAL):
@@ -270,7 +270,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def without_new_lock(prefix: Path) -> Iterator[None]:
-    """Remove the lock file that uv makes in an environment, where there was none: to plan changes nothing."""
+    """Remove the lock file that uv makes in an environment, where there wasn't one: to plan changes nothing."""
     lock = prefix / UV_LOCK
     known = os.path.lexists(lock)
     try:

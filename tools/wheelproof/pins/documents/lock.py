@@ -12,13 +12,13 @@ _ADVICE = {
     "uv.lock": "`uv sync --inexact` with torch in exclude-dependencies, or `uv lock` after the rewriting",
     "poetry.lock": "`poetry lock` after the rewriting, then `poetry install` without --sync",
     "pdm.lock": "`pdm lock` after the rewriting",
-    "pixi.lock": "`pixi lock` after the rewriting: pixi makes the environment anew",
+    "pixi.lock": "`pixi lock` after the rewriting: pixi makes the environment again",
     "pylock": "make it again after the rewriting, or install with `--excludes`",
 }
 _NAME = re.compile(r"""^[ \t-]*name[ \t]*[=:][ \t]*["']?([A-Za-z0-9._-]+)""", re.MULTILINE)
 _VERSION = re.compile(r"""["']?[ \t]*\r?\n[ \t]*version[ \t]*[=:][ \t]*["']?([A-Za-z0-9.+!_-]+)""")  # on the next line
 _CONDA = re.compile(r"/((?:pytorch|torch)[a-z-]*)-\d")  # pixi.lock: conda's packages by URL
-MOST = 20  # names told of one file
+MOST = 20  # names said of one file
 
 
 def read(source: Source) -> Document:

@@ -70,7 +70,7 @@ _NAMES = tuple(
         ("requirements", r".*(requirements?|constraints?|overrides?|excludes?)([._-].*)?\.(txt|in|pip)|.*\.(in|pip)"),
     )
 )
-# A file of an unusual name, when somebody names it.
+# A file of an unusual name, when someone names it.
 _BY_ENDING = {".txt": "requirements", ".yml": "conda", ".yaml": "conda", ".toml": "pyproject", ".cfg": "setup.cfg"}
 # Folders of pipelines: each YAML file in them holds commands.
 _PIPELINES = {
@@ -90,7 +90,7 @@ _FOLDERS = {"requirements", "requirement", "reqs", "constraints"}  # in which an
 
 
 def kind_of(path: Path, *, named: bool = True) -> str:
-    """The kind of a file by its name; "" when it tells none.
+    """The kind of a file by its name; "" when it shows none.
 
     A file that is not ``named``, but found in a tree, is a requirements file only by its own name or its folder's:
     CMakeLists.txt and MANIFEST.in are not. For YAML of whatever name it is "yaml": its content has to decide.
@@ -115,7 +115,7 @@ def kind_of(path: Path, *, named: bool = True) -> str:
 
 
 def read_document(path: Path, kind: str = "", *, data: bytes | None = None, constraint: bool = False) -> Document:
-    """What a file requires. ``kind`` is one of ``READERS``, by default what its name tells.
+    """What a file requires. ``kind`` is one of ``READERS``, by default what its name shows.
 
     Raises SourceError when it cannot be read, FormatError when it is not what it claims to be.
     """
@@ -124,7 +124,7 @@ def read_document(path: Path, kind: str = "", *, data: bytes | None = None, cons
         raise UsageError(f"{path} is no file that holds requirements", expected=f"one of {', '.join(READERS)}")
     content = read_bytes(path) if data is None else data
     if kind == "conda" and b"dependencies:" not in content and INSTALLS.search(content):
-        kind = "pipeline"  # some other YAML that somebody names
+        kind = "pipeline"  # some other YAML that someone names
     if READERS[kind][0].startswith("commands."):  # only reported: what says torch says it in ASCII
         return read_source(_script(path, content), kind)
     source = decode(path, content, declared=READERS[kind][1])

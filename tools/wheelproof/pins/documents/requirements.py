@@ -40,7 +40,7 @@ def read(source: Source, *, constraint: bool = False) -> Document:
             if option in _INDEXES and value:
                 indexes.append(IndexOption(value, (line.start, line.end), place))
                 if indexes[-1].for_torch:
-                    message = f"{option} {value} stays, though it may serve nobody now (--drop-orphan-index removes it)"
+                    message = f"{option} {value} stays, though it may serve no one now (--drop-orphan-index removes it)"
                     notices.append(Notice("index-kept", message, place, on_change=True))
                 continue
             if option not in ("-e", "--editable"):

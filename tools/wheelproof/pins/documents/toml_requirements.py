@@ -42,7 +42,7 @@ class Where:
 
 @dataclass(slots=True)
 class _Entry:
-    """All that a document says of one key of a table: poetry's ``torch`` may be a table of its own, or several."""
+    """All that a document says of one key of a table: poetry's ``torch`` may be its own table, or several."""
 
     where: Where
     keys: KeyPath

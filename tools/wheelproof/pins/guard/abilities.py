@@ -25,7 +25,7 @@ class UvAbilities:
 
 
 def read_uv(variables: Mapping[str, str]) -> UvAbilities:
-    """Ask the uv that would be used. Raises SourceError when there is none, or when it does not tell its keys."""
+    """Ask the uv that would be used. Raises SourceError if there isn't one, or when it does not say its keys."""
     plain = {name: value for name, value in variables.items() if not name.startswith("UV_")}
     version = run_uv(["--version"], plain, DEFAULT_TIMEOUT).output.split()
     with scratch_folder() as folder:

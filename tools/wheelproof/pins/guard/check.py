@@ -1,7 +1,7 @@
 """Reads the guard that is set up: the environment variables and the configuration files of pip and uv.
 
 uv reads the nearest uv.toml or pyproject.toml with a table [tool.uv] upwards from the folder (a uv.toml wins over a
-pyproject.toml beside it), and the user's uv.toml as well; ``UV_CONFIG_FILE`` takes the place of all. pip tells itself
+pyproject.toml next to it), and the user's uv.toml too; ``UV_CONFIG_FILE`` takes the place of all. pip reports itself
 what it is configured to do.
 """
 
@@ -162,7 +162,7 @@ def _dropped(folder: Path, variables: Mapping[str, str]) -> str:
 
 
 def _pip_settings(pip: Sequence[str], variables: Mapping[str, str]) -> Iterator[GuardSetting]:
-    """What ``pip config list`` tells: files and variables alike, the later line of a key wins."""
+    """What ``pip config list`` shows: files and variables alike, the later line of a key wins."""
     values: dict[str, tuple[str, str]] = {}
     for line in run_pip([*pip, "config", "list"], variables).output.splitlines():
         matched = _PIP_LINE.fullmatch(line.strip())

@@ -144,7 +144,7 @@ class Effect:
         return replace(order, copies=copies)
 
     def _names_of(self, copy: Copy) -> frozenset[str] | None:
-        """The packages that a build of this release on the index requires, on any machine; None when none is found."""
+        """The packages that a build of this release on the index requires, on any machine; None if none is found."""
         found: set[str] = set()
         release = Version(copy.version).public
         for machine in ("x86_64", "aarch64"):

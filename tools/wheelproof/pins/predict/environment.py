@@ -91,7 +91,7 @@ def describe(folder: Path, packages: Iterable[Copy]) -> None:
 def target_of(environment: Environment) -> Target:
     """The target that markers and wheels of an environment are judged for.
 
-    Raises NotFoundError when nothing tells its Python, or when it is for a machine that wheelproof does not know.
+    Raises NotFoundError when nothing says its Python, or when it is for a machine that wheelproof does not know.
     """
     if environment.python is None or environment.machine not in OLDEST_GLIBC:
         machine = environment.machine or "unknown"

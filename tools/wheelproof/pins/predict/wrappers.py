@@ -72,7 +72,7 @@ def _behind_program(program: str, words: list[str]) -> tuple[list[str], str]:
     while words and words[0].startswith("-"):
         option, words = words[0], words[1:]
         if program == "sudo" and option not in _SUDO_FLAGS and not option.startswith("--preserve-env="):
-            unread = unread or f"sudo {option} runs it as somebody else, or elsewhere"
+            unread = unread or f"sudo {option} runs it as someone else, or elsewhere"
             words = words[1:] if option in ("-u", "-g", "-h", "-p", "-C", "-r", "-t", "-D", "-R", "-T") else words
         elif program == "env":
             unread = unread or f"env {option} takes variables away from it"
@@ -112,7 +112,7 @@ def _begins(words: Sequence[str]) -> bool:
 
 
 def why_opaque(words: Sequence[str]) -> str:
-    """Why a command that is none of an installer may change an environment all the same; "" when it does not seem to.
+    """Why a command of no installer may change an environment all the same; "" when it does not seem to.
 
     A program that is handed an installer with its words (xargs, docker run, retry) runs it in a way that is not
     followed; ``setup.py install`` and ``venv --clear`` change an environment by themselves.

@@ -40,7 +40,7 @@ def plan(paths: Sequence[Path], policy: Policy, *, skip_vendored: bool = False) 
     Folders are searched for every file that holds requirements; what ``-r`` and ``-c`` name is followed, each file
     once. A file outside of the tree, to which a link or an option leads, is read and never changed. Raises
     NotFoundError for a path that is not there, SourceError for one that cannot be read, FormatError for a document that
-    is broken: a plan is whole, or there is none.
+    is broken: a plan is whole, or there isn't one.
     """
     notices: list[Notice] = []
     tree = tree_of(paths)
@@ -136,7 +136,7 @@ def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
     code = "dynamic" if document.kind == "setup.py" else "not-changed"
     for found in wanted:
         if found.role is Role.CONDA and not policy.conda:
-            message = f"{found.text} is conda's, which makes its environment anew: kept (--conda changes it)"
+            message = f"{found.text} is conda's, which makes its environment again: kept (--conda changes it)"
             notices.append(Notice("conda", message, found.place))
             continue
         text = replacement(found, policy)
@@ -150,7 +150,7 @@ def plan_document(path: Path, document: Document, policy: Policy) -> FilePlan:
             changes.append(Change(found, text))
             pinned = policy.mode is Mode.PIN_INSTALLED and found.role is not Role.CONDA
             if pinned and not policy.versions.get(found.name):
-                message = f"{found.name} is not installed, and nothing tells its version: {found.text} becomes {text}"
+                message = f"{found.name} is not installed, and nothing says its version: {found.text} becomes {text}"
                 notices.append(Notice("not-installed", message, found.place))
     matching = unmatched_builds(document, policy, changes)
     changes += matching.changes
@@ -224,7 +224,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def _orphan_indexes(document: Document, policy: Policy, changes: list[Change]) -> list[IndexOption]:
-    """The index options for torch that serve nobody after the changes, when these are to go."""
+    """The index options for torch that serve no one after the changes, when these are to go."""
     if not (policy.drop_orphan_index and policy.mode is Mode.DROP and changes):
         return []
     removed = {id(change.found) for change in changes}

@@ -72,7 +72,7 @@ def _take_back(
 
 
 def _is_taken_back(tree: HeldTree, record: Record, *, done: bool) -> bool:
-    """Whether a file holds what was there, or was never written; what somebody has edited since is left alone."""
+    """Whether a file holds what was there, or was never written; what someone has edited since is left alone."""
     written = done
     try:
         content = tree.read(record.path)

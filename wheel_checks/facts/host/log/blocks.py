@@ -70,7 +70,7 @@ class Block:
     """What one block shows. ``kind`` is collect_env, nvidia-smi, rocminfo or packages; ``line`` is its first line.
 
     ``values`` are by the keys torch, cuda, hip, os, libc, python, platform, available, driver and driver_cuda; ``host``
-    is the name of the machine in the prompt before it, "" where there is none. ``amd`` are the targets of AMD's GPUs
+    is the name of the machine in the prompt before it, "" where there isn't one. ``amd`` are the targets of AMD's GPUs
     ("gfx942"), each with its number on the PCI bus ("74a1").
     """
 

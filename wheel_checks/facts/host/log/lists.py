@@ -1,6 +1,6 @@
 """Lists of installed packages in a log: of ``pip list``, ``pip freeze``, ``uv pip list``, ``conda list``, collect_env.
 
-Only a list that has torch is read, and of it only what the rules ask for. What could be a file of requirements is none.
+Only a list that has torch is read, and of it only what the rules ask for. A file of requirements is no list.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def choose(
     keep: str = "",
     own_index: bool = False,
 ) -> Build | None:
-    """The best of the builds that driver and GPUs support, None when there is none.
+    """The best of the builds that driver and GPUs support, None if there isn't one.
 
     The release ``keep``, which is installed, comes first, then the newest one. Of its builds those come first that ask
     no more of the driver than it has, without minor-version compatibility. Then those of PyTorch's own index come
@@ -188,6 +188,6 @@ def _minor(cuda: str) -> int:
 
 
 def _glibc(facts: HostFacts) -> Version | None:
-    """The glibc of the interpreter, else of the system; None when there is none, or it is unknown."""
+    """The glibc of the interpreter, else of the system; None if there isn't one, or it is unknown."""
     libc = libc_of(facts)
     return version_or_none(libc[1]) if libc[0] == "glibc" else None

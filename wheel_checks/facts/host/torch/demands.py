@@ -17,7 +17,7 @@ from wheel_checks.facts.host.torch.choice import COMPANIONS, Build, machine_of
 from wheel_checks.model import Unavailable
 from wheel_checks.parsing import requirement_or_none, version_or_none
 
-# NVIDIA's packages that have the same paths for CUDA 12 and 13; the others have folders of their own since CUDA 13.
+# NVIDIA's packages that have the same paths for CUDA 12 and 13; the others have their own folders since CUDA 13.
 SHARED_PATHS = {"nvidia-cudnn", "nvidia-cusparselt", "nvidia-nccl", "nvidia-nvshmem"}
 _WITH_SUFFIX = re.compile(r"nvidia-.+-cu\d{2}")
 

@@ -17,7 +17,7 @@ _TURING = 75
 
 
 def torch_files(facts: HostFacts) -> TorchFiles | None:
-    """The torch on disk, None when there is none, or it is unknown."""
+    """The torch on disk, None if there isn't one, or it is unknown."""
     return None if isinstance(facts.installed, Unavailable) else facts.installed.torch
 
 

@@ -1,4 +1,4 @@
-"""How a torch that does not fit came to be there: one explanation, the one that tells most."""
+"""How a torch that does not fit came to be there: one explanation, the one that says most."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _behind(facts: HostFacts, torch: TorchFiles) -> bool:
 
 
 def _chosen_by_driver(facts: HostFacts, torch: TorchFiles) -> bool:
-    """Whether uv, told to choose, took a build for CUDA 13 for a GPU that is older than any of those."""
+    """Whether uv, asked to choose, took a build for CUDA 13 for a GPU that is older than any of those."""
     package = torch_package(facts)
     chosen = package is not None and package.installer == "uv" and bool(automatic_settings(facts))
     return chosen and cuda_major(torch.cuda) >= 13 and any(gpu.sm < _TURING for gpu in gpus_without_code(facts, torch))
@@ -127,7 +127,7 @@ def _is_cpu(_: HostFacts, torch: TorchFiles) -> bool:
     return is_cpu_build(torch)
 
 
-# The first that holds is told: who brought it, before what it is.
+# The first that holds is reported: who brought it, before what it is.
 _EXPLANATIONS: tuple[tuple[str, Callable[[HostFacts, TorchFiles], bool]], ...] = (
     ("A14", _of_conda),
     ("A03", _pinned),

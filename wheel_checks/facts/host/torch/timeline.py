@@ -71,10 +71,10 @@ def installations(packages: Sequence[Package]) -> tuple[Installation, ...]:
 
 
 def replacement(facts: HostFacts) -> Replacement | None:
-    """The signs that the torch of this environment replaced another one; None when there are none.
+    """The signs that the torch of this environment replaced another one; None when there aren't any.
 
-    Libraries that nobody requires, and a torchvision for another accelerator, tell that a CUDA torch was there. That a
-    distribution pins torch tells who may have brought this one, and nothing of another before it.
+    Libraries that nothing requires, and a torchvision for another accelerator, say that a CUDA torch was there. That a
+    distribution pins torch shows who may have brought this one, and nothing of another before it.
     """
     torch, files = torch_package(facts), torch_files(facts)
     if torch is None or files is None or isinstance(facts.installed, Unavailable):
@@ -91,9 +91,9 @@ def replacement(facts: HostFacts) -> Replacement | None:
 
 
 def asked_for(package: Package) -> bool | None:
-    """Whether its user asked for it, and not only something that requires it; None when its installer does not tell.
+    """Whether its user asked for it, and not only something that requires it; None when its installer does not say.
 
-    uv (0.13) puts a REQUESTED beside everything that it installs.
+    uv (0.13) puts a REQUESTED next to everything that it installs.
     """
     return package.requested if package.installer == "pip" else None
 
@@ -106,7 +106,7 @@ def history(facts: HostFacts) -> tuple[tuple[str, str], ...]:
 
 
 def _pinned_by(packages: Sequence[Package], version: str) -> tuple[tuple[Package, str], ...]:
-    """Who requires this release of torch; torchvision, which comes along with any torch, only when nobody else does."""
+    """Who requires this release of torch; torchvision, which comes along with any torch, only when no one else does."""
     pins = [(package, text) for package in packages for text in package.requires if _pins(text, version)]
     others = [pin for pin in pins if pin[0].name not in COMPANIONS]
     return tuple(others or pins)
@@ -125,13 +125,13 @@ def _brought(packages: Sequence[Package]) -> str:
 
 
 def _suffix(package: Package) -> int:
-    """The CUDA that a library's name tells: 12 of nvidia-cublas-cu12, 0 for a name without one."""
+    """The CUDA that a library's name shows: 12 of nvidia-cublas-cu12, 0 for a name without one."""
     found = _LIBRARY.fullmatch(package.name)
     return cuda_major(found[1]) if found else 0
 
 
 def _orphans(facts: HostFacts, packages: Sequence[Package]) -> Iterator[Package]:
-    """CUDA libraries that nobody asked for, and that nothing requires here."""
+    """CUDA libraries that no one asked for, and that nothing requires here."""
     markers = markers_of(facts)
     requirements = (found for package in packages for text in package.requires if (found := requirement_or_none(text)))
     wanted = {canonicalize_name(found.name) for found in requirements if applies(found, markers)}

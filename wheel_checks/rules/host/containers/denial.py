@@ -20,7 +20,7 @@ cause = causes_in(Layer.CONTAINER, NO_CUDA)
 @cause(
     "E04",
     "the cgroup lets the device nodes be opened",
-    why="A running container loses its devices when systemd reloads: its cgroup's device rules are written anew "
+    why="A running container loses its devices when systemd reloads: its cgroup's device rules are written again "
     "without them. The nodes are there, and opening one gives EPERM; wrong permissions would give EACCES.",
     example="Failed to initialize NVML: Unknown Error, hours after a good start",
     fix="Restart the container; create the /dev/char links or use CDI so that it does not come back.",
@@ -172,7 +172,7 @@ def slurm_without_gpu(facts: HostFacts, _expectations: Any) -> Iterator[Finding]
     explains=("cuda:100", "cuda:no-device", *TORCH_FAILS),
     why="Some platforms give a container its GPU through NVIDIA_VISIBLE_DEVICES and set CUDA_VISIBLE_DEVICES to "
     "nothing, which hides it again.",
-    example="NVIDIA_VISIBLE_DEVICES=GPU-... beside CUDA_VISIBLE_DEVICES=",
+    example="NVIDIA_VISIBLE_DEVICES=GPU-... next to CUDA_VISIBLE_DEVICES=",
     fix="Unset CUDA_VISIBLE_DEVICES at the start of the job.",
     sources="lilbee PR394",
     tested="facts of both variables; the counterfactual with a stub driver is F01's",

@@ -200,7 +200,7 @@ def without_compute(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     why="Apptainer puts the driver's libraries into /.singularity.d/libs and names it in LD_LIBRARY_PATH; Triton "
     "before 3.3 asks ldconfig alone, which does not know that folder.",
     example="libcuda.so cannot found! in an Apptainer container with --nv",
-    fix="Tell Triton where it is.",
+    fix="Give Triton its path.",
     sources="pytorch#107960",
     tested="facts alone; no Apptainer here",
 )

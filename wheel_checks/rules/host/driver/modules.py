@@ -102,7 +102,7 @@ def _new_initramfs(facts: HostFacts) -> Command:
     "C04",
     "the kernel accepts the module's signature",
     why="With Secure Boot the kernel loads only signed modules, and one that was built here is signed with a key that "
-    "the firmware must be told of first (MOK).",
+    "the firmware must be said of first (MOK).",
     example="modprobe: ERROR: could not insert 'nvidia': Key was rejected by service",
     fix="Enrol the key and confirm it at the next boot, or install modules that the distribution signed.",
     sources="canonical/nvidia-graphics-drivers#62",
@@ -130,7 +130,7 @@ def secure_boot(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "C05",
     "the module is built for the running kernel",
-    why="A kernel update needs the module built anew; without headers of the new kernel DKMS fails quietly.",
+    why="A kernel update needs the module built again; without headers of the new kernel DKMS fails quietly.",
     example="no GPU after unattended-upgrades and a reboot",
     fix="Install the kernel's headers and let DKMS build the module.",
     sources="generic",
@@ -205,7 +205,7 @@ def _load_new_modules(facts: HostFacts) -> Fix:
     tested="a fake root with a GB200 and the proprietary module's line",
 )
 def proprietary_module(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """The proprietary module beside a GPU that needs the open one."""
+    """The proprietary module next to a GPU that needs the open one."""
     driver = need(facts.driver)
     needing = [gpu for gpu in gpus_on_bus(facts) if needs_open_modules(gpu.device)]
     if driver.open is not False or not needing:
@@ -254,7 +254,7 @@ def uvm_missing(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "C09",
     "the module for unified memory is in order",
     explains=("cuda:999", *TORCH_FAILS),
-    why="After a suspend nvidia_uvm may be left in a state in which cuInit gives 999 until it is loaded anew.",
+    why="After a suspend nvidia_uvm may be left in a state in which cuInit gives 999 until it is loaded again.",
     example="CUDA unknown error after the laptop slept",
     fix="Unload and load nvidia_uvm.",
     sources="pytorch#159954, pytorch#49081",

@@ -45,10 +45,10 @@ def _torch(facts: HostFacts) -> TorchFiles | None:
     "extensions are built for the CUDA of torch",
     why="An extension's wheel links the runtime of one major version of CUDA. With a torch for another one the library "
     "is nowhere, and the extension cannot be imported.",
-    example="ImportError: libcudart.so.12: cannot open shared object file, of an extension beside torch for CUDA 13",
+    example="ImportError: libcudart.so.12: cannot open shared object file, of an extension next to torch for CUDA 13",
     fix="Install the extension's build for torch's CUDA, or compile it against the installed torch.",
     sources="nixl#1705, sglang PR22719",
-    tested="an environment with a module that needs the other runtime; xformers 0.0.35 beside torch 2.14.0 for CUDA 13",
+    tested="an environment with a module for the other runtime; xformers 0.0.35 next to torch 2.14.0 for CUDA 13",
 )
 def other_cuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """Extension modules, not libraries that are chosen by name, which need a runtime of another major version."""

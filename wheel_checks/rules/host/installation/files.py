@@ -44,7 +44,7 @@ cause = causes_in(Layer.FILES)
 
 
 def _lost_to_sibling(finding: FileFinding) -> bool:
-    """Whether files are gone as an uninstall takes them: libraries, and headers or modules beside them."""
+    """Whether files are gone as an uninstall takes them: libraries, and headers or modules next to them."""
     return (
         shares_paths(finding.subject)
         and any(map(is_library, finding.paths))
@@ -64,7 +64,7 @@ def _lost_to_sibling(finding: FileFinding) -> bool:
     tested="a real uninstall by pip of one of two packages that share paths, and the fix run",
 )
 def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """Libraries of such a package are gone together with what lies beside them."""
+    """Libraries of such a package are gone together with what lies next to them."""
     required = _required_by_torch(facts)
     for finding in findings(facts, "WHL702"):
         package = installed(facts).named(finding.subject)
@@ -73,7 +73,7 @@ def shared_path_uninstalled(facts: HostFacts, _expectations: Any) -> Iterator[Fi
         family = family_of(package.name)
         siblings = [one for one in installed(facts).packages if family_of(one.name) == family and one != package]
         if package.name not in required and any(one.name in required for one in siblings):
-            continue  # the one that is needed tells of it
+            continue  # the one that is needed reports it
         evidence = [Evidence("missing", listed(finding.paths, finding.count), finding.paths[0])]
         evidence += [Evidence("shares its paths", f"{one.name} {one.version}", one.folder) for one in siblings]
         evidence += _needed_by(facts, finding)
@@ -376,7 +376,7 @@ def _remove_leftover(file: str) -> Step:
     explains=("torch:import",),
     why="Two dist-info folders claim the same files. Which version a tool reports is chance, and what is installed may "
     "be a mixture of both.",
-    example="torch-2.10.0.dist-info beside torch-2.11.0.dist-info",
+    example="torch-2.10.0.dist-info next to torch-2.11.0.dist-info",
     fix="Remove the folder of the version that is not there, and install the other one again.",
     sources="cutlass#3132",
     tested="environments with two folders, and the fix run",

@@ -186,7 +186,7 @@ def _words(facts: HostFacts) -> Iterator[str]:
     why="cuDNN opens its engines by name when they are first used. LD_LIBRARY_PATH goes before its own folder there, "
     "and a part that it lacks is looked for in the whole system. One of another release is refused.",
     example="CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH",
-    fix="Take the other cuDNN off the loader's path, or remove it; or install a complete cuDNN beside torch.",
+    fix="Take the other cuDNN off the loader's path, or remove it; or install a complete cuDNN next to torch.",
     sources="pytorch#188892, pytorch#185512, pytorch#187824",
     tested="libraries compiled by gcc, and what dlopen really takes; no GPU",
 )
@@ -225,7 +225,7 @@ def _own_cudnn(facts: HostFacts, wrong: list[CudaLibrary], package: str) -> tupl
 
 @cause(
     "B20",
-    "NVIDIA's libraries that torch loads are those beside it",
+    "NVIDIA's libraries that torch loads are those next to it",
     layer=Layer.USERSPACE,
     explains=("torch:import", "torch:compute"),
     why="torch's own libraries have DT_RPATH, which goes before LD_LIBRARY_PATH; NVIDIA's have DT_RUNPATH, which comes "
@@ -272,7 +272,7 @@ def _shadowed(facts: HostFacts) -> Iterator[tuple[str, str, str]]:
     Severity.NOTE,
     layer=Layer.USERSPACE,
     explains=(),
-    why="Many a guide tells to take CUDA out of LD_LIBRARY_PATH, or to put it in. torch's wheels find their libraries "
+    why="Many guides say to take CUDA out of LD_LIBRARY_PATH, or to put it in. torch's wheels find their libraries "
     "by DT_RPATH, which goes before it: what the loader really takes is what counts.",
     example="LD_LIBRARY_PATH=/usr/local/cuda/lib64, and every library comes from site-packages",
     fix="Nothing need be done.",
@@ -280,7 +280,7 @@ def _shadowed(facts: HostFacts) -> Iterator[tuple[str, str, str]]:
     tested="the real loader's trace, with and without the variable",
 )
 def harmless_library_path(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """A toolkit's folder in the variable, and all of NVIDIA's libraries from beside torch."""
+    """A toolkit's folder in the variable, and all of NVIDIA's libraries from next to torch."""
     loader = need(facts.loader)
     entries = [entry for entry in library_path(facts) if _TOOLKIT.search(entry) and not _OF_DRIVER.search(entry)]
     taken = {name: path for name, path in loader.resolved.items() if path and nvidia_project(name)}

@@ -156,7 +156,7 @@ def _out_of_the_way(facts: HostFacts, python: Interpreter, first: ShadowModule) 
 def _weight_of_hiding(facts: HostFacts, first: Package | None, hidden: Package | None) -> Severity:
     """An error when the import fails, or the imported one is a CPU build and the hidden one is not.
 
-    With other symptoms it is a note: another cause than this has them. Without any it will surprise somebody.
+    With other symptoms it is a note: another cause than this has them. Without any it will surprise someone.
     """
     seen = symptoms(facts)
     cpu = "torch:cpu-build" in seen and hidden is not None and hidden.build not in {"", "cpu"}
@@ -212,10 +212,10 @@ def _without_folder(python: Interpreter) -> str:
     "torch and its libraries are in one site-packages",
     layer=Layer.FILES,
     explains=("torch:import",),
-    why="On systems with lib64, a virtual environment has a link lib64 to lib. Where lib64 became a folder of its own, "
-    "platform wheels land in one and pure ones in the other, and torch looks for NVIDIA's libraries beside itself.",
+    why="On systems with lib64, a virtual environment has a link lib64 to lib. Where lib64 became its own folder, "
+    "platform wheels land in one and pure ones in the other, and torch looks for NVIDIA's libraries next to itself.",
     example="libcudnn.so.8: cannot open shared object file, with lib/python3.9 and lib64/python3.9 both in use",
-    fix="Make the environment anew.",
+    fix="Make the environment again.",
     sources="pytorch#104259",
     tested="facts; an environment with two real folders",
 )
@@ -243,7 +243,7 @@ def split_library_folders(facts: HostFacts, _expectations: Any) -> Iterator[Find
     layer=Layer.FILES,
     explains=("torch:import",),
     why="torch's libraries have DT_RPATH with paths relative to themselves, ../../nvidia/...: the folder nvidia must "
-    "lie beside torch. Build systems that give every distribution a folder of its own break that.",
+    "lie next to torch. Build systems that give every distribution its own folder break that.",
     example="libcudart.so.12: cannot open shared object file, under Bazel, Pants or PEX",
     fix="Install NVIDIA's libraries into the same site-packages; or name their folders in LD_LIBRARY_PATH.",
     sources="pytorch#131284",
@@ -267,10 +267,10 @@ def not_beside_torch(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
         Evidence("searched", ", ".join(torch.rpath[:6])),
     ]
     evidence += [Evidence(one.name, one.folder) for one in elsewhere[:5]]
-    fix = Fix("Name the folders of the libraries in LD_LIBRARY_PATH, or install torch and them together anew.")
+    fix = Fix("Name the folders of the libraries in LD_LIBRARY_PATH, or install torch and them together again.")
     if elsewhere:
         fix = Fix(
-            "Install them beside torch; where a build system lays them out, name their folders in LD_LIBRARY_PATH.",
+            "Install them next to torch; where a build system lays them out, name their folders in LD_LIBRARY_PATH.",
             again(facts, *(one.name for one in elsewhere)),
         )
     yield Finding(

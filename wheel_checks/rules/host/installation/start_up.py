@@ -238,7 +238,7 @@ def built_for_another_python(facts: HostFacts, _expectations: Any) -> Iterator[F
     "the files in the traceback are those that were installed",
     layer=Layer.FILES,
     explains=("torch:import",),
-    why="A file of torch that somebody edited, or that an interrupted copy left half, fails at the import. RECORD "
+    why="A file of torch that someone edited, or that an interrupted copy left half, fails at the import. RECORD "
     "holds the hash that it had.",
     example="torch/functional.py is not the file that torch 2.11.0 installed",
     fix="Reinstall exactly that version.",

@@ -53,11 +53,11 @@ def _ptxas_evidence(ptxas: Ptxas) -> Evidence:
     "H05",
     "Triton's ptxas knows the GPU",
     why="Triton brings its own assembler, which is as old as the release. A GPU that came later it does not know, "
-    "whatever CUDA is installed beside it.",
+    "whatever CUDA is installed next to it.",
     example="ptxas fatal : Value 'sm_121a' is not defined for option 'gpu-name'",
     fix="Take a newer ptxas by the variable that this Triton reads for this GPU, or the torch with a newer Triton.",
     sources="triton#8539, vllm PR31338, sglang#14075, flashinfer#4217",
-    tested="the real ptxas of Triton 3.6.0, 3.7.1 and 3.9.0, which tell without a GPU; facts",
+    tested="the real ptxas of Triton 3.6.0, 3.7.1 and 3.9.0, which answer without a GPU; facts",
 )
 def ptxas_too_old(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     """For every GPU, the ptxas that Triton takes for it; silent where H06 knows better."""
@@ -145,7 +145,7 @@ def ignored_variable(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
 @cause(
     "H07",
     "the driver loads what Triton's ptxas makes",
-    why="A driver loads machine code that an assembler of its own major version of CUDA made. From Hopper on, Triton "
+    why="A driver loads machine code that the assembler of its own major version of CUDA made. From Hopper on, Triton "
     "3.9 takes one of CUDA 13, whatever CUDA torch was built for. (Inferred for 3.9; reported for older ones.)",
     example="RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
     fix="Install a newer driver, or name a ptxas of the driver's major version.",

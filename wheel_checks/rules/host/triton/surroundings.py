@@ -313,7 +313,7 @@ INVALID_IMAGE = r"image is invalid|no kernel image|\[CUDA\].*(invalid|kernel ima
 @cause(
     "H17",
     "Triton's cache is of this GPU",
-    why="Before 3.0 Triton's cache did not tell GPUs apart: a home folder that moved between machines brought code for "
+    why="Before 3.0 Triton's cache mixed GPUs: a home folder that moved between machines brought code for "
     "another one along.",
     example="RuntimeError: Triton Error [CUDA]: device kernel image is invalid, after a move to another machine",
     fix="Empty the cache.",
@@ -347,7 +347,7 @@ def _without_cache(cache: str) -> Step:
     why="Older releases of Triton link their helper with -lcuda, which needs a file libcuda.so; a driver's libraries "
     "often come without that link. Newer ones ask for libcuda.so.1.",
     example="/usr/bin/ld: cannot find -lcuda: No such file or directory",
-    fix="Make the link beside libcuda.so.1, or take a newer torch and Triton.",
+    fix="Make the link next to libcuda.so.1, or take a newer torch and Triton.",
     sources="mamba#123, triton PR3053",
     tested="facts; no such old Triton was run",
 )
@@ -360,7 +360,7 @@ def links_with_lcuda(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     drivers = [one for one in loader.cuda_libraries if one.name == "libcuda.so.1" and one.kind == "driver"]
     links = tuple(_link(one.path) for one in drivers[:1])
     yield Finding(
-        f"Triton {triton.version} links with -lcuda, and there is no libcuda.so beside libcuda.so.1",
+        f"Triton {triton.version} links with -lcuda, and there is no libcuda.so next to libcuda.so.1",
         (Evidence("linker", said.strip()), *(Evidence(one.name, one.path, one.where) for one in drivers[:1])),
         Fix("Make the link.", links),
     )

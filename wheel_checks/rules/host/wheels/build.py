@@ -181,9 +181,9 @@ def minor_version_compatibility(facts: HostFacts, _expectations: Any) -> Iterato
     "conda has chosen a CUDA build of torch",
     explains=NO_CUDA,
     why="conda's solver takes a CUDA build only where it sees a driver (the virtual package __cuda). On a login node "
-    "or in an image build there is none, so it takes the build for the CPU.",
+    "or in an image build there isn't one, so it takes the build for the CPU.",
     example="mamba install pytorch on a login node gives pytorch-2.10.0-cpu_generic_py312",
-    fix="Tell it the CUDA of the machine: CONDA_OVERRIDE_CUDA, and ask for a build with cuda in its name.",
+    fix="Give it the CUDA of the machine: CONDA_OVERRIDE_CUDA, and ask for a build with cuda in its name.",
     sources="conda#14761",
     tested="facts; no conda was run",
 )
@@ -209,7 +209,7 @@ def cpu_variant_of_conda(facts: HostFacts, _expectations: Any) -> Iterator[Findi
     tested="facts; no GPU of AMD's or Intel's",
 )
 def other_accelerator(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """It names hip or xpu, the GPU is NVIDIA's, and it finds none, or there is none, of the other maker's.
+    """It names hip or xpu, the GPU is NVIDIA's, and it finds none, or there isn't one, of the other maker's.
 
     Or the GPU is AMD's or Intel's, and it is built for none of these.
     """

@@ -32,14 +32,14 @@ cause = causes_in(Layer.WHEEL, HARM)
     "no other package has replaced torch",
     why="A package that pins torch makes the installer replace the one that is there by the wheel of the package "
     "index: on aarch64 perhaps a build for the CPU, elsewhere one for another CUDA. The libraries of the former one "
-    "stay behind, and tell.",
+    "stay behind as traces.",
     example="pip install whisperx: Attempting uninstall: torch; torch.cuda.is_available() was True before",
     fix="Install the right build of the same release again; next time with --no-deps, or with a constraints file.",
     sources="pytorch#160162, pyannote-audio#1675, WhisperJAV#334, xformers#1193",
-    tested="facts; a real pip and uv with indexes of their own, on one of which a package pins torch",
+    tested="facts; a real pip and uv with their own indexes, on one of which a package pins torch",
 )
 def replaced_by_a_dependency(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """A torch that does not fit, beside what only another torch needs."""
+    """A torch that does not fit, next to what only another torch needs."""
     torch, before = installed_torch(facts), replacement(facts)
     if torch is None or before is None or origin(facts) != "A03":
         return
@@ -61,7 +61,7 @@ def _traces(facts: HostFacts, torch: TorchFiles, before: Replacement) -> Iterato
     if before.orphans:
         names = [package.name for package in before.orphans]
         value = f"{len(names)}: {summarised(names, SHOWN)}"
-        yield Evidence("required by nobody since", value, "Requires-Dist of every distribution")
+        yield Evidence("required by no one since", value, "Requires-Dist of every distribution")
     for companion in before.companions:
         value = f"{companion.version} is built for {companion.build}"
         yield Evidence(companion.name, value, f"{companion.folder}/{companion.name}")
@@ -95,10 +95,10 @@ def _bring_back(facts: HostFacts, before: Replacement) -> Fix:
     example="PIP_EXTRA_INDEX_URL ends in /whl/cu128, and pip takes torch 2.12.0 in the place of 2.11.0+cu128",
     fix="Make it the index of torch alone: --index-url, or uv with --torch-backend or an explicit index.",
     sources="WhisperJAV#334",
-    tested="facts; a real pip and uv with two indexes of their own",
+    tested="facts; a real pip and uv with two indexes",
 )
 def outbid(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """A build of the package index that does not fit, beside an extra index with another."""
+    """A build of the package index that does not fit, next to an extra index with another."""
     torch = installed_torch(facts)
     if torch is None or origin(facts) != "A04" or (found := outbid_index(facts, torch)) is None:
         return
@@ -128,7 +128,7 @@ def outbid(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="facts; no such GPU",
 )
 def chosen_by_driver_alone(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """It was installed by uv, which was told to choose, for CUDA 13, and the GPU is older than Turing."""
+    """It was installed by uv, which was asked to choose, for CUDA 13, and the GPU is older than Turing."""
     torch = installed_torch(facts)
     if torch is None or origin(facts) != "A13":
         return

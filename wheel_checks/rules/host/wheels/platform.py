@@ -134,7 +134,7 @@ def musl(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     "on a Jetson before JetPack 7, torch is NVIDIA's build for it",
     layer=Layer.WHEEL,
     explains=("torch:cpu-build", "torch:unavailable", "torch:init", "torch:compute", "torch:import", "triton:missing"),
-    why="Jetson Orin and older have GPUs of their own kind (sm_87, sm_72), whose code no other GPU shares, and "
+    why="Jetson Orin and older have their own kind of GPUs (sm_87, sm_72), whose code no other GPU shares, and "
     "libraries of Jetson Linux. PyTorch's wheels for aarch64 are for servers, and uv's --torch-backend=auto takes one "
     "of these, since it goes by the version of the driver.",
     example="pip install torch on a Jetson AGX Orin: no kernel image is available for execution on the device",
@@ -209,7 +209,7 @@ def cuda_12_on_thor(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
     tested="facts; no T4G",
 )
 def turing_on_aarch64(facts: HostFacts, _expectations: Any) -> Iterator[Finding]:
-    """A GPU of 7.5 beside an aarch64 CPU, and no code for it."""
+    """A GPU of 7.5 next to an aarch64 CPU, and no code for it."""
     torch = installed_torch(facts)
     if torch is not None and gpus_of_entry(facts, torch, "A12"):
         yield Finding(

@@ -1,6 +1,6 @@
 """Modules that were compiled against torch: does this torch define the symbols that they need of it?
 
-The C++ names of a library change with its release and with the compiler's ABI, and METADATA tells neither. A module
+The C++ names of a library change with its release and with the compiler's ABI, and METADATA shows neither. A module
 that needs a name which is gone cannot be loaded.
 """
 
@@ -39,7 +39,7 @@ def unresolved_symbols(
     defines.
 
     ``libraries`` are those of other distributions, by file name: what a module needs of one of them is not torch's. A
-    module that needs a whole library which this torch lacks is left out, and nothing is told of a torch that is
+    module that needs a whole library which this torch lacks is left out, and nothing is said of a torch that is
     damaged.
     """
     folder = f"{torch_folder}/lib"

@@ -62,7 +62,7 @@ class Found:
 
     @cached_property
     def record(self) -> bytes:
-        """RECORD, empty when there is none or it is too long."""
+        """RECORD, empty if there isn't one or it is too long."""
         content = _read(self.tree, f"{self.folder}/RECORD", LARGEST_RECORD)
         return content if len(content) <= LARGEST_RECORD else b""
 
@@ -84,7 +84,7 @@ class Found:
         return {name for name, text in self.requirements() if not _EXTRA.search(text)}
 
     def package(self, build: str = "") -> Package:
-        """What the facts tell of it; ``build`` is what its version.py says of it, when it has one."""
+        """What the facts show of it; ``build`` is what its version.py says of it, when it has one."""
         return Package(
             name=self.name,
             version=self.version,

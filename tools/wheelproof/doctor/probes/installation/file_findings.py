@@ -66,7 +66,7 @@ def _finding(
 
 
 def _paths(result: CheckResult, inside: InstalledEnvironment, distribution: Distribution | None) -> Sequence[str]:
-    """All files that a finding is about, as far as the facts tell more of them than the finding does."""
+    """All files that a finding is about, as far as the facts say more of them than the finding does."""
     place = result.location.path if result.location else ""
     if distribution is not None and isinstance(distribution.files, RecordedFiles):
         files = distribution.files

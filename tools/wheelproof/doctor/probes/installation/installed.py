@@ -36,7 +36,7 @@ def read_installed_facts(
     python: str = "",
     environ: Mapping[str, str] | None = None,
 ) -> Installed | Unavailable:
-    """What is installed for ``interpreter``; when that is not known, for ``python`` as its files tell.
+    """What is installed for ``interpreter``; when that is not known, for ``python`` as its files show.
 
     ``environ`` gives LD_LIBRARY_PATH, and the active environment when no interpreter is known.
     """
@@ -97,7 +97,7 @@ def _read(environment: Environment, interpreter: Interpreter | Unavailable, envi
 def find_modules(tree: FileTree, search_path: Iterable[str], working_directory: str) -> tuple[ShadowModule, ...]:
     """Every torch and triton that an import could find, in the order of the search: the first of a name is taken.
 
-    Of a folder and a module beside it the folder is taken; a folder without ``__init__.py`` counts for nothing while
+    Of a folder and a module next to it the folder is taken; a folder without ``__init__.py`` counts for nothing while
     there is any other.
     """
     folders = [(entry, entry or working_directory) for entry in search_path]

@@ -1,4 +1,4 @@
-"""What the files of the distributions tell that matter to torch: what is missing, damaged, mixed, unresolved."""
+"""What the files of the distributions say that matter to torch: what is missing, damaged, mixed, unresolved."""
 
 from __future__ import annotations
 

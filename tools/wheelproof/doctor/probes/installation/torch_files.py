@@ -41,7 +41,7 @@ def read_version(tree: FileTree, path: str) -> Mapping[str, str]:
 def read_torch(
     tree: FileTree, modules: Iterable[ShadowModule], found: Sequence[Found], target: Target | Unavailable, machine: str
 ) -> TorchFiles | None:
-    """The first torch of ``modules`` that has a version.py; None when there is none."""
+    """The first torch of ``modules`` that has a version.py; None if there isn't one."""
     for module in modules:
         folder = posixpath.dirname(module.path)
         if module.name == "torch" and tree.is_file(f"{folder}/version.py"):
@@ -71,7 +71,7 @@ def _torch_files(
 
 
 def read_architectures(tree: FileTree, path: str, *, amd: bool = False) -> tuple[str, ...]:
-    """The list that torch reports as torch.cuda.get_arch_list(): a string of its own in this library."""
+    """The list that torch reports as torch.cuda.get_arch_list(): its own string in this library."""
     try:
         with open_regular(tree.outside(path)) as file:
             declared = find_declared(_chunks(file.read), amd=amd)

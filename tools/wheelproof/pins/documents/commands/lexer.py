@@ -164,7 +164,7 @@ class Lexer:
         return text[at] == "$" and self.dollar(parts, quoted=quoted)
 
     def template_end(self, at: int) -> int:
-        """Behind the next ``}}``, which is looked for once; 0 where there is none."""
+        """Behind the next ``}}``, which is looked for once; 0 where there isn't one."""
         if self.closed and self.closed < at + 4:
             self.closed = self.text.find("}}", at + 2) + 2
             self.closed = 0 if self.closed == 1 else self.closed

@@ -76,7 +76,7 @@ def kept(place: Place, path: str) -> str:
 
 
 def original(place: Place, name: str) -> str:
-    """The program that a front program of this name runs, "" when none is found."""
+    """The program that a front program of this name runs, "" if none is found."""
     candidates = [kept(place, os.path.join(place.bin, name))]
     if place.prefix == "/usr":
         candidates.append(os.path.join("/usr/bin", name))  # which stays where its package manager put it

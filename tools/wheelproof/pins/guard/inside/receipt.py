@@ -14,7 +14,7 @@ SCHEMA = "wheelproof.guard/1"
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of the guard. ``kept`` is where the file that stood there before lies, "" when there was none.
+    """A file of the guard. ``kept`` is where the file that stood there before lies, "" when there wasn't one.
 
     ``role`` is "front", "hook", "program", "text", "pip.conf", "record" or "uv.toml"; ``record`` the RECORD whose row
     for the path was changed, "" for none.
