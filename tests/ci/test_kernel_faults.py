@@ -22,9 +22,14 @@ def report(*cases: dict[str, Any], speeds: tuple[dict[str, Any], ...] = ()) -> d
     return {"cases": list(cases), "speeds": list(speeds)}
 
 
-def test_every_fault_changes_one_place_of_its_kernel_and_two_of_a_round_do_not_meet(tmp_path: Path) -> None:
-    faults = read(LIST)
-    assert len(faults) >= 40
+@pytest.mark.parametrize(
+    ("name", "least"), [("kernel_faults", 40), ("kernel_faults_blind", 20), ("kernel_faults_held_back", 20)]
+)
+def test_every_fault_changes_one_place_of_its_kernel_and_two_of_a_round_do_not_meet(
+    name: str, least: int, tmp_path: Path
+) -> None:
+    faults = read(LIST.with_name(f"{name}.toml"))
+    assert len(faults) >= least
     assert len({fault.name for fault in faults}) == len(faults)
     for number, some in enumerate(rounds(faults)):
         folder = tmp_path / str(number)
